@@ -1,0 +1,50 @@
+# Each target sets up what it needs by itself. Another Python: make test PYTHON=python3.13
+PYTHON ?= python3
+VENV ?= .venv
+BENCH_VENV ?= .venv-bench
+PEER := torch==2.13.0
+
+VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+ifeq ($(VERSION),)
+$(error '$(PYTHON)' does not run: name a Python of version 3.11, 3.12 or 3.13, as in make test PYTHON=python3.12)
+endif
+READY := $(VENV)/.ready-$(VERSION)
+BENCH_READY := $(BENCH_VENV)/.ready-$(VERSION)
+
+# A folder made by another version of Python is made anew; one of the same version is kept.
+make_venv = grep -qs '^version = $(VERSION)\.' $(1)/pyvenv.cfg || $(PYTHON) -m venv --clear $(1)
+
+.PHONY: help demo test bench lint docs clean
+.DEFAULT_GOAL := help
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(READY) ## run the demonstration
+	$(VENV)/bin/python examples/demo.py
+
+test: $(READY) ## run the tests
+	$(VENV)/bin/python -m pytest -q
+
+lint: $(READY) ## check style and types
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+
+docs: $(READY) ## write docs/ops.md anew from the op table
+	$(VENV)/bin/python -m rushlight.ops.document
+
+bench: $(BENCH_READY) ## compare eager speed with PyTorch's
+	nice -n 5 $(BENCH_VENV)/bin/python bench/eager.py
+
+clean: ## remove what the targets made
+	rm -rf $(VENV) $(BENCH_VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(READY): pyproject.toml
+	$(call make_venv,$(VENV))
+	$(VENV)/bin/python -m pip install --quiet --editable '.[dev,onnx]'
+	@touch $@
+
+$(BENCH_READY): pyproject.toml
+	$(call make_venv,$(BENCH_VENV))
+	$(BENCH_VENV)/bin/python -m pip install --quiet '$(PEER)' --editable .
+	@touch $@
