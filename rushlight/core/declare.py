@@ -1,0 +1,347 @@
+"""How an op is declared, once: everything that knows about it is derived from the declaration.
+
+    @primitive(
+        meta=elementwise("int_to_float"),               # result's shape and dtype, and how operands are prepared
+        kernel="tanh",                                  # a function of numpy / cupy / a code generator, or a callable
+        vjp={"input": lambda g, result: g * (1 - result * result)},
+        samples=unary(-4, 4))
+    def tanh(input: Tensor) -> Tensor:
+        '''Hyperbolic tangent of every element.'''      # the signature is the schema, the docstring the docs
+
+A gradient rule names what it needs: ``g`` is the gradient of the result, ``result`` (or a name of ``returns``) an
+output, any parameter its value, ``input_shape`` and ``input_dtype`` only that of a parameter.  Just these are saved,
+and a rule runs only where its gradient is wanted.  Rules are written with differentiable ops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import CodeType, FunctionType
+from typing import Any
+
+from .errors import NotSupported
+
+MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<no value>"})()
+
+
+class Parameter:
+    """One parameter of an op, as its signature declares it."""
+
+    __slots__ = ("annotation", "default", "keyword_only", "kind", "name", "variadic")
+
+    def __init__(self, name: str, annotation: str, default: Any, keyword_only: bool, variadic: bool) -> None:
+        self.name = name
+        self.annotation = annotation
+        self.default = default
+        self.keyword_only = keyword_only
+        self.variadic = variadic
+        self.kind = "value"  # or "tensor", "operand" (tensor or number), "tensors"; "?" appended where None may stand
+        optional = "?" if "None" in annotation else ""
+        if annotation.startswith("Tensor | Number"):
+            self.kind = "operand" + optional
+        elif annotation.startswith("Tensor"):
+            self.kind = "tensor" + optional
+        elif "[Tensor" in annotation:
+            self.kind = "tensors"
+
+
+class Joint:
+    """One rule for the gradients of several inputs, for where they share work."""
+
+    __slots__ = ("names", "rule")
+
+    def __init__(self, names: tuple[str, ...], rule: Callable[..., Any]) -> None:
+        self.names = names
+        self.rule = rule
+
+
+def joint(*names: str) -> Callable[[Callable[..., Any]], Joint]:
+    """Mark a function as the gradient of several parameters: it returns one gradient (or None) for each.
+
+    A parameter called ``needs`` receives a tuple that says which of them are wanted.
+    """
+    return lambda rule: Joint(names, rule)
+
+
+class Op:
+    """An operation: its schema and its facets."""
+
+    __slots__ = (
+        "body", "call", "differentiable", "doc", "exact", "factory", "family", "fast", "functional", "has_out", "in_place",
+        "in_place_kernel", "kernel", "meta", "method", "name", "namespace", "node_name", "node_type", "aliases",
+        "parameters", "public_name", "record", "returns", "nondifferentiable", "sample_maker", "source_module",
+        "tensor_positions", "ufunc", "view", "vjp", "widen", "notes",
+    )  # fmt: skip
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.record: Any = None
+        self.node_type: Any = None
+        self.functional: Op | None = None  # of an in-place variant: the op it derives from
+        self.in_place: Op | None = None
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+    def __reduce__(self) -> Any:
+        return (lookup, (self.name,))
+
+    @property
+    def samples(self) -> list[Any]:
+        """Inputs that the tests run this op on (plain data: NumPy arrays and Python values)."""
+        return self.sample_maker(self) if self.sample_maker else []
+
+    @property
+    def qualified_name(self) -> str:
+        """Where a user finds it: ``nn.functional.gelu``, ``linalg.svd``, ``tanh``, ``Tensor.view``."""
+        if self.namespace:
+            return f"{self.namespace}.{self.public_name}"
+        return self.public_name if self.namespace is not None else f"Tensor.{self.public_name}"
+
+
+table: dict[str, Op] = {}
+# For the public face: (namespace, name) -> function.  The namespace "" is `rushlight` itself.
+exports: dict[tuple[str, str], Callable[..., Any]] = {}
+methods: dict[str, Callable[..., Any]] = {}
+
+
+def lookup(name: str) -> Op:
+    """The op of a name."""
+    try:
+        return table[name]
+    except KeyError:
+        raise NotSupported(f"no op named '{name}' is in rushlight yet") from None
+
+
+def public(namespace: str) -> dict[str, Callable[..., Any]]:
+    """The functions of a public module: ``globals().update(public("linalg"))``."""
+    return {name: function for (place, name), function in exports.items() if place == namespace}
+
+
+def primitive(
+    *,
+    meta: Any,
+    kernel: str | Callable[..., Any],
+    vjp: dict[str, Callable[..., Any]] | Joint | None = None,
+    samples: Callable[[Op], list[Any]] | None = None,
+    **options: Any,
+) -> Callable[[Any], Callable[..., Any]]:
+    """Declare an op with a kernel of its own.
+
+    ``vjp={}`` says that the op has no gradient by nature (comparisons, indices); ``vjp=None`` that it is missing.
+    Options: ``returns`` (names of several outputs, or ``"list"``), ``nondifferentiable`` (those of them without
+    gradient), ``view`` (the result shares the input's memory), ``in_place`` (there is a ``name_`` variant),
+    ``in_place_kernel``, ``ufunc`` (what the kernel amounts to for default arguments), ``out`` (takes ``out=``),
+    ``fast`` (a short road, as families have it), ``method``, ``namespace``, ``aliases`` (``"linalg.det"`` is one in another
+    namespace), ``exact`` (moves values and
+    computes nothing, so that narrow types need not be widened), ``factory`` (makes a tensor out of nothing: takes ``dtype``,
+    ``device``, ``requires_grad``), ``node_name``, ``name``, ``public_name`` (what messages and results call an overload that
+    a composite front calls), ``notes`` (known limits).
+    """
+    return lambda function: _declare(function, meta, kernel, vjp, samples, None, options)
+
+
+def composite(
+    *,
+    samples: Callable[[Op], list[Any]] | None = None,
+    kernel: str | Callable[..., Any] | None = None,
+    meta: Any = None,
+    vjp: Any = None,
+    **options: Any,
+) -> Callable[[Any], Callable[..., Any]]:
+    """Declare an op by its body, written in other ops.  Gradient, shape and the rest come from the body.
+
+    With a ``kernel`` (and then ``meta`` and ``vjp``) eager calls run that instead of the body.
+    """
+    return lambda function: _declare(function, meta, kernel, vjp, samples, function, options)
+
+
+def _declare(
+    function: Any, meta: Any, kernel: Any, vjp: Any, samples: Any, body: Any, options: dict[str, Any]
+) -> Callable[..., Any]:
+    name = options.pop("name", function.__name__)
+    op = Op(name)
+    op.parameters = parameters_of(function)
+    op.tensor_positions = tuple((i, p.kind) for i, p in enumerate(op.parameters) if p.kind != "value")
+    op.body, op.kernel, op.vjp, op.sample_maker = body, kernel, vjp, samples
+    op.family = meta if hasattr(meta, "execute") else (Plain(meta) if meta is not None else None)
+    op.meta = op.family
+    op.doc = function.__doc__
+    op.source_module = function.__module__
+    op.returns = options.pop("returns", None)
+    op.nondifferentiable = frozenset(options.pop("nondifferentiable", ()))
+    op.view = options.pop("view", False)
+    op.exact = options.pop("exact", False) or op.view
+    op.widen = not op.exact and isinstance(op.family, Plain)
+    op.has_out = options.pop("out", kernel is not None and not op.view)
+    op.in_place_kernel = options.pop("in_place_kernel", None)
+    op.node_name = options.pop("node_name", "".join(map(str.capitalize, name.split("_"))) + "Backward0")
+    op.factory = options.pop("factory", False)
+    op.notes = options.pop("notes", "")
+    op.aliases = tuple(options.pop("aliases", ()))
+    op.ufunc = options.pop("ufunc", kernel if isinstance(kernel, str) else None)
+    fast = options.pop("fast", getattr(op.family, "fast", None))
+    op.fast = fast if op.ufunc else None
+    op.differentiable = bool(vjp) or body is not None
+    has_self = (
+        bool(op.parameters) and op.parameters[0].kind in ("tensor", "operand") and op.parameters[0].name == "input"
+    )
+    namespace, op.public_name = _place(name, options.pop("namespace", MISSING))
+    op.public_name = options.pop("public_name", op.public_name)
+    op.namespace = namespace
+    op.method = options.pop("method", has_self and namespace == "")
+    also = options.pop("also", ())
+    wants_in_place = options.pop("in_place", getattr(op.family, "in_place", False) and op.returns is None)
+    if options:
+        raise TypeError(f"op {name}: unknown options {sorted(options)}")
+    if name in table:
+        raise ValueError(f"op {name} is declared twice: in {table[name].source_module} and {op.source_module}")
+    table[name] = op
+    op.call = entry_point(op, function)
+    names = (op.public_name, *(alias for alias in op.aliases if "." not in alias))
+    if namespace is not None:
+        for public in names:
+            exports[namespace, public] = op.call
+    for alias in op.aliases:
+        if "." in alias:  # the same function in another namespace
+            elsewhere, _, public = alias.rpartition(".")
+            exports[elsewhere, public] = op.call
+    for place in also:
+        where, _, public = place.rpartition(".")
+        exports[where, public] = op.call
+    if op.method:
+        for public in op.method if isinstance(op.method, tuple) else names:
+            methods[public] = op.call
+    if wants_in_place:
+        _declare_in_place(op, function, names)
+    return op.call
+
+
+def _declare_in_place(op: Op, function: Any, names: tuple[str, ...]) -> None:
+    variant = Op(op.name + "_")
+    for slot in Op.__slots__:
+        if slot not in ("name", "record", "node_type", "functional", "in_place", "call") and hasattr(op, slot):
+            setattr(variant, slot, getattr(op, slot))
+    variant.functional = op
+    variant.has_out = False
+    variant.fast = None
+    variant.sample_maker = None
+    variant.public_name = op.public_name + "_"
+    op.in_place = variant
+    table[variant.name] = variant
+    variant.call = entry_point(variant, function)
+    if op.method or op.namespace is None:
+        for public in names:
+            methods[public + "_"] = variant.call
+    if op.namespace == "nn.functional" or (op.namespace == "" and op.public_name in _FUNCTIONS_IN_PLACE):
+        for public in names:
+            exports[op.namespace, public + "_"] = variant.call
+
+
+# The in-place forms that PyTorch has as functions of `torch` too; others are methods only.
+_FUNCTIONS_IN_PLACE = frozenset(
+    "abs acos asin atan ceil clamp clip cos cosh deg2rad erf erfc exp exp2 expm1 fill floor frac log log10 log1p log2 "
+    "logit neg negative nan_to_num rad2deg reciprocal relu round rsqrt sigmoid sin sinc sinh sqrt square tan tanh "
+    "threshold trunc fix xlogy zero ldexp resize selu celu rrelu dropout alpha_dropout feature_dropout absolute index_put".split()
+)
+
+
+def _place(name: str, namespace: Any) -> tuple[str | None, str]:
+    """The namespace and the public name: ``linalg_svd`` is ``linalg.svd``; None keeps an op a method only."""
+    if namespace is not MISSING:
+        prefix = namespace.replace(".", "_") + "_" if namespace else ""
+        return namespace, name.removeprefix(prefix) if prefix else name
+    for prefix in ("linalg", "fft", "special"):
+        if name.startswith(prefix + "_"):
+            return prefix, name[len(prefix) + 1 :]
+    return "", name
+
+
+def parameters_of(function: Any) -> tuple[Parameter, ...]:
+    """The parameters of a declaring function, read off its code object (``inspect`` is too slow to import)."""
+    code = function.__code__
+    annotations = function.__annotations__
+    count, only = code.co_argcount, code.co_kwonlyargcount
+    defaults = dict(
+        zip(code.co_varnames[count - len(function.__defaults__ or ()) : count], function.__defaults__ or ())
+    )
+    defaults.update(function.__kwdefaults__ or {})
+    found = [
+        Parameter(name, annotations.get(name, ""), defaults.get(name, MISSING), False, False)
+        for name in code.co_varnames[:count]
+    ]
+    if code.co_flags & 4:
+        name = code.co_varnames[count + only]
+        found.append(Parameter(name, annotations.get(name, ""), MISSING, False, True))
+    found += [
+        Parameter(name, annotations.get(name, ""), defaults.get(name, MISSING), True, False)
+        for name in code.co_varnames[count : count + only]
+    ]
+    return tuple(found)
+
+
+class Plain:
+    """The family of ops that are like no others: the kernel gets the values as they are."""
+
+    __slots__ = ("meta",)
+
+    def __init__(self, meta: Callable[..., Any]) -> None:
+        self.meta = meta
+
+    def __call__(self, op: Op, values: Sequence[Any]) -> Any:
+        return self.meta(*values)
+
+    def execute(self, op: Op, xp: Any, values: Sequence[Any]) -> Any:
+        return op.kernel(xp, *values)
+
+
+def call_body(op: Op, args: tuple[Any, ...]) -> Any:
+    """Run a composite's body: keyword-only parameters by keyword, a variadic one spread out."""
+    positional: list[Any] = []
+    keywords: dict[str, Any] = {}
+    for parameter, value in zip(op.parameters, args):
+        if parameter.keyword_only:
+            keywords[parameter.name] = value
+        elif parameter.variadic:
+            positional.extend(value)
+        else:
+            positional.append(value)
+    return op.body(*positional, **keywords)
+
+
+# -- entry points ------------------------------------------------------------------------------------------------
+# A public function starts as a stub; its first call compiles code for just this signature and puts it in the stub's
+# place (`__code__` is assigned), so that importing hundreds of ops costs little and a call parses no arguments.
+
+_build_entry: Callable[[Op, Any, str], Any]
+
+
+def _stub(*args, **kwargs):  # type: ignore[no-untyped-def]
+    return build_entry(op, this, form)(*args, **kwargs)  # type: ignore[name-defined]  # noqa: F821
+
+
+_STUB: CodeType = _stub.__code__
+
+
+def entry_point(op: Op, function: Any, form: str = "function") -> Callable[..., Any]:
+    """The public function of an op; with form ``"operator"`` or ``"reflected"``, what ``a + b`` calls."""
+    namespace: dict[str, Any] = {"__name__": op.source_module, "op": op, "build_entry": _build_late, "form": form}
+    name = op.public_name if form == "function" else function
+    call: Any = FunctionType(_STUB.replace(co_name=name, co_qualname=name), namespace, name)
+    namespace["this"] = call
+    call.__doc__ = op.doc
+    call.__module__ = op.source_module
+    if form == "function":
+        call.__wrapped__ = function
+        call.op = op
+    return call
+
+
+def _build_late(op: Op, function: Any, form: str) -> Any:
+    return _build_entry(op, function, form)
+
+
+def set_entry_builder(builder: Callable[[Op, Any, str], Any]) -> None:
+    """Called by the dispatch module, which compiles entry points."""
+    global _build_entry
+    _build_entry = builder

@@ -1,0 +1,589 @@
+"""What happens when an op is called: find the arrays, run the kernel (or the meta rule), wrap, record.
+
+``dispatch`` is the general road.  Entry points (:mod:`rushlight.core.entry`) take a shorter one where nothing special is on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import recording
+from .base import Spec, Storage, TensorBase, View, make, storage_of
+from .declare import MISSING, Op, call_body, table
+from .devices import CPU, META, as_device
+from .devices import default as default_device
+from .dtypes import BY_NUMPY, FLOATING, LOW_PRECISION, can_cast, legacy_name
+from .errors import (
+    ArgumentError,
+    DeviceError,
+    DtypeError,
+    GradientError,
+    NotSupported,
+    OperationError,
+    OverlapError,
+    RushlightError,
+    ShapeError,
+)  # fmt: skip
+from .node import check_in_place, pack_saved, rebase, refresh, remember_trace
+from .state import flags, state
+
+ARRAY_MODULES: dict[type, Any] = {np.ndarray: np}  # cupy's arrays join when the cuda back-end loads
+_FLOAT32 = np.dtype(np.float32)
+
+
+def settle(result: Any) -> Any:
+    """An array from what a kernel gave: NumPy returns scalars where PyTorch has 0-dim tensors."""
+    return result if result.__class__ in ARRAY_MODULES else np.asarray(result)
+
+
+def dispatch(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
+    """Run an op on complete positional arguments (in the order of its schema)."""
+    if flags.special:
+        handled = intercept(op, args, out)
+        if handled is not NotImplemented:
+            return handled
+    if op.kernel is None:
+        result = call_body(op, args)
+        return result if out is None else write_out(op, args, out, result)
+    if out is not None and op.factory:
+        args = adopt_out(op, args, out)
+    values, requires, kind = unwrap(op, args)
+    arrays = run(op, values, kind)
+    if op.returns is not None:
+        results: Any = tuple([wrap(op, args, array, index) for index, array in enumerate(arrays)])
+    else:
+        results = wrap(op, args, arrays, None)
+    if out is not None:
+        return write_out(op, args, out, results)
+    if op.factory:
+        finish_factory(op, args, results)
+    elif requires and state.grad_enabled:
+        attach(op, args, results)
+    if op.returns is not None and op.returns != "list":
+        return named_result(op)(*results)
+    return results
+
+
+def finish_factory(op: Op, args: tuple[Any, ...], result: Any) -> None:
+    """``requires_grad=True`` of a factory function."""
+    for parameter, value in zip(op.parameters, args):
+        if parameter.name == "requires_grad" and value:
+            if BY_NUMPY[result._array.dtype].category < FLOATING:
+                raise GradientError("Only Tensors of floating point and complex dtype can require gradients")
+            result._requires_grad = True
+
+
+def adopt_out(op: Op, args: tuple[Any, ...], out: Any) -> tuple[Any, ...]:
+    """The arguments of a factory function with ``out=``: the type of what is made is that of the tensor written to."""
+    if not isinstance(out, TensorBase):
+        raise ArgumentError(f"{op.public_name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    found = BY_NUMPY[out._array.dtype]
+    values = list(args)
+    for position, parameter in enumerate(op.parameters):
+        if parameter.name == "dtype":
+            wanted, values[position] = values[position], found
+            if wanted is not None and wanted is not found:
+                raise DtypeError(
+                    f"dtype {legacy_name(wanted)} does not match dtype of out parameter ({legacy_name(found)})"
+                )
+    return tuple(values)
+
+
+def factory_device(op: Op, values: list[Any]) -> Any:
+    """The device that a factory function was asked to make its tensor on."""
+    for parameter, value in zip(op.parameters, values):
+        if parameter.name == "device":
+            if value is None:  # of a *_like function: where its input is
+                source = values[op.tensor_positions[0][0]] if op.tensor_positions else None
+                return META if source.__class__ is Spec else (CPU if source is not None else default_device.device)
+            device = as_device(value)
+            if device.type not in ("cpu", "meta"):
+                raise DeviceError(f"device '{device}' is not available: rushlight has the devices cpu and meta here")
+            return device
+    return CPU
+
+
+def unwrap(op: Op, args: tuple[Any, ...]) -> tuple[list[Any], bool, Any]:
+    """The arguments with arrays for tensors, whether any of them requires a gradient, and the class of the arrays."""
+    values = list(args)
+    requires = False
+    kind: Any = None
+    for position, wanted in op.tensor_positions:
+        value = args[position]
+        if isinstance(value, TensorBase):
+            if wanted == "tensors":
+                raise argument_error(op, position, value, "tuple of Tensors")
+            if value._storage is not None and value._view is not None:
+                refresh(value)
+            array = values[position] = value._array
+            if value._requires_grad:
+                requires = True
+            if kind is None:
+                kind = array.__class__
+            elif kind is not array.__class__:
+                kind = MIXED
+        elif wanted == "tensors":
+            arrays, requires, kind = unwrap_list(op, position, value, requires, kind)
+            values[position] = arrays
+        elif value is None:
+            if not wanted.endswith("?"):
+                raise argument_error(op, position, value)
+        elif wanted.startswith("operand"):
+            if not isinstance(value, NUMBERS):
+                raise argument_error(op, position, value)
+        else:
+            raise argument_error(op, position, value)
+    return values, requires, kind
+
+
+def unwrap_list(op: Op, position: int, value: Any, requires: bool, kind: Any) -> tuple[list[Any], bool, Any]:
+    """The same for an argument that is a list of tensors."""
+    if not isinstance(value, (list, tuple)):
+        raise argument_error(op, position, value, "tuple of Tensors")
+    arrays: list[Any] = []
+    for index, each in enumerate(value):
+        if isinstance(each, TensorBase):
+            if each._storage is not None and each._view is not None:
+                refresh(each)
+            arrays.append(each._array)
+            requires = requires or each._requires_grad
+            if kind is None:
+                kind = each._array.__class__
+            elif kind is not each._array.__class__:
+                kind = MIXED
+        elif each is None and "None" in op.parameters[position].annotation:
+            arrays.append(None)
+        else:
+            raise ArgumentError(
+                f"expected Tensor as element {index} in argument {position}, but got {type(each).__name__}"
+            )
+    return arrays, requires, kind
+
+
+MIXED: Any = type("Mixed", (), {})  # stands for arrays of several classes
+NUMBERS = (int, float, complex, bool, np.number, np.bool_)
+
+
+def argument_error(op: Op, position: int, value: Any, wanted: str = "Tensor") -> ArgumentError:
+    """The error for an argument of the wrong type, as PyTorch words it."""
+    name = op.parameters[position].name
+    return ArgumentError(
+        f"{op.public_name}(): argument '{name}' (position {position + 1}) must be {wanted}, not {type(value).__name__}"
+    )
+
+
+def run(op: Op, values: list[Any], kind: Any) -> Any:
+    """Kernel (or, for tensors without data, the meta rule) on unwrapped values: arrays out."""
+    if kind is not np.ndarray or op.factory:
+        if op.factory and factory_device(op, values) == META:
+            return op.meta(op, values)
+        if not op.factory and (kind is Spec or kind is MIXED):
+            if kind is MIXED:
+                check_devices(op, values)
+            return op.meta(op, values)
+    xp = ARRAY_MODULES.get(kind, np)
+    try:
+        result = run_widened(op, xp, values) if op.widen else op.family.execute(op, xp, values)
+    except RushlightError:
+        raise
+    except MemoryError as error:
+        raise OperationError(f"{op.public_name}(): not enough memory: {error}") from error
+    except (ValueError, TypeError, OverflowError, ArithmeticError, IndexError, np.linalg.LinAlgError) as error:
+        op.meta(op, values)  # raises the error a user can act on, where the arguments do not fit
+        check_values(op, values)
+        raise OperationError(f"{op.public_name}(): {error}") from error
+    if op.returns is not None:
+        return [settle(each) for each in result]
+    return result if result.__class__ is np.ndarray else settle(result)
+
+
+def check_values(op: Op, values: list[Any]) -> None:
+    """Plain arguments of a type that their annotation rules out."""
+    for position, parameter in enumerate(op.parameters):
+        wanted = parameter.annotation.partition(" ")[0]
+        value = values[position]
+        if wanted in ("int", "float", "bool", "Number") and value is not None and not isinstance(value, (*NUMBERS, np.ndarray)):
+            raise argument_error(op, position, value, "Number" if wanted == "Number" else wanted)
+
+
+def run_widened(op: Op, xp: Any, values: list[Any]) -> Any:
+    """Narrow floating types are computed in float32 and rounded once, at the end."""
+    narrow = None
+    widened = list(values)
+    for position, kind in op.tensor_positions:
+        value = values[position]
+        if kind == "tensors":
+            found = next((each.dtype for each in value if each is not None and each.dtype in LOW_PRECISION), None)
+            if found is not None:
+                narrow = narrow or found
+                widened[position] = [
+                    each if each is None or each.dtype not in LOW_PRECISION else each.astype(_FLOAT32) for each in value
+                ]
+        elif value is not None and getattr(value, "dtype", None) in LOW_PRECISION:
+            narrow = narrow or value.dtype
+            widened[position] = value.astype(_FLOAT32)
+    result = op.family.execute(op, xp, widened)
+    if narrow is None:
+        return result
+    if op.returns is None:
+        result = settle(result)
+        return result.astype(narrow) if result.dtype == _FLOAT32 else result
+    return [each.astype(narrow) if each.dtype == _FLOAT32 else each for each in map(settle, result)]
+
+
+def check_devices(op: Op, values: list[Any]) -> None:
+    """Tensors with and without data do not mix, but for 0-dim ones; nor do those of different devices."""
+    for position, wanted in op.tensor_positions:
+        for value in values[position] if wanted == "tensors" else (values[position],):
+            if isinstance(value, np.ndarray) and value.ndim:
+                raise DeviceError("Tensor on device cpu is not on the expected device meta!")
+            if value.__class__ in ARRAY_MODULES and not isinstance(value, np.ndarray):
+                raise DeviceError("Expected all tensors to be on the same device, but found at least two devices")
+
+
+def wrap(op: Op, args: tuple[Any, ...], array: Any, index: int | None) -> Any:
+    """A tensor over a result; of a view op, an alias of the input that knows how it came about."""
+    result = make(array)
+    if not op.view:
+        if state.inference:
+            result._inference = True
+        return result
+    source = args[0]
+    storage = source._storage
+    if storage is None:
+        storage = source._storage = Storage(source._array)
+    result._storage = storage
+    if source._inference:
+        result._inference = True
+    if not op.vjp:  # gradients do not pass (detach): memory and version are shared, history is not
+        return result
+    parent = source._view
+    link = (op.call, tuple(args[-1]) if op.parameters[-1].variadic else args[1:], index)
+    creation = "multiple" if index is not None else ("default" if state.grad_enabled else "no_grad")
+    if parent is None:
+        result._view = View(source, (link,), storage.version, creation)
+    else:
+        if creation == "default":
+            creation = parent.creation
+        result._view = View(parent.base, (*parent.chain, link), storage.version, creation)
+    return result
+
+
+def attach(op: Op, args: tuple[Any, ...], results: Any) -> None:
+    """Record the call and make its outputs part of the graph."""
+    if op.record is None:
+        if op.vjp is None and op.body is None:
+            raise NotSupported(f"derivative for {op.name} is not implemented")
+        if op.vjp == {}:
+            return
+        recording.build(op)
+    if op.returns is None:
+        if BY_NUMPY[results._array.dtype].category < FLOATING:
+            return
+        node = op.record(args, results)
+        results._grad_fn = node
+        results._requires_grad = True
+    else:
+        node = op.record(args, results)
+        names = op.returns if op.returns != "list" else ()
+        for index, result in enumerate(results):
+            skip = names and names[index] in op.nondifferentiable
+            if not skip and BY_NUMPY[result._array.dtype].category >= FLOATING:
+                result._grad_fn = node
+                result._output_index = index
+                result._requires_grad = True
+    if flags.special:
+        finish_node(node)
+
+
+def finish_node(node: Any) -> None:
+    """What the thread's modes add to a new node."""
+    if state.saved_hooks:
+        pack_saved(node)
+    if state.anomaly:
+        remember_trace(node)
+
+
+# -- writing to tensors that exist -------------------------------------------------------------------------------
+
+
+def dispatch_in_place(op: Op, args: tuple[Any, ...]) -> Any:
+    """Run the in-place variant of an op: the result goes into the first argument."""
+    functional = op.functional
+    assert functional is not None
+    if flags.special:
+        handled = intercept(op, args, None)
+        if handled is not NotImplemented:
+            return handled
+    target = args[0]
+    if not isinstance(target, TensorBase):
+        raise argument_error(op, 0, target)
+    if functional.kernel is None:
+        return assign(op, target, call_body(functional, args))
+    values, requires, kind = unwrap(op, args)
+    recorded = requires and state.grad_enabled and bool(functional.vjp)
+    if state.grad_enabled and (requires or (target._view is not None and target._view.base._requires_grad)):
+        check_in_place(target)
+    check_writable(op, args)
+    if recorded and functional.record is None:
+        recording.build(functional)
+    if recorded and "input" in functional.node_type.saved_names:
+        args = (keep_copy(target), *args[1:])
+    array = target._array
+    if functional.in_place_kernel is not None and array.__class__ is not Spec:
+        try:
+            functional.in_place_kernel(ARRAY_MODULES.get(array.__class__, np), *values)
+        except (ValueError, TypeError, OverflowError, IndexError) as error:
+            if isinstance(error, RushlightError):
+                raise
+            functional.meta(functional, values)
+            raise OperationError(f"{op.public_name}(): {error}") from error
+    elif not write_through(functional, array, values):
+        store(op, array, run(functional, values, kind))
+    storage_of(target).version += 1
+    if target._view is not None and not recorded:
+        target._view.version = storage_of(target).version if not target._view.base._requires_grad else -1
+    if recorded and BY_NUMPY[array.dtype].category >= FLOATING:
+        node = functional.record(args, target)
+        if flags.special:
+            finish_node(node)
+        rebase(target, node, table)
+    return target
+
+
+def write_through(op: Op, array: Any, values: list[Any]) -> bool:
+    """Let a ufunc write its result where it belongs, without an array in between; False where that is not possible."""
+    if op.fast is None or array.__class__ is not np.ndarray:
+        return False
+    count, dtypes = op.fast
+    if dtypes == "float" and array.dtype.kind != "f":
+        return False
+    for value in values[1:count]:
+        if value.__class__ is np.ndarray:
+            if value.dtype is not array.dtype or value.ndim > array.ndim:
+                return False
+        elif array.dtype.char not in "fd" or value.__class__ not in (int, float):  # float16 would round the number first
+            return False
+    if any(value is not parameter.default for parameter, value in zip(op.parameters[count:], values[count:])):
+        return False
+    if op.vjp == {}:  # comparisons: the result is not of the operands' type
+        return False
+    try:
+        getattr(np, op.ufunc)(*values[:count], out=array)
+    except (ValueError, TypeError, OverflowError):
+        return False  # the general road says what is wrong
+    return True
+
+
+def keep_copy(target: TensorBase) -> Any:
+    """The target as it was before it is written to, with its history."""
+    old = make(target._array.copy() if target._array.__class__ is not Spec else target._array)
+    old._grad_fn, old._output_index, old._requires_grad = target._grad_fn, target._output_index, target._requires_grad
+    return old
+
+
+def assign(op: Op, target: TensorBase, result: Any) -> Any:
+    """In-place form of a composite: compute, then copy into the target (which records)."""
+    if tuple(result._array.shape) != tuple(target._array.shape):
+        raise ShapeError(
+            f"output with shape {list(target._array.shape)} doesn't match the broadcast shape "
+            f"{list(result._array.shape)}"
+        )
+    check_result_type(result._array.dtype, target._array.dtype)
+    return table["copy_"].call(target, result)
+
+
+def store(op: Op, array: Any, result: Any) -> None:
+    """Write a kernel's result to a target, with PyTorch's checks."""
+    if tuple(result.shape) != tuple(array.shape):
+        raise ShapeError(
+            f"output with shape {list(array.shape)} doesn't match the broadcast shape {list(result.shape)}"
+        )
+    check_result_type(result.dtype, array.dtype)
+    if array.__class__ is not Spec:
+        array[...] = result
+
+
+def check_result_type(found: Any, wanted: Any) -> None:
+    if found is not wanted and not can_cast(BY_NUMPY[found], BY_NUMPY[wanted]):
+        raise DtypeError(
+            f"result type {legacy_name(found)} can't be cast to the desired output type {legacy_name(wanted)}"
+        )
+
+
+def overlaps_itself(array: Any) -> bool:
+    """Whether elements certainly share memory: a dimension larger than 1 with stride 0."""
+    return 0 in array.strides and array.size > 0 and any(not stride and size > 1 for stride, size in zip(array.strides, array.shape))
+
+
+def check_writable(op: Op, args: tuple[Any, ...]) -> None:
+    """Refuse to write where elements share memory, or where an input lies partly under the target."""
+    target = args[0]
+    if target._inference and not state.inference:
+        raise GradientError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
+            "tensor before doing inplace update."
+        )
+    array = target._array
+    if array.__class__ is Spec:
+        return
+    if overlaps_itself(array):
+        raise OverlapError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
+    if not array.flags.writeable:
+        raise OverlapError(f"{op.public_name}(): the tensor's memory is read-only; clone() it before writing to it")
+    storage = target._storage
+    if storage is None or not is_dense(array):
+        return
+    for position, _ in op.tensor_positions[1:]:
+        other = args[position]
+        if (
+            isinstance(other, TensorBase)
+            and other._storage is storage
+            and is_dense(other._array)
+            and not same_place(array, other._array)
+            and np.may_share_memory(array, other._array)
+        ):
+            raise OverlapError(
+                "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+                "location. Please clone() the tensor before performing the operation."
+            )
+
+
+def is_dense(array: Any) -> bool:
+    """Whether the elements fill a block of memory."""
+    return bool(array.flags.c_contiguous or array.flags.f_contiguous)
+
+
+def same_place(a: Any, b: Any) -> bool:
+    return a.shape == b.shape and a.strides == b.strides and a.ctypes.data == b.ctypes.data
+
+
+def write_out(op: Op, args: tuple[Any, ...], out: Any, results: Any) -> Any:
+    """Put results into the tensors that the caller passed as ``out=``."""
+    several = op.returns is not None or isinstance(results, tuple)
+    targets = tuple(out) if several and isinstance(out, (tuple, list)) else (out,)
+    sources = tuple(results) if several else (results,)
+    if len(targets) != len(sources):
+        raise ArgumentError(f"{op.public_name}(): expected {len(sources)} tensors as 'out', got {len(targets)}")
+    for target in targets:
+        if not isinstance(target, TensorBase):
+            raise ArgumentError(f"{op.public_name}(): argument 'out' must be Tensor, not {type(target).__name__}")
+    if state.grad_enabled:
+        inputs = [v for p, k in op.tensor_positions for v in (args[p] if k == "tensors" else (args[p],))]
+        if any(isinstance(each, TensorBase) and each._requires_grad for each in (*inputs, *targets)):
+            raise GradientError(
+                f"{op.public_name}(): functions with out=... arguments don't support automatic differentiation, but one of "
+                "the arguments requires grad."
+            )
+    for target, source in zip(targets, sources):
+        check_result_type(source._array.dtype, target._array.dtype)
+        if target._array.__class__ is Spec or source._array.__class__ is Spec:
+            target._array = Spec(source._array.shape, target._array.dtype)
+            continue
+        if target._array.shape != source._array.shape:
+            target._array = np.empty(source._array.shape, target._array.dtype)
+            target._storage = None
+        elif overlaps_itself(target._array):
+            raise OverlapError(
+                "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+                "Please clone() the tensor before performing the operation."
+            )
+        target._array[...] = source._array
+        storage_of(target).version += 1
+    return out if several else targets[0]
+
+
+# -- captures, function modes, subclasses ------------------------------------------------------------------------
+
+
+def intercept(op: Op, args: tuple[Any, ...], out: Any) -> Any:
+    """Give the innermost capture or mode, then subclasses with ``__torch_function__``, the call; NotImplemented runs on."""
+    stack = state.interceptors
+    if stack:
+        top = stack.pop()
+        try:
+            handled = top(op, args, out)
+        finally:
+            stack.append(top)
+        if handled is not NotImplemented:
+            return handled
+    if overriding:
+        return call_override(op, args, out)
+    return NotImplemented
+
+
+overriding: list[type] = []  # classes that define __torch_function__
+
+
+def call_override(op: Op, args: tuple[Any, ...], out: Any) -> Any:
+    found: list[Any] = []
+    for value in args:
+        for each in value if isinstance(value, (list, tuple)) else (value,):
+            kind = type(each)
+            if kind not in found and any(issubclass(kind, base) for base in overriding):
+                found.append(kind)
+    if not found or getattr(state, "inside_override", False):
+        return NotImplemented
+    positional, keywords = spread(op, args)
+    if out is not None:
+        keywords["out"] = out
+    for kind in sorted(found, key=lambda each: -len(each.__mro__)):
+        result = kind.__torch_function__(op.call, tuple(found), positional, keywords)
+        if result is not NotImplemented:
+            return result
+    names = ", ".join(each.__name__ for each in found)
+    raise TypeError(
+        f"no implementation found for '{op.qualified_name}' on types that implement __torch_function__: [{names}]"
+    )
+
+
+def spread(op: Op, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Complete arguments as a user would write them: defaults left out, keyword-only ones by name."""
+    positional: list[Any] = []
+    keywords: dict[str, Any] = {}
+    for parameter, value in zip(op.parameters, args):
+        if parameter.variadic:
+            positional.extend(value)
+        elif parameter.keyword_only or len(positional) < op.parameters.index(parameter):
+            if value is not parameter.default:
+                keywords[parameter.name] = value
+        elif value is not parameter.default or parameter.default is MISSING:
+            positional.append(value)
+    return tuple(positional), keywords
+
+
+# -- results with names ------------------------------------------------------------------------------------------
+
+_NAMED: dict[str, Any] = {}
+
+
+def named_result(op: Op) -> Any:
+    """The named tuple of an op with several outputs: ``return_types.sort(values=..., indices=...)``."""
+    name = op.public_name if op.namespace is None else op.name  # an overload is called by the name of its front
+    found = _NAMED.get(name)
+    if found is None:
+        found = _NAMED[name] = make_named(name, op.returns)
+    return found
+
+
+def make_named(name: str, fields: tuple[str, ...]) -> Any:
+    """A tuple class with named fields that prints as PyTorch's ``torch.return_types`` do."""
+
+    def new(cls: type, *values: Any) -> Any:
+        return tuple.__new__(cls, values[0] if len(values) == 1 and len(fields) > 1 else values)
+
+    def show(self: Any) -> str:
+        return f"torch.return_types.{name}(\n" + ",\n".join(f"{f}={v!r}" for f, v in zip(fields, self)) + ")"
+
+    def getter(index: int) -> property:
+        return property(lambda self: tuple.__getitem__(self, index))
+
+    body: dict[str, Any] = {field: getter(index) for index, field in enumerate(fields)}
+    body.update(__new__=new, __repr__=show, _fields=fields, __slots__=(), __module__="torch.return_types")
+    body["__reduce__"] = lambda self: (tuple, (tuple(self),))
+    return type(name, (tuple,), body)

@@ -1,0 +1,314 @@
+"""Data types: PyTorch's names over NumPy's (and ml_dtypes') types, and the rules by which they combine.
+
+Inside kernels a data type is a plain ``numpy.dtype``; at the surface it is a :class:`dtype`, which prints as
+``torch.float32`` does.  The two are mapped one to one by :func:`of_numpy` and :attr:`dtype.numpy`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+BOOL, INTEGRAL, FLOATING, COMPLEX = range(4)
+
+
+class dtype:
+    """The type of a tensor's elements, such as ``rushlight.float32``."""
+
+    __slots__ = ("category", "is_complex", "is_floating_point", "is_signed", "itemsize", "name", "numpy", "aliases")
+
+    numpy: np.dtype[Any]
+    category: int
+    itemsize: int
+
+    def __init__(self, name: str, numpy_type: Any, category: int, aliases: tuple[str, ...] = ()) -> None:
+        self.name = name
+        self.numpy = np.dtype(numpy_type)
+        self.category = category
+        self.is_floating_point = category == FLOATING
+        self.is_complex = category == COMPLEX
+        self.is_signed = category >= FLOATING or self.numpy.kind == "i"
+        self.itemsize = self.numpy.itemsize
+        self.aliases = aliases
+
+    def to_real(self) -> dtype:
+        """The real type of the same precision (``complex64`` gives ``float32``)."""
+        return {"complex64": float32, "complex128": float64}.get(self.name, self)
+
+    def to_complex(self) -> dtype:
+        """The complex type of the same precision; of ``float16`` and ``bfloat16`` it is ``complex64``."""
+        return self if self.is_complex else (complex128 if self is float64 else complex64)
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        return (by_name, (self.name,))
+
+    def __copy__(self) -> dtype:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> dtype:
+        return self
+
+
+bool_ = dtype("bool", np.bool_, BOOL)
+uint8 = dtype("uint8", np.uint8, INTEGRAL)
+uint16 = dtype("uint16", np.uint16, INTEGRAL)
+uint32 = dtype("uint32", np.uint32, INTEGRAL)
+uint64 = dtype("uint64", np.uint64, INTEGRAL)
+int8 = dtype("int8", np.int8, INTEGRAL)
+int16 = dtype("int16", np.int16, INTEGRAL, ("short",))
+int32 = dtype("int32", np.int32, INTEGRAL, ("int",))
+int64 = dtype("int64", np.int64, INTEGRAL, ("long",))
+float16 = dtype("float16", np.float16, FLOATING, ("half",))
+bfloat16 = dtype("bfloat16", ml_dtypes.bfloat16, FLOATING)
+float32 = dtype("float32", np.float32, FLOATING, ("float",))
+float64 = dtype("float64", np.float64, FLOATING, ("double",))
+complex64 = dtype("complex64", np.complex64, COMPLEX, ("cfloat",))
+complex128 = dtype("complex128", np.complex128, COMPLEX, ("cdouble",))
+float8_e4m3fn = dtype("float8_e4m3fn", ml_dtypes.float8_e4m3fn, FLOATING)
+float8_e5m2 = dtype("float8_e5m2", ml_dtypes.float8_e5m2, FLOATING)
+
+ALL: tuple[dtype, ...] = (
+    bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64,
+    float16, bfloat16, float32, float64, complex64, complex128, float8_e4m3fn, float8_e5m2,
+)  # fmt: skip
+BY_NUMPY: dict[np.dtype[Any], dtype] = {each.numpy: each for each in ALL}
+BY_NAME: dict[str, dtype] = {name: each for each in ALL for name in (each.name, *each.aliases)}
+
+# Types that are stored narrow and computed in float32.
+LOW_PRECISION: frozenset[np.dtype[Any]] = frozenset(
+    each.numpy for each in (float16, bfloat16, float8_e4m3fn, float8_e5m2)
+)
+FLOAT8: frozenset[np.dtype[Any]] = frozenset((float8_e4m3fn.numpy, float8_e5m2.numpy))
+
+# The narrowest integer that holds both, by how many bits; uint8 beside a signed type needs one more step.
+_SIGNED: dict[int, np.dtype[Any]] = {1: np.dtype(np.int8), 2: np.dtype(np.int16), 4: np.dtype(np.int32), 8: np.dtype(np.int64)}
+_WIDE_UNSIGNED = frozenset((uint16.numpy, uint32.numpy, uint64.numpy))
+_F32, _F64, _C64, _C128 = float32.numpy, float64.numpy, complex64.numpy, complex128.numpy
+_PROMOTED: dict[tuple[np.dtype[Any], np.dtype[Any]], np.dtype[Any]] = {}
+
+
+class _Default:
+    """The default floating type: ``set_default_dtype`` changes it for the whole process."""
+
+    __slots__ = ("floating", "numpy", "complex")
+
+    def __init__(self) -> None:
+        self.set(float32)
+
+    def set(self, floating: dtype) -> None:
+        self.floating = floating
+        self.numpy = floating.numpy
+        self.complex = floating.to_complex().numpy
+
+
+default = _Default()
+
+
+def get_default_dtype() -> dtype:
+    """The type of floating-point tensors made without naming one."""
+    return default.floating
+
+
+def set_default_dtype(d: dtype) -> None:
+    """Set the type of floating-point tensors made without naming one."""
+    if not isinstance(d, dtype) or not d.is_floating_point:
+        raise TypeError("only floating-point types are supported as the default type")
+    default.set(d)
+
+
+def of_numpy(numpy_type: Any) -> dtype:
+    """The :class:`dtype` for a NumPy type, or a TypeError that names the supported ones."""
+    numpy_type = np.dtype(numpy_type)
+    found = BY_NUMPY.get(numpy_type) or BY_NUMPY.get(numpy_type.newbyteorder("="))
+    if found is None:
+        raise TypeError(
+            f"can't convert np.ndarray of type {numpy_type}. The only supported types are: "
+            "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, "
+            "uint16, uint8, and bool."
+        )
+    return found
+
+
+def by_name(name: str) -> dtype:
+    """Look a dtype up by its name; unpickling uses it."""
+    return BY_NAME[name]
+
+
+def category_of(numpy_type: np.dtype[Any]) -> int:
+    """BOOL, INTEGRAL, FLOATING or COMPLEX."""
+    return BY_NUMPY[numpy_type].category
+
+
+def promote_numpy(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any]:
+    """The type that two tensors' types combine to, by PyTorch's lattice (not NumPy's)."""
+    if a is b:
+        return a
+    found = _PROMOTED.get((a, b))
+    if found is None:
+        found = _PROMOTED[a, b] = _promote(BY_NUMPY[a], BY_NUMPY[b])
+    return found
+
+
+def _promote(a: dtype, b: dtype) -> np.dtype[Any]:
+    if a.numpy in FLOAT8 or b.numpy in FLOAT8:
+        raise RuntimeError(
+            f"Promotion for Float8 Types is not supported, attempted to promote {legacy_name(a)} and {legacy_name(b)}"
+        )
+    if a.category > b.category:
+        a, b = b, a
+    wide = _WIDE_UNSIGNED & {a.numpy, b.numpy}
+    if wide and b.category != FLOATING:
+        raise RuntimeError(
+            "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+            f"{legacy_name(a)} and {legacy_name(b)}"
+        )
+    if b.category == COMPLEX:
+        double = b.numpy == _C128 or a.numpy in (_F64, _C128)
+        return _C128 if double else _C64
+    if b.category == FLOATING:
+        if a.category < FLOATING:
+            return b.numpy
+        if a.itemsize == b.itemsize:  # float16 beside bfloat16
+            return _F32
+        return a.numpy if a.itemsize > b.itemsize else b.numpy
+    if a.category == BOOL:
+        return b.numpy
+    if a.is_signed == b.is_signed or a.itemsize > b.itemsize:
+        return a.numpy if a.itemsize >= b.itemsize else b.numpy
+    signed, unsigned = (a, b) if a.is_signed else (b, a)
+    if signed.itemsize > unsigned.itemsize:
+        return signed.numpy
+    return _SIGNED[unsigned.itemsize * 2]
+
+
+def promote_types(type1: dtype, type2: dtype) -> dtype:
+    """The smallest type, in PyTorch's lattice, that both types convert to."""
+    return BY_NUMPY[promote_numpy(type1.numpy, type2.numpy)]
+
+
+def scalar_category(value: Any) -> int:
+    """The category of a Python (or NumPy) number."""
+    kind = type(value)
+    if kind is float:
+        return FLOATING
+    if kind is bool or isinstance(value, np.bool_):
+        return BOOL
+    if isinstance(value, (int, np.integer)):
+        return INTEGRAL
+    if isinstance(value, (float, np.floating)):
+        return FLOATING
+    if isinstance(value, (complex, np.complexfloating)):
+        return COMPLEX
+    return BY_NUMPY[np.asarray(value).dtype].category  # ml_dtypes scalars and symbolic numbers
+
+
+_OF_CATEGORY = {BOOL: bool_.numpy, INTEGRAL: int64.numpy}
+
+
+def scalar_dtype(value: Any) -> np.dtype[Any]:
+    """The type that a Python number has as a tensor of its own."""
+    category = scalar_category(value)
+    return _OF_CATEGORY.get(category) or (default.numpy if category == FLOATING else default.complex)
+
+
+def result_dtype(values: Any) -> np.dtype[Any]:
+    """PyTorch's result type of arrays (anything with dtype and ndim) and Python numbers.
+
+    Arrays with dimensions decide; 0-dim arrays, and after them numbers, count only if their category is higher.
+    """
+    dimensioned: np.dtype[Any] | None = None
+    zero_dim: np.dtype[Any] | None = None
+    number: np.dtype[Any] | None = None
+    for value in values:
+        of_value = getattr(value, "dtype", None)
+        if of_value is None or isinstance(value, np.generic):
+            of_value = scalar_dtype(value)
+            number = of_value if number is None else promote_numpy(number, of_value)
+        elif value.ndim:
+            dimensioned = of_value if dimensioned is None else promote_numpy(dimensioned, of_value)
+        else:
+            zero_dim = of_value if zero_dim is None else promote_numpy(zero_dim, of_value)
+    result = dimensioned
+    for weaker in [each for each in (zero_dim, number) if each is not None]:
+        if result is None:
+            result = weaker
+        elif BY_NUMPY[weaker].category > BY_NUMPY[result].category:
+            result = _lift(result, weaker)
+    if result is None:
+        raise RuntimeError("result_type needs at least one tensor or number")
+    return result
+
+
+def _lift(strong: np.dtype[Any], weak: np.dtype[Any]) -> np.dtype[Any]:
+    """The type of something of a lower category beside a 0-dim tensor or number of a higher one."""
+    if BY_NUMPY[weak].is_complex and BY_NUMPY[strong].is_floating_point:  # keeps the precision
+        if strong in FLOAT8:
+            raise RuntimeError(f"Unknown Complex ScalarType for {legacy_name(strong)}")
+        return BY_NUMPY[strong].to_complex().numpy
+    return weak if BY_NUMPY[weak].is_complex else promote_numpy(strong, weak)
+
+
+def can_cast(from_: dtype, to: dtype) -> bool:
+    """Whether a value of one type may be written to a tensor of another (an in-place op's rule)."""
+    return from_.category <= to.category or (from_.category == INTEGRAL and to.category == INTEGRAL)
+
+
+_LEGACY = {
+    "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long",
+    "float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double",
+    "complex64": "ComplexFloat", "complex128": "ComplexDouble", "uint16": "UInt16", "uint32": "UInt32",
+    "uint64": "UInt64", "float8_e4m3fn": "Float8_e4m3fn", "float8_e5m2": "Float8_e5m2",
+}  # fmt: skip
+
+
+def legacy_name(type_: dtype | np.dtype[Any]) -> str:
+    """The name that PyTorch's messages use: ``Float``, ``Long``."""
+    return _LEGACY[type_.name if isinstance(type_, dtype) else BY_NUMPY[type_].name]
+
+
+class finfo:
+    """Limits of a floating-point type."""
+
+    def __init__(self, type: dtype | None = None) -> None:
+        kind = type or default.floating
+        if kind.category < FLOATING:
+            raise TypeError(
+                "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'"
+            )
+        kind = kind.to_real()
+        limits = ml_dtypes.finfo(kind.numpy)
+        self.bits = kind.itemsize * 8
+        self.dtype = kind.name
+        self.eps = float(limits.eps)
+        self.max = float(limits.max)
+        self.min = float(limits.min)
+        self.tiny = self.smallest_normal = float(limits.smallest_normal)
+        self.resolution = 10.0 ** -int(limits.nmant * math.log10(2))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(
+            f"{name}={getattr(self, name):g}" for name in ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
+        )
+        return f"finfo({shown}, dtype={self.dtype})"
+
+
+class iinfo:
+    """Limits of an integer type."""
+
+    def __init__(self, type: dtype) -> None:
+        if type.category != INTEGRAL:
+            raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
+        limits = np.iinfo(type.numpy)
+        self.bits = limits.bits
+        self.min = int(limits.min)
+        self.max = int(limits.max)
+        self.dtype = type.name
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"

@@ -1,0 +1,274 @@
+"""Entry points: what a user's call of an op runs, compiled for the op's signature on its first call.
+
+Most calls go to :func:`dispatch`.  Common ones take a shorter road: pointwise ops whose kernel is a ufunc and whose operands
+are of one type, and ops on a single tensor.  Whatever is out of the ordinary there falls back to the general road, which
+also words the errors.
+"""
+
+from __future__ import annotations
+
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from . import recording
+from .base import TensorBase, make, runtime
+from .declare import MISSING, Op, Plain, set_entry_builder
+from .dispatch import NUMBERS, argument_error, attach, dispatch, dispatch_in_place, settle, wrap, write_out
+from .dtypes import BY_NUMPY, LOW_PRECISION
+from .errors import ArgumentError
+from .node import refresh
+from .state import flags, state
+
+_UNARY = """
+    try:
+        a = input._array
+        if {plain}not flags.special{dtype_test}:
+            r = ufunc(a)
+            if r.__class__ is not ndarray:
+                r = settle(r)
+            t = new(Tensor)
+            t._array = r
+            t._requires_grad = False
+            t._grad_fn = None
+            t._output_index = 0
+            t._storage = None
+            if input._requires_grad or input._storage is not None:
+                if input._storage is not None and input._view is not None:
+                    refresh(input)
+                if input._requires_grad and state.grad_enabled:
+                    attach(op, ({names},), t)
+            return t
+    except (AttributeError, TypeError, ValueError):
+        pass  # the general road does better, or says better what is wrong
+"""
+
+_SINGLE = """
+    if {plain}not flags.special:
+        try:
+            if input._storage is not None and input._view is not None:
+                refresh(input)
+            array = input._array
+            if array.__class__ is ndarray{narrow}:
+                r = {run}
+                if r.__class__ is not ndarray:
+                    r = settle(r)
+                t = wrap(op, ({names},), r, None)
+                if input._requires_grad and state.grad_enabled:
+                    attach(op, ({names},), t)
+                return t
+        except Exception:
+            pass  # the general road says what is wrong
+"""
+
+_BINARY = """
+    try:
+        a = input._array
+        if {plain}not flags.special:
+            kind = other.__class__
+            if {numbers}:
+                if a.dtype.char not in 'fd':
+                    return dispatch(op, ({names},){out})
+                r = ufunc(a, other)
+                requires = input._requires_grad
+                if input._storage is not None and input._view is not None:
+                    refresh(input)
+                    requires = input._requires_grad
+            else:
+                b = other._array
+                if a.dtype is not b.dtype{dtype_test}:
+                    return dispatch(op, ({names},){out})
+                r = ufunc(a, b)
+                if (input._storage is not None and input._view is not None
+                        or other._storage is not None and other._view is not None):
+                    refresh(input)
+                    refresh(other)
+                requires = input._requires_grad or other._requires_grad
+            if r.__class__ is not ndarray:
+                r = settle(r)
+            t = new(Tensor)
+            t._array = r
+            t._requires_grad = False
+            t._grad_fn = None
+            t._output_index = 0
+            t._storage = None
+            if requires and state.grad_enabled{differentiable}:
+                t._grad_fn = record(({names},), t)
+                t._requires_grad = True
+            return t
+    except (AttributeError, TypeError, ValueError, OverflowError):
+        pass  # the general road does better, or says better what is wrong
+"""
+
+# Products: the types that BLAS has, and no folding of a batch.
+_BLAS = " or a.dtype.char not in 'fdFD' or a.ndim != b.ndim"
+
+
+def build_entry(op: Op, function: Any, form: str) -> Any:
+    """Compile the entry point of an op and put it in the place of its stub."""
+    namespace = function.__globals__
+    source = _entry_source(op, namespace, form)
+    exec(compile(source, f"<call of {op.name}>", "exec"), namespace)
+    compiled: FunctionType = namespace.pop("entry")
+    function.__code__ = compiled.__code__.replace(co_name=function.__name__, co_qualname=function.__name__)
+    function.__defaults__ = compiled.__defaults__
+    function.__kwdefaults__ = compiled.__kwdefaults__
+    return function
+
+
+def _entry_source(op: Op, namespace: dict[str, Any], form: str) -> str:
+    namespace.update(
+        flags=flags, state=state, dispatch=dispatch, dispatch_in_place=dispatch_in_place, MISSING=MISSING, settle=settle,
+        ndarray=np.ndarray, new=object.__new__, Tensor=runtime.tensor_type, TensorBase=TensorBase, refresh=refresh,
+        attach=attach, body=op.body, write_out=write_out, argument_error=argument_error, spread_variadic=spread_variadic,
+    )  # fmt: skip
+    if form != "function":
+        return _operator_source(op, namespace, form)
+    signature, prologue = _signature(op, namespace)
+    names = ", ".join(p.name for p in op.parameters)
+    out = ", out" if op.has_out else ""
+    lines = [f"def entry({signature}):", *("    " + line for line in prologue)]
+    if op.functional is not None:
+        lines.append(f"    return dispatch_in_place(op, ({names},))")
+    elif op.kernel is None:
+        if op.parameters and op.parameters[0].kind == "tensor":
+            first = op.parameters[0].name
+            lines.append(f"    if not isinstance({first}, TensorBase):")
+            lines.append(f"        raise argument_error(op, 0, {first})")
+        lines.append(f"    if flags.special{' or out is not None' if op.has_out else ''}:")
+        lines.append(f"        return dispatch(op, ({names},){out})")
+        passed = ", ".join(
+            f"{p.name}={p.name}" if p.keyword_only else ("*" * p.variadic + p.name) for p in op.parameters
+        )
+        lines.append(f"    return body({passed})")
+    else:
+        if op.fast:
+            lines += _fast_source(op, namespace, names, out)
+        elif op.tensor_positions == ((0, "tensor"),) and op.returns is None and not op.factory:
+            lines += _single_source(op, namespace, names)
+        lines.append(f"    return dispatch(op, ({names},){out})")
+    return "\n".join(lines)
+
+
+def _operator_source(op: Op, namespace: dict[str, Any], form: str) -> str:
+    """``a + b``: like the function, but what it can't take is left to the other operand."""
+    namespace["OPERANDS"] = (TensorBase, *NUMBERS)
+    for parameter in op.parameters[2:]:
+        namespace[f"default_{parameter.name}"] = parameter.default
+    rest = "".join(f", default_{p.name}" for p in op.parameters[2:])
+    if form == "reflected":
+        lines = ["def entry(input, other):"]
+        call = f"other, input{rest}"
+    else:
+        lines = ["def entry(input, other):"]
+        call = f"input, other{rest}"
+        if op.fast:
+            lines += _fast_source(op, namespace, call, "", operator=True)
+    if op.name in ("eq", "ne"):  # or Python would compare identities, and say False
+        namespace.update(known_types=BY_NUMPY, make=make, copy_array=np.array)
+        lines.append("    if other.__class__ is ndarray and other.dtype in known_types:")
+        lines.append("        return op.call(input, make(copy_array(other)))")
+    lines.append("    if not isinstance(other, OPERANDS):")
+    lines.append("        return NotImplemented")
+    lines.append(f"    return {f'dispatch(op, ({call},))' if op.kernel is not None else f'op.call({call})'}")
+    return "\n".join(lines)
+
+
+def _fast_source(op: Op, namespace: dict[str, Any], names: str, out: str, operator: bool = False) -> list[str]:
+    """The short road of pointwise ops whose kernel is a ufunc and whose operands are of one type."""
+    operands, dtypes = op.fast
+    plain = "out is None and " if op.has_out and not operator else ""
+    for parameter in () if operator else op.parameters[operands:]:
+        namespace[f"plain_{parameter.name}"] = parameter.default
+        plain += f"{parameter.name} is plain_{parameter.name} and "
+    namespace["ufunc"] = getattr(np, op.ufunc)
+    if operands == 2 and op.vjp:
+        recording.build(op)
+        namespace["record"] = op.record
+    fits, fails = {
+        "any": ("", ""), "float": (" and a.dtype.kind == 'f'", " or a.dtype.kind != 'f'"),
+        "real": (" and a.dtype.kind != 'c'", " or a.dtype.kind == 'c'"), "blas": (_BLAS, _BLAS),
+    }[dtypes]  # fmt: skip
+    if operands == 1:
+        text = _UNARY.format(plain=plain, names=names, dtype_test=fits)
+    else:
+        text = _BINARY.format(
+            plain=plain, names=names, out=out, dtype_test=fails,
+            numbers="kind is float or kind is int" if op.parameters[1].kind.startswith("operand") else "False",
+            differentiable="" if op.vjp else " and False",
+        )  # fmt: skip
+    return text.strip("\n").split("\n")
+
+
+def _single_source(op: Op, namespace: dict[str, Any], names: str) -> list[str]:
+    """The short road of ops on one tensor: straight to the kernel."""
+    namespace.update(wrap=wrap, execute=op.family.execute, kernel=op.kernel, LOW_PRECISION=LOW_PRECISION, numpy=np)
+    rest = "".join(f", {p.name}" for p in op.parameters[1:])
+    plain = isinstance(op.family, Plain)
+    text = _SINGLE.format(
+        plain="out is None and " if op.has_out else "", names=names.replace(op.parameters[0].name, "input", 1),
+        narrow=" and array.dtype not in LOW_PRECISION" if op.widen else "",
+        run=f"kernel(numpy, array{rest})" if plain else f"execute(op, numpy, (array{rest},))",
+    )  # fmt: skip
+    if op.parameters[0].name != "input":
+        text = text.replace("input", op.parameters[0].name)
+    return text.strip("\n").split("\n")
+
+
+def spread_variadic(op: Op, values: tuple[Any, ...], keyword: Any) -> tuple[Any, ...]:
+    """``f(2, 3)``, ``f((2, 3))``, ``f([2, 3])`` and ``f(size=(2, 3))`` mean the same."""
+    if keyword is not MISSING:
+        if values:
+            raise ArgumentError(f"{op.public_name}() got multiple values for its sizes")
+        return tuple(keyword) if isinstance(keyword, (tuple, list)) else (keyword,)
+    if len(values) == 1 and isinstance(values[0], (tuple, list)):
+        return tuple(values[0])
+    return values
+
+
+def _signature(op: Op, namespace: dict[str, Any]) -> tuple[str, list[str]]:
+    """The signature as source, and what to do before the call: other spellings of parameters."""
+    parts: list[str] = []
+    prologue: list[str] = []
+    star = False
+    for parameter in op.parameters:
+        name = parameter.name
+        if parameter.keyword_only and not star:
+            parts.append("*")
+            star = True
+        if parameter.variadic:
+            parts.append(f"*{name}_given")
+            star = True
+            continue
+        alternative = {"dim": "axis", "keepdim": "keepdims"}.get(name)
+        if parameter.default is not MISSING or alternative:
+            namespace[f"default_{name}"] = parameter.default
+            parts.append(f"{name}=default_{name}")
+        elif any("=" in part for part in parts) and not star:
+            parts.append(f"{name}=MISSING")  # after a parameter with another spelling, which has to have a default
+        else:
+            parts.append(name)
+        if parameter.default is MISSING and "=" in parts[-1]:
+            prologue.append(f"if {name} is MISSING{f' and {alternative} is MISSING' if alternative else ''}:")
+            prologue.append(
+                f"    raise TypeError(\"{op.public_name}() missing 1 required positional argument: '{name}'\")"
+            )
+    extra = [{"dim": "axis", "keepdim": "keepdims"}[p.name] for p in op.parameters if p.name in ("dim", "keepdim")]
+    extra = [name for name in extra if name not in [p.name for p in op.parameters]]
+    variadic = next((p.name for p in op.parameters if p.variadic), None)
+    if (extra or op.has_out or variadic) and not star:
+        parts.append("*")
+    for name in extra:
+        parts.append(f"{name}=MISSING")
+        target = {"axis": "dim", "keepdims": "keepdim"}[name]
+        prologue = [f"if {name} is not MISSING:", f"    {target} = {name}", *prologue]
+    if variadic:
+        parts.append(f"{variadic}=MISSING")
+        prologue.append(f"{variadic} = spread_variadic(op, {variadic}_given, {variadic})")
+    if op.has_out:
+        parts.append("out=None")
+    return ", ".join(parts), prologue
+
+
+set_entry_builder(build_entry)

@@ -1,0 +1,241 @@
+"""Families of ops: how shapes and dtypes of results follow from those of the arguments, and how operands are prepared.
+
+A family object is the ``meta`` of a declaration.  Called with the op and its unwrapped values (arrays, specs, numbers) it
+gives the result's Spec or raises the error a user can act on; ``execute`` runs the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .base import Spec
+from .declare import Op
+from .dtypes import BOOL, BY_NUMPY, COMPLEX, FLOATING, INTEGRAL, LOW_PRECISION, default, promote_numpy, result_dtype
+from .errors import ArgumentError, DtypeError, ShapeError, UnsupportedDtype, dimension_error
+
+_FLOAT32 = np.dtype(np.float32)
+_BOOL = np.dtype(np.bool_)
+_INT64 = np.dtype(np.int64)
+
+
+def broadcast_shapes(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The shape that several shapes broadcast to."""
+    result: tuple[int, ...] = shapes[0] if shapes else ()
+    for shape in shapes[1:]:
+        if shape == result:
+            continue
+        first, second = (
+            (1,) * (len(shape) - len(result)) + tuple(result),
+            (1,) * (len(result) - len(shape)) + tuple(shape),
+        )
+        merged = []
+        for dim, (a, b) in enumerate(zip(first, second)):
+            if a != b and a != 1 and b != 1:
+                raise ShapeError(
+                    f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension {dim}"
+                )
+            merged.append(b if a == 1 else a)
+        result = tuple(merged)
+    return tuple(result)
+
+
+def normalize_dim(dim: Any, ndim: int) -> int:
+    """A dimension counted from the front; a 0-dim tensor is treated as having one."""
+    if isinstance(dim, bool) or not hasattr(dim, "__index__"):
+        raise ArgumentError(f"argument 'dim' must be int, not {type(dim).__name__}")
+    dim = dim.__index__()
+    bound = max(ndim, 1)
+    if not -bound <= dim < bound:
+        raise dimension_error(dim, ndim)
+    return dim + bound if dim < 0 else dim
+
+
+def normalize_dims(dim: Any, ndim: int, *, empty_is_all: bool = True) -> tuple[int, ...]:
+    """Several dimensions counted from the front, each once; None (and, by default, an empty list) means all."""
+    if dim is None or (empty_is_all and isinstance(dim, (tuple, list)) and not dim):
+        return tuple(range(ndim))
+    dims = tuple(normalize_dim(each, ndim) for each in (dim if isinstance(dim, (tuple, list)) else (dim,)))
+    if len(set(dims)) != len(dims):
+        repeated = next(each for each in dims if dims.count(each) > 1)
+        raise ShapeError(f"dim {repeated} appears multiple times in the list of dims")
+    return dims if ndim else ()
+
+
+class Elementwise:
+    """Ops that work element by element on broadcast operands.
+
+    ``promote`` says what the operands become and what the result is: ``"default"`` (PyTorch's result type),
+    ``"int_to_float"`` (integers become the default float), ``"bool"`` (operands promote, the result is bool),
+    ``"real"`` (complex gives its real type), ``"real_float"`` (both), ``"keep_bool"``…  ``fast`` names the short road:
+    how many operands, and for which dtypes a ufunc on equal types is right as it stands.
+    """
+
+    __slots__ = ("fast", "promote", "refuse")
+    in_place = True
+
+    def __init__(self, promote: str, fast: tuple[int, str] | None, refuse: str) -> None:
+        self.promote = promote
+        self.fast = fast
+        self.refuse = refuse
+
+    def operands(self, op: Op, values: Sequence[Any]) -> list[Any]:
+        return [values[i] for i, _ in op.tensor_positions if values[i] is not None]
+
+    def dtypes(self, op: Op, operands: list[Any]) -> tuple[Any, Any]:
+        """The type to compute in, before widening, and the type of the result."""
+        common = result_dtype(operands)
+        category = BY_NUMPY[common].category
+        if self.refuse and (
+            (category == BOOL and "bool" in self.refuse) or (category == INTEGRAL and "int" in self.refuse)
+            or (category == COMPLEX and "complex" in self.refuse) or (category >= FLOATING and "float" in self.refuse)
+        ):  # fmt: skip
+            name = BY_NUMPY[common].name.capitalize()
+            raise UnsupportedDtype(f"{op.public_name}(): not implemented for '{name}' (torch.{BY_NUMPY[common].name})")
+        if self.promote in ("int_to_float", "real_float") and category < FLOATING:
+            common = default.numpy
+        if self.promote == "bool":
+            return common, _BOOL
+        if self.promote in ("real", "real_float"):
+            return common, BY_NUMPY[common].to_real().numpy
+        return common, common
+
+    def __call__(self, op: Op, values: Sequence[Any]) -> Any:
+        operands = self.operands(op, values)
+        _, dtype = self.dtypes(op, operands)
+        return Spec(broadcast_shapes([each.shape for each in operands if hasattr(each, "shape")]), dtype)
+
+    def execute(self, op: Op, xp: Any, values: Sequence[Any]) -> Any:
+        operands = self.operands(op, values)
+        common, dtype = self.dtypes(op, operands)
+        compute = _FLOAT32 if common in LOW_PRECISION and not op.exact else common
+        prepared = list(values)
+        for position, _ in op.tensor_positions:
+            value = values[position]
+            if value is None:
+                continue
+            if hasattr(value, "dtype") and not isinstance(value, np.generic):
+                if value.dtype is not compute:
+                    prepared[position] = value.astype(compute)
+            else:
+                prepared[position] = as_scalar(value, compute)
+        kernel = op.kernel
+        if kernel.__class__ is str:
+            result = getattr(xp, kernel)(*prepared)
+        else:
+            result = kernel(xp, *prepared)
+        return result if result.dtype is dtype else result.astype(dtype)
+
+
+def as_scalar(value: Any, dtype: np.dtype[Any]) -> Any:
+    """A Python number as a NumPy scalar of a type; integers wrap as they do in tensors."""
+    if dtype.kind in "iu" and isinstance(value, (int, np.integer)):
+        bits = dtype.itemsize * 8
+        value = int(value) & ((1 << bits) - 1)
+        if dtype.kind == "i" and value >> (bits - 1):
+            value -= 1 << bits
+    return dtype.type(value)
+
+
+def elementwise(promote: str = "default", *, fast: tuple[int, str] | None = None, refuse: str = "") -> Elementwise:
+    """The family of pointwise ops; see :class:`Elementwise`.  ``refuse`` lists categories that raise: "bool int float complex"."""
+    return Elementwise(promote, fast, refuse)
+
+
+class Reduction:
+    """Ops that fold dimensions away.  The kernel is called ``kernel(xp, array, axes, keepdim, **others)``.
+
+    ``result`` says which type comes out: ``"same"``, ``"int64"`` (integers and bool are summed in int64), ``"float"``
+    (only floating and complex types are taken), ``"bool"``, ``"real"`` (of complex, the real type), ``"index"``.
+    """
+
+    __slots__ = ("result", "empty_is_all")
+    in_place = False
+
+    def __init__(self, result: str, empty_is_all: bool) -> None:
+        self.result = result
+        self.empty_is_all = empty_is_all
+
+    def resolve(self, op: Op, values: Sequence[Any]) -> tuple[Any, tuple[int, ...], bool, dict[str, Any], Any, Any]:
+        """Input, axes, keepdim, the op's other arguments, the type to compute in, and that of the result."""
+        array: Any = None
+        dim = wanted = None
+        keepdim = False
+        others: dict[str, Any] = {}
+        for parameter, value in zip(op.parameters, values):
+            name = parameter.name
+            if name == "input":
+                array = value
+            elif name == "dim":
+                dim = value
+            elif name == "keepdim":
+                keepdim = bool(value)
+            elif name == "dtype":
+                wanted = value
+            else:
+                others[name] = value
+        axes = (
+            tuple(range(array.ndim)) if dim is None else normalize_dims(dim, array.ndim, empty_is_all=self.empty_is_all)
+        )
+        compute = array.dtype
+        if wanted is None and (self.result == "same" or (compute is _FLOAT32 and self.result in ("int64", "float"))):
+            return array, axes, keepdim, others, compute, compute
+        category = BY_NUMPY[compute].category
+        if wanted is not None:
+            compute = wanted.numpy
+            category = wanted.category
+        elif self.result == "int64" and category < FLOATING:
+            compute = _INT64
+        if self.result in ("float", "real_float") and category < FLOATING:
+            raise DtypeError(
+                f"{op.public_name}(): could not infer output dtype. Input dtype must be either a floating point or complex "
+                f"dtype. Got: torch.{BY_NUMPY[array.dtype].name}"
+            )
+        dtype = compute
+        if self.result in ("real", "real_float"):
+            dtype = BY_NUMPY[compute].to_real().numpy
+        elif self.result == "bool":
+            dtype = np.dtype(np.uint8) if compute == np.uint8 else _BOOL
+        elif self.result == "index":
+            dtype = _INT64
+        return array, axes, keepdim, others, compute, dtype
+
+    def __call__(self, op: Op, values: Sequence[Any]) -> Any:
+        array, axes, keepdim, _, _, dtype = self.resolve(op, values)
+        return Spec(reduced_shape(array.shape, axes, keepdim), dtype)
+
+    def execute(self, op: Op, xp: Any, values: Sequence[Any]) -> Any:
+        array, axes, keepdim, others, compute, dtype = self.resolve(op, values)
+        if compute in LOW_PRECISION:
+            compute = _FLOAT32
+        if array.dtype is not compute and self.result != "index":
+            array = array.astype(compute)
+        result = np.asarray(op.kernel(xp, array, axes, keepdim, **others))
+        return result if result.dtype is dtype else result.astype(dtype)
+
+
+def reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...], keepdim: bool) -> tuple[int, ...]:
+    """What is left of a shape when some dimensions are folded away."""
+    if keepdim:
+        return tuple(1 if i in axes else size for i, size in enumerate(shape))
+    return tuple(size for i, size in enumerate(shape) if i not in axes)
+
+
+def reduction(result: str = "same", *, empty_is_all: bool = True) -> Reduction:
+    """The family of reductions; see :class:`Reduction`."""
+    return Reduction(result, empty_is_all)
+
+
+def same(*values: Any) -> Spec:
+    """A meta rule: shape and dtype of the first argument."""
+    return Spec(values[0].shape, values[0].dtype)
+
+
+def promoted(arrays: Sequence[Any]) -> np.dtype[Any]:
+    """The common type of several arrays, all counted alike."""
+    dtype = arrays[0].dtype
+    for array in arrays[1:]:
+        dtype = promote_numpy(dtype, array.dtype)
+    return dtype

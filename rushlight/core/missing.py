@@ -1,0 +1,50 @@
+"""What a module answers for a name that it does not have: one clear sentence, or a part that loads on first use."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterable
+from types import ModuleType
+from typing import Any
+
+PACKAGE = __name__.partition(".")[0]
+
+# Full name of an attribute -> the module that stands for it, as in "rushlight._dynamo".  Empty unless `import torch`
+# has been made to mean rushlight: `compat` then fills it with PyTorch's private names.
+stand_ins: dict[str, str] = {}
+
+
+def spelling(module_name: str) -> str:
+    """The module's name as the user writes it: under the alias, `rushlight.nn` is spelt `torch.nn`."""
+    if sys.modules.get("torch") is sys.modules.get(PACKAGE):
+        return "torch" + module_name.removeprefix(PACKAGE)
+    return module_name
+
+
+def missing(module_name: str, *, lazy: Iterable[str] = ()) -> Callable[[str], Any]:
+    """Make a module's `__getattr__`: `__getattr__ = missing(__name__)`.
+
+    The names in `lazy` are submodules that are imported when they are first asked for, so that they cost nothing
+    at import. Every other name raises an `AttributeError`, so `hasattr`, `copy` and `pickle` behave as usual.
+
+        >>> from types import ModuleType
+        >>> module = ModuleType("rushlight.example")
+        >>> module.__getattr__ = missing("rushlight.example")
+        >>> hasattr(module, "absent")
+        False
+    """
+    submodules = frozenset(lazy)
+
+    def __getattr__(name: str) -> ModuleType:
+        full_name = f"{module_name}.{name}"
+        if name in submodules:
+            return importlib.import_module(full_name)
+        if full_name in stand_ins:
+            return importlib.import_module(stand_ins[full_name])
+        message = f"module {spelling(module_name)!r} has no attribute {name!r}"
+        if not (name.startswith("__") and name.endswith("__")):
+            message += f": it is not in {PACKAGE} yet"
+        raise AttributeError(message, name=name)
+
+    return __getattr__

@@ -1,0 +1,452 @@
+"""Nodes of the gradient graph, what they save, and how in-place writes keep the graph true.
+
+A node's ``inputs`` are its edges: another node, a pair ``(node, output index)``, a leaf tensor, or None where no
+gradient is wanted.  ``sequence`` falls with every node made, so that a heap pops the latest first: every user of a
+value comes before its maker, and no second ordering pass is needed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import traceback
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from .base import Storage, TensorBase, View, make, storage_of
+from .errors import FreedGraphError, GradientError, InPlaceError
+from .state import state
+
+next_sequence: Callable[[], int] = itertools.count(0, -1).__next__
+
+
+class Node:
+    """One recorded operation: it turns gradients of its outputs into gradients of its inputs."""
+
+    __slots__ = ("dtype", "inputs", "saved", "sequence", "shape", "__dict__", "__weakref__")
+
+    dtype: Any
+    inputs: tuple[Any, ...]
+    saved: Any
+    sequence: int
+    shape: Any
+
+    outputs: Any = None  # [(shape, dtype), ...] where there is more than one output
+    multiple = False  # whether backward takes a list of gradients
+    hooked = False  # whether any of the following four is there
+    pre_hooks: Any = None
+    post_hooks: Any = None
+    tensor_hooks: Any = None  # {output index: [hook, ...]}
+    retained: Any = None  # {output index: weak reference to a tensor that keeps its gradient}
+    trace: Any = None  # where it was recorded, in anomaly mode
+    metadata_: Any = None
+
+    def backward(self, gradient: Any) -> Any:
+        """The gradients of the inputs, in the order of ``inputs``."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Drop what was saved for backward."""
+        if self.saved:
+            self.saved = None
+
+    def name(self) -> str:
+        """The name of the node, such as ``MulBackward0``."""
+        return type(self).__name__
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """A dictionary for the user's own notes."""
+        if self.metadata_ is None:
+            self.metadata_ = {}
+        return self.metadata_
+
+    @property
+    def next_functions(self) -> tuple[Any, ...]:
+        """The nodes that receive this node's results, with the output that each belongs to."""
+        found: list[Any] = []
+        for edge in self.inputs:
+            if edge is None:
+                found.append((None, 0))
+            elif isinstance(edge, tuple):
+                found.append(edge)
+            elif isinstance(edge, TensorBase):
+                found.append((accumulator_of(edge), 0))
+            else:
+                found.append((edge, 0))
+        return tuple(found)
+
+    def _sequence_nr(self) -> int:
+        return -self.sequence
+
+    def _input_metadata(self) -> Any:
+        return self.outputs or [(self.shape, self.dtype)]
+
+    def register_hook(self, hook: Callable[..., Any]) -> Any:
+        """Call ``hook(grad_inputs, grad_outputs)`` after the node ran; what it returns replaces ``grad_inputs``."""
+        if self.post_hooks is None:
+            self.post_hooks = HookTable()
+            self.hooked = True
+        return self.post_hooks.add(hook)
+
+    def register_prehook(self, hook: Callable[..., Any]) -> Any:
+        """Call ``hook(grad_outputs)`` before the node runs; what it returns replaces ``grad_outputs``."""
+        if self.pre_hooks is None:
+            self.pre_hooks = HookTable()
+            self.hooked = True
+        return self.pre_hooks.add(hook)
+
+    def __call__(self, *gradients: Any) -> Any:
+        result = self.backward(list(gradients) if self.multiple else gradients[0])
+        result = tuple(result)
+        return result[0] if len(result) == 1 else result
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {id(self):#x}>"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_saved_"):
+            return self.saved_value(name[len("_saved_") :])
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def saved_value(self, name: str) -> Any:
+        """What was saved under a name (``node._saved_other``)."""
+        names = getattr(type(self), "saved_names", ())
+        name = {"self": "input"}.get(name, name)
+        if name not in names:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '_saved_{name}'")
+        if self.saved is None:
+            raise freed(self)
+        return unpack(self.saved[names.index(name)], self)
+
+
+class AccumulateGrad(Node):
+    """Stands for a leaf in ``next_functions``; the engine itself writes to the leaf."""
+
+    __slots__ = ("variable",)
+
+    variable: TensorBase
+
+    def backward(self, gradient: Any) -> Any:
+        accumulate(self.variable, gradient)
+        return ()
+
+
+accumulate: Callable[[Any, Any], None] = None  # type: ignore[assignment]  # set by the engine
+
+
+def accumulator_of(leaf: TensorBase) -> AccumulateGrad:
+    """The node that stands for a leaf: the same object as long as the leaf lives."""
+    found = leaf.__dict__.get("_accumulator")
+    node = found() if found is not None else None
+    if node is None:
+        node = AccumulateGrad()
+        node.inputs, node.saved, node.sequence = (), (), 1
+        node.shape, node.dtype, node.variable = leaf._array.shape, leaf._array.dtype, leaf
+        leaf._accumulator = weakref.ref(node)  # type: ignore[attr-defined]
+    return node
+
+
+class HookTable(dict[int, Callable[..., Any]]):
+    """Hooks by number, in the order they were registered."""
+
+    _next = itertools.count()
+
+    def add(self, hook: Callable[..., Any]) -> RemovableHandle:
+        handle = RemovableHandle(self, next(self._next))
+        self[handle.id] = hook
+        return handle
+
+
+class RemovableHandle:
+    """Takes a hook away again; also a context manager."""
+
+    def __init__(self, table: dict[int, Any], id: int) -> None:
+        self.table = table
+        self.id = id
+
+    def remove(self) -> None:
+        self.table.pop(self.id, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.remove()
+
+
+# -- what is saved -----------------------------------------------------------------------------------------------
+
+
+class SavedTensor:
+    """An input saved at a version other than 0."""
+
+    __slots__ = ("tensor", "version")
+
+    def __init__(self, tensor: TensorBase, version: int) -> None:
+        self.tensor = tensor
+        self.version = version
+
+    def unpack(self, node: Node) -> Any:
+        storage = self.tensor._storage
+        if storage is not None and storage.version != self.version:
+            raise modified(node, self.tensor, storage.version, self.version)
+        return self.tensor
+
+
+class SavedResult:
+    """An output saved by its own node: without the tensor object, which would close a reference cycle."""
+
+    __slots__ = ("array", "index", "storage", "version")
+
+    def __init__(self, tensor: TensorBase, index: int | None = 0) -> None:  # None: an output without gradient
+        self.array = tensor._array
+        self.storage: Storage = storage_of(tensor)
+        self.version = self.storage.version
+        self.index = index
+
+    def unpack(self, node: Node) -> Any:
+        result = make(self.array)
+        result._storage = self.storage
+        if self.index is not None:
+            result._grad_fn = node
+            result._output_index = self.index
+            result._requires_grad = True
+        if self.storage.version != self.version:
+            raise modified(node, result, self.storage.version, self.version)
+        return result
+
+
+class Packed:
+    """A saved tensor in the hands of the user's saved-tensor hooks."""
+
+    __slots__ = ("content", "unpack_hook", "version", "storage", "node_index")
+
+    def __init__(self, tensor: TensorBase, hooks: Any, node_index: int | None) -> None:
+        pack, self.unpack_hook = hooks
+        enabled = state.grad_enabled
+        state.grad_enabled = False
+        try:
+            self.content = pack(tensor)
+        finally:
+            state.grad_enabled = enabled
+        self.node_index = node_index
+
+    def unpack(self, node: Node) -> Any:
+        result = self.unpack_hook(self.content)
+        if not isinstance(result, TensorBase):
+            raise TypeError(
+                f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(result)}"
+            )
+        if self.node_index is not None:
+            fresh = make(result._array)
+            fresh._grad_fn, fresh._output_index, fresh._requires_grad = node, self.node_index, True
+            return fresh
+        return result
+
+
+def save(value: Any) -> Any:
+    """An input as a node keeps it (numbers and None as they are)."""
+    if isinstance(value, TensorBase):
+        storage = value._storage
+        return value if storage is None or storage.version == 0 else SavedTensor(value, storage.version)
+    return value
+
+
+def unpack(value: Any, node: Node) -> Any:
+    """The tensor behind a saved entry, or an error if it was changed since."""
+    if isinstance(value, TensorBase):
+        storage = value._storage
+        if storage is not None and storage.version != 0:
+            raise modified(node, value, storage.version, 0)
+        return value
+    if value is None or not hasattr(value, "unpack"):
+        return value
+    return value.unpack(node)
+
+
+def unpack_list(values: Any, node: Node) -> Any:
+    """The tensors behind a saved list."""
+    return None if values is None else [unpack(each, node) for each in values]
+
+
+def pack_saved(node: Node) -> None:
+    """Hand every tensor that the node saved to the innermost saved-tensor hooks."""
+    hooks = state.saved_hooks[-1]
+
+    def packed(entry: Any) -> Any:
+        if isinstance(entry, SavedResult):
+            plain = make(entry.array)
+            plain._storage = entry.storage
+            return Packed(plain, hooks, entry.index)
+        if isinstance(entry, SavedTensor):
+            return Packed(entry.tensor, hooks, None)
+        if isinstance(entry, TensorBase):
+            return Packed(entry, hooks, None)
+        if type(entry) is tuple and any(isinstance(each, (TensorBase, SavedTensor)) for each in entry):
+            return tuple(packed(each) for each in entry)
+        return entry
+
+    if node.saved:
+        node.saved = tuple(packed(entry) for entry in node.saved)
+
+
+def freed(node: Node) -> FreedGraphError:
+    return FreedGraphError(
+        f"Trying to backward through the graph a second time ({node.name()}): the saved intermediate values were freed "
+        "when backward() or autograd.grad() ran. Specify retain_graph=True if you need to backward through the graph a "
+        "second time or if you need to access saved tensors after calling backward."
+    )
+
+
+def modified(node: Node, tensor: TensorBase, found: int, expected: int) -> InPlaceError:
+    return InPlaceError(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[{tensor!r:.60}] of shape {list(tensor._array.shape)}, saved by {node.name()}, is at version {found}; "
+        f"expected version {expected} instead. Hint: clone() it before the in-place operation, or enable anomaly "
+        "detection (autograd.set_detect_anomaly(True)) to find the operation that failed to compute its gradient."
+    )
+
+
+# -- edges and views ---------------------------------------------------------------------------------------------
+
+
+def edge_of(tensor: Any) -> Any:
+    """Where gradients of a value go: its node, the pair of node and output, the leaf itself, or nowhere."""
+    if not isinstance(tensor, TensorBase):
+        return None
+    node = tensor._grad_fn
+    if node is not None:
+        return (node, tensor._output_index) if tensor._output_index else node
+    return tensor if tensor._requires_grad else None
+
+
+def refresh(tensor: TensorBase) -> None:
+    """Bring a view's history up to date after its base, or another view of it, was written to."""
+    view, storage = tensor._view, tensor._storage
+    if view is None or storage is None or view.version == storage.version or view.creation == "function":
+        return
+    base = view.base
+    if not base._requires_grad:
+        view.version = storage.version
+        return
+    if view.creation != "default":
+        if state.grad_enabled:
+            raise stale(view)
+        return
+    view.version = storage.version
+    enabled = state.grad_enabled
+    state.grad_enabled = True
+    try:
+        fresh = replay(view.chain, base)
+    finally:
+        state.grad_enabled = enabled
+    tensor._grad_fn, tensor._output_index, tensor._requires_grad = fresh._grad_fn, fresh._output_index, True
+
+
+def stale(view: View) -> InPlaceError:
+    origin = "was created in no_grad mode" if view.creation == "no_grad" else "is one of several outputs of a function"
+    return InPlaceError(
+        f"A view {origin} and its base or another view of its base has been modified inplace with grad mode enabled, so that "
+        "its gradient is not defined. Take the view again after the in-place operation, outside of no_grad; or clone() it before."
+    )
+
+
+def replay(chain: tuple[Any, ...], base: Any) -> Any:
+    """Look at ``base`` through the view operations of a chain."""
+    for call, arguments, index in chain:
+        base = call(base, *arguments)
+        if index is not None:
+            base = base[index]
+    return base
+
+
+class CopySlices(Node):
+    """An in-place write to a view, as seen by its base: the part's gradient goes through the write, the rest passes by."""
+
+    __slots__ = ("chain", "copy_as", "lay_as", "strides", "write", "zero")
+
+    def backward(self, gradient: Any) -> Any:
+        inner: Node = self.saved
+        if inner is None:
+            raise freed(self)
+        # The chain's views were taken of the base: they fit a gradient only if it lies in memory as the base did.
+        laid = self.lay_as(gradient, self.strides)  # type: ignore[has-type]
+        part = inner.backward(replay(self.chain, laid))  # type: ignore[has-type]
+        if self.inputs[0] is None:
+            return (None, *part[1:])
+        rest = self.copy_as(gradient, self.strides)  # type: ignore[has-type]
+        target = replay(self.chain, rest)  # type: ignore[has-type]
+        if part[0] is None:
+            self.zero(target)  # type: ignore[has-type]
+        else:
+            self.write(target, part[0])  # type: ignore[has-type]
+        return (rest, *part[1:])
+
+    def release(self) -> None:
+        if self.saved is not None:
+            self.saved.release()
+        self.saved = None
+
+
+def rebase(target: TensorBase, node: Node, table: Any) -> None:
+    """Give a tensor that was just written to in place the history of that write; a view passes it on to its base."""
+    view = target._view
+    if view is None:
+        target._grad_fn, target._output_index, target._requires_grad = node, 0, True
+        return
+    base = view.base
+    outer = CopySlices()
+    outer.saved = node
+    outer.inputs = (edge_of(base), *node.inputs[1:])
+    outer.chain, outer.sequence = view.chain, next_sequence()
+    outer.shape, outer.dtype = base._array.shape, base._array.dtype
+    outer.strides = tuple(step // base._array.itemsize for step in base._array.strides)
+    outer.lay_as, outer.copy_as = table["laid_as"].call, table["lay_out"].call
+    outer.write, outer.zero = table["copy_"].call, table["zero_"].call
+    base._grad_fn, base._output_index, base._requires_grad = outer, 0, True
+    view.version = -1
+    refresh(target)
+
+
+def check_in_place(target: TensorBase) -> None:
+    """Refuse a recorded in-place write where it would lose or falsify gradients."""
+    view = target._view
+    if target._requires_grad and target._grad_fn is None:
+        raise InPlaceError("a leaf Variable that requires grad is being used in an in-place operation.")
+    if view is None:
+        return
+    if view.base._requires_grad and view.base._grad_fn is None:
+        raise InPlaceError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+    if view.creation == "multiple":
+        raise InPlaceError(
+            f"Output {target._output_index} of {target._grad_fn.name() if target._grad_fn else 'the operation'} is a view and "
+            "is being modified inplace. This view is the output of a function that returns multiple views. Such functions "
+            "do not allow the output views to be modified inplace. You should replace the inplace operation by an "
+            "out-of-place one."
+        )
+    if view.creation == "no_grad":
+        raise InPlaceError(
+            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use "
+            "case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
+            "inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside "
+            "(if you want the inplace to be tracked)."
+        )
+    if view.creation == "function":
+        raise InPlaceError(
+            "Output 0 of a custom Function is a view and is being modified inplace. This view was created inside a custom "
+            "Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would override "
+            "the custom backward associated with the custom Function, leading to incorrect gradients. This behavior is "
+            "forbidden. You can fix this by cloning the output of the custom Function."
+        )
+
+
+def remember_trace(node: Node) -> None:
+    """Anomaly mode: keep where in the user's program the node was recorded."""
+    node.trace = traceback.format_stack()
+
+
+def require_grad_fn(tensor: TensorBase, what: str) -> Any:
+    if tensor._grad_fn is None:
+        raise GradientError(f"{what}: the tensor does not have a grad_fn")
+    return tensor._grad_fn

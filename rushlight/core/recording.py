@@ -1,0 +1,240 @@
+"""From an op's gradient rules to its node class and the code that records it; both are compiled on first use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .base import TensorBase, alias, runtime
+from .declare import Joint, Op, call_body, table
+from .node import Node, SavedResult, edge_of, freed, next_sequence, save, unpack, unpack_list
+from .state import state
+
+_new = object.__new__
+
+
+def _names_of(rule: Any) -> tuple[str, ...]:
+    code = rule.__code__
+    return code.co_varnames[: code.co_argcount]
+
+
+def _shape_of(value: Any) -> Any:
+    array = getattr(value, "_array", None)
+    if array is not None:
+        return array.shape
+    return [_shape_of(each) for each in value] if isinstance(value, (list, tuple)) else ()
+
+
+def _dtype_of(value: Any) -> Any:
+    array = getattr(value, "_array", None)
+    if array is not None:
+        return array.dtype
+    return [_dtype_of(each) for each in value] if isinstance(value, (list, tuple)) else None
+
+
+def _save_list(values: Any) -> tuple[Any, ...]:
+    return tuple(save(each) for each in values)
+
+
+def _edges(values: Any) -> tuple[Any, ...]:
+    return tuple(edge_of(each) for each in values)
+
+
+def rule_from_body(op: Op) -> Joint:
+    """The gradient of a composite that has a kernel but no rule of its own: run the body, and differentiate that."""
+    names = tuple(p.name for p in op.parameters if p.kind != "value")
+    every = ", ".join(p.name for p in op.parameters)
+    namespace: dict[str, Any] = {"differentiate_body": differentiate_body, "op": op}
+    exec(f"def rule(needs, g, {every}):\n    return differentiate_body(op, needs, g, ({every},))", namespace)
+    return Joint(names, namespace["rule"])
+
+
+def differentiate_body(op: Op, needs: tuple[bool, ...], g: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Gradients of an op's tensor parameters (those that are needed), by running its body and differentiating that."""
+    again = state.grad_enabled  # gradients of gradients are wanted: stay connected to the inputs
+    fresh = list(args)
+    targets: list[Any] = []
+
+    def target(value: Any) -> Any:
+        if not isinstance(value, TensorBase):
+            return value
+        proxy = table["view_as"].call(value, value) if again and value._requires_grad else alias(value, value._array)
+        if value._array.dtype.kind in "fVc":
+            proxy._requires_grad = True
+            targets.append(proxy)
+        return proxy
+
+    positions = [i for i, p in enumerate(op.parameters) if p.kind != "value"]
+    for need, position in zip(needs, positions):
+        if need:
+            value = args[position]
+            fresh[position] = [target(each) for each in value] if isinstance(value, (list, tuple)) else target(value)
+    state.grad_enabled = True
+    try:
+        outputs = call_body(op, tuple(fresh))
+        pairs = [(o, each) for o, each in zip(outputs, g) if each is not None] if isinstance(g, (list, tuple)) else [(outputs, g)]
+        if not isinstance(g, (list, tuple)) and isinstance(outputs, tuple):
+            pairs = [(outputs[0], g)]
+        found = runtime.differentiate(
+            [o for o, _ in pairs], targets, [each for _, each in pairs], create_graph=again, allow_unused=True
+        )
+    finally:
+        state.grad_enabled = again
+    gradients = dict(zip(map(id, targets), found))
+
+    def result(value: Any) -> Any:
+        return [gradients.get(id(each)) for each in value] if isinstance(value, (list, tuple)) else gradients.get(id(value))
+
+    return tuple(result(fresh[position]) if need else None for need, position in zip(needs, positions))
+
+
+class _Writer:
+    """Writes the source of ``record(args, result)`` and ``backward(self, g)`` for one op."""
+
+    def __init__(self, op: Op) -> None:
+        self.op = op
+        self.kinds = {p.name: p.kind for p in op.parameters}
+        self.outputs = op.returns if isinstance(op.returns, tuple) else ()
+        self.gradient_outputs = [i for i, name in enumerate(self.outputs) if name not in op.nondifferentiable]
+        self.multiple = op.returns == "list" or len(self.gradient_outputs) > 1
+        gradient = rule_from_body(op) if op.vjp is None else op.vjp
+        self.joint = isinstance(gradient, Joint)
+        if isinstance(gradient, Joint):
+            self.rules = [(gradient.names, gradient.rule)]
+        else:
+            self.rules = [((name,), rule) for name, rule in gradient.items()]
+        self.wanted = [name for names, _ in self.rules for name in names]
+        unknown = [name for name in self.wanted if name not in self.kinds]
+        if unknown:
+            raise TypeError(f"op {op.name}: gradient rules for unknown parameters {unknown}")
+        self.lists = [name for name in self.wanted if self.kinds[name] == "tensors"]
+
+    def source_of(self, name: str) -> tuple[str, str]:
+        """How a rule's parameter is saved, and how it is unpacked (with {} for the stored value)."""
+        op = self.op
+        if name == "result":
+            return "saved_result(result, 0)" if op.returns is None else "result", "unpack({}, self)"
+        if name in self.outputs:
+            index = self.outputs.index(name)
+            part = None if name in op.nondifferentiable else index
+            return f"saved_result(result[{index}], {part})", "unpack({}, self)"
+        kind = self.kinds.get(name)
+        if kind is not None:
+            if kind == "value":
+                return name, "{}"
+            if kind == "tensors":
+                return f"save_list({name})", "unpack_list({}, self)"
+            return f"save({name})", "unpack({}, self)"
+        for suffix in ("_shape", "_dtype"):
+            if name.endswith(suffix) and name[: -len(suffix)] in self.kinds:
+                return f"{suffix[1:]}_of({name[: -len(suffix)]})", "{}"
+        raise TypeError(f"op {op.name}: a gradient rule asks for '{name}', which is neither a parameter nor an output")
+
+    def saved(self) -> dict[str, set[str]]:
+        """What is saved, and for the gradients of which parameters."""
+        needed: dict[str, set[str]] = {}
+        for names, rule in self.rules:
+            for name in _names_of(rule):
+                if name not in ("g", "needs"):
+                    needed.setdefault(name, set()).update(names)
+        return needed
+
+    def write(self) -> str:
+        saved = self.saved()
+        edge = {name: f"edge_{name}" for name in self.wanted}
+        lines = ["def record(args, result):"]
+        lines.append(f"    {', '.join(p.name for p in self.op.parameters)}, = args")
+        lines.append("    node = new(node_type)")
+        for name in self.wanted:
+            lines.append(f"    {edge[name]} = {'edges' if name in self.lists else 'edge_of'}({name})")
+        inputs = "".join(f"*{edge[n]}, " if n in self.lists else f"{edge[n]}, " for n in self.wanted)
+        lines.append(f"    node.inputs = ({inputs})")
+        entries = []
+        for name, users in saved.items():
+            how, _ = self.source_of(name)
+            if len(users) < len(self.wanted) and not (users & set(self.lists)):
+                how = f"({how} if {' or '.join(f'{edge[u]} is not None' for u in sorted(users))} else None)"
+            entries.append(how)
+        entries += [f"len({name})" for name in self.lists]
+        lines.append(f"    node.saved = ({''.join(entry + ', ' for entry in entries)})")
+        lines.append("    node.sequence = next_sequence()")
+        if self.multiple:
+            lines.append("    node.shape = node.dtype = None")
+            lines.append("    node.outputs = [(each._array.shape, each._array.dtype) for each in result]")
+        else:
+            first = "result" if self.op.returns is None else f"result[{self.gradient_outputs[0]}]"
+            lines.append(f"    array = {first}._array")
+            lines.append("    node.shape = array.shape")
+            lines.append("    node.dtype = array.dtype")
+        lines.append("    return node")
+        lines += self.backward(saved, edge)
+        return "\n".join(lines)
+
+    def backward(self, saved: dict[str, set[str]], edge: dict[str, str]) -> list[str]:
+        lines = [
+            "def backward(self, g):",
+            "    saved = self.saved",
+            "    if saved is None:",
+            "        raise freed(self)",
+        ]
+        stored = [*saved, *(f"count_{name}" for name in self.lists)]
+        if stored:
+            lines.append(f"    {', '.join(stored)}, = saved")
+        for name in saved:
+            _, how = self.source_of(name)
+            if how != "{}":
+                lines.append(f"    {name} = {how.format(name)}")
+        if self.lists:
+            position = "0"
+            for name in self.wanted:
+                if name in self.lists:
+                    lines.append(f"    {edge[name]} = self.inputs[{position}:{position} + count_{name}]")
+                    position += f" + count_{name}"
+                else:
+                    lines.append(f"    {edge[name]} = self.inputs[{position}]")
+                    position += " + 1"
+        elif self.wanted:
+            lines.append(f"    {', '.join(edge[name] for name in self.wanted)}, = self.inputs")
+        results = []
+        for index, (names, rule) in enumerate(self.rules):
+            call = f"rule_{index}({', '.join(_names_of(rule))})"
+            wants = [
+                f"any(e is not None for e in {edge[n]})" if n in self.lists else f"{edge[n]} is not None" for n in names
+            ]
+            if "needs" in _names_of(rule):
+                if len(names) == 1 and names[0] in self.lists:
+                    lines.append(f"    needs = tuple(e is not None for e in {edge[names[0]]})")
+                else:
+                    lines.append(f"    needs = ({', '.join(wants)},)")
+            if self.joint:
+                lines.append(f"    {', '.join(f'grad_{n}' for n in names)}, = {call}")
+            else:
+                empty = f"(None,) * count_{names[0]}" if names[0] in self.lists else "None"
+                lines.append(f"    grad_{names[0]} = {call} if {wants[0]} else {empty}")
+            for name in names:
+                if name in self.lists:
+                    results.append(f"*(grad_{name} if grad_{name} is not None else (None,) * count_{name})")
+                else:
+                    results.append(f"grad_{name}")
+        lines.append(f"    return ({''.join(each + ', ' for each in results)})")
+        return lines
+
+
+def build(op: Op) -> None:
+    """Compile ``op.node_type`` and ``op.record``."""
+    writer = _Writer(op)
+    node_type = type(op.node_name, (Node,), {"__slots__": (), "__module__": "rushlight.autograd"})
+    namespace: dict[str, Any] = {
+        "__name__": op.source_module, "new": _new, "node_type": node_type, "edge_of": edge_of, "edges": _edges,
+        "save": save, "save_list": _save_list, "saved_result": SavedResult, "shape_of": _shape_of,
+        "dtype_of": _dtype_of, "next_sequence": next_sequence, "freed": freed, "unpack": unpack,
+        "unpack_list": unpack_list,
+    }  # fmt: skip
+    for index, (_, rule) in enumerate(writer.rules):
+        namespace[f"rule_{index}"] = rule
+    exec(compile(writer.write(), f"<gradient of {op.name}>", "exec"), namespace)
+    attributes: Any = node_type
+    attributes.backward = namespace["backward"]
+    attributes.multiple = writer.multiple
+    attributes.saved_names = tuple(writer.saved())
+    op.node_type = node_type
+    op.record = namespace["record"]
