@@ -1,0 +1,145 @@
+"""``backward`` and ``grad``: what a user asks of the engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.base import TensorBase, make, runtime
+from ..core.declare import table
+from ..core.dtypes import BY_NUMPY
+from ..core.errors import DtypeError, GradientError, NotSupported, ShapeError
+from .engine import refreshed, run_backward
+
+
+def _as_list(value: Any) -> list[Any]:
+    return [value] if isinstance(value, TensorBase) or value is None else list(value)
+
+
+def _starting_gradients(roots: list[Any], gradients: list[Any]) -> list[Any]:
+    """The gradients to begin with: ones for scalars where none is given, checked otherwise."""
+    found = []
+    for index, (root, gradient) in enumerate(zip(roots, gradients)):
+        array = root._array
+        if gradient is None:
+            if array.size != 1:
+                raise GradientError("grad can be implicitly created only for scalar outputs")
+            if not BY_NUMPY[array.dtype].is_floating_point:
+                raise GradientError(
+                    f"grad can be computed only for real scalar outputs but got {BY_NUMPY[array.dtype]}"
+                )
+            ones = array
+            if array.__class__ is np.ndarray:
+                ones = np.empty(array.shape, array.dtype)
+                ones.fill(1)
+            gradient = make(ones)
+        elif not isinstance(gradient, TensorBase):
+            raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")
+        elif tuple(gradient._array.shape) != tuple(array.shape):
+            raise ShapeError(
+                f"Mismatch in shape: grad_output[{index}] has a shape of {gradient.shape} and output[{index}] has a shape of "
+                f"{root.shape}."
+            )
+        elif (gradient._array.dtype.kind == "c") != (array.dtype.kind == "c"):
+            raise DtypeError(
+                "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+                f"grad_output[{index}] has a dtype of {gradient.dtype} and output[{index}] has a dtype of {root.dtype}."
+            )
+        found.append(gradient)
+    return found
+
+
+def _check_roots(roots: list[Any]) -> None:
+    for index, root in enumerate(roots):
+        if not isinstance(root, TensorBase):
+            raise TypeError(f"element {index} of tensors is of type {type(root).__name__}, not Tensor")
+        refreshed(root)
+        if not root._requires_grad:
+            raise GradientError(
+                f"element {index} of tensors does not require grad and does not have a grad_fn: nothing leads from it to a tensor "
+                "that requires grad"
+            )
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
+    """Compute the sum of gradients of tensors with respect to the leaves and accumulate them into ``.grad``."""
+    roots = _as_list(tensors)
+    gradients = [None] * len(roots) if grad_tensors is None else _as_list(grad_tensors)
+    if len(gradients) != len(roots):
+        raise GradientError(f"got {len(roots)} tensors and {len(gradients)} gradients")
+    targets = None
+    if inputs is not None:
+        targets = _as_list(inputs)
+        if not targets:
+            raise GradientError("`inputs` argument to `backward()` cannot be empty.")
+        for each in targets:
+            if not refreshed(each)._requires_grad:
+                raise GradientError("One of the differentiated Tensors does not require grad")
+    _check_roots(roots)
+    gradients = _starting_gradients(roots, gradients)
+    retain = create_graph if retain_graph is None else retain_graph
+    run_backward(
+        roots,
+        gradients,
+        retain_graph=retain,
+        create_graph=create_graph,
+        targets=targets,
+        accumulate_targets=targets is not None,
+    )
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Any, ...]:
+    """The sum of gradients of outputs with respect to the inputs, as a tuple."""
+    if is_grads_batched:
+        raise NotSupported("is_grads_batched=True is not in rushlight: call grad once for each gradient, in a loop")
+    if allow_unused is False and materialize_grads:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
+    allow_unused = bool(allow_unused) or materialize_grads
+    roots, targets = _as_list(outputs), _as_list(inputs)
+    gradients = _as_list(grad_outputs) if grad_outputs is not None else [None] * len(roots)
+    if len(gradients) != len(roots):
+        raise GradientError(f"got {len(roots)} outputs and {len(gradients)} gradients")
+    if not targets:
+        raise ValueError("grad requires non-empty inputs.")
+    for index, each in enumerate(targets):
+        if not isinstance(each, TensorBase):
+            raise TypeError(f"element {index} of inputs is of type {type(each).__name__}, not Tensor")
+        if not refreshed(each)._requires_grad:
+            raise GradientError("One of the differentiated Tensors does not require grad")
+    _check_roots(roots)
+    gradients = _starting_gradients(roots, gradients)
+    retain = create_graph if retain_graph is None else retain_graph
+    found = run_backward(roots, gradients, retain_graph=retain, create_graph=create_graph, targets=targets)
+    for index, result in enumerate(found):
+        if result is None:
+            if materialize_grads:
+                found[index] = table["zeros_like"].call(targets[index].detach())
+            elif not allow_unused:
+                raise GradientError(
+                    "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is "
+                    "the desired behavior."
+                )
+    return tuple(found)
+
+
+runtime.differentiate = grad

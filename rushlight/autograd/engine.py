@@ -1,0 +1,376 @@
+"""The engine: carry gradients from outputs to leaves.
+
+Nodes wait in a heap ordered by when they were recorded, latest first, so that each runs once, after all its users.
+There is no recursion, and a node's inputs are dropped as soon as it has run.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import warnings
+from heapq import heappop, heappush
+from typing import Any
+
+import numpy as np
+
+from ..core import node as node_module
+from ..core.base import Spec, TensorBase, make, storage_of
+from ..core.declare import table
+from ..core.dtypes import BY_NUMPY, legacy_name
+from ..core.errors import GradientError
+from ..core.families import broadcast_shapes
+from ..core.node import Node, edge_of, refresh
+from ..core.state import flags, state
+
+_accumulate_lock = threading.RLock()
+
+
+def run_backward(
+    roots: list[Any],
+    gradients: list[Any],
+    *,
+    retain_graph: bool,
+    create_graph: bool,
+    targets: list[Any] | None = None,
+    accumulate_targets: bool = False,
+) -> list[Any]:
+    """Send gradients backwards from ``roots``.
+
+    Without targets, leaves accumulate into ``.grad``.  With targets (tensors), the gradients that reach them are
+    returned, or accumulated into them, and only nodes on the way to them run.
+    """
+    pending: dict[Any, Any] = {}
+    heap: list[tuple[int, Node]] = []
+    leaves: dict[Any, Any] = {}
+    wanted = _Targets(roots, targets) if targets is not None else None
+    previous = state.grad_enabled
+    watched = state.anomaly
+    state.grad_enabled = create_graph
+    try:
+        for root, gradient in zip(roots, gradients):
+            _receive(edge_of(root), gradient, pending, heap, leaves)
+        gradient = gradients = None  # type: ignore[assignment]
+        while heap:
+            current = heappop(heap)[1]
+            gradient = pending.pop(current)
+            if current.hooked:
+                gradient = _before(current, gradient)
+            if wanted is not None:
+                wanted.capture(current, gradient)
+                if current not in wanted.useful:
+                    continue
+            results = _run_watched(current, gradient) if watched else current.backward(gradient)
+            if current.hooked and current.post_hooks is not None:
+                results = _after(current, results, gradient)
+            edges = current.inputs
+            if not retain_graph:
+                current.release()
+            gradient = None
+            for position, result in enumerate(results):
+                if result is not None:
+                    edge = edges[position]
+                    if edge is None or (wanted is not None and not wanted.reaches(edge)):
+                        pass
+                    elif (
+                        isinstance(edge, Node) and not edge.multiple and edge not in pending
+                    ):  # most edges, without calls
+                        array = result._array
+                        if array.shape != edge.shape or array.dtype is not edge.dtype:
+                            result = _fit(current, position, edge, result)
+                        pending[edge] = result
+                        heappush(heap, (edge.sequence, edge))
+                    else:
+                        _receive(edge, _fit(current, position, edge, result), pending, heap, leaves)
+            result = results = current = None  # type: ignore[assignment]
+        for leaf in list(leaves):
+            gradient = leaves.pop(leaf)
+            if leaf._backward_hooks:
+                gradient = _through_hooks(leaf._backward_hooks, gradient)
+            if wanted is None or (accumulate_targets and id(leaf) in wanted.leaves):
+                accumulate(leaf, gradient)
+            elif id(leaf) in wanted.leaves:
+                wanted.found[id(leaf)] = gradient
+    finally:
+        state.grad_enabled = previous
+    return [] if wanted is None else wanted.results(targets or [], accumulate_targets)
+
+
+def _receive(edge: Any, gradient: Any, pending: dict[Any, Any], heap: list[Any], leaves: dict[Any, Any]) -> None:
+    """Put a gradient where it is waited for, adding to what is there."""
+    index = 0
+    if edge.__class__ is tuple:
+        edge, index = edge
+    if isinstance(edge, TensorBase):
+        present = leaves.get(edge)
+        leaves[edge] = gradient if present is None else present + gradient
+    elif edge.multiple:
+        slots = pending.get(edge)
+        if slots is None:
+            slots = pending[edge] = [None] * len(edge.outputs)
+            heappush(heap, (edge.sequence, edge))
+        slots[index] = gradient if slots[index] is None else slots[index] + gradient
+    elif edge in pending:
+        pending[edge] = pending[edge] + gradient
+    else:
+        pending[edge] = gradient
+        heappush(heap, (edge.sequence, edge))
+
+
+def _through_hooks(hooks: Any, gradient: Any) -> Any:
+    """A gradient as tensor hooks leave it."""
+    for hook in list(hooks.values()):
+        changed = hook(gradient)
+        if changed is not None:
+            gradient = _checked_hook(hook, changed, gradient)
+    return gradient
+
+
+class _Targets:
+    """For ``grad(inputs=...)``: which nodes lie on the way to the inputs, and the gradients that arrived there."""
+
+    def __init__(self, roots: list[Any], targets: list[Any]) -> None:
+        self.leaves = {id(each) for each in targets if each._grad_fn is None}
+        self.captures: dict[Any, dict[int, int]] = {}
+        self.found: dict[int, Any] = {}
+        for each in targets:
+            if each._grad_fn is not None:
+                self.captures.setdefault(each._grad_fn, {})[each._output_index] = id(each)
+        self.useful = self._reaching(roots)
+
+    def _reaching(self, roots: list[Any]) -> set[Any]:
+        seen: set[Any] = set()
+        stack = [root._grad_fn for root in roots if root._grad_fn is not None]
+        while stack:
+            current = stack.pop()
+            if current in seen:
+                continue
+            seen.add(current)
+            for edge in current.inputs:
+                if edge.__class__ is tuple:
+                    edge = edge[0]
+                if isinstance(edge, Node) and edge not in seen:
+                    stack.append(edge)
+        useful: set[Any] = set()
+        for current in sorted(seen, key=lambda each: -each.sequence):  # oldest first: inputs before users
+            for edge in current.inputs:
+                if edge.__class__ is tuple:
+                    edge = edge[0]
+                if edge is None:
+                    continue
+                if id(edge) in self.leaves if isinstance(edge, TensorBase) else edge in useful or edge in self.captures:
+                    useful.add(current)
+                    break
+        return useful
+
+    def reaches(self, edge: Any) -> bool:
+        if edge.__class__ is tuple:
+            edge = edge[0]
+        if isinstance(edge, TensorBase):
+            return id(edge) in self.leaves
+        return edge in self.useful or edge in self.captures
+
+    def capture(self, current: Node, gradient: Any) -> None:
+        asked = self.captures.get(current)
+        if asked:
+            for index, target in asked.items():
+                self.found[target] = gradient[index] if current.multiple else gradient
+
+    def results(self, targets: list[Any], accumulate_targets: bool) -> list[Any]:
+        if accumulate_targets:
+            for each in targets:
+                if each._grad_fn is not None and self.found.get(id(each)) is not None:
+                    accumulate(each, self.found[id(each)])
+            return []
+        return [self.found.get(id(each)) for each in targets]
+
+
+def _fit(current: Node, position: int, edge: Any, gradient: Any) -> Any:
+    """A gradient in the shape and type of what it belongs to: broadcasting is summed away, types are cast back."""
+    index = 0
+    if edge.__class__ is tuple:
+        edge, index = edge
+    if isinstance(edge, TensorBase):
+        shape, dtype = edge._array.shape, edge._array.dtype
+    elif edge.outputs is not None:
+        shape, dtype = edge.outputs[index]
+    else:
+        shape, dtype = edge.shape, edge.dtype
+    if not isinstance(gradient, TensorBase):
+        raise TypeError(
+            f"{current.name()} returned a gradient of type {type(gradient).__name__} at index {position}; "
+            "expected a Tensor or None"
+        )
+    array = gradient._array
+    if array.shape != shape:
+        gradient = _sum_to(current, position, gradient, shape)
+    if array.dtype is not dtype:
+        if (array.__class__ is Spec) != (gradient._array.__class__ is Spec):
+            raise GradientError(
+                f"Function {current.name()} returned an invalid gradient at index {position}: wrong device"
+            )
+        gradient = table["cast_gradient"].call(gradient, BY_NUMPY[dtype])
+    return gradient
+
+
+def _sum_to(current: Node, position: int, gradient: Any, shape: Any) -> Any:
+    have = tuple(gradient._array.shape)
+    try:
+        fits = broadcast_shapes([tuple(shape), have]) == have
+    except RuntimeError:
+        fits = False
+    if not fits:
+        raise GradientError(
+            f"Function {current.name()} returned an invalid gradient at index {position} - got {list(have)} but expected shape "
+            f"compatible with {list(shape)}"
+        )
+    return gradient.sum_to_size(*shape)
+
+
+def _before(current: Node, gradient: Any) -> Any:
+    """Hooks that see the gradient before the node runs: of tensors, then of the node; then retained gradients."""
+    gradients = gradient if current.multiple else [gradient]
+    if current.tensor_hooks:
+        for index, hooks in current.tensor_hooks.items():
+            if gradients[index] is not None:
+                gradients[index] = _through_hooks(hooks, gradients[index])
+    if current.retained:
+        for index, reference in current.retained.items():
+            tensor = reference()
+            if tensor is not None and gradients[index] is not None:
+                kept = gradients[index]
+                if tensor._grad is None:
+                    tensor._grad = kept if state.grad_enabled else kept.clone()
+                else:
+                    tensor._grad = tensor._grad + kept
+    if current.pre_hooks:
+        for hook in list(current.pre_hooks.values()):
+            changed = hook(tuple(gradients))
+            if changed is not None:
+                gradients = list(changed) if isinstance(changed, (tuple, list)) else [changed]
+    return gradients if current.multiple else gradients[0]
+
+
+def _checked_hook(hook: Any, changed: Any, gradient: Any) -> Any:
+    if not isinstance(changed, TensorBase):
+        raise TypeError(
+            f"hook '{getattr(hook, '__name__', hook)}' has returned an incorrect value: expected a Tensor or None, "
+            f"got {type(changed).__name__}"
+        )
+    if tuple(changed._array.shape) != tuple(gradient._array.shape):
+        raise GradientError(f"hook '{getattr(hook, '__name__', hook)}' has changed the size of value")
+    if changed._array.dtype != gradient._array.dtype:
+        raise GradientError(
+            f"hook '{getattr(hook, '__name__', hook)}' has changed the type of value (was torch.{legacy_name(gradient._array.dtype)}"
+            f"Tensor, got torch.{legacy_name(changed._array.dtype)}Tensor)"
+        )
+    return changed
+
+
+def _after(current: Node, results: Any, gradient: Any) -> Any:
+    outputs = tuple(gradient) if current.multiple else (gradient,)
+    for hook in list(current.post_hooks.values()):
+        changed = hook(tuple(results), outputs)
+        if changed is not None:
+            changed = changed if isinstance(changed, tuple) else (changed,)
+            if len(changed) != len(results):
+                raise GradientError(
+                    f"hook '{getattr(hook, '__name__', hook)}' has returned an incorrect number of values "
+                    f"(got {len(changed)}, but expected {len(results)})"
+                )
+            results = changed
+    return results
+
+
+def _run_watched(current: Node, gradient: Any) -> Any:
+    """Anomaly mode: name the forward line of a node that fails or makes NaN."""
+    try:
+        results = current.backward(gradient)
+    except Exception:
+        _show_trace(current)
+        raise
+    if state.anomaly_check_nan:
+        for index, result in enumerate(results):
+            if isinstance(result, TensorBase) and result._array.dtype.kind in "fcV" and np.isnan(result._array).any():
+                _show_trace(current)
+                raise GradientError(f"Function '{current.name()}' returned nan values in its {index}th output.")
+    return results
+
+
+def _show_trace(current: Node) -> None:
+    if current.trace is None:
+        warnings.warn(
+            f"Error detected in {current.name()}. No forward pass information available. Enable detect anomaly during forward "
+            "pass for more information.", stacklevel=2,
+        )  # fmt: skip
+        return
+    warnings.warn(
+        f"Error detected in {current.name()}. Traceback of forward call that caused the error:\n{''.join(current.trace)}",
+        stacklevel=2,
+    )
+
+
+# -- accumulation ------------------------------------------------------------------------------------------------
+
+
+def accumulate(leaf: Any, gradient: Any) -> None:
+    """Add a gradient to ``leaf.grad``; the first is taken over as it is where nobody else holds it."""
+    if leaf._array.dtype is not gradient._array.dtype:
+        gradient = table["cast_gradient"].call(gradient, BY_NUMPY[leaf._array.dtype])
+    with _accumulate_lock:
+        present = leaf._grad
+        if present is None:
+            leaf._grad = gradient if _owned(gradient) or state.grad_enabled else gradient.clone()
+        elif state.grad_enabled or present._array.__class__ is Spec:
+            leaf._grad = present + gradient
+        elif gradient._array.__class__ is np.ndarray and present._view is None:
+            np.add(present._array, gradient._array, present._array)
+            storage_of(present).version += 1
+        else:
+            present.add_(gradient)
+    if leaf._post_accumulate_hooks:
+        for hook in list(leaf._post_accumulate_hooks.values()):
+            hook(leaf)
+
+
+def _owned(gradient: Any) -> bool:
+    """Whether nothing else refers to the gradient or its memory."""
+    array = gradient._array
+    if gradient._storage is not None or array.__class__ is Spec or array.base is not None:
+        return False
+    return sys.getrefcount(gradient) <= _REFERENCES and array.flags.c_contiguous
+
+
+def _count_references() -> int:
+    """How many references _owned sees to a gradient that only the engine holds: counted, since it is CPython's affair."""
+    seen: list[int] = []
+    original = globals()["_owned"]
+
+    def count(gradient: Any) -> bool:
+        seen.append(sys.getrefcount(gradient))
+        return True
+
+    leaf = make(np.zeros(1, np.float32))
+    globals()["_owned"] = count
+    try:
+        leaves = {leaf: make(np.ones(1, np.float32))}
+        for target in list(leaves):
+            gradient = leaves.pop(target)
+            accumulate(target, gradient)
+    finally:
+        globals()["_owned"] = original
+    return seen[0]
+
+
+_REFERENCES = _count_references()
+node_module.accumulate = accumulate
+
+
+def refreshed(tensor: Any) -> Any:
+    """The tensor, with a view's history brought up to date."""
+    if tensor._storage is not None and tensor._view is not None:
+        refresh(tensor)
+    return tensor
+
+
+__all__ = ["accumulate", "run_backward", "flags", "refreshed"]

@@ -1,0 +1,503 @@
+"""Custom differentiable functions: what the project is for.
+
+A user writes a class with ``forward`` and ``backward``; ``apply`` runs the forward with recording off and leaves one node
+in the graph, whose backward is the user's.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core.base import Spec, TensorBase, View, alias, make, storage_of
+from ..core.declare import table
+from ..core.dispatch import finish_node
+from ..core.dtypes import BY_NUMPY, FLOATING
+from ..core.errors import FunctionError
+from ..core.node import (
+    Node,
+    SavedResult,
+    check_in_place,
+    edge_of,
+    freed,
+    next_sequence,
+    rebase,
+    refresh,
+    save,
+    unpack,
+)  # fmt: skip
+from ..core.state import flags, state
+
+_new = object.__new__
+
+
+class FunctionCtx:
+    """What ``forward`` and ``backward`` share: the user's own attributes and the tensors saved between them."""
+
+    _to_save: tuple[Any, ...] = ()
+    _dirty: tuple[Any, ...] = ()
+    _non_differentiable: tuple[Any, ...] = ()
+    _materialize = True
+    _node: Any = None
+    needs_input_grad: tuple[bool, ...] = ()
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep tensors (or None) for backward; a later call replaces an earlier one."""
+        for index, each in enumerate(tensors):
+            if each is not None and not isinstance(each, TensorBase):
+                raise TypeError(
+                    f"save_for_backward can only save variables, but argument {index} is of type {type(each).__name__}; keep other "
+                    "values as attributes of ctx"
+                )
+        self._to_save = tensors
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Keep tensors for ``jvp``."""
+        self.saved_for_forward = tensors
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """The tensors given to ``save_for_backward``; an error if one was changed in place since."""
+        node = self._node
+        if node is None:
+            return self._to_save
+        if node.saved is None:
+            raise freed(node)
+        return tuple([unpack(entry, node) for entry in node.saved])
+
+    saved_variables = saved_tensors
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """Say which inputs the forward changed in place; they must be returned as outputs."""
+        self._dirty = tensors
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """Say which outputs have no gradient."""
+        self._non_differentiable = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether backward receives zeros (True, the default) or None for outputs that no gradient reached."""
+        self._materialize = value
+
+
+class FunctionNode(Node):
+    """The node that an ``apply`` leaves in the graph."""
+
+    __slots__ = ("context",)
+
+    function: Any = None  # the user's class
+    context: Any
+
+    def backward(self, gradient: Any) -> Any:
+        context = self.context
+        gradients = gradient if self.multiple else (gradient,)
+        if self.multiple and context._materialize:
+            gradients = [self._zeros(index) if each is None else each for index, each in enumerate(gradients)]
+        if self.saved is None:
+            raise freed(self)
+        context._node = self
+        try:
+            results = (self.function._backward_function or self.function._user_backward())(context, *gradients)
+        finally:
+            context._node = None
+        if results.__class__ is not tuple:
+            results = tuple(results) if isinstance(results, list) else (results,)
+        count = len(self.inputs)
+        if len(results) != count:
+            if len(results) < count or any(each is not None for each in results[count:]):
+                raise FunctionError(
+                    f"function {self.name()} returned an incorrect number of gradients (expected {count}, got {len(results)})"
+                    f"{_where(self.function)}"
+                )
+            results = results[:count]
+        for index, (result, is_tensor) in enumerate(zip(results, context._tensor_inputs)):
+            if result is not None:
+                if not is_tensor:
+                    raise FunctionError(
+                        f"function {self.name()} returned a gradient different than None at position {index + 1}, but the "
+                        f"corresponding forward input was not a Variable{_where(self.function)}"
+                    )
+                if not isinstance(result, TensorBase):
+                    raise FunctionError(
+                        f"expected Variable or None (got {type(result).__name__}): {self.name()} returned it as gradient "
+                        f"{index + 1}{_where(self.function)}"
+                    )
+        return results
+
+    def _zeros(self, index: int) -> Any:
+        shape, dtype = self.outputs[index]
+        return make(np.zeros(shape, dtype)) if not self.context._meta else make(Spec(shape, dtype))
+
+    def release(self) -> None:
+        if self.saved:
+            self.saved = None
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What the forward saved."""
+        if self.saved is None:
+            raise freed(self)
+        return tuple([unpack(entry, self) for entry in self.saved])
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return getattr(object.__getattribute__(self, "context"), name)
+        except AttributeError:
+            return Node.__getattr__(self, name)
+
+
+def _where(function: Any) -> str:
+    """The place of the user's backward, for error messages."""
+    code = getattr(function._user_backward(), "__code__", None)
+    return f' (File "{code.co_filename}", line {code.co_firstlineno}, in {function.__name__}.backward)' if code else ""
+
+
+class _FunctionMeta(type):
+    """Gives every Function class its node class."""
+
+    def __init__(cls, name: str, bases: Any, body: Any) -> None:
+        super().__init__(name, bases, body)
+        cls._node_type = type(
+            name + "Backward", (FunctionNode,), {"__slots__": (), "function": cls, "__module__": cls.__module__}
+        )
+        cls._backward_function: Any = None
+
+
+class Function(metaclass=_FunctionMeta):
+    """Base of custom differentiable functions.
+
+    >>> class Double(Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         return x * 2
+    ...     @staticmethod
+    ...     def backward(ctx, g):
+    ...         return g * 2
+    """
+
+    generate_vmap_rule = False
+    _node_type: Any
+    _backward_function: Any
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # PyTorch warns here too: an instance carries no state, `apply` is all that counts.
+        pass
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function with "
+            "static forward method: call MyFunction.apply(...)."
+        )
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """Compute the outputs: ``forward(ctx, ...)``, or ``forward(...)`` beside a ``setup_context``."""
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+        """Save what backward needs, where ``forward`` takes no ctx."""
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """Compute the gradient of every input of forward (None where there is none)."""
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward "
+            "mode AD."
+        )
+
+    vjp = backward
+
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """Compute tangents of the outputs from tangents of the inputs."""
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
+
+    @classmethod
+    def _user_backward(cls) -> Any:
+        """The user's ``backward``, or ``vjp``, which is another name for it."""
+        found = cls._backward_function
+        if found is None:
+            has_backward = cls.backward is not Function.backward
+            has_vjp = cls.vjp is not Function.vjp
+            if has_backward and has_vjp:
+                raise FunctionError(
+                    f"Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of "
+                    f"them ({cls.__name__})."
+                )
+            if not has_backward and not has_vjp:
+                raise NotImplementedError(
+                    f"{cls.__name__} has no backward: you must implement either the backward or vjp method for your custom "
+                    "autograd.Function to use it with backward mode AD."
+                )
+            found = cls._backward_function = cls.vjp if has_vjp else cls.backward
+        return found
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Run the function and, where an input requires grad, record it."""
+        has_setup = cls.setup_context is not Function.setup_context
+        if kwargs or (has_setup and cls.forward.__defaults__):
+            args = _bind(cls.forward, args, kwargs, has_setup)
+        if flags.special and state.interceptors:
+            handled = _intercepted(cls, args)
+            if handled is not NotImplemented:
+                return handled
+        context = FunctionCtx()
+        edges: list[Any] = []
+        needs: list[bool] = []
+        is_tensor: list[bool] = []
+        requires = False
+        for each in args:
+            if isinstance(each, TensorBase):
+                if each._storage is not None and each._view is not None:
+                    refresh(each)
+                edges.append(edge_of(each))
+                needs.append(each._requires_grad)
+                is_tensor.append(True)
+                requires = requires or each._requires_grad
+            else:
+                edges.append(None)
+                needs.append(False)
+                is_tensor.append(False)
+        enabled = state.grad_enabled
+        requires = requires and enabled
+        context.needs_input_grad = tuple(needs) if enabled else (False,) * len(needs)
+        context._tensor_inputs = is_tensor
+        state.grad_enabled = False
+        try:
+            if has_setup:
+                output = cls.forward(*args)
+                cls.setup_context(context, args, output)
+            else:
+                output = cls.forward(context, *args)
+        finally:
+            state.grad_enabled = enabled
+        return _finish(cls, context, args, edges, output, requires)
+
+
+_SingleLevelFunction = Function
+
+
+def _intercepted(cls: Any, args: tuple[Any, ...]) -> Any:
+    """Offer the call to the innermost capture."""
+    top = state.interceptors[-1]
+    handler = getattr(top, "function", None)
+    if handler is None:
+        return NotImplemented
+    state.interceptors.pop()
+    try:
+        return handler(cls, args)
+    finally:
+        state.interceptors.append(top)
+
+
+def _bind(
+    forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], complete: bool
+) -> tuple[Any, ...]:
+    """Positional arguments, with keywords in their places; ``complete`` with all defaults (a forward that takes no ctx)."""
+    code = forward.__code__
+    names = code.co_varnames[: code.co_argcount]
+    defaults = dict(zip(names[len(names) - len(forward.__defaults__ or ()) :], forward.__defaults__ or ()))
+    if not complete or hasattr(forward, "__self__"):
+        names = names[1 if complete else 1 + hasattr(forward, "__self__") :]
+    bound = list(args)
+    for name in names[len(args) :]:
+        if name in kwargs:
+            bound.append(kwargs.pop(name))
+        elif not complete and not kwargs:
+            break
+        elif name in defaults:
+            bound.append(defaults[name])
+        else:
+            raise TypeError(f"missing a required argument: '{name}'")
+    if kwargs:
+        raise TypeError(f"got an unexpected keyword argument '{next(iter(kwargs))}'")
+    return tuple(bound)
+
+
+def _finish(cls: Any, context: Any, args: tuple[Any, ...], edges: list[Any], output: Any, requires: bool) -> Any:
+    """Turn what forward returned into outputs that belong to the graph."""
+    single = not isinstance(output, (tuple, list))
+    if (
+        single and requires and not context._dirty and not context._non_differentiable and isinstance(output, TensorBase)
+        and output._view is None and output._array.dtype.kind in "fVc" and not any(output is each for each in args)
+    ):  # fmt: skip
+        return _finish_one(cls, context, edges, output)
+    outputs = [output] if single else list(output)
+    dirty = {id(each) for each in context._dirty}
+    plain = {id(each) for each in context._non_differentiable}
+    inputs = {id(each) for each in args if isinstance(each, TensorBase)}
+    if single and not isinstance(output, TensorBase) and output is not None and requires:
+        raise TypeError(
+            f"{cls.__name__}.forward: expected to return a Tensor (or tuple of them), got {type(output).__name__}"
+        )
+    for each in context._dirty:
+        if id(each) not in {id(o) for o in outputs}:
+            raise FunctionError(
+                f"Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified "
+                f"inplace must all be outputs of the Function ({cls.__name__})."
+            )
+    node = None
+    if requires:
+        node = _new(cls._node_type)
+        node.context = context
+        node.inputs = tuple(edges)
+        node.saved = ()
+        node.sequence = next_sequence()
+        node.shape = node.dtype = None
+        context._meta = False
+    made: dict[int, int] = {}
+    results: list[Any] = []
+    for index, each in enumerate(outputs):
+        if not isinstance(each, TensorBase):
+            results.append(each)
+            continue
+        result = _settle_output(cls, node, each, index, dirty, plain, inputs)
+        made.setdefault(id(each), index)
+        results.append(result)
+    if node is not None:
+        if len(results) == 1:
+            array = getattr(results[0], "_array", None)
+            if array is not None:
+                node.shape, node.dtype = array.shape, array.dtype
+                context._meta = array.__class__ is Spec
+        else:
+            node.multiple = True
+            node.outputs = [
+                (r._array.shape, r._array.dtype) if isinstance(r, TensorBase) else ((), None) for r in results
+            ]
+            context._meta = any(isinstance(r, TensorBase) and r._array.__class__ is Spec for r in results)
+        if context._to_save:
+            node.saved = tuple([_save(each, made, results, node) for each in context._to_save])
+        if flags.special:
+            finish_node(node)
+    if node is not None or context._to_save:
+        context._to_save = ()
+    context._dirty = context._non_differentiable = ()
+    return results[0] if single else (tuple(results) if isinstance(output, tuple) else results)
+
+
+def _finish_one(cls: Any, context: Any, edges: list[Any], output: Any) -> Any:
+    """The common case of :func:`_finish`: one new tensor."""
+    node = _new(cls._node_type)
+    node.context = context
+    node.inputs = tuple(edges)
+    node.sequence = next_sequence()
+    array = output._array
+    node.shape, node.dtype = array.shape, array.dtype
+    output._grad_fn = node
+    output._output_index = 0
+    output._requires_grad = True
+    node.saved = tuple([SavedResult(each, 0) if each is output else save(each) for each in context._to_save])
+    if context._to_save:
+        context._to_save = ()
+    if flags.special:
+        finish_node(node)
+    return output
+
+
+def _settle_output(
+    cls: Any, node: Any, each: Any, index: int, dirty: set[int], plain: set[int], inputs: set[int]
+) -> Any:
+    """One output: as it is, an alias of an input, or an input that was written to."""
+    is_input, is_dirty = id(each) in inputs, id(each) in dirty
+    differentiable = node is not None and id(each) not in plain and BY_NUMPY[each._array.dtype].category >= FLOATING
+    if is_dirty:
+        if not is_input and node is not None:
+            raise FunctionError(f"a tensor marked dirty in {cls.__name__}.forward is not an input of it")
+        storage_of(each).version += 1
+        if differentiable:
+            check_in_place(each)
+            rebase(each, node, table)
+            if each._view is None:
+                each._output_index = index
+        return each
+    if is_input:
+        result = alias(each, each._array)
+        if differentiable:
+            result._view = View(each, (), result._storage.version, "function")
+    elif not differentiable and each._requires_grad:
+        result = alias(each, each._array)
+    else:
+        result = each
+        if result._view is not None:
+            result._view = (
+                View(result._view.base, result._view.chain, result._view.version, "function")
+                if differentiable
+                else None
+            )
+    if differentiable:
+        result._grad_fn = node
+        result._output_index = index
+        result._requires_grad = True
+    elif node is not None and not is_input:
+        result._grad_fn, result._requires_grad = None, False
+    return result
+
+
+def _save(each: Any, made: dict[int, int], results: list[Any], node: Any) -> Any:
+    if each is None:
+        return None
+    index = made.get(id(each))
+    if index is not None and results[index]._grad_fn is node:
+        return SavedResult(results[index], index)
+    return save(each)
+
+
+def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator for a backward that can't itself be differentiated: double backward raises instead of being wrong."""
+
+    @functools.wraps(function)
+    def wrapper(ctx: Any, *gradients: Any) -> Any:
+        enabled = state.grad_enabled
+        state.grad_enabled = False
+        try:
+            results = function(ctx, *gradients)
+        finally:
+            state.grad_enabled = enabled
+        if not enabled or not any(isinstance(each, TensorBase) and each._requires_grad for each in gradients):
+            return results
+        several = isinstance(results, tuple)
+        poisoned = tuple(_poison(each, gradients) for each in (results if several else (results,)))
+        return poisoned if several else poisoned[0]
+
+    return wrapper
+
+
+class _OnceDifferentiable(Node):
+    """Raises when a gradient reaches it."""
+
+    __slots__ = ()
+
+    def backward(self, gradient: Any) -> Any:
+        raise FunctionError("trying to differentiate twice a function that was marked with @once_differentiable")
+
+
+def _poison(result: Any, gradients: tuple[Any, ...]) -> Any:
+    if not isinstance(result, TensorBase):
+        return result
+    result = alias(result, result._array)
+    node = _OnceDifferentiable()
+    node.inputs = tuple(edge_of(each) for each in gradients)
+    node.saved, node.sequence = (), next_sequence()
+    node.shape, node.dtype = result._array.shape, result._array.dtype
+    result._grad_fn, result._requires_grad = node, True
+    return result
+
+
+class InplaceFunction(Function):
+    """A Function with an ``inplace`` switch, kept for old code."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+
+__all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]

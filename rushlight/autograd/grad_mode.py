@@ -1,0 +1,141 @@
+"""Whether operations are recorded: ``no_grad`` and its like, as contexts and as decorators."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ..core.state import flags, state
+
+
+class _Mode:
+    """A context manager that also decorates functions and generator functions."""
+
+    def __call__(self, function: Any) -> Any:
+        if isinstance(function, type):
+            raise TypeError(f"{type(self).__name__} can't decorate a class; decorate its methods")
+        if function.__code__.co_flags & 32 if hasattr(function, "__code__") else False:
+            return self._wrap_generator(function)
+
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            with self.clone():
+                return function(*args, **kwargs)
+
+        return wrapper
+
+    def _wrap_generator(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            generator = function(*args, **kwargs)
+            sent = None
+            while True:
+                try:
+                    with self.clone():
+                        value = generator.send(sent)
+                except StopIteration as stop:
+                    return stop.value
+                try:
+                    sent = yield value
+                except GeneratorExit:
+                    generator.close()
+                    raise
+
+        return wrapper
+
+    def clone(self) -> Any:
+        return type(self)()
+
+    def __enter__(self) -> Any:
+        raise NotImplementedError
+
+    def __exit__(self, *exception: Any) -> None:
+        raise NotImplementedError
+
+
+class _GradMode(_Mode):
+    enabled = True
+
+    def __new__(cls, function: Any = None) -> Any:
+        instance = super().__new__(cls)
+        return instance if function is None else instance(function)
+
+    def __enter__(self) -> None:
+        self.previous = state.grad_enabled
+        state.grad_enabled = self.enabled
+
+    def __exit__(self, *exception: Any) -> None:
+        state.grad_enabled = self.previous
+
+
+class no_grad(_GradMode):
+    """Record nothing."""
+
+    enabled = False
+
+
+class enable_grad(_GradMode):
+    """Record again, inside ``no_grad``."""
+
+    enabled = True
+
+
+class set_grad_enabled(_Mode):
+    """Switch recording on or off: at once when called, and back again when used as a context."""
+
+    def __init__(self, mode: bool) -> None:
+        self.previous = state.grad_enabled
+        self.mode = bool(mode)
+        state.grad_enabled = self.mode
+
+    def __call__(self, function: Any) -> Any:
+        state.grad_enabled = self.previous
+        return super().__call__(function)
+
+    def __enter__(self) -> None:
+        state.grad_enabled = self.mode
+
+    def __exit__(self, *exception: Any) -> None:
+        state.grad_enabled = self.previous
+
+    def clone(self) -> Any:
+        return type(self)(self.mode)
+
+
+class inference_mode(_Mode):
+    """Record nothing, and mark what is made as never to be recorded."""
+
+    def __new__(cls, mode: Any = True) -> Any:
+        instance = super().__new__(cls)
+        if isinstance(mode, bool):
+            instance.mode = mode
+            return instance
+        instance.mode = True
+        return instance(mode)
+
+    mode: bool
+
+    def __enter__(self) -> None:
+        self.previous = state.grad_enabled, state.inference
+        state.grad_enabled, state.inference = (
+            (False, True) if self.mode else (state.grad_enabled or state.inference, False)
+        )
+        flags.enter()
+
+    def __exit__(self, *exception: Any) -> None:
+        flags.leave()
+        state.grad_enabled, state.inference = self.previous
+
+    def clone(self) -> Any:
+        return type(self)(self.mode)
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations are being recorded."""
+    return state.grad_enabled
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether inference mode is on."""
+    return state.inference
