@@ -71,6 +71,11 @@ def backward(
     inputs: Any = None,
 ) -> None:
     """Compute the sum of gradients of tensors with respect to the leaves and accumulate them into ``.grad``."""
+    if inputs is None and grad_tensors is None and isinstance(tensors, TensorBase):  # loss.backward()
+        _check_roots([tensors])
+        retain = create_graph if retain_graph is None else retain_graph
+        run_backward([tensors], _starting_gradients([tensors], [None]), retain_graph=retain, create_graph=create_graph)
+        return
     roots = _as_list(tensors)
     gradients = [None] * len(roots) if grad_tensors is None else _as_list(grad_tensors)
     if len(gradients) != len(roots):

@@ -72,15 +72,13 @@ def run_backward(
                     edge = edges[position]
                     if edge is None or (wanted is not None and not wanted.reaches(edge)):
                         pass
-                    elif (
-                        isinstance(edge, Node) and not edge.multiple and edge not in pending
-                    ):  # most edges, without calls
+                    elif isinstance(edge, Node) and not edge.multiple and edge not in pending:
                         array = result._array
                         if array.shape != edge.shape or array.dtype is not edge.dtype:
                             result = _fit(current, position, edge, result)
                         pending[edge] = result
                         heappush(heap, (edge.sequence, edge))
-                    else:
+                    else:  # a leaf, several outputs, or a gradient that is there already
                         _receive(edge, _fit(current, position, edge, result), pending, heap, leaves)
             result = results = current = None  # type: ignore[assignment]
         for leaf in list(leaves):

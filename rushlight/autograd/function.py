@@ -286,16 +286,19 @@ _SingleLevelFunction = Function
 
 
 def _intercepted(cls: Any, args: tuple[Any, ...]) -> Any:
-    """Offer the call to the innermost capture."""
-    top = state.interceptors[-1]
-    handler = getattr(top, "function", None)
-    if handler is None:
-        return NotImplemented
-    state.interceptors.pop()
+    """Offer the call to captures and modes, innermost first: to those that have a method ``function``."""
+    stack = state.interceptors
+    asked: list[Any] = []
     try:
-        return handler(cls, args)
+        while stack:
+            asked.append(stack.pop())
+            handler = getattr(asked[-1], "function", None)
+            handled = NotImplemented if handler is None else handler(cls, args)
+            if handled is not NotImplemented:
+                return handled
     finally:
-        state.interceptors.append(top)
+        stack.extend(reversed(asked))
+    return NotImplemented
 
 
 def _bind(

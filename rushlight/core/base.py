@@ -54,6 +54,7 @@ class TensorBase:
     _backward_hooks: Any = None
     _post_accumulate_hooks: Any = None
     _inference: bool = False
+    _value: Any = None  # of a wrapper (such as vmap's): the tensor that it stands for
 
 
 class Spec:
@@ -63,6 +64,7 @@ class Spec:
     """
 
     __slots__ = ("dtype", "shape", "_strides")
+    outside = ""  # of subclasses, which stand for arrays inside a transform: what to say where one turns up elsewhere
     __array_ufunc__ = None  # a ufunc on it raises, so that the short roads leave it to the general one
 
     def __init__(self, shape: Any, dtype: np.dtype[Any], strides: tuple[int, ...] | None = None) -> None:

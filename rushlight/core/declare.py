@@ -242,7 +242,8 @@ def _declare_in_place(op: Op, function: Any, names: tuple[str, ...]) -> None:
 _FUNCTIONS_IN_PLACE = frozenset(
     "abs acos asin atan ceil clamp clip cos cosh deg2rad erf erfc exp exp2 expm1 fill floor frac log log10 log1p log2 "
     "logit neg negative nan_to_num rad2deg reciprocal relu round rsqrt sigmoid sin sinc sinh sqrt square tan tanh "
-    "threshold trunc fix xlogy zero ldexp resize selu celu rrelu dropout alpha_dropout feature_dropout absolute index_put".split()
+    "threshold trunc fix xlogy zero ldexp resize selu celu rrelu dropout acosh asinh atanh arccosh arcsinh arctanh clamp_min "
+    "clamp_max gcd lcm i0 conj_physical addmv alpha_dropout feature_dropout absolute index_put".split()
 )
 
 

@@ -179,6 +179,8 @@ def run(op: Op, values: list[Any], kind: Any) -> Any:
     if kind is not np.ndarray or op.factory:
         if op.factory and factory_device(op, values) == META:
             return op.meta(op, values)
+        if kind is not None and issubclass(kind, Spec) and kind is not Spec:
+            raise OperationError(kind.outside)
         if not op.factory and (kind is Spec or kind is MIXED):
             if kind is MIXED:
                 check_devices(op, values)
@@ -237,6 +239,8 @@ def check_devices(op: Op, values: list[Any]) -> None:
     """Tensors with and without data do not mix, but for 0-dim ones; nor do those of different devices."""
     for position, wanted in op.tensor_positions:
         for value in values[position] if wanted == "tensors" else (values[position],):
+            if isinstance(value, Spec) and value.__class__ is not Spec:
+                raise OperationError(value.outside)
             if isinstance(value, np.ndarray) and value.ndim:
                 raise DeviceError("Tensor on device cpu is not on the expected device meta!")
             if value.__class__ in ARRAY_MODULES and not isinstance(value, np.ndarray):
@@ -502,16 +506,21 @@ def write_out(op: Op, args: tuple[Any, ...], out: Any, results: Any) -> Any:
 
 
 def intercept(op: Op, args: tuple[Any, ...], out: Any) -> Any:
-    """Give the innermost capture or mode, then subclasses with ``__torch_function__``, the call; NotImplemented runs on."""
+    """Give captures and modes, innermost first, then subclasses with ``__torch_function__``, the call.
+
+    One that returns NotImplemented leaves the call to the next; while one handles it, those inside it are off.
+    """
     stack = state.interceptors
     if stack:
-        top = stack.pop()
+        asked: list[Any] = []
         try:
-            handled = top(op, args, out)
+            while stack:
+                asked.append(stack.pop())
+                handled = asked[-1](op, args, out)
+                if handled is not NotImplemented:
+                    return handled
         finally:
-            stack.append(top)
-        if handled is not NotImplemented:
-            return handled
+            stack.extend(reversed(asked))
     if overriding:
         return call_override(op, args, out)
     return NotImplemented

@@ -19,13 +19,14 @@ from .dispatch import NUMBERS, argument_error, attach, dispatch, dispatch_in_pla
 from .dtypes import BY_NUMPY, LOW_PRECISION
 from .errors import ArgumentError
 from .node import refresh
+from .parallel import LARGE, ufunc_in_blocks
 from .state import flags, state
 
 _UNARY = """
     try:
         a = input._array
         if {plain}not flags.special{dtype_test}:
-            r = ufunc(a)
+            r = ufunc(a) if a.size < LARGE else ufunc_in_blocks(ufunc, a)
             if r.__class__ is not ndarray:
                 r = settle(r)
             t = new(Tensor)
@@ -70,7 +71,7 @@ _BINARY = """
             if {numbers}:
                 if a.dtype.char not in 'fd':
                     return dispatch(op, ({names},){out})
-                r = ufunc(a, other)
+                r = ufunc(a, other) if a.size < LARGE else ufunc_in_blocks(ufunc, a, other)
                 requires = input._requires_grad
                 if input._storage is not None and input._view is not None:
                     refresh(input)
@@ -79,7 +80,7 @@ _BINARY = """
                 b = other._array
                 if a.dtype is not b.dtype{dtype_test}:
                     return dispatch(op, ({names},){out})
-                r = ufunc(a, b)
+                r = ufunc(a, b) if a.size < LARGE else ufunc_in_blocks(ufunc, a, b)
                 if (input._storage is not None and input._view is not None
                         or other._storage is not None and other._view is not None):
                     refresh(input)
@@ -122,6 +123,7 @@ def _entry_source(op: Op, namespace: dict[str, Any], form: str) -> str:
         flags=flags, state=state, dispatch=dispatch, dispatch_in_place=dispatch_in_place, MISSING=MISSING, settle=settle,
         ndarray=np.ndarray, new=object.__new__, Tensor=runtime.tensor_type, TensorBase=TensorBase, refresh=refresh,
         attach=attach, body=op.body, write_out=write_out, argument_error=argument_error, spread_variadic=spread_variadic,
+        LARGE=LARGE, ufunc_in_blocks=ufunc_in_blocks,
     )  # fmt: skip
     if form != "function":
         return _operator_source(op, namespace, form)

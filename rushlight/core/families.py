@@ -7,6 +7,7 @@ gives the result's Spec or raises the error a user can act on; ``execute`` runs 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from .base import Spec
 from .declare import Op
 from .dtypes import BOOL, BY_NUMPY, COMPLEX, FLOATING, INTEGRAL, LOW_PRECISION, default, promote_numpy, result_dtype
 from .errors import ArgumentError, DtypeError, ShapeError, UnsupportedDtype, dimension_error
+from .parallel import LARGE, in_blocks
 
 _FLOAT32 = np.dtype(np.float32)
 _BOOL = np.dtype(np.bool_)
@@ -70,16 +72,18 @@ class Elementwise:
     ``promote`` says what the operands become and what the result is: ``"default"`` (PyTorch's result type),
     ``"int_to_float"`` (integers become the default float), ``"bool"`` (operands promote, the result is bool),
     ``"real"`` (complex gives its real type), ``"real_float"`` (both), ``"keep_bool"``…  ``fast`` names the short road:
-    how many operands, and for which dtypes a ufunc on equal types is right as it stands.
+    how many operands, and for which dtypes a ufunc on equal types is right as it stands.  Beside tensors of a narrow type a
+    number is rounded to that type first, as in PyTorch, unless ``wide_numbers`` says that it enters as it is.
     """
 
-    __slots__ = ("fast", "promote", "refuse")
+    __slots__ = ("fast", "promote", "refuse", "wide_numbers")
     in_place = True
 
-    def __init__(self, promote: str, fast: tuple[int, str] | None, refuse: str) -> None:
+    def __init__(self, promote: str, fast: tuple[int, str] | None, refuse: str, wide_numbers: bool = False) -> None:
         self.promote = promote
         self.fast = fast
         self.refuse = refuse
+        self.wide_numbers = wide_numbers
 
     def operands(self, op: Op, values: Sequence[Any]) -> list[Any]:
         return [values[i] for i, _ in op.tensor_positions if values[i] is not None]
@@ -112,20 +116,34 @@ class Elementwise:
         common, dtype = self.dtypes(op, operands)
         compute = _FLOAT32 if common in LOW_PRECISION and not op.exact else common
         prepared = list(values)
+        positions = []
+        large = False
         for position, _ in op.tensor_positions:
             value = values[position]
             if value is None:
                 continue
+            positions.append(position)
             if hasattr(value, "dtype") and not isinstance(value, np.generic):
-                if value.dtype is not compute:
-                    prepared[position] = value.astype(compute)
+                large = large or value.size >= LARGE
             else:
+                if compute is not common and not self.wide_numbers:
+                    value = as_scalar(value, common)
                 prepared[position] = as_scalar(value, compute)
-        kernel = op.kernel
-        if kernel.__class__ is str:
-            result = getattr(xp, kernel)(*prepared)
-        else:
-            result = kernel(xp, *prepared)
+        kernel = getattr(xp, op.kernel) if op.kernel.__class__ is str else partial(op.kernel, xp)
+
+        def run(*pieces: Any) -> Any:
+            arguments = list(prepared)
+            for position, piece in zip(positions, pieces):
+                cast = piece.dtype is not compute and not isinstance(piece, np.generic)
+                arguments[position] = piece.astype(compute) if cast else piece
+            return kernel(*arguments)
+
+        given = [prepared[position] for position in positions]
+        if large and xp is np:
+            result = in_blocks(run, given, dtype)
+            if result is not None:
+                return result
+        result = run(*given)
         return result if result.dtype is dtype else result.astype(dtype)
 
 
@@ -139,9 +157,11 @@ def as_scalar(value: Any, dtype: np.dtype[Any]) -> Any:
     return dtype.type(value)
 
 
-def elementwise(promote: str = "default", *, fast: tuple[int, str] | None = None, refuse: str = "") -> Elementwise:
+def elementwise(
+    promote: str = "default", *, fast: tuple[int, str] | None = None, refuse: str = "", wide_numbers: bool = False
+) -> Elementwise:
     """The family of pointwise ops; see :class:`Elementwise`.  ``refuse`` lists categories that raise: "bool int float complex"."""
-    return Elementwise(promote, fast, refuse)
+    return Elementwise(promote, fast, refuse, wide_numbers)
 
 
 class Reduction:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .dtypes import LOW_PRECISION
 
@@ -16,7 +15,7 @@ _SPLITTER = 2.0**27 + 1.0  # cuts a float64 into two halves whose products are e
 _SAFE = 1e290  # beyond it the intermediate products below could overflow
 _CHUNK = 2**14  # values at a time, so that the intermediate arrays stay in the processor's cache
 
-Array = NDArray[Any]
+Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def fused_multiply_add(values: Array, factor: float, addend: float) -> Array:

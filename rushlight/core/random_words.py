@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import math
 import operator
-import secrets
+import os
 import struct
 import threading
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .devices import CPU, as_device, device
 from .errors import ArgumentError, DeviceError, OperationError, ValueRangeError
 
-Array = NDArray[Any]
+Array = np.ndarray[Any, np.dtype[Any]]
 
 DEFAULT_SEED = 67280421310721
 STATE_SIZE = 5056
@@ -34,15 +33,26 @@ _HALF_WORD = np.uint64(32)
 class MersenneTwister:
     """Words and plain uniform and normal numbers, in PyTorch's order."""
 
-    __slots__ = ("__weakref__", "_bits", "_initial_seed", "_pending_normal", "_untouched", "lock")
+    __slots__ = ("__weakref__", "_initial_seed", "_pending_normal", "_twister", "_untouched", "lock")
+
+    _twister: Any
 
     def __init__(self, device: Any = "cpu") -> None:
         kind = CPU if device is None else as_device(device)
         if kind.type != "cpu":
             raise DeviceError(f"Generator: there is no random stream for device type '{kind.type}', only for 'cpu'")
         self.lock = threading.RLock()
-        self._bits = np.random.MT19937(0)
         self.manual_seed(DEFAULT_SEED)
+
+    @property
+    def _bits(self) -> Any:
+        """NumPy's twister in the state of this stream; made when the first number is drawn (``numpy.random`` loads slowly)."""
+        if self._twister is None:
+            self._twister = np.random.MT19937(0)
+            # Only the low 32 bits reach the twister; RandomState's seeding of one integer is the classic one.
+            seeded: Any = np.random.RandomState(self._initial_seed % 2**32).get_state(legacy=False)
+            self._turn_to(seeded["state"]["key"], _WORDS)
+        return self._twister
 
     @property
     def device(self) -> device:
@@ -58,16 +68,14 @@ class MersenneTwister:
             raise ValueRangeError(f"Overflow when unpacking long long: the seed {seed} has more than 64 bits")
         with self.lock:
             self._initial_seed = seed % 2**64
-            # Only the low 32 bits reach the twister; RandomState's seeding of one integer is the classic one.
-            seeded: Any = np.random.RandomState(self._initial_seed % 2**32).get_state(legacy=False)
-            self._turn_to(seeded["state"]["key"], _WORDS)
+            self._twister = None
             self._untouched = True
             self._pending_normal: float | None = None
         return self
 
     def seed(self) -> int:
         """Seed from the operating system's source of chance and return the seed."""
-        self.manual_seed(secrets.randbits(64))
+        self.manual_seed(int.from_bytes(os.urandom(8), "little"))
         return self._initial_seed
 
     def initial_seed(self) -> int:

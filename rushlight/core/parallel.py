@@ -1,0 +1,137 @@
+"""Work on large arrays: in blocks that fit the cache, on a few threads.
+
+NumPy lets go of the interpreter's lock inside its loops, so that threads run side by side.  Results do not depend on the
+number of threads: every element is computed as it would be alone.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+LARGE = 1 << 18  # from this many elements on it pays to split the work
+BLOCK = 1 << 16  # elements of a block: what a kernel of several passes reads again is then still in the cache
+
+
+class Pool:
+    """Worker threads that live as long as the process; made when they are first needed."""
+
+    def __init__(self) -> None:
+        self.threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self.forget()
+
+    def forget(self) -> None:
+        """Start over without workers: after a fork the child has none of its parent's threads."""
+        self._workers = 0
+        self._tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._inside = threading.local()
+
+    def _serve(self, tasks: queue.SimpleQueue[Any]) -> None:
+        self._inside.active = True
+        while True:
+            task, index, failures, finished = tasks.get()
+            try:
+                task(index)
+            except BaseException as error:  # handed to the thread that asked
+                failures.append(error)
+            finished.release()
+
+    def run(self, task: Callable[[int], None], count: int) -> None:
+        """Call ``task(0)`` … ``task(count - 1)``, side by side."""
+        if count <= 1 or getattr(self._inside, "active", False):
+            for index in range(count):
+                task(index)
+            return
+        with self._lock:
+            while self._workers < count - 1:
+                threading.Thread(target=self._serve, args=(self._tasks,), daemon=True, name="rushlight").start()
+                self._workers += 1
+        failures: list[BaseException] = []
+        finished = threading.Semaphore(0)
+        for index in range(1, count):
+            self._tasks.put((task, index, failures, finished))
+        try:
+            task(0)
+        finally:
+            for _ in range(1, count):
+                finished.acquire()
+        if failures:
+            raise failures[0]
+
+
+pool = Pool()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=pool.forget)
+
+
+def split(total: int, parts: int, unit: int = 1) -> list[tuple[int, int]]:
+    """``total`` things cut into at most ``parts`` ranges of about equal length, each a multiple of ``unit`` but the last."""
+    step = -(-total // parts)
+    step = -(-step // unit) * unit
+    return [(start, min(start + step, total)) for start in range(0, total, step)]
+
+
+def over_rows(task: Callable[[int, int], None], rows: int, elements: int) -> None:
+    """Call ``task(start, end)`` on ranges of rows that together make all of them; large work is split over threads."""
+    if elements < LARGE or pool.threads < 2:
+        task(0, rows)
+        return
+    ranges = split(rows, pool.threads)
+    pool.run(lambda index: task(*ranges[index]), len(ranges))
+
+
+def in_blocks(function: Callable[..., Any], operands: list[Any], dtype: Any) -> Any:
+    """``function(*operands)`` of large contiguous arrays of one shape (and scalars), block by block, on several threads.
+
+    None where the operands are not of that kind.
+    """
+    shape = None
+    for each in operands:
+        if each.__class__ is np.ndarray and each.ndim:
+            if not each.flags.c_contiguous or (shape is not None and each.shape != shape):
+                return None
+            shape = each.shape
+    if shape is None:
+        return None
+    result = np.empty(shape, dtype)
+    flat = result.reshape(-1)
+    inputs = [each.reshape(-1) if each.__class__ is np.ndarray and each.ndim else each for each in operands]
+    ranges = split(flat.size, pool.threads, BLOCK)
+
+    def work(index: int) -> None:
+        for start in range(*ranges[index], BLOCK):
+            end = min(start + BLOCK, ranges[index][1])
+            pieces = [each[start:end] if each.__class__ is np.ndarray and each.ndim else each for each in inputs]
+            flat[start:end] = function(*pieces)
+
+    pool.run(work, len(ranges))
+    return result
+
+
+def ufunc_in_blocks(ufunc: Any, *operands: Any) -> Any:
+    """A ufunc on large arrays: every thread writes its part of the result.  ``ufunc(*operands)`` where that can't be."""
+    first = operands[0]
+    shape = first.shape
+    for each in operands:
+        if each.__class__ is np.ndarray and (not each.flags.c_contiguous or each.shape != shape):
+            return ufunc(*operands)
+    if pool.threads < 2:
+        return ufunc(*operands)
+    probe = ufunc(*[each.reshape(-1)[:1] if each.__class__ is np.ndarray else each for each in operands])
+    result = np.empty(shape, probe.dtype)
+    flat = result.reshape(-1)
+    inputs = [each.reshape(-1) if each.__class__ is np.ndarray else each for each in operands]
+    ranges = split(flat.size, pool.threads)
+
+    def work(index: int) -> None:
+        start, end = ranges[index]
+        ufunc(*[each[start:end] if each.__class__ is np.ndarray else each for each in inputs], out=flat[start:end])
+
+    pool.run(work, len(ranges))
+    return result

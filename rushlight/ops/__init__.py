@@ -1,0 +1,52 @@
+"""The op table: a file for each family.  Importing this package declares them all."""
+
+from __future__ import annotations
+
+from . import (
+    vision,
+    special_names,
+    bessel,
+    special,
+    adaptive_pooling,
+    interpolation,
+    pooling,
+    pairwise,
+    activations,
+    margin_losses,
+    sequences,
+    recurrent,
+    attention,
+    embedding,
+    normalisation,
+    losses,
+    trigonometry,
+    pointwise,
+    choosing,
+    convolution,
+    affine, arithmetic, comparison, complex, contraction, copying, creation, ranges, dropout, random, windows, indexing, joining, logic, distances, fft, spectrograms, linalg, linalg_factor, lowrank, linalg_systems, vectors, masking, norms, products, splitting, scattering, selecting, striding, cumulative, reductions, extremes, softmax, sums, repeating, sorting, shapes, diagonals, searching, padding, view_copies, statistics, ordering, views,
+)  # fmt: skip
+
+__all__ = [
+    "vision",
+    "special_names",
+    "bessel",
+    "special",
+    "adaptive_pooling",
+    "interpolation",
+    "pooling",
+    "pairwise",
+    "activations",
+    "margin_losses",
+    "sequences",
+    "recurrent",
+    "attention",
+    "embedding",
+    "normalisation",
+    "losses",
+    "trigonometry",
+    "pointwise",
+    "choosing",
+    "convolution",
+    "affine", "arithmetic", "comparison", "complex", "contraction", "copying", "creation", "ranges", "dropout", "random", "windows", "indexing", "joining", "logic", "distances", "fft", "spectrograms", "linalg", "linalg_factor", "lowrank", "linalg_systems", "vectors", "masking", "norms", "products",
+    "splitting", "scattering", "selecting", "striding", "cumulative", "reductions", "extremes", "softmax", "sums", "repeating", "sorting", "shapes", "diagonals", "searching", "padding", "view_copies", "statistics", "ordering", "views",
+]  # fmt: skip

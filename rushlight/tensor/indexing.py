@@ -1,0 +1,314 @@
+"""What stands between brackets: ``x[index]`` and ``x[index] = value``.
+
+Integers, slices, None and ``...`` are views, made by the ops ``select``, ``slice`` and ``unsqueeze``; tensors of
+positions, masks and lists go to the ops ``index`` and ``index_put_``.  A mixed index is first a view, then the rest.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.base import Spec, TensorBase, make
+from ..core.declare import Op, table
+from ..core.dispatch import attach, same_place, wrap
+from ..core.dtypes import legacy_name
+from ..core.errors import ArgumentError, DimensionError, OverlapError, ValueRangeError
+from ..core.node import refresh
+from ..core.state import flags, state
+from ..ops.creation import full
+from ..ops.indexing import index as index_elements
+from ..ops.masking import fitting_scalar
+
+_SELECT, _SLICE, _UNSQUEEZE, _ALIAS = table["select"], table["slice"], table["unsqueeze"], table["alias"]
+_ALL = slice(None)
+_MASK_KINDS = (np.dtype(np.bool_), np.dtype(np.uint8))
+_LONGEST_TUPLE = 32  # a list at least this long is never read as a tuple of indices
+
+Step = tuple[Op, tuple[Any, ...]]
+
+
+def getitem(self: Any, index: Any) -> Any:
+    """``self[index]``: a view for integers, slices, None and ``...``; else a copy of the chosen elements."""
+    kind = index.__class__
+    if kind is int:
+        array = self._array
+        if array.ndim and array.__class__ is np.ndarray and not flags.special:
+            if not -array.shape[0] <= index < array.shape[0]:
+                raise _out_of_bounds(index, 0, array.shape[0])
+            return _viewed(self, _SELECT, (0, index), array[index, ...])
+    elif kind is not tuple and isinstance(index, TensorBase) and index._array.ndim:
+        return index_elements(self, [index])
+    steps, key, indices = _plan(self, _items(index))
+    if steps:
+        self = _view(self, steps, key)
+    elif not indices:
+        return _view(self, [(_SLICE, (0, None, None, 1)) if kind is slice else (_ALIAS, ())], key)
+    return index_elements(self, indices) if indices else self
+
+
+def setitem(self: Any, index: Any, value: Any) -> None:
+    """``self[index] = value``: write a number, or a tensor broadcast to the chosen elements, in place."""
+    is_tensor = isinstance(value, TensorBase)
+    if not is_tensor and not isinstance(value, (int, float, complex, np.integer)):
+        name = legacy_name(self._array.dtype)
+        raise ArgumentError(f"can't assign a {_type_name(value)} to a torch.{name}Tensor")
+    if index is False:
+        return
+    steps, key, indices = _plan(self, _items(index))
+    target = _view(self, steps, key) if steps else self
+    if not is_tensor:
+        if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+            raise ValueRangeError(f"the integer {value} does not fit into 64 bits")
+        value = fitting_scalar(value, self._array.dtype).item()
+        if not indices:
+            target.fill_(value)
+            return
+        if flags.special or self._array.__class__ is Spec:
+            value = full((), value, dtype=self.dtype, device=self.device)
+        else:
+            value = make(np.asarray(value, self._array.dtype))
+    shape = value._array.shape
+    if shape and shape[0] == 1:  # leading dimensions of size 1 do not count
+        value = value.reshape(shape[next((i for i, size in enumerate(shape) if size != 1), len(shape)) :])
+    _check_overlap(target._array, value)
+    if indices:
+        target.index_put_(indices, value)
+    else:
+        target.copy_(value)
+
+
+def delitem(self: Any, index: Any) -> None:
+    """Tensors do not shrink."""
+    raise ArgumentError("Tensor does not support deleting items")
+
+
+# -- reading an index --------------------------------------------------------------------------------------------
+
+
+def _items(index: Any) -> tuple[Any, ...]:
+    """An index as a tuple with an item for each pair of brackets that it could stand in alone."""
+    if isinstance(index, tuple):
+        return index
+    if isinstance(index, list) and _reads_as_tuple(index):
+        warnings.warn(
+            "Using a list that holds sequences, slices or tensors as an index for several dimensions is deprecated: write "
+            "x[tuple(index)] for that, or x[tensor(index)] to index one dimension",
+            UserWarning,
+            stacklevel=3,
+        )
+        return tuple(index)
+    return (index,)
+
+
+def _reads_as_tuple(index: list[Any]) -> bool:
+    if len(index) >= _LONGEST_TUPLE:
+        return False
+    return any(
+        item is None or item is Ellipsis or isinstance(item, (TensorBase, slice, Sequence, np.ndarray)) for item in index
+    )
+
+
+def _plan(self: Any, items: tuple[Any, ...]) -> tuple[list[Step], tuple[Any, ...], list[Any]]:
+    """What an index amounts to: view steps, the same as one key for NumPy, and index tensors for the dimensions then."""
+    ndim, shape = self._array.ndim, self._array.shape
+    items = tuple([item if item.__class__ in _PLAIN else _normalized(item) for item in items])
+    taken = sum([_dimensions_taken(item) for item in items])
+    if taken > ndim:
+        if not ndim and len(items) == 1 and items[0].__class__ is int:
+            raise DimensionError("invalid index of a 0-dim tensor. Use `tensor.item()` to convert a 0-dim tensor to a number")
+        if not ndim and items[0].__class__ is slice:
+            raise DimensionError("slice() cannot be applied to a 0-dim tensor.")
+        raise DimensionError(f"too many indices for tensor of dimension {ndim}")
+    steps: list[Step] = []
+    key: list[Any] = []
+    indices: list[Any] = []
+    spared = ndim - taken  # the dimensions that ``...`` stands for
+    dim = 0  # of the view so far
+    source = 0  # of the tensor itself
+    for item in items:
+        kind = item.__class__
+        if kind is int:
+            if not -shape[source] <= item < shape[source]:
+                raise _out_of_bounds(item, source, shape[source])
+            steps.append((_SELECT, (dim, item)))
+            key.append(item)
+            source += 1
+        elif kind is slice:
+            start, stop, step = _bounds(item)
+            if step != 1 or start not in (None, 0) or (stop is not None and stop < shape[source]):
+                steps.append((_SLICE, (dim, start, stop, step)))
+            key.append(slice(start, stop, step))
+            dim += 1
+            source += 1
+        elif item is None:
+            steps.append((_UNSQUEEZE, (dim,)))
+            key.append(None)
+            dim += 1
+        elif item is Ellipsis:
+            key += [_ALL] * spared
+            dim += spared
+            source += spared
+            spared = 0  # a second one stands for nothing
+        else:
+            mask = kind is bool or item._array.dtype in _MASK_KINDS
+            if mask and (kind is bool or not item._array.ndim):
+                # A single truth value is a new dimension of which it takes the one element, or none.
+                steps.append((_UNSQUEEZE, (dim,)))
+                key.append(None)
+                item, count = make(np.zeros(int(bool(item)), np.int64)), 1
+            else:
+                count = item._array.ndim if mask else 1
+                key += [_ALL] * count
+                source += count
+            indices += [None] * (dim - _extent(indices)) + [item]
+            dim += count
+    return steps, tuple(key), indices
+
+
+_PLAIN = frozenset((int, slice, type(None), type(Ellipsis), bool))
+
+
+def _normalized(item: Any) -> Any:
+    """An item as an int or a tensor of indices."""
+    if isinstance(item, TensorBase):
+        array = item._array
+        if array.ndim or array.dtype in _MASK_KINDS or array.__class__ is Spec:
+            return item
+        if array.dtype.kind not in "iu":
+            raise DimensionError("tensors used as indices must be long, int, byte or bool tensors")
+        return int(array)
+    if isinstance(item, np.integer) or (isinstance(item, int) and not isinstance(item, bool)):
+        return int(item)
+    if isinstance(item, (np.ndarray, Sequence)):
+        return _index_tensor(item)
+    if hasattr(item, "__index__") and not isinstance(item, np.bool_):
+        return item.__index__()
+    raise DimensionError(
+        "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
+        f"(got {_type_name(item)})"
+    )
+
+
+def _index_tensor(values: Any) -> Any:
+    """A tensor of indices out of a list, a range or an array: bool for masks, else int64 (fractions are cut off)."""
+    if isinstance(values, (str, bytes)):
+        raise ArgumentError(f"invalid index type '{type(values).__name__}'")
+    if isinstance(values, np.ndarray):
+        array = values
+    else:
+        try:
+            array = np.asarray(_without_tensors(values))
+        except ValueError as error:
+            raise ValueRangeError(f"expected sequences of one length as an index: {error}") from None
+        if array.dtype == np.uint8:
+            array = array.astype(np.int64)
+    if array.dtype.kind not in "biuf" and array.size:
+        raise ArgumentError(f"invalid index type '{array.dtype}'")
+    if array.dtype not in _MASK_KINDS:
+        array = array.astype(np.int64)
+        if not array.ndim:
+            return int(array)
+    return make(array)
+
+
+def _without_tensors(value: Any) -> Any:
+    if isinstance(value, TensorBase):
+        return value._array
+    return [_without_tensors(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+
+def _dimensions_taken(item: Any) -> int:
+    kind = item.__class__
+    if kind is int or kind is slice:
+        return 1
+    if kind in _PLAIN:
+        return 0
+    return item._array.ndim if item._array.dtype in _MASK_KINDS else 1
+
+
+def _extent(indices: list[Any]) -> int:
+    """How many dimensions a list of indices covers: a mask covers as many as it has."""
+    return sum([1 if each is None or each._array.dtype not in _MASK_KINDS else each._array.ndim for each in indices])
+
+
+def _bounds(item: slice) -> tuple[Any, Any, int]:
+    start, stop, step = item.start, item.stop, item.step
+    if not (start is None or start.__class__ is int) or not (stop is None or stop.__class__ is int):
+        start, stop = _slice_bound(start), _slice_bound(stop)
+    if step is None:
+        return start, stop, 1
+    step = _slice_bound(step)
+    if step <= 0:
+        raise ValueRangeError("step must be greater than zero" if step else "slice step cannot be zero")
+    return start, stop, step
+
+
+def _slice_bound(value: Any) -> Any:
+    if value is None or value.__class__ is int:
+        return value
+    if not hasattr(value, "__index__"):
+        raise ArgumentError("slice indices must be integers or None or have an __index__ method")
+    return value.__index__()
+
+
+def _type_name(value: Any) -> str:
+    kind = type(value)
+    return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
+
+
+def _out_of_bounds(index: int, dim: int, size: int) -> DimensionError:
+    return DimensionError(f"index {index} is out of bounds for dimension {dim} with size {size}")
+
+
+# -- looking and writing -----------------------------------------------------------------------------------------
+
+
+def _viewed(source: Any, op: Op, arguments: tuple[Any, ...], array: Any) -> Any:
+    """The result of a view op whose array is known: a tensor over it that is part of the graph."""
+    if source._view is not None:
+        refresh(source)
+    args = (source, *arguments)
+    result = wrap(op, args, array, None)
+    if source._requires_grad and state.grad_enabled:
+        attach(op, args, result)
+    return result
+
+
+def _view(source: Any, steps: list[Step], key: tuple[Any, ...]) -> Any:
+    """A view of a tensor by one or more steps, which ``key`` says in one for NumPy."""
+    array = source._array
+    if flags.special or array.__class__ is not np.ndarray:
+        for op, arguments in steps:
+            source = op.call(source, *arguments)
+        return source
+    if len(steps) == 1:
+        return _viewed(source, *steps[0], array[(*key, ...)])
+    if source._requires_grad and state.grad_enabled:
+        for op, arguments in steps:
+            source = _viewed(source, op, arguments, op.kernel(np, source._array, *arguments))
+        return source
+    result = _viewed(source, *steps[-1], array[(*key, ...)])
+    before = () if source._view is None else source._view.chain
+    result._view.chain = (*before, *[(op.call, arguments, None) for op, arguments in steps])
+    return result
+
+
+def _check_overlap(array: Any, value: Any) -> None:
+    """Refuse to write a block of memory over one that it lies partly under."""
+    other = value._array
+    if (
+        array.__class__ is np.ndarray
+        and value._storage is not None
+        and array.flags.forc
+        and other.flags.forc
+        and np.may_share_memory(array, other)
+        and not same_place(array, other)
+    ):
+        raise OverlapError(
+            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+            "location. Please clone() the tensor before performing the operation."
+        )

@@ -1,0 +1,196 @@
+"""Interchange: NumPy, buffers, DLPack; pickle, ``copy.copy`` and ``copy.deepcopy``.
+
+``numpy()``, ``memoryview(tensor)`` and DLPack share the tensor's memory.  A pickle holds storages, so that tensors which
+share memory do so again after loading; ``copy.copy`` shares memory with the original, ``copy.deepcopy`` copies storages.
+"""
+
+from __future__ import annotations
+
+import copy
+import copyreg
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ..core.base import Spec, Storage, storage_of
+from ..core.dtypes import LOW_PRECISION, legacy_name
+from ..core.errors import ArgumentError, GradientError, OperationError
+from ..core.state import state
+from ..ops.memory import element_strides
+from .construct import from_numpy
+from .storage import bytes_of, over
+
+_CPU = 1  # DLPack's number for memory of the CPU
+
+# What a tensor keeps in its __dict__ for itself; the rest are attributes that users have set.
+_OWN = frozenset(("_view", "_grad", "_backward_hooks", "_post_accumulate_hooks", "_inference", "_accumulator"))
+
+
+# -- NumPy -------------------------------------------------------------------------------------------------------
+
+
+def numpy(self: Any, *, force: bool = False) -> Any:
+    """A NumPy array over the tensor's memory; ``force`` takes a tensor that requires gradients, too."""
+    array = self._array
+    if array.__class__ is Spec:
+        raise ArgumentError(
+            "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+        )
+    if self.requires_grad and not force:
+        raise GradientError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    if array.dtype in LOW_PRECISION and array.dtype != np.float16:
+        raise ArgumentError(f"Got unsupported ScalarType {legacy_name(array.dtype)}")
+    return array.view()
+
+
+def array(self: Any, dtype: Any = None, copy: bool | None = None) -> Any:
+    """What ``numpy.asarray(tensor)`` calls."""
+    found = numpy(self)
+    if dtype is not None and np.dtype(dtype) != found.dtype:
+        if copy is False:
+            raise ValueError("Unable to avoid copy while creating an array as requested.")
+        return found.astype(dtype)
+    return found.copy() if copy else found
+
+
+def array_wrap(self: Any, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+    """What NumPy's functions call on their result: ``numpy.sin(tensor)`` is a tensor.
+
+    As in PyTorch, where this is older than its bool tensors, bool results come back as uint8.
+    """
+    array = np.asarray(array)
+    return from_numpy(array.astype(np.uint8) if array.dtype == np.bool_ else array)
+
+
+def buffer(self: Any, flags: int) -> memoryview:
+    """The buffer protocol, which Python offers to classes from 3.12 on: ``memoryview(tensor)``."""
+    return memoryview(numpy(self))
+
+
+# -- DLPack ------------------------------------------------------------------------------------------------------
+
+
+def dlpack(
+    self: Any,
+    *,
+    stream: Any = -1,
+    max_version: tuple[int, int] | None = None,
+    dl_device: Any = None,
+    copy: bool | None = None,
+) -> Any:
+    """A capsule by which another library can share the tensor's memory."""
+    if self._array.__class__ is Spec:
+        raise BufferError("Cannot pack tensors on meta")
+    if self.requires_grad:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if stream not in (-1, None):
+        raise AssertionError("stream should be None on cpu.")
+    if self._array.dtype.kind not in "biufc":
+        raise BufferError(
+            f"Can't export {self.dtype} by DLPack: NumPy, which makes the capsules, does not have this type"
+        )
+    options: dict[str, Any] = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
+    return self._array.__dlpack__(**{name: value for name, value in options.items() if value is not None})
+
+
+def dlpack_device(self: Any) -> tuple[int, int]:
+    """Where the memory is, in DLPack's numbers."""
+    return (_CPU, 0)
+
+
+def to_dlpack(tensor: Any) -> Any:
+    """A DLPack capsule of a tensor (``torch.utils.dlpack.to_dlpack``)."""
+    return dlpack(tensor)
+
+
+# -- pickle and copy ---------------------------------------------------------------------------------------------
+
+
+def restore_storage(memory: Any) -> Storage:
+    """A storage from what :func:`_reduce_storage` made of it."""
+    return Storage(memory)
+
+
+def _reduce_storage(storage: Storage) -> tuple[Any, ...]:
+    """Storages are pickled once each, as bytes, however many tensors look at them."""
+    return (restore_storage, (storage.array if storage.array.__class__ is Spec else bytes_of(storage),))
+
+
+copyreg.pickle(Storage, _reduce_storage)
+
+
+def restore_tensor(
+    cls: type, storage: Storage, offset: int, shape: Any, strides: Any, dtype: Any, requires_grad: bool
+) -> Any:
+    """A tensor over a storage: what unpickling calls."""
+    result: Any = object.__new__(cls)
+    result._array = over(storage, dtype.numpy, offset, tuple(shape), tuple(strides))
+    result._storage = storage
+    result._grad_fn, result._output_index, result._requires_grad = None, 0, requires_grad
+    return result
+
+
+def user_attributes(tensor: Any) -> dict[str, Any]:
+    """The attributes that users have set on a tensor."""
+    return {name: value for name, value in tensor.__dict__.items() if name not in _OWN}
+
+
+def reduce_ex(self: Any, protocol: Any) -> tuple[Any, ...]:
+    """How a tensor is pickled: class, storage, place in it, type, requires_grad; attributes as state."""
+    if self._backward_hooks:
+        warnings.warn(
+            "backward hooks of a tensor are not pickled: register them again after loading", UserWarning, stacklevel=2
+        )
+    strides = element_strides(self._array)
+    arguments = (
+        type(self), storage_of(self), self.storage_offset(), tuple(self._array.shape), strides, self.dtype,
+        self.requires_grad,
+    )  # fmt: skip
+    attributes = user_attributes(self)
+    return (restore_tensor, arguments, attributes) if attributes else (restore_tensor, arguments)
+
+
+def _copied_storage(storage: Storage, memo: dict[int, Any]) -> Storage:
+    found = memo.get(id(storage))
+    if found is None:
+        held = storage.array
+        found = memo[id(storage)] = Storage(held if held.__class__ is Spec else bytes_of(storage).copy())
+        memo.setdefault(id(memo), []).append(storage)  # `copy` keeps what it has seen alive in this list
+    return found
+
+
+def deepcopy(self: Any, memo: dict[int, Any]) -> Any:
+    """A copy with memory of its own; views of one storage are views of one copy."""
+    found = memo.get(id(self))
+    if found is not None:
+        return found
+    if not self.is_leaf:
+        raise OperationError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment: "
+            "detach() this one, which an operation has computed, or keep it out of what is copied."
+        )
+    storage = _copied_storage(storage_of(self), memo)
+    array = self._array
+    result = restore_tensor(
+        type(self), storage, self.storage_offset(), array.shape, element_strides(array), self.dtype, self.requires_grad
+    )
+    if state.inference:
+        result._inference = True
+    memo[id(self)] = result
+    if self._grad is not None:
+        result._grad = copy.deepcopy(self._grad, memo)
+    result.__dict__.update(copy.deepcopy(user_attributes(self), memo))
+    return result
+
+
+def install(tensor_class: Any) -> None:
+    """Hang the methods of this module on the tensor class."""
+    tensor_class.numpy = numpy
+    tensor_class.__array__ = array
+    tensor_class.__array_wrap__ = array_wrap
+    tensor_class.__buffer__ = buffer
+    tensor_class.__dlpack__ = dlpack
+    tensor_class.__dlpack_device__ = dlpack_device
+    tensor_class.__reduce_ex__ = reduce_ex
+    tensor_class.__deepcopy__ = deepcopy

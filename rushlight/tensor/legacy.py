@@ -1,0 +1,173 @@
+"""PyTorch's oldest ways of saying what a tensor is: ``Tensor(2, 3)``, ``FloatTensor``, ``"torch.LongTensor"``."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ..core.base import Spec, TensorBase, storage_of
+from ..core.declare import table
+from ..core.dtypes import ALL, BY_NUMPY, default, legacy_name
+from ..core.dtypes import dtype as dtype_class
+from ..core.errors import ArgumentError, ValueRangeError
+from ..core.size import Size
+from ..ops.creation import checked_size
+from .construct import array_of, available, finished
+from .layout import strided
+from .storage import TypedStorage, UntypedStorage, set_
+
+
+def type_name(tensor: Any) -> str:
+    """The name of a tensor's type, such as ``torch.FloatTensor``."""
+    place = "meta." if tensor._array.__class__ is Spec else ""
+    return f"torch.{place}{legacy_name(tensor._array.dtype)}Tensor"
+
+
+def _is_size(value: Any) -> bool:
+    return not isinstance(value, (bool, TensorBase, np.ndarray)) and hasattr(value, "__index__")
+
+
+def legacy_tensor(dtype: dtype_class, args: tuple[Any, ...], named: dict[str, Any], same_type: bool) -> Any:
+    """What the constructor of a type gives: sizes give a tensor without values, one sequence gives its elements.
+
+    ``same_type`` says that a tensor passed to it has to be of this type.
+    """
+    place = available(named.pop("device", None))
+    if not args and named.keys() == {"size"}:
+        args = (Size(named.pop("size")),)
+    if named:
+        shown = ", ".join([type(each).__name__ for each in args] + [f"{name}=" for name in named])
+        raise ArgumentError(f"new() received an invalid combination of arguments - got ({shown})")
+    first = args[0] if args else None
+    if len(args) == 1 and isinstance(first, Size):
+        args = tuple(first)
+    if all(map(_is_size, args)):
+        shape = checked_size(args if args or isinstance(first, Size) else (0,), dtype.itemsize)
+        return finished(np.empty(shape, dtype.numpy), place)
+    if len(args) > 1:
+        wrong = next(each for each in args if not _is_size(each))
+        raise ArgumentError(f"new(): argument 'size' must be tuple of ints, but got {type(wrong).__name__}")
+    if isinstance(first, TensorBase):
+        if same_type and first._array.dtype != dtype.numpy:
+            raise ArgumentError(f"expected torch.{legacy_name(dtype)}Tensor (got {type_name(first)})")
+        return table["alias"].call(first)
+    if isinstance(first, (UntypedStorage, TypedStorage)):
+        return set_(finished(np.empty(0, dtype.numpy), "cpu"), first)
+    if isinstance(first, (str, bytes)):
+        raise ArgumentError(f"new(): invalid data type '{type(first).__name__}'")
+    if not hasattr(first, "__len__") or isinstance(first, np.generic):
+        raise ArgumentError(f"new(): data must be a sequence (got {type(first).__name__})")
+    return finished(array_of(first, dtype.numpy), place)
+
+
+class tensortype(type):
+    """The class of ``FloatTensor`` and its like: names for "a tensor of this type", no subclasses of Tensor."""
+
+    dtype: dtype_class
+    is_cuda = is_sparse = False
+    layout = strided
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return (
+            isinstance(instance, TensorBase)
+            and instance._array.__class__ is not Spec
+            and instance._array.dtype == cls.dtype.numpy
+        )
+
+    def __call__(cls, *args: Any, **named: Any) -> Any:
+        return legacy_tensor(cls.dtype, args, named, True)
+
+
+# FloatTensor, LongTensor, ...: by name.
+TENSOR_TYPES: dict[str, tensortype] = {
+    f"{legacy_name(each)}Tensor": tensortype(
+        f"{legacy_name(each)}Tensor", (), {"dtype": each, "__module__": "torch", "__doc__": f"A tensor of {each.name}."}
+    )
+    for each in ALL
+    if each.name not in ("complex64", "complex128", "uint16", "uint32", "uint64") and "float8" not in each.name
+}
+
+
+def dtype_of_name(name: str) -> dtype_class:
+    """The dtype of ``"torch.FloatTensor"``."""
+    found = TENSOR_TYPES.get(name.removeprefix("torch."))
+    if found is None or not name.startswith("torch."):
+        raise ValueRangeError(f"invalid type: '{name}'")
+    return found.dtype
+
+
+def legacy_dtype(value: Any) -> dtype_class:
+    """The dtype of ``FloatTensor``; of ``Tensor`` it is the default type."""
+    if isinstance(value, tensortype):
+        return value.dtype
+    if isinstance(value, type) and issubclass(value, TensorBase):
+        return default.floating
+    raise ValueRangeError(f"invalid type: '{getattr(value, '__name__', value)}'")
+
+
+def set_default_tensor_type(t: Any) -> None:
+    """Set the type of floating-point tensors made without naming one, by ``FloatTensor`` or its like."""
+    warnings.warn(
+        "torch.set_default_tensor_type() is deprecated, please use torch.set_default_dtype() and "
+        "torch.set_default_device() as alternatives.",
+        UserWarning,
+        stacklevel=2,
+    )
+    if isinstance(t, str):
+        t = TENSOR_TYPES[f"{legacy_name(dtype_of_name(t))}Tensor"]
+    if not isinstance(t, tensortype) or not t.dtype.is_floating_point:
+        raise ArgumentError("invalid type object: only floating-point types are supported as the default type")
+    default.set(t.dtype)
+
+
+def typename(obj: Any) -> str:
+    """The name of an object's type; of a tensor, one such as ``torch.FloatTensor``."""
+    if isinstance(obj, TensorBase):
+        return type_name(obj)
+    module = getattr(obj, "__module__", "") or ""
+    if hasattr(obj, "__qualname__"):
+        name = obj.__qualname__
+    elif hasattr(obj, "__name__"):
+        name = obj.__name__
+    else:
+        module, name = type(obj).__module__ or "", type(obj).__qualname__
+    return name if module in ("", "builtins") else f"{module}.{name}"
+
+
+# -- the constructor of Tensor -----------------------------------------------------------------------------------
+
+
+def as_class(tensor: Any, cls: type) -> Any:
+    """The same tensor as an instance of a class."""
+    return tensor if type(tensor) is cls else tensor.as_subclass(cls)
+
+
+def construct(cls: type, *args: Any, **named: Any) -> Any:
+    """``Tensor(2, 3)`` is an uninitialised tensor, ``Tensor([2, 3])`` one of these elements, of the default type."""
+    return as_class(legacy_tensor(default.floating, args, named, False), cls)
+
+
+def make_subclass(cls: type, data: Any, require_grad: bool = False) -> Any:
+    """A tensor of a subclass over the memory of another tensor, as a leaf."""
+    if not isinstance(data, TensorBase):
+        raise ArgumentError(f"_make_subclass(): argument 'data' must be Tensor, not {type(data).__name__}")
+    result: Any = object.__new__(cls)
+    result._array = data._array
+    result._grad_fn, result._output_index, result._requires_grad = None, 0, False
+    result._storage = storage_of(data)
+    return result.requires_grad_(True) if require_grad else result
+
+
+def new(self: Any, *args: Any, **named: Any) -> Any:
+    """What the constructor of the tensor's own type gives; ``new_empty`` and ``new_tensor`` are clearer."""
+    named.setdefault("device", self.device)
+    return legacy_tensor(BY_NUMPY[self._array.dtype], args, named, False)
+
+
+def install(tensor_class: Any) -> None:
+    """Hang the methods of this module on the tensor class."""
+    tensor_class.__new__ = staticmethod(construct)
+    tensor_class._make_subclass = staticmethod(make_subclass)
+    tensor_class.new = new

@@ -1,0 +1,394 @@
+"""Storages: the memory behind tensors, as bytes (``UntypedStorage``) or as elements of a type (``TypedStorage``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.base import Spec, Storage, TensorBase, contiguous_strides, storage_of
+from ..core.devices import CPU, META, device
+from ..core.dtypes import ALL, default, legacy_name
+from ..core.dtypes import dtype as dtype_class
+from ..core.errors import ArgumentError, DimensionError, NotSupported, OperationError, ShapeError
+from ..ops.memory import element_strides, strided
+from .construct import array_of
+
+_UINT8 = np.dtype(np.uint8)
+
+
+def span(array: Any) -> int:
+    """How many elements lie between the first and the last of an array (or Spec), both counted."""
+    if not array.size:
+        return 0
+    return 1 + sum((size - 1) * stride for size, stride in zip(array.shape, element_strides(array)))
+
+
+def bytes_of(storage: Storage) -> Any:
+    """The whole memory of a storage, as an array of bytes that shares it."""
+    array = storage.array
+    count = span(array) * array.itemsize
+    return strided(array, (count,), (1,), 0, _UINT8) if count else np.empty(0, _UINT8)
+
+
+class UntypedStorage:
+    """A block of memory, byte by byte; ``tensor.untyped_storage()`` gives that of a tensor."""
+
+    def __init__(self, data: Any = 0, *, device: Any = "cpu") -> None:
+        if isinstance(data, Storage):
+            self._storage = data
+        elif isinstance(data, int):
+            self._storage = Storage(np.empty(data, _UINT8))
+        else:
+            self._storage = Storage(array_of(data, _UINT8))
+
+    @property
+    def device(self) -> device:
+        """Where the memory is."""
+        return META if self._storage.array.__class__ is Spec else CPU
+
+    is_cuda = is_hpu = is_sparse = False
+    filename = None
+
+    @property
+    def _bytes(self) -> Any:
+        if self._storage.array.__class__ is Spec:
+            raise NotSupported("a storage on the meta device has no data")
+        return bytes_of(self._storage)
+
+    @property
+    def _cdata(self) -> int:
+        return id(self._storage)
+
+    def nbytes(self) -> int:
+        """How many bytes there are."""
+        array = self._storage.array
+        return span(array) * int(array.dtype.itemsize)
+
+    size = __len__ = nbytes
+
+    def element_size(self) -> int:
+        """Bytes of an element: 1."""
+        return 1
+
+    def data_ptr(self) -> int:
+        """The address of the first byte."""
+        return int(self._storage.array.__array_interface__["data"][0]) if self.nbytes() and self.device == CPU else 0
+
+    def tolist(self) -> list[int]:
+        """The bytes as Python ints."""
+        return self._bytes.tolist()  # type: ignore[no-any-return]
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return UntypedStorage(Storage(self._bytes[index]))
+        self._check(index)
+        return int(self._bytes[index])
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if not isinstance(index, slice):
+            self._check(index)
+        self._bytes[index] = value
+        self._storage.version += 1
+
+    def _check(self, index: int) -> None:
+        if not -len(self) <= index < len(self):
+            raise DimensionError(f"index {index} out of range for storage of size {len(self)}")
+
+    def __iter__(self) -> Any:
+        return iter(self.tolist())
+
+    def __bytes__(self) -> bytes:
+        return bytes(self._bytes.tobytes())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UntypedStorage) and other._storage is self._storage
+
+    def __hash__(self) -> int:
+        return id(self._storage)
+
+    def __repr__(self) -> str:
+        shown = "...\n" if self.device == META else "".join(f" {byte}\n" for byte in self.tolist())
+        return f"{shown}[torch.storage.UntypedStorage(device={self.device}) of size {len(self)}]"
+
+    def clone(self) -> UntypedStorage:
+        """A copy."""
+        return UntypedStorage(Storage(self._bytes.copy()))
+
+    def cpu(self) -> UntypedStorage:
+        """This storage: it is in the memory of the CPU."""
+        return self
+
+    def copy_(self, source: Any, non_blocking: bool = False) -> UntypedStorage:
+        """Write another storage's bytes here."""
+        if len(source) != len(self):
+            raise OperationError(f"size does not match, self was {len(self)} bytes but src was {len(source)} bytes")
+        self._bytes[...] = source._bytes
+        self._storage.version += 1
+        return self
+
+    def fill_(self, value: int) -> UntypedStorage:
+        """Write one value to every byte."""
+        self._bytes[...] = value
+        self._storage.version += 1
+        return self
+
+    def is_shared(self) -> bool:
+        """Whether other processes can see the memory."""
+        return is_shared_memory(self._storage.array)
+
+    def is_pinned(self, device: Any = None) -> bool:
+        """False: there is no pinned memory here."""
+        return False
+
+    def resize_(self, size: int) -> Any:
+        """Raise: the memory of a NumPy array keeps its size."""
+        raise OperationError("Trying to resize storage that is not resizable")
+
+    def type(self) -> str:
+        """The name of the class."""
+        return "torch.storage.UntypedStorage"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (UntypedStorage, (self._storage,))
+
+
+def is_shared_memory(array: Any) -> bool:
+    """Whether an array lies in memory that ``share_memory_`` made."""
+    while isinstance(array, np.ndarray):
+        array = array.base
+    return isinstance(array, memoryview) and type(array.obj).__name__ == "mmap" or type(array).__name__ == "mmap"
+
+
+class TypedStorage:
+    """A block of memory, seen as elements of a type; ``tensor.storage()`` gives that of a tensor."""
+
+    dtype: dtype_class
+
+    def __init__(self, data: Any = 0, *, dtype: Any = None, wrap_storage: UntypedStorage | None = None) -> None:
+        self.dtype = dtype or getattr(type(self), "dtype", None) or default.floating
+        if wrap_storage is not None:
+            self._untyped = wrap_storage
+        elif isinstance(data, int):
+            self._untyped = UntypedStorage(data * self.dtype.itemsize)
+        else:
+            self._untyped = UntypedStorage(Storage(array_of(data, self.dtype.numpy)))
+
+    @property
+    def _elements(self) -> Any:
+        whole = len(self) * self.dtype.itemsize
+        return self._untyped._bytes[:whole].view(self.dtype.numpy)
+
+    @property
+    def device(self) -> device:
+        """Where the memory is."""
+        return self._untyped.device
+
+    is_cuda = is_hpu = is_sparse = False
+
+    def untyped(self) -> UntypedStorage:
+        """The same memory, byte by byte."""
+        return self._untyped
+
+    def nbytes(self) -> int:
+        """How many bytes there are."""
+        return self._untyped.nbytes()
+
+    def size(self) -> int:
+        """How many elements there are."""
+        return self.nbytes() // self.dtype.itemsize
+
+    __len__ = size
+
+    def element_size(self) -> int:
+        """Bytes of an element."""
+        return self.dtype.itemsize
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return self._untyped.data_ptr()
+
+    def tolist(self) -> list[Any]:
+        """The elements as Python numbers."""
+        elements = self._elements
+        if elements.dtype.kind not in "biufc":
+            elements = elements.astype(np.float32)
+        return elements.tolist()  # type: ignore[no-any-return]
+
+    def __getitem__(self, index: int) -> Any:
+        if isinstance(index, slice):
+            raise OperationError("slices are only supported in UntypedStorage.__getitem__")
+        self._check(index)
+        return self.tolist()[index] if self.dtype.numpy.kind not in "biufc" else self._elements[index].item()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if not isinstance(index, slice):
+            self._check(index)
+        self._elements[index] = value
+        self._untyped._storage.version += 1
+
+    def _check(self, index: int) -> None:
+        if not -len(self) <= index < len(self):
+            raise DimensionError(f"index {index} out of range for storage of size {len(self)}")
+
+    def __iter__(self) -> Any:
+        return iter(self.tolist())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TypedStorage) and self.dtype is other.dtype and self._untyped == other._untyped
+
+    def __hash__(self) -> int:
+        return hash(self._untyped)
+
+    def __repr__(self) -> str:
+        shown = "...\n" if self.device == META else "".join(f" {each}\n" for each in self.tolist())
+        return f"{shown}[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
+
+    def clone(self) -> TypedStorage:
+        """A copy."""
+        return TypedStorage(dtype=self.dtype, wrap_storage=self._untyped.clone())
+
+    def cpu(self) -> TypedStorage:
+        """This storage: it is in the memory of the CPU."""
+        return self
+
+    def to(self, dtype: dtype_class) -> TypedStorage:
+        """The elements in another type."""
+        return self if dtype is self.dtype else TypedStorage(self._elements, dtype=dtype)
+
+    def copy_(self, source: Any, non_blocking: bool = False) -> TypedStorage:
+        """Write another storage's elements here."""
+        if len(source) != len(self):
+            raise OperationError(f"size does not match, self has {len(self)} elements but src has {len(source)}")
+        self._elements[...] = source._elements
+        self._untyped._storage.version += 1
+        return self
+
+    def fill_(self, value: Any) -> TypedStorage:
+        """Write one value to every element."""
+        self._elements[...] = value
+        self._untyped._storage.version += 1
+        return self
+
+    def is_shared(self) -> bool:
+        """Whether other processes can see the memory."""
+        return self._untyped.is_shared()
+
+    def is_pinned(self, device: Any = None) -> bool:
+        """False: there is no pinned memory here."""
+        return False
+
+    def type(self) -> str:
+        """The name of the class for storages of this type."""
+        return f"torch.{legacy_name(self.dtype)}Storage"
+
+    def pickle_storage_type(self) -> str:
+        """The name under which PyTorch's files know storages of this type."""
+        return f"{legacy_name(self.dtype)}Storage"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_typed, (self._untyped, self.dtype))
+
+
+def _typed(untyped: UntypedStorage, dtype: dtype_class) -> TypedStorage:
+    return TypedStorage(dtype=dtype, wrap_storage=untyped)
+
+
+class _LegacyStorageType(type):
+    """``isinstance(storage, FloatStorage)`` asks for the type of the elements."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, TypedStorage) and instance.dtype is cls.dtype  # type: ignore[attr-defined]
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        return TypedStorage(*args, dtype=cls.dtype, **kwargs)  # type: ignore[attr-defined]
+
+
+# FloatStorage, LongStorage, ...: by name.
+STORAGE_TYPES: dict[str, Any] = {
+    f"{legacy_name(each)}Storage": _LegacyStorageType(
+        f"{legacy_name(each)}Storage", (), {"dtype": each, "__module__": "torch"}
+    )
+    for each in ALL
+}
+
+
+def is_storage(obj: Any) -> bool:
+    """Whether an object is a storage."""
+    return isinstance(obj, (UntypedStorage, TypedStorage))
+
+
+# -- methods of Tensor -------------------------------------------------------------------------------------------
+
+
+def untyped_storage(self: Any) -> UntypedStorage:
+    """The memory behind the tensor, which its views share, byte by byte."""
+    return UntypedStorage(storage_of(self))
+
+
+def storage(self: Any) -> TypedStorage:
+    """The memory behind the tensor, as elements of its type."""
+    return TypedStorage(dtype=self.dtype, wrap_storage=UntypedStorage(storage_of(self)))
+
+
+def storage_type(self: Any) -> Any:
+    """The class for storages of the tensor's type."""
+    return STORAGE_TYPES[f"{legacy_name(self.dtype)}Storage"]
+
+
+def over(storage: Storage, numpy_type: Any, offset: int, shape: Any, strides: Any) -> Any:
+    """An array over the memory of a storage; offset and strides are in elements."""
+    if storage.array.__class__ is Spec:
+        return Spec(shape, numpy_type, tuple(strides))
+    memory = bytes_of(storage)
+    last = offset + sum((size - 1) * stride for size, stride in zip(shape, strides)) if 0 not in shape else -1
+    if offset < 0 or any(stride < 0 for stride in strides) or (last + 1) * numpy_type.itemsize > memory.size:
+        raise ShapeError(
+            f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {offset}, and itemsize "
+            f"{numpy_type.itemsize} are out of bounds for storage of size {memory.size}"
+        )
+    if 0 in shape:
+        return np.empty(shape, numpy_type)
+    steps = tuple(stride * numpy_type.itemsize for stride in strides)
+    return np.ndarray(tuple(shape), numpy_type, memory, offset * numpy_type.itemsize, steps)
+
+
+def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
+    """Make the tensor look at another tensor's memory, or at a storage."""
+    if self._requires_grad and self._grad_fn is None:
+        raise OperationError("a leaf Variable that requires grad is being used in an in-place operation.")
+    numpy_type = self._array.dtype
+    if source is None:
+        self._array, self._storage = np.empty(0, numpy_type), None
+        return self
+    if isinstance(source, TensorBase):
+        if source._array.dtype != numpy_type:
+            raise OperationError(
+                f"Could not set tensor of type {source.dtype.name} to a tensor of type {self.dtype.name}"
+            )
+        held = storage_of(source)
+        if size is None:
+            self._array, self._storage = source._array, held
+            return self
+    elif isinstance(source, TypedStorage):
+        if source.dtype is not self.dtype:
+            raise OperationError(
+                f"Expected a Storage of type {self.dtype.name} or an UntypedStorage, but got type {source.dtype.name}"
+            )
+        held = source.untyped()._storage
+    elif isinstance(source, UntypedStorage):
+        held = source._storage
+    else:
+        raise ArgumentError(f"set_(): argument 'source' must be Tensor or Storage, not {type(source).__name__}")
+    count = span(held.array) * held.array.dtype.itemsize // numpy_type.itemsize
+    shape = (count - storage_offset,) if size is None else tuple(size)
+    strides = contiguous_strides(shape) if stride is None else tuple(stride)
+    self._array = over(held, numpy_type, storage_offset, shape, strides)
+    self._storage = held
+    return self
+
+
+def install(tensor_class: Any) -> None:
+    """Hang the methods of this module on the tensor class."""
+    for method in (untyped_storage, storage, storage_type, set_):
+        setattr(tensor_class, method.__name__, method)

@@ -1,0 +1,509 @@
+"""The public Tensor.
+
+Most methods come from the op table (:mod:`rushlight.tensor.methods` hangs them on the class); what stands here is what a
+tensor knows about itself and its place in the gradient graph.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..autograd import backward as run_backward
+from ..core import dispatch as dispatch_module
+from ..core.base import Spec, TensorBase, alias, contiguous_strides, make, register_tensor_type, storage_of, version_of
+from ..core.declare import table
+from ..core.devices import CPU, META, device
+from ..core.dtypes import BY_NUMPY, FLOATING, default, dtype, legacy_name
+from ..core.errors import ArgumentError, DtypeError, GradientError, NotSupported, OperationError, ValueRangeError
+from ..core.families import normalize_dim
+from ..core.node import HookTable, RemovableHandle, refresh
+from ..core.size import Size
+from ..core.state import flags, state
+from .layout import channels_last, channels_last_3d, contiguous_format, is_channels_last, strided
+from .printing import format_tensor
+
+
+class Tensor(TensorBase):
+    """An n-dimensional array of one type that can record how it was computed."""
+
+    __slots__ = ()
+    __array_priority__ = 1000  # so that `array * tensor` asks the tensor first
+
+    # -- what it is ----------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Size:
+        """The size of every dimension."""
+        return Size(self._array.shape)
+
+    @property
+    def dtype(self) -> dtype:
+        """The type of the elements."""
+        return BY_NUMPY[self._array.dtype]
+
+    @property
+    def device(self) -> device:
+        """Where the elements are."""
+        return META if self._array.__class__ is Spec else CPU
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return int(self._array.ndim)
+
+    @property
+    def layout(self) -> Any:
+        """Always ``strided``: there are no sparse tensors here."""
+        return strided
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return int(self._array.dtype.itemsize)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.itemsize * self.numel()
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the size of one dimension."""
+        if dim is None:
+            return Size(self._array.shape)
+        if not self._array.ndim:
+            normalize_dim(dim, 0)
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        return self._array.shape[normalize_dim(dim, self._array.ndim)]
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return int(self._array.ndim)
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return int(self._array.size)
+
+    nelement = numel
+
+    def element_size(self) -> int:
+        """Bytes of one element."""
+        return int(self._array.dtype.itemsize)
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Steps in memory, in elements, from one index of a dimension to the next."""
+        array = self._array
+        if array.__class__ is Spec:
+            strides = array.element_strides
+        elif 1 in array.shape or 0 in array.shape:
+            strides = _tidy_strides(array)
+        else:
+            size = array.itemsize
+            strides = tuple(step // size for step in array.strides)
+        return strides if dim is None else strides[normalize_dim(dim, array.ndim)]
+
+    def storage_offset(self) -> int:
+        """Where in its storage the tensor begins, in elements."""
+        array = self._array
+        if self._storage is None or array.__class__ is Spec:
+            return 0
+        distance = array.__array_interface__["data"][0] - self._storage.array.__array_interface__["data"][0]
+        return int(distance // array.itemsize)
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return (
+            0
+            if self._array.__class__ is Spec or not self._array.size
+            else int(self._array.__array_interface__["data"][0])
+        )
+
+    def is_contiguous(self, memory_format: Any = contiguous_format) -> bool:
+        """Whether the elements lie in memory in row-major order (or in that of ``channels_last``)."""
+        if memory_format in (channels_last, channels_last_3d):
+            return is_channels_last(self._array.shape, self.stride(), memory_format)
+        array = self._array
+        if array.__class__ is Spec:
+            return all(
+                n == 1 or a == b for n, a, b in zip(array.shape, array.element_strides, contiguous_strides(array.shape))
+            )
+        return bool(array.flags.c_contiguous)
+
+    def is_floating_point(self) -> bool:
+        """Whether the elements are (real) floating-point numbers."""
+        return BY_NUMPY[self._array.dtype].is_floating_point
+
+    def is_complex(self) -> bool:
+        """Whether the elements are complex numbers."""
+        return BY_NUMPY[self._array.dtype].is_complex
+
+    def is_signed(self) -> bool:
+        """Whether the type has negative numbers."""
+        return BY_NUMPY[self._array.dtype].is_signed
+
+    def is_inference(self) -> bool:
+        """Whether it was made in inference mode."""
+        return self._inference
+
+    is_cuda = is_sparse = is_quantized = is_mkldnn = is_mps = is_xpu = is_nested = is_sparse_csr = False
+
+    @property
+    def is_meta(self) -> bool:
+        """Whether it has a shape and a type but no data."""
+        return self._array.__class__ is Spec
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether the elements are in the memory of the CPU."""
+        return self._array.__class__ is not Spec
+
+    def get_device(self) -> int:
+        """The index of the device, -1 for the CPU."""
+        return -1
+
+    # -- other ways of looking at it -----------------------------------------------------------------------------
+
+    @property
+    def T(self) -> Any:
+        """The dimensions in reverse order."""
+        return table["numpy_T"].call(self)
+
+    @property
+    def mT(self) -> Any:
+        """The last two dimensions exchanged."""
+        return table["mT"].call(self)
+
+    @property
+    def H(self) -> Any:
+        """The conjugate transpose of a matrix."""
+        return table["matrix_H"].call(self)
+
+    @property
+    def mH(self) -> Any:
+        """The conjugate transpose of the last two dimensions."""
+        return table["mH"].call(self)
+
+    @property
+    def real(self) -> Any:
+        """The real part: of a complex tensor a view, of a real one itself."""
+        return table["real"].call(self)
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        table["real"].call(self).copy_(value)
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary part of a complex tensor, as a view."""
+        return table["imag"].call(self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        table["imag"].call(self).copy_(value)
+
+    # -- its place in the gradient graph -------------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether operations on it are recorded."""
+        return self._requires_grad or (self._view is not None and self._view.base._requires_grad)
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Switch recording on or off for a leaf, in place."""
+        if not isinstance(requires_grad, (bool, int)):
+            raise TypeError(
+                f"requires_grad_(): argument 'requires_grad' must be bool, not {type(requires_grad).__name__}"
+            )
+        if requires_grad and BY_NUMPY[self._array.dtype].category < FLOATING:
+            raise GradientError("only Tensors of floating point and complex dtype can require gradients")
+        if self._grad_fn is not None and not requires_grad:
+            raise GradientError(
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph "
+                "that doesn't require differentiation use var_no_grad = var.detach()."
+            )
+        if requires_grad and self._inference and not state.inference:
+            raise GradientError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+        self._requires_grad = bool(requires_grad)
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether it was made by the user, not by a recorded operation."""
+        return self.grad_fn is None
+
+    @property
+    def grad_fn(self) -> Any:
+        """The node that computed it, or None for a leaf."""
+        if self._storage is not None and self._view is not None:
+            refresh(self)
+        return self._grad_fn
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of its node it is."""
+        return self._output_index
+
+    @property
+    def grad(self) -> Any:
+        """The gradient accumulated by ``backward``, or None."""
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if value is not None:
+            if not isinstance(value, TensorBase):
+                raise TypeError(
+                    f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
+                )
+            if value is self:
+                raise GradientError("can't assign Variable as its own grad")
+            if tuple(value._array.shape) != tuple(self._array.shape):
+                raise GradientError("assigned grad has data of a different size")
+            if value._array.dtype != self._array.dtype:
+                raise GradientError(
+                    f"assigned grad has data of a different type: {legacy_name(value._array.dtype)} for a tensor of type "
+                    f"{legacy_name(self._array.dtype)}"
+                )
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory, unknown to the gradient graph: writes through it are not counted."""
+        result = make(self._array)
+        if self._storage is not None:
+            result._storage = type(self._storage)(self._storage.array)
+            result._storage.version = 0
+        return result
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        if not isinstance(value, TensorBase):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if self._requires_grad and BY_NUMPY[value._array.dtype].category < FLOATING:
+            raise GradientError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        self._array = value._array
+        self._storage = value._storage
+
+    def detach(self) -> Tensor:
+        """The same memory, outside the gradient graph; writes through either are counted for both."""
+        if flags.special:
+            return table["detach"].call(self)  # type: ignore[no-any-return]
+        return alias(self, self._array)  # type: ignore[no-any-return]
+
+    def detach_(self) -> Tensor:
+        """Take this tensor out of the gradient graph, in place."""
+        if self._view is not None:
+            raise GradientError(
+                "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, "
+                "use gradient_as_bucket_view=False"
+            )
+        self._grad_fn, self._requires_grad, self._output_index = None, False, 0
+        return self
+
+    def backward(
+        self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
+    ) -> None:
+        """Compute gradients of this tensor with respect to the leaves and add them to ``.grad``."""
+        run_backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+    def register_hook(self, hook: Callable[[Any], Any]) -> RemovableHandle:
+        """Call ``hook(grad)`` when the gradient of this tensor is known; what it returns replaces the gradient."""
+        node = self.grad_fn
+        if not self._requires_grad:
+            raise GradientError("cannot register a hook on a tensor that doesn't require gradient")
+        if node is None:
+            if self._backward_hooks is None:
+                self._backward_hooks = HookTable()
+            return self._backward_hooks.add(hook)  # type: ignore[no-any-return]
+        if node.tensor_hooks is None:
+            node.tensor_hooks = {}
+            node.hooked = True
+        return node.tensor_hooks.setdefault(self._output_index, HookTable()).add(hook)  # type: ignore[no-any-return]
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Any], Any]) -> RemovableHandle:
+        """Call ``hook(tensor)`` after a gradient was added to this leaf's ``.grad``."""
+        if not self._requires_grad:
+            raise GradientError("cannot register a hook on a tensor that doesn't require gradient")
+        if self.grad_fn is not None:
+            raise GradientError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        if self._post_accumulate_hooks is None:
+            self._post_accumulate_hooks = HookTable()
+        return self._post_accumulate_hooks.add(hook)  # type: ignore[no-any-return]
+
+    def retain_grad(self) -> None:
+        """Keep the gradient of this tensor in ``.grad`` although it is not a leaf."""
+        node = self.grad_fn
+        if not self._requires_grad:
+            raise GradientError("can't retain_grad on Tensor that has requires_grad=False")
+        if node is None:
+            return
+        if node.retained is None:
+            node.retained = {}
+            node.hooked = True
+        node.retained[self._output_index] = weakref.ref(self)
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether ``retain_grad`` was called on this non-leaf."""
+        node = self._grad_fn
+        return node is not None and node.retained is not None and self._output_index in node.retained
+
+    @property
+    def _version(self) -> int:
+        return version_of(self)
+
+    @property
+    def _base(self) -> Any:
+        return None if self._view is None else self._view.base
+
+    def _is_view(self) -> bool:
+        return self._view is not None
+
+    # -- Python protocols ----------------------------------------------------------------------------------------
+
+    def item(self) -> Any:
+        """The one element as a Python number."""
+        array = self._array
+        if array.__class__ is Spec:
+            raise OperationError("Tensor.item() cannot be called on meta tensors")
+        if array.size != 1:
+            raise OperationError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
+        value = array.item() if array.dtype.kind != "V" else float(array.reshape(()).astype(np.float32))
+        return value
+
+    def tolist(self) -> Any:
+        """The elements as nested Python lists."""
+        if self._array.__class__ is Spec:
+            raise NotSupported("Cannot copy out of meta tensor; no data!")
+        array = self._array.astype(np.float32) if self._array.dtype.kind == "V" else self._array
+        return array.tolist()
+
+    def __len__(self) -> int:
+        if not self._array.ndim:
+            raise TypeError("len() of a 0-d tensor")
+        return int(self._array.shape[0])
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self._array.ndim:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(table["unbind"].call(self, 0))
+
+    def __bool__(self) -> bool:
+        if self._array.size == 0 and self._array.ndim:
+            raise OperationError("Boolean value of Tensor with no values is ambiguous")
+        if self._array.size > 1:
+            raise OperationError("Boolean value of Tensor with more than one value is ambiguous")
+        return bool(self.item())
+
+    def _number(self) -> Any:
+        if self._array.size != 1:
+            raise ValueRangeError("only one element tensors can be converted to Python scalars")
+        return self.item()
+
+    def __int__(self) -> int:
+        return int(self._number())
+
+    def __float__(self) -> float:
+        return float(self._number())
+
+    def __complex__(self) -> complex:
+        return complex(self._number())
+
+    def __invert__(self) -> Any:
+        if BY_NUMPY[self._array.dtype].category >= FLOATING:
+            raise ArgumentError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+        return table["bitwise_not"].call(self)
+
+    def __index__(self) -> int:
+        if BY_NUMPY[self._array.dtype].category >= FLOATING or self._array.size != 1:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())
+
+    def __contains__(self, element: Any) -> bool:
+        if not isinstance(element, (Tensor, int, float, complex, bool)):
+            raise OperationError(
+                f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
+            )
+        return bool((self == element).any())
+
+    __hash__ = object.__hash__  # by identity, although == compares elements
+
+    def __format__(self, spec: str) -> str:
+        if self._array.ndim == 0 and self._array.__class__ is not Spec:
+            return format(self.item(), spec)
+        return object.__format__(self, spec)
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        array = self._array
+        name = None if self.grad_fn is None else self._grad_fn.name()
+        common: dict[str, Any] = {
+            "default_dtype": default.numpy, "requires_grad": self._requires_grad and name is None, "grad_fn_name": name,
+        }  # fmt: skip
+        if array.__class__ is Spec:
+            return format_tensor(np.empty(0, array.dtype), device="meta", meta_size=tuple(array.shape), **common)
+        return format_tensor(array, **common)
+
+    def __dir__(self) -> list[str]:
+        return sorted(set(dir(type(self))) | set(self.__dict__))
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if (
+            "__torch_function__" in cls.__dict__
+            and cls.__dict__["__torch_function__"] is not Tensor.__dict__["__torch_function__"]
+        ):
+            if not getattr(cls.__torch_function__, "_disabled", False):
+                dispatch_module.overriding.append(cls)
+                flags.enter()
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """What a subclass may override: called for every operation on it."""
+        previous = getattr(state, "inside_override", False)
+        state.inside_override = True  # type: ignore[attr-defined]
+        try:
+            result = func(*args, **(kwargs or {}))
+        finally:
+            state.inside_override = previous  # type: ignore[attr-defined]
+        if cls is not Tensor and type(result) is Tensor:
+            result = result.as_subclass(cls)
+        return result
+
+    def as_subclass(self, cls: type) -> Any:
+        """The same tensor as an instance of a subclass."""
+        result = object.__new__(cls)
+        for slot in ("_array", "_grad_fn", "_output_index", "_requires_grad"):
+            setattr(result, slot, getattr(self, slot))
+        result._storage = storage_of(self)  # type: ignore[attr-defined]
+        result._view = self._view  # type: ignore[attr-defined]
+        return result
+
+
+def _tidy_strides(array: Any) -> tuple[int, ...]:
+    """PyTorch's strides for dimensions of size 1 or 0, where NumPy's are arbitrary."""
+    size = array.itemsize
+    if array.size == 0 or array.flags.c_contiguous:
+        return contiguous_strides(array.shape)
+    return tuple(step // size for step in array.strides)
+
+
+def check_floating(tensor: Any, what: str) -> None:
+    """Refuse integers where only floating-point values make sense."""
+    if BY_NUMPY[tensor._array.dtype].category < FLOATING:
+        raise DtypeError(f"{what}: expected a floating point or complex tensor, got {BY_NUMPY[tensor._array.dtype]}")
+
+
+register_tensor_type(Tensor)

@@ -1,0 +1,44 @@
+"""Shared by the op tests and the recorder: samples as calls, results as plain arrays, keys in the recorded data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def convert(value: Any, tensor: Any, dtype: Any) -> Any:
+    """A sample's argument for some package: arrays through ``tensor``, NumPy dtypes through ``dtype``."""
+    if isinstance(value, np.ndarray):
+        return tensor(value)
+    if isinstance(value, np.dtype):
+        return dtype(value)
+    if isinstance(value, list):
+        return [convert(each, tensor, dtype) for each in value]
+    if isinstance(value, tuple):
+        return tuple(convert(each, tensor, dtype) for each in value)
+    return value
+
+
+def flatten(result: Any) -> list[Any]:
+    """The tensors (and numbers) of a result, in order."""
+    if isinstance(result, (list, tuple)):
+        return [leaf for each in result for leaf in flatten(each)]
+    return [result]
+
+
+def same_layout(array: np.ndarray) -> np.ndarray:
+    """A copy with the same strides, so that non-contiguous samples stay so."""
+    if array.flags.forc or any(step <= 0 for step in array.strides):
+        return np.array(array, order="K", copy=True)
+    extent = (
+        sum((size - 1) * step for size, step in zip(array.shape, array.strides)) + array.itemsize if array.size else 0
+    )
+    copy = np.ndarray(array.shape, array.dtype, np.zeros(extent, np.uint8), 0, array.strides)
+    copy[...] = array
+    return copy
+
+
+def family(op: Any) -> str:
+    """The file that declares an op, without its folder: data is recorded by file."""
+    return op.source_module.rpartition(".")[2]

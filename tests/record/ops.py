@@ -1,0 +1,109 @@
+"""Record what PyTorch gives for the samples of every op.
+
+    PYTHONPATH=. python tests/record/ops.py [family ...]     # in an environment with torch 2.13 and ml_dtypes
+
+Writes one file for each family of ops under tests/data/ops: values, dtypes, shapes; where PyTorch refuses a sample, the
+type of its exception.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+import torch
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from op_samples import convert, family, flatten, same_layout
+
+import rushlight  # noqa: F401  (fills the table)
+from rushlight.core.declare import table
+from rushlight.core.dtypes import BY_NUMPY
+
+DATA = pathlib.Path(__file__).resolve().parent.parent / "data" / "ops"
+
+
+def to_torch(array: np.ndarray) -> torch.Tensor:
+    name = BY_NUMPY[array.dtype].name
+    if array.dtype.kind == "V":
+        return torch.from_numpy(array.astype(np.float32)).to(getattr(torch, name))
+    return torch.from_numpy(same_layout(array))
+
+
+def resolve(op: Any) -> Any:
+    """PyTorch's function of the same name (of one that takes sizes one by one, the method), or None."""
+    if op.method and any(parameter.variadic for parameter in op.parameters):
+        return getattr(torch.Tensor, op.public_name, None)
+    owner: Any = torch
+    for part in op.qualified_name.split("."):
+        owner = getattr(owner, part, None)
+        if owner is None:
+            return getattr(torch.Tensor, op.public_name, None) if op.method else None
+    return owner
+
+
+def record(op: Any, function: Any) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    arrays: dict[str, np.ndarray] = {}
+    notes: dict[str, Any] = {}
+    for number, sample in enumerate(op.samples):
+        if not sample.compare:
+            continue
+        key = f"{op.name}/{number}"
+        dtype = lambda d: getattr(torch, BY_NUMPY[d].name)
+        args = convert(sample.args, to_torch, dtype)
+        kwargs = {name: convert(value, to_torch, dtype) for name, value in sample.kwargs.items()}
+        try:
+            results = flatten(function(*args, **kwargs))
+        except Exception as error:
+            notes[key] = {"error": type(error).__name__, "message": str(error)[:200]}
+            continue
+        kinds = []
+        for index, result in enumerate(results):
+            if isinstance(result, torch.Tensor):
+                kinds.append(str(result.dtype).removeprefix("torch."))
+                plain = result.detach().resolve_conj().resolve_neg()
+                arrays[f"{key}/{index}"] = (plain.float() if plain.dtype in (torch.bfloat16,) else plain).numpy()
+            else:
+                kinds.append(None)
+                notes[f"{key}/{index}"] = (
+                    result if isinstance(result, (int, float, bool, str, type(None))) else repr(result)
+                )
+        notes[key] = {"dtypes": kinds}
+    return arrays, notes
+
+
+def main(wanted: list[str]) -> None:
+    torch.manual_seed(0)
+    warnings.simplefilter("ignore")
+    DATA.mkdir(parents=True, exist_ok=True)
+    by_family: dict[str, list[Any]] = {}
+    for op in table.values():
+        by_family.setdefault(family(op), []).append(op)
+    for name, members in sorted(by_family.items()):
+        if wanted and name not in wanted:
+            continue
+        arrays: dict[str, np.ndarray] = {}
+        notes: dict[str, Any] = {}
+        absent = []
+        for op in members:
+            if op.functional is not None or not op.samples:
+                continue
+            function = resolve(op)
+            if function is None:
+                absent.append(op.name)
+                continue
+            more_arrays, more_notes = record(op, function)
+            arrays.update(more_arrays)
+            notes.update(more_notes)
+        arrays["notes"] = np.frombuffer(json.dumps(notes).encode(), np.uint8)
+        np.savez_compressed(DATA / f"{name}.npz", **arrays)
+        refused = [key for key, note in notes.items() if isinstance(note, dict) and "error" in note]
+        print(f"{name}: {len(arrays) - 1} arrays; not in PyTorch: {absent}; refused by PyTorch: {refused}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
