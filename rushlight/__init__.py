@@ -1,0 +1,111 @@
+"""rushlight: a deep-learning system in plain Python that speaks PyTorch's language.
+
+>>> import rushlight as torch
+>>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+>>> (x * x).sum().backward()
+>>> x.grad
+tensor([2., 4.])
+"""
+
+from __future__ import annotations
+
+import math as _math
+import warnings
+
+from . import autograd, core, ops, settings
+from .autograd import (
+    enable_grad,
+    inference_mode,
+    is_anomaly_enabled,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from .autograd.anomaly_mode import is_anomaly_check_nan_enabled
+from .core.declare import public as _public
+from .core.devices import device, get_default_device, set_default_device
+from .core.dtypes import BY_NAME as _BY_NAME
+from .core.dtypes import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype
+from .core.errors import NotSupported, RushlightError
+from .core.missing import missing as _missing
+from .core.size import Size
+from .random import default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from .settings import (
+    are_deterministic_algorithms_enabled,
+    get_float32_matmul_precision,
+    get_num_interop_threads,
+    get_num_threads,
+    is_deterministic_algorithms_warn_only_enabled,
+    set_deterministic_debug_mode,
+    set_float32_matmul_precision,
+    set_flush_denormal,
+    set_num_interop_threads,
+    set_num_threads,
+    use_deterministic_algorithms,
+)
+from .tensor import Tensor
+from .tensor.construct import (
+    as_tensor,
+    asarray,
+    from_dlpack,
+    from_numpy,
+    frombuffer,
+    is_tensor,
+    numel,
+    result_type,
+    tensor,
+)
+from .tensor.conversion import is_same_size
+from .tensor.generator import Generator
+from .tensor.layout import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    layout,
+    memory_format,
+    preserve_format,
+    sparse_coo,
+    sparse_csr,
+    strided,
+)
+from .tensor.legacy import TENSOR_TYPES as _TENSOR_TYPES
+from .tensor.legacy import set_default_tensor_type, typename
+from .tensor.printing import set_printoptions
+from .tensor.storage import STORAGE_TYPES as _STORAGE_TYPES
+from .tensor.storage import TypedStorage, UntypedStorage, is_storage
+
+# NumPy warns where PyTorch silently gives inf or nan.  Only warnings raised from this package's own files are silenced.
+warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rushlight(\.|$)")
+
+__version__ = "0.1.0"
+pi, e, inf, nan, newaxis = _math.pi, _math.e, _math.inf, _math.nan, None
+
+globals().update(_public(""))
+globals().update(_BY_NAME)
+globals().update(_TENSOR_TYPES)
+globals().update(_STORAGE_TYPES)
+
+
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the elements are (real) floating-point numbers."""
+    return input.is_floating_point()
+
+
+def is_complex(input: Tensor) -> bool:
+    """Whether the elements are complex numbers."""
+    return input.is_complex()
+
+
+def is_inference(input: Tensor) -> bool:
+    """Whether a tensor was made in inference mode."""
+    return input.is_inference()
+
+
+__getattr__ = _missing(
+    __name__,
+    lazy=(
+        "backends", "cli", "compat", "cuda", "fft", "linalg", "nn", "random", "signal", "special", "testing", "utils", "optim", "amp", "func",
+        "version",
+    ),
+)  # fmt: skip

@@ -1,0 +1,16 @@
+"""`import torch` means rushlight, on request.
+
+    >>> import rushlight.compat
+    >>> rushlight.compat.install()
+    >>> import torch
+    >>> torch is rushlight
+    True
+
+Programs that need no such line are run by `python -m rushlight run script.py`; test suites by
+`pytest -p rushlight.compat.pytest_plugin`. PyTorch's private names that real code imports are the modules of this
+package: each gives PyTorch's name to a feature of rushlight's and does nothing else.
+"""
+
+from .alias import install, installed, uninstall
+
+__all__ = ["install", "installed", "uninstall"]

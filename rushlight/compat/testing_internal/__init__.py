@@ -1,0 +1,1 @@
+"""`torch.testing._internal`: the names by which PyTorch's own tests, and tests written like them, import their help."""

@@ -1,0 +1,12 @@
+"""Discrete Fourier transforms.  The functions are those of the op table."""
+
+from __future__ import annotations
+
+from . import ops
+from .core.declare import public
+from .core.missing import missing
+
+globals().update(public("fft"))
+__getattr__ = missing(__name__)
+__all__ = sorted(public("fft"))
+del ops

@@ -1,0 +1,87 @@
+"""Settings of the process: threads, determinism.  Results here are deterministic in any case."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .core.parallel import pool
+
+
+class _Settings:
+    """What the functions below set."""
+
+    def __init__(self) -> None:
+        self.interop_threads = pool.threads
+        self.deterministic = False
+        self.warn_only = False
+        self.matmul_precision = "highest"
+
+
+_settings = _Settings()
+
+
+def get_num_threads() -> int:
+    """How many threads an operation may use."""
+    return pool.threads
+
+
+def set_num_threads(number: int) -> None:
+    """Set how many threads an operation may use.  NumPy's BLAS reads its own limit when it is loaded."""
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise TypeError(f"set_num_threads expects an int, but got {type(number).__name__}")
+    if number <= 0:
+        raise RuntimeError("set_num_threads expects a positive integer")
+    pool.threads = number
+
+
+def get_num_interop_threads() -> int:
+    """How many threads may run operations side by side."""
+    return _settings.interop_threads
+
+
+def set_num_interop_threads(number: int) -> None:
+    """Set how many threads may run operations side by side."""
+    if number <= 0:
+        raise RuntimeError("Expected positive number of threads")
+    _settings.interop_threads = number
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Accepted for PyTorch's sake: all algorithms here are deterministic."""
+    _settings.deterministic, _settings.warn_only = bool(mode), warn_only
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """What ``use_deterministic_algorithms`` was last called with."""
+    return _settings.deterministic
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """The ``warn_only`` that ``use_deterministic_algorithms`` was last called with."""
+    return _settings.warn_only
+
+
+def set_deterministic_debug_mode(debug_mode: Any) -> None:
+    """0 or "default", 1 or "warn", 2 or "error"."""
+    levels = {"default": 0, "warn": 1, "error": 2}
+    level = levels.get(debug_mode, debug_mode)
+    if level not in (0, 1, 2):
+        raise RuntimeError(f"invalid value of debug_mode, expected `default`, `warn` or `error` or 0, 1, 2, but got {debug_mode}")
+    use_deterministic_algorithms(level > 0, warn_only=level == 1)
+
+
+def get_float32_matmul_precision() -> str:
+    """The precision of float32 matrix products: they are always full."""
+    return _settings.matmul_precision
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Accepted for PyTorch's sake: products are always computed in full precision."""
+    if precision not in ("highest", "high", "medium"):
+        raise RuntimeError(f"invalid float32 matmul precision: {precision!r}; use 'highest', 'high' or 'medium'")
+    _settings.matmul_precision = precision
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """Whether small numbers can be flushed to zero: they can't be here, so False."""
+    return False
