@@ -18,10 +18,10 @@ ROWS = [
     {"core"},
     {"ops", "graph"},
     {"tensor", "autograd"},
-    {"nn", "optim", "amp", "ao", "utils", "passes", "capture"},
+    {"nn", "optim", "amp", "ao", "func", "utils", "serialization", "passes", "capture"},
     {"onnx"},
     {"backends"},
-    {"cli", "compat", "testing"},
+    {"cli", "compat", "signal", "testing"},
 ]
 FACE = len(ROWS) - 1
 HEIGHT = {room: height for height, row in enumerate(ROWS) for room in row}

@@ -1,0 +1,89 @@
+"""What the benchmarks share: timing two packages in turn, and the table that comes out of it."""
+
+from __future__ import annotations
+
+import datetime
+import gc
+import os
+import pathlib
+import platform
+import timeit
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+import rushlight
+
+PACKAGES = {"rushlight": rushlight, "torch": torch}
+RESULTS = pathlib.Path(__file__).with_name("RESULTS.md")
+
+
+def time_of(function: Callable[[], Any], budget: float) -> float:
+    """Seconds of one call, as the best of a few batches."""
+    function()
+    once = max(timeit.timeit(function, number=1), 1e-7)
+    number = max(1, int(budget / once / 3))
+    return min(timeit.repeat(function, number=number, repeat=3)) / number
+
+
+def compare(make: Callable[[Any], Callable[[], Any]], rounds: int, budget: float) -> tuple[dict[str, float], float]:
+    """The best time of each package over interleaved rounds, and how far PyTorch's rounds scatter."""
+    functions = {name: make(package) for name, package in PACKAGES.items()}
+    times: dict[str, list[float]] = {name: [] for name in PACKAGES}
+    gc.collect()
+    for _ in range(rounds):
+        for name, function in functions.items():
+            times[name].append(time_of(function, budget))
+    scatter = sorted(times["torch"])[len(times["torch"]) // 2] / min(times["torch"])
+    return {name: min(each) for name, each in times.items()}, scatter
+
+
+def shown(seconds: float) -> str:
+    """A time in the unit that fits it."""
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.2f} µs"
+    return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+def machine() -> str:
+    """The machine, the versions, and how busy it was."""
+    model = platform.processor() or platform.machine()
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines() if os.path.exists("/proc/cpuinfo") else ():
+        if line.startswith("model name"):
+            model = line.partition(":")[2].strip()
+            break
+    return (
+        f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}, PyTorch {torch.__version__}, "
+        f"load before the run {os.getloadavg()[0]:.2f}"
+    )
+
+
+class Table:
+    """Rows of a comparison; a ratio above what is allowed is marked."""
+
+    def __init__(self) -> None:
+        self.rows = ["| case | rushlight | PyTorch | ratio | allowed | |", "|---|---|---|---|---|---|"]
+
+    def add(self, name: str, ours: str, theirs: str, ratio: float, allowed: float, note: str = "") -> None:
+        verdict = "" if ratio <= allowed else "**missed**"
+        self.rows.append(f"| {name} | {ours} | {theirs} | {ratio:.2f} | {allowed:g} | {verdict} {note} |")
+
+    def time(
+        self, name: str, make: Callable[[Any], Callable[[], Any]], allowed: float, rounds: int, budget: float
+    ) -> None:
+        best, scatter = compare(make, rounds, budget)
+        note = "PyTorch's times scattered" if scatter > 1.3 else ""
+        self.add(name, shown(best["rushlight"]), shown(best["torch"]), best["rushlight"] / best["torch"], allowed, note)
+
+    def __str__(self) -> str:
+        return "\n".join(self.rows)
+
+
+def keep(title: str, about: str, body: str) -> None:
+    """Put a benchmark's section into the results file, in the place of its older one."""
+    section = f"# {title}\n\n{datetime.date.today()}. {about}. Times are the best of interleaved rounds; a ratio is rushlight's time to PyTorch's.\n\n{body}\n"
+    parts = RESULTS.read_text(encoding="utf8").split("\n# ") if RESULTS.exists() else []
+    parts = [part if part.startswith("# ") else "# " + part for part in parts]
+    parts = [part.strip() + "\n" for part in parts if not part.startswith(f"# {title}\n")]
+    RESULTS.write_text("\n".join(sorted([*parts, section])), encoding="utf8")
