@@ -215,22 +215,52 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     raise ValueRangeError(f"approximate argument must be either none or tanh, got {approximate!r}.")
 
 
+def _constant(value: Any, number: float) -> Any:
+    """A constant in the type of an array."""
+    return value.dtype.type(number)
+
+
+def _gelu_kernel(xp: Any, input: Any) -> Any:
+    result = table["erf"].kernel(xp, input * _constant(input, math.sqrt(0.5)))
+    result += _constant(input, 1)
+    result *= input
+    result *= _constant(input, 0.5)
+    return result
+
+
 @primitive(
     meta=elementwise(refuse="bool complex"),
-    kernel=lambda xp, input: input * (table["erf"].kernel(xp, input * input.dtype.type(math.sqrt(0.5))) + input.dtype.type(1)) * input.dtype.type(0.5),
-    vjp={
-        "input": lambda g, input: g * (
-            0.5 * (1 + (input * math.sqrt(0.5)).erf()) + input * (input * input * -0.5).exp() * (1 / math.sqrt(2 * math.pi))
-        )
-    },
+    kernel=_gelu_kernel,
+    vjp={"input": lambda g, input: gelu_backward(g, input)},
     samples=finite(unary(integers=False)),
     namespace=None,
     method=False,
     out=False,
+    in_place=False,
     node_name="GeluBackward0",
 )
 def gelu_exact(input: Tensor) -> Tensor:
     """``input * Phi(input)`` with the error function."""
+
+
+def _gelu_backward_kernel(xp: Any, grad: Any, input: Any) -> Any:
+    slope = table["erf"].kernel(xp, input * _constant(input, math.sqrt(0.5)))
+    slope += _constant(input, 1)
+    slope *= _constant(input, 0.5)
+    bell = xp.exp(input * input * _constant(input, -0.5))
+    bell *= input
+    bell *= _constant(input, 1 / math.sqrt(2 * math.pi))
+    slope += bell
+    slope *= grad
+    return slope
+
+
+@composite(kernel=_gelu_backward_kernel, meta=elementwise(), namespace=None, method=False, in_place=False)
+def gelu_backward(grad: Tensor, input: Tensor) -> Tensor:
+    """The gradient of ``gelu_exact``."""
+    inner = (input * math.sqrt(0.5)).erf()
+    bell = (input * input * -0.5).exp() * (1 / math.sqrt(2 * math.pi))
+    return grad * (0.5 * (1 + inner) + input * bell)
 
 
 def _gelu_tanh_kernel(xp: Any, input: Any) -> Any:
@@ -268,7 +298,7 @@ def _logistic(xp: Any, input: Any) -> Any:
 @primitive(
     meta=elementwise(refuse="bool"),
     kernel=lambda xp, input: input * _logistic(xp, input),
-    vjp={"input": lambda g, input: _silu_gradient(g, input)},
+    vjp={"input": lambda g, input: silu_backward(g, input)},
     samples=unary(integers=False),
     namespace=None,
     method=False,
@@ -279,9 +309,16 @@ def silu(input: Tensor) -> Tensor:
     """``input * sigmoid(input)``."""
 
 
-def _silu_gradient(g: Any, input: Any) -> Any:
+def _silu_backward_kernel(xp: Any, grad: Any, input: Any) -> Any:
+    gate = _logistic(xp, input)
+    return grad * gate * (_constant(input, 1) + input * (_constant(input, 1) - gate))
+
+
+@composite(kernel=_silu_backward_kernel, meta=elementwise(), namespace=None, method=False, in_place=False)
+def silu_backward(grad: Tensor, input: Tensor) -> Tensor:
+    """The gradient of ``silu``."""
     gate = input.sigmoid()
-    return g * gate * (1 + input * (1 - gate))
+    return grad * gate * (1 + input * (1 - gate))
 
 
 functional_silu = _variant("silu", "``input * sigmoid(input)``.")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import special_coefficients as fits
-from .special_functions import fitted, in_blocks
+from .special_functions import fitted, in_double
 
 # -- modified Bessel functions -----------------------------------------------------------------------------------
 
@@ -27,25 +27,25 @@ def _i1e(xp: Any, x: Any) -> Any:
     return xp.where(x < 0, -result, result)
 
 
-@in_blocks()
+@in_double
 def i0e(xp: Any, x: Any) -> Any:
     """``exp(-|x|) I0(x)``."""
     return _i0e(xp, x)
 
 
-@in_blocks()
+@in_double
 def i0(xp: Any, x: Any) -> Any:
     """The modified Bessel function I0."""
     return xp.exp(xp.absolute(x)) * _i0e(xp, x)
 
 
-@in_blocks()
+@in_double
 def i1e(xp: Any, x: Any) -> Any:
     """``exp(-|x|) I1(x)``."""
     return _i1e(xp, x)
 
 
-@in_blocks()
+@in_double
 def i1(xp: Any, x: Any) -> Any:
     """The modified Bessel function I1."""
     return xp.exp(xp.absolute(x)) * _i1e(xp, x)
@@ -64,25 +64,25 @@ def _second(xp: Any, x: Any, order: int, scaled: bool) -> Any:
     return xp.where(x <= 2, small * grown if scaled else small, large if scaled else large * xp.exp(-far))
 
 
-@in_blocks()
+@in_double
 def k0(xp: Any, x: Any) -> Any:
     """The modified Bessel function K0."""
     return _second(xp, x, 0, False)
 
 
-@in_blocks()
+@in_double
 def k1(xp: Any, x: Any) -> Any:
     """The modified Bessel function K1."""
     return _second(xp, x, 1, False)
 
 
-@in_blocks()
+@in_double
 def k0e(xp: Any, x: Any) -> Any:
     """``exp(x) K0(x)``."""
     return _second(xp, x, 0, True)
 
 
-@in_blocks()
+@in_double
 def k1e(xp: Any, x: Any) -> Any:
     """``exp(x) K1(x)``."""
     return _second(xp, x, 1, True)
@@ -110,14 +110,14 @@ def _near(xp: Any, x: Any, order: int) -> Any:
     return near * fitted(square, fits.J1) if order else fitted(square, fits.J0)
 
 
-@in_blocks()
+@in_double
 def j0(xp: Any, x: Any) -> Any:
     """The Bessel function J0."""
     size = xp.absolute(x)
     return xp.where(size <= 5, _near(xp, size, 0), _wave(xp, size, 0)[0])
 
 
-@in_blocks()
+@in_double
 def j1(xp: Any, x: Any) -> Any:
     """The Bessel function J1."""
     size = xp.absolute(x)
@@ -125,7 +125,7 @@ def j1(xp: Any, x: Any) -> Any:
     return xp.where(x < 0, -result, result)
 
 
-@in_blocks()
+@in_double
 def y0(xp: Any, x: Any) -> Any:
     """The Bessel function Y0; nan left of 0."""
     near = xp.minimum(x, 5.0)
@@ -133,7 +133,7 @@ def y0(xp: Any, x: Any) -> Any:
     return xp.where(x <= 5, small, _wave(xp, x, 0)[1])
 
 
-@in_blocks()
+@in_double
 def y1(xp: Any, x: Any) -> Any:
     """The Bessel function Y1; nan left of 0."""
     near = xp.minimum(x, 5.0)
@@ -141,13 +141,13 @@ def y1(xp: Any, x: Any) -> Any:
     return xp.where(x == 0, -np.inf, xp.where(x <= 5, small, _wave(xp, x, 1)[1]))
 
 
-@in_blocks()
+@in_double
 def spherical_j0(xp: Any, x: Any) -> Any:
     """``sin(x) / x``, and 1 at 0."""
     return xp.where(x == 0, 1.0, xp.where(xp.isinf(x), 0.0, xp.sin(x) / x))
 
 
-@in_blocks()
+@in_double
 def airy(xp: Any, x: Any) -> Any:
     """The Airy function Ai."""
     centre = fitted(xp.clip(x, -4.0, 2.0), fits.AIRY)
@@ -173,7 +173,7 @@ def recurrence(
     have [0, 1] where the others have [-1, 1].
     """
 
-    @in_blocks()
+    @in_double
     def evaluate(xp: Any, x: Any, n: Any) -> Any:
         degree = xp.trunc(n)
         if shifted:

@@ -9,7 +9,6 @@ import pathlib
 import sys
 from typing import Any
 
-from .. import ops
 from ..core.declare import Op, exports, table
 
 HEADER = """# Operations

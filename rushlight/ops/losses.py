@@ -130,7 +130,7 @@ def soft_margin_loss(
 
 def _nll_meta(input: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> list[Spec]:
     shape = tuple(input.shape)
-    if not 0 < len(shape):
+    if not len(shape) > 0:
         raise ShapeError("input tensor should be 1D or 2D or more")
     classes = shape[1] if len(shape) > 1 else shape[0]
     wanted = (shape[0], *shape[2:]) if len(shape) > 1 else ()

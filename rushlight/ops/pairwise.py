@@ -20,7 +20,6 @@ from .copying import cast
 from .creation import zeros_like
 from .logic import logical_or
 from .pointwise import exp, exp2, log
-from .special_functions import in_blocks
 
 Number = int | float | complex | bool
 
@@ -65,13 +64,11 @@ def _quotient(input: Any, other: Any) -> tuple[Any, Any, Any, bool]:
     return first, second, whole, bool(np.all(np.absolute(whole) < 2**24))  # not so for inf and nan, either
 
 
-@in_blocks(double=False)
 def _divided_whole(xp: Any, input: Any, other: Any) -> Any:
     _, _, whole, exact = _quotient(input, other)
     return whole.astype(np.float32) if exact else xp.floor_divide(input, other)
 
 
-@in_blocks(double=False)
 def _divided_rest(xp: Any, input: Any, other: Any) -> Any:
     first, second, whole, exact = _quotient(input, other)
     return (first - whole * second).astype(np.float32) if exact else xp.remainder(input, other)
@@ -306,7 +303,6 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
 # -- exponents ---------------------------------------------------------------------------------------------------
 
 
-@in_blocks(double=False)
 def _logaddexp_real(xp: Any, input: Any, other: Any) -> Any:
     # Written out: NumPy's own takes each element alone.  Equal operands, infinite ones too, are 0 apart.
     distance = xp.where(input == other, input.dtype.type(0), xp.absolute(input - other))

@@ -7,6 +7,7 @@ formulas of their own are computed everywhere and chosen by ``where``.  The poly
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -15,38 +16,20 @@ import numpy as np
 
 from . import special_coefficients as fits
 
-BLOCK = 2**17  # bytes of a piece of an array: with the intermediate results it fits the cache
 _SINGLE = np.dtype(np.float32)
 
 
-def in_blocks(*, double: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Run a formula of many steps on a piece of long arrays at a time (and, by default, in double precision)."""
+def in_double(formula: Callable[..., Any]) -> Callable[..., Any]:
+    """Compute a formula of many steps in double precision, and round once, at the end."""
 
-    def decorate(formula: Callable[..., Any]) -> Callable[..., Any]:
-        def once(xp: Any, *arrays: Any) -> Any:
-            dtype = arrays[0].dtype
-            if not double or dtype != _SINGLE:
-                return formula(xp, *arrays)
-            return formula(xp, *(array.astype(np.float64) for array in arrays)).astype(dtype)
+    @functools.wraps(formula)
+    def run(xp: Any, *arrays: Any) -> Any:
+        dtype = arrays[0].dtype
+        if dtype != _SINGLE:
+            return formula(xp, *arrays)
+        return formula(xp, *(array.astype(np.float64) for array in arrays)).astype(dtype)
 
-        def run(xp: Any, *arrays: Any) -> Any:
-            step = BLOCK // (8 if double else arrays[0].dtype.itemsize)
-            if xp is not np or max(array.size for array in arrays) <= step:
-                return once(xp, *arrays)
-            arrays = tuple(np.broadcast_arrays(*arrays)) if len(arrays) > 1 else arrays
-            result = np.empty_like(arrays[0], subok=False)
-            # All in the order in which the result lies in memory
-            order = sorted(range(result.ndim), key=lambda dim: -result.strides[dim])
-            flat = [array.transpose(order).reshape(-1) for array in arrays]
-            target = result.transpose(order).reshape(-1)
-            for start in range(0, target.size, step):
-                target[start : start + step] = once(np, *(each[start : start + step] for each in flat))
-            return result
-
-        run.__name__, run.__doc__ = formula.__name__, formula.__doc__
-        return run
-
-    return decorate
+    return run
 
 
 def fitted(value: Any, fit: tuple[float, float, tuple[float, ...]]) -> Any:
@@ -65,7 +48,6 @@ def fitted(value: Any, fit: tuple[float, float, tuple[float, ...]]) -> Any:
 # -- the error function and its relatives ------------------------------------------------------------------------
 
 
-@in_blocks(double=False)
 def erf(xp: Any, x: Any) -> Any:
     """The error function: as ``1 - erfc``, with the logarithm of erfc a polynomial."""
     fit, limit = (fits.ERF_SINGLE, 4.0) if x.dtype == _SINGLE else (fits.ERF, 6.0)
@@ -78,7 +60,7 @@ def _erfcx_right(xp: Any, x: Any) -> Any:
     return fitted(1 - 7.5 / (x + 3.75), fits.ERFCX) / (1 + 2 * x)
 
 
-@in_blocks()
+@in_double
 def erfc(xp: Any, x: Any) -> Any:
     """``1 - erf(x)``, exact where erf is near 1."""
     size = xp.absolute(x)
@@ -86,14 +68,14 @@ def erfc(xp: Any, x: Any) -> Any:
     return xp.where(x < 0, 2 - tail, tail)
 
 
-@in_blocks()
+@in_double
 def erfcx(xp: Any, x: Any) -> Any:
     """``exp(x**2) erfc(x)``."""
     right = _erfcx_right(xp, xp.absolute(x))
     return xp.where(x < 0, 2 * xp.exp(x * x) - right, right)
 
 
-@in_blocks()
+@in_double
 def erfinv(xp: Any, x: Any) -> Any:
     """The inverse of erf on [-1, 1]."""
     w = -xp.log((1 - x) * (1 + x))
@@ -111,13 +93,13 @@ def _log_ndtr(xp: Any, x: Any) -> Any:
     return xp.where(x < -1, left, xp.log1p(-0.5 * erfc(xp, scaled)))
 
 
-@in_blocks()
+@in_double
 def log_ndtr(xp: Any, x: Any) -> Any:
     """The logarithm of the area under the normal distribution to the left of x."""
     return _log_ndtr(xp, x)
 
 
-@in_blocks()
+@in_double
 def ndtri(xp: Any, p: Any) -> Any:
     """Where the area under the normal distribution to the left is p."""
     centre = erfinv(xp, 2 * p - 1) * math.sqrt(2)
@@ -155,7 +137,7 @@ def _lgamma_right(xp: Any, x: Any) -> Any:
     return xp.where(x < 3, near, far)
 
 
-@in_blocks()
+@in_double
 def lgamma(xp: Any, x: Any) -> Any:
     """The logarithm of the size of the gamma function."""
     size = xp.absolute(x)
@@ -164,7 +146,7 @@ def lgamma(xp: Any, x: Any) -> Any:
     return xp.where(xp.isinf(x), size, xp.where(x < 0, reflected, right))
 
 
-@in_blocks()
+@in_double
 def digamma(xp: Any, x: Any) -> Any:
     """The derivative of log(gamma(x))."""
     negative = x < 0
@@ -213,7 +195,7 @@ def _zeta(xp: Any, s: Any, q: Any) -> Any:
     return xp.where(s == 1, np.inf, xp.where(s > 1, result, np.nan))
 
 
-@in_blocks()
+@in_double
 def zeta(xp: Any, s: Any, q: Any) -> Any:
     """Hurwitz' zeta function: the sum of ``(q + k) ** -s`` over k = 0, 1, 2, ..."""
     return _zeta(xp, s, q)
@@ -224,7 +206,7 @@ def polygamma(xp: Any, n: int, x: Any) -> Any:
     if n == 0:
         return digamma(xp, x)
     factor = (-1) ** (n + 1) * (float(math.factorial(n)) if n <= 170 else math.inf)
-    return in_blocks()(lambda xp, x: factor * _zeta(xp, np.float64(n + 1), x))(xp, x)
+    return in_double(lambda xp, x: factor * _zeta(xp, np.float64(n + 1), x))(xp, x)
 
 
 _NODES: list[Any] = []
@@ -297,13 +279,13 @@ def _incomplete(xp: Any, a: Any, x: Any, upper: int) -> Any:
     return xp.where(usual, xp.where(large, big, small), xp.where(undefined, np.nan, edge))
 
 
-@in_blocks()
+@in_double
 def igamma(xp: Any, a: Any, x: Any) -> Any:
     """The regularised lower incomplete gamma function P(a, x)."""
     return _incomplete(xp, a, x, 0)
 
 
-@in_blocks()
+@in_double
 def igammac(xp: Any, a: Any, x: Any) -> Any:
     """The regularised upper incomplete gamma function Q(a, x)."""
     return _incomplete(xp, a, x, 1)
