@@ -25,7 +25,10 @@ add(
 )  # fmt: skip
 for adam in ("Adam", "AdamW"):
     add(
-        adam, dict(lr=0.05), dict(lr=0.05, amsgrad=True, weight_decay=0.1), kinds=("float64", "float32", "complex64", "float16")
+        adam,
+        dict(lr=0.05),
+        dict(lr=0.05, amsgrad=True, weight_decay=0.1),
+        kinds=("float64", "float32", "complex64", "float16"),
     )
     add(
         adam, dict(lr=0.05, betas=(0.7, 0.9), eps=1e-3), dict(lr=0.05, weight_decay=0.3, maximize=True), dict(lr="tensor:0.05"),
@@ -53,16 +56,31 @@ add(
 add("Adadelta", dict(), dict(lr=0.5, rho=0.6, weight_decay=0.1), kinds=("float64", "float32", "complex128"))
 add("Adadelta", dict(eps=1e-2, maximize=True), dict(lr="tensor:0.5"), dict(foreach=True))
 add(
-    "RMSprop", dict(lr=0.05), dict(lr=0.05, momentum=0.9, centered=True, weight_decay=0.1), kinds=("float64", "float32", "complex128")
+    "RMSprop",
+    dict(lr=0.05),
+    dict(lr=0.05, momentum=0.9, centered=True, weight_decay=0.1),
+    kinds=("float64", "float32", "complex128"),
 )
 add(
     "RMSprop", dict(lr=0.05, momentum=0.9), dict(lr=0.05, centered=True, alpha=0.8), dict(lr=0.05, maximize=True, eps=1e-2),
     dict(lr="tensor:0.05"), dict(lr=0.05, foreach=True),
 )  # fmt: skip
 add("Rprop", dict(lr=0.05), dict(lr=0.05, etas=(0.3, 1.5)), kinds=("float64", "float32", "complex128"))
-add("Rprop", dict(lr=0.05, step_sizes=(0.01, 0.06)), dict(lr=0.05, maximize=True), dict(lr="tensor:0.05"), dict(foreach=True))
+add(
+    "Rprop",
+    dict(lr=0.05, step_sizes=(0.01, 0.06)),
+    dict(lr=0.05, maximize=True),
+    dict(lr="tensor:0.05"),
+    dict(foreach=True),
+)
 add("ASGD", dict(lr=0.05), dict(lr=0.05, t0=2, weight_decay=0.1), kinds=("float64", "float32", "complex128"))
-add("ASGD", dict(lr=0.05, lambd=0.1, alpha=0.5), dict(lr=0.05, maximize=True), dict(lr="tensor:0.05", t0=3), dict(foreach=True))
+add(
+    "ASGD",
+    dict(lr=0.05, lambd=0.1, alpha=0.5),
+    dict(lr=0.05, maximize=True),
+    dict(lr="tensor:0.05", t0=3),
+    dict(foreach=True),
+)
 add("Adafactor", dict(), dict(lr=0.1, weight_decay=0.1), kinds=("float64", "float32"))
 add(
     "Adafactor", dict(lr=0.1, eps=(1e-2, 1e-1)), dict(lr=0.1, d=2.0, beta2_decay=-0.3), dict(lr=0.5, maximize=True),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import function, functional, grad_mode, graph
+from . import forward_ad, function, functional, grad_mode, graph
 from .anomaly_mode import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from .differentiation import backward, grad
 from .function import Function
@@ -25,7 +25,7 @@ def Variable(data: Any, requires_grad: bool = False) -> Any:
 
 
 __all__ = [
-    "Function", "Variable", "backward", "detect_anomaly", "enable_grad", "function", "functional", "grad", "grad_mode", "gradcheck",
+    "Function", "Variable", "backward", "detect_anomaly", "enable_grad", "forward_ad", "function", "functional", "grad", "grad_mode", "gradcheck",
     "gradgradcheck", "graph", "inference_mode", "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
     "set_detect_anomaly", "set_grad_enabled",
 ]  # fmt: skip

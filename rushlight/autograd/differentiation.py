@@ -10,6 +10,7 @@ from ..core.base import TensorBase, make, runtime
 from ..core.declare import table
 from ..core.dtypes import BY_NUMPY
 from ..core.errors import DtypeError, GradientError, NotSupported, ShapeError
+from ..core.state import state
 from .engine import refreshed, run_backward
 
 
@@ -23,17 +24,7 @@ def _starting_gradients(roots: list[Any], gradients: list[Any]) -> list[Any]:
     for index, (root, gradient) in enumerate(zip(roots, gradients)):
         array = root._array
         if gradient is None:
-            if array.size != 1:
-                raise GradientError("grad can be implicitly created only for scalar outputs")
-            if not BY_NUMPY[array.dtype].is_floating_point:
-                raise GradientError(
-                    f"grad can be computed only for real scalar outputs but got {BY_NUMPY[array.dtype]}"
-                )
-            ones = array
-            if array.__class__ is np.ndarray:
-                ones = np.empty(array.shape, array.dtype)
-                ones.fill(1)
-            gradient = make(ones)
+            gradient = _unit_gradient(array)
         elif not isinstance(gradient, TensorBase):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")
         elif tuple(gradient._array.shape) != tuple(array.shape):
@@ -48,6 +39,18 @@ def _starting_gradients(roots: list[Any], gradients: list[Any]) -> list[Any]:
             )
         found.append(gradient)
     return found
+
+
+def _unit_gradient(array: Any) -> Any:
+    """The gradient of a scalar with respect to itself."""
+    if array.size != 1:
+        raise GradientError("grad can be implicitly created only for scalar outputs")
+    if array.dtype.kind != "f" and not BY_NUMPY[array.dtype].is_floating_point:
+        raise GradientError(f"grad can be computed only for real scalar outputs but got {BY_NUMPY[array.dtype]}")
+    if array.__class__ is np.ndarray:
+        array = np.empty(array.shape, array.dtype)
+        array.fill(1)
+    return make(array)
 
 
 def _check_roots(roots: list[Any]) -> None:
@@ -71,10 +74,16 @@ def backward(
     inputs: Any = None,
 ) -> None:
     """Compute the sum of gradients of tensors with respect to the leaves and accumulate them into ``.grad``."""
+    if state.transforms:
+        raise GradientError(
+            "backward() called inside a function that torch.func transforms. This is not supported, please use torch.func.grad or "
+            "torch.func.vjp instead or call backward() outside of the transform."
+        )
     if inputs is None and grad_tensors is None and isinstance(tensors, TensorBase):  # loss.backward()
-        _check_roots([tensors])
+        if not tensors._requires_grad or tensors._view is not None:
+            _check_roots([tensors])
         retain = create_graph if retain_graph is None else retain_graph
-        run_backward([tensors], _starting_gradients([tensors], [None]), retain_graph=retain, create_graph=create_graph)
+        run_backward([tensors], [_unit_gradient(tensors._array)], retain_graph=retain, create_graph=create_graph)
         return
     roots = _as_list(tensors)
     gradients = [None] * len(roots) if grad_tensors is None else _as_list(grad_tensors)

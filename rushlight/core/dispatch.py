@@ -14,7 +14,7 @@ from .base import Spec, Storage, TensorBase, View, make, storage_of
 from .declare import MISSING, Op, call_body, table
 from .devices import CPU, META, as_device
 from .devices import default as default_device
-from .dtypes import BY_NUMPY, FLOATING, LOW_PRECISION, can_cast, legacy_name
+from .dtypes import BY_NUMPY, FLOATING, can_cast, legacy_name
 from .errors import (
     ArgumentError,
     DeviceError,
@@ -28,14 +28,7 @@ from .errors import (
 )  # fmt: skip
 from .node import check_in_place, pack_saved, rebase, refresh, remember_trace
 from .state import flags, state
-
-ARRAY_MODULES: dict[type, Any] = {np.ndarray: np}  # cupy's arrays join when the cuda back-end loads
-_FLOAT32 = np.dtype(np.float32)
-
-
-def settle(result: Any) -> Any:
-    """An array from what a kernel gave: NumPy returns scalars where PyTorch has 0-dim tensors."""
-    return result if result.__class__ in ARRAY_MODULES else np.asarray(result)
+from .widening import ARRAY_MODULES, run_widened, settle
 
 
 def dispatch(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
@@ -208,31 +201,6 @@ def check_values(op: Op, values: list[Any]) -> None:
         value = values[position]
         if wanted in ("int", "float", "bool", "Number") and value is not None and not isinstance(value, (*NUMBERS, np.ndarray)):
             raise argument_error(op, position, value, "Number" if wanted == "Number" else wanted)
-
-
-def run_widened(op: Op, xp: Any, values: list[Any]) -> Any:
-    """Narrow floating types are computed in float32 and rounded once, at the end."""
-    narrow = None
-    widened = list(values)
-    for position, kind in op.tensor_positions:
-        value = values[position]
-        if kind == "tensors":
-            found = next((each.dtype for each in value if each is not None and each.dtype in LOW_PRECISION), None)
-            if found is not None:
-                narrow = narrow or found
-                widened[position] = [
-                    each if each is None or each.dtype not in LOW_PRECISION else each.astype(_FLOAT32) for each in value
-                ]
-        elif value is not None and getattr(value, "dtype", None) in LOW_PRECISION:
-            narrow = narrow or value.dtype
-            widened[position] = value.astype(_FLOAT32)
-    result = op.family.execute(op, xp, widened)
-    if narrow is None:
-        return result
-    if op.returns is None:
-        result = settle(result)
-        return result.astype(narrow) if result.dtype == _FLOAT32 else result
-    return [each.astype(narrow) if each.dtype == _FLOAT32 else each for each in map(settle, result)]
 
 
 def check_devices(op: Op, values: list[Any]) -> None:

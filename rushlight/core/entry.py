@@ -55,7 +55,7 @@ _SINGLE = """
                 r = {run}
                 if r.__class__ is not ndarray:
                     r = settle(r)
-                t = wrap(op, ({names},), r, None)
+                t = {wrap}
                 if input._requires_grad and state.grad_enabled:
                     attach(op, ({names},), t)
                 return t
@@ -205,11 +205,13 @@ def _fast_source(op: Op, namespace: dict[str, Any], names: str, out: str, operat
 
 def _single_source(op: Op, namespace: dict[str, Any], names: str) -> list[str]:
     """The short road of ops on one tensor: straight to the kernel."""
-    namespace.update(wrap=wrap, execute=op.family.execute, kernel=op.kernel, LOW_PRECISION=LOW_PRECISION, numpy=np)
+    namespace.update(wrap=wrap, make=make, execute=op.family.execute, kernel=op.kernel, LOW_PRECISION=LOW_PRECISION, numpy=np)
     rest = "".join(f", {p.name}" for p in op.parameters[1:])
     plain = isinstance(op.family, Plain)
+    given = names.replace(op.parameters[0].name, "input", 1)
     text = _SINGLE.format(
-        plain="out is None and " if op.has_out else "", names=names.replace(op.parameters[0].name, "input", 1),
+        plain="out is None and " if op.has_out else "", names=given,
+        wrap=f"wrap(op, ({given},), r, None)" if op.view else "make(r)",
         narrow=" and array.dtype not in LOW_PRECISION" if op.widen else "",
         run=f"kernel(numpy, array{rest})" if plain else f"execute(op, numpy, (array{rest},))",
     )  # fmt: skip

@@ -171,31 +171,31 @@ class Reduction:
     (only floating and complex types are taken), ``"bool"``, ``"real"`` (of complex, the real type), ``"index"``.
     """
 
-    __slots__ = ("result", "empty_is_all")
+    __slots__ = ("empty_is_all", "layout", "result")
     in_place = False
 
     def __init__(self, result: str, empty_is_all: bool) -> None:
         self.result = result
         self.empty_is_all = empty_is_all
+        self.layout: Any = None
+
+    def positions(self, op: Op) -> Any:
+        """Where in the arguments ``dim``, ``keepdim`` and ``dtype`` stand, and the names and places of all others."""
+        if self.layout is None or self.layout[0] is not op.parameters:
+            places = {p.name: at for at, p in enumerate(op.parameters)}
+            del places["input"]
+            known = tuple(places.pop(name, None) for name in ("dim", "keepdim", "dtype"))
+            self.layout = op.parameters, (*known, tuple(places.items()))
+        return self.layout[1]
 
     def resolve(self, op: Op, values: Sequence[Any]) -> tuple[Any, tuple[int, ...], bool, dict[str, Any], Any, Any]:
         """Input, axes, keepdim, the op's other arguments, the type to compute in, and that of the result."""
-        array: Any = None
-        dim = wanted = None
-        keepdim = False
-        others: dict[str, Any] = {}
-        for parameter, value in zip(op.parameters, values):
-            name = parameter.name
-            if name == "input":
-                array = value
-            elif name == "dim":
-                dim = value
-            elif name == "keepdim":
-                keepdim = bool(value)
-            elif name == "dtype":
-                wanted = value
-            else:
-                others[name] = value
+        dim_at, keepdim_at, dtype_at, rest = self.positions(op)
+        array = values[0]
+        dim = None if dim_at is None else values[dim_at]
+        keepdim = keepdim_at is not None and bool(values[keepdim_at])
+        wanted = None if dtype_at is None else values[dtype_at]
+        others = {name: values[at] for name, at in rest}
         axes = (
             tuple(range(array.ndim)) if dim is None else normalize_dims(dim, array.ndim, empty_is_all=self.empty_is_all)
         )

@@ -31,6 +31,7 @@ class State(threading.local):
     inference: bool = False
     anomaly: bool = False
     anomaly_check_nan: bool = True
+    transforms: int = 0  # how many functions are being differentiated or mapped by `func`
 
     def __init__(self) -> None:
         self.interceptors: list[Any] = []  # captures and function modes, innermost last

@@ -29,6 +29,9 @@ for case in CASES:
     notes.append([shown(case), {name: [list(value.shape), str(value.dtype)] for name, value in found.items()}])
     values += [np.ascontiguousarray(value).reshape(-1).view(np.float64) for value in found.values()]
 np.savez_compressed(
-    TARGET, values=np.concatenate(values), notes=np.frombuffer(json.dumps(notes).encode(), np.uint8), steps=np.array(KEPT)
+    TARGET,
+    values=np.concatenate(values),
+    notes=np.frombuffer(json.dumps(notes).encode(), np.uint8),
+    steps=np.array(KEPT),
 )
 print(len(CASES), "runs,", TARGET.stat().st_size, "bytes")

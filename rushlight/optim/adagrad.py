@@ -1,0 +1,54 @@
+"""Adagrad."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .elementwise import ElementwiseOptimizer
+from .optimizer import ParamsT, check_implementations, check_not_negative, check_rate
+
+
+class Adagrad(ElementwiseOptimizer):
+    """Steps by the gradient over the root of the sum of all its squares so far."""
+
+    def __init__(
+        self, params: ParamsT, lr: Any = 1e-2, lr_decay: float = 0, weight_decay: float = 0, initial_accumulator_value: float = 0,
+        eps: float = 1e-10, foreach: bool | None = None, *, maximize: bool = False, differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:  # fmt: skip
+        check_rate(lr)
+        check_not_negative(
+            lr_decay=lr_decay, weight_decay=weight_decay, initial_accumulator_value=initial_accumulator_value, eps=eps
+        )
+        check_implementations(foreach, fused, differentiable)
+        super().__init__(params, dict(
+            lr=lr, lr_decay=lr_decay, eps=eps, weight_decay=weight_decay, initial_accumulator_value=initial_accumulator_value,
+            foreach=foreach, maximize=maximize, differentiable=differentiable, fused=fused,
+        ))  # fmt: skip
+        for group in self.param_groups:
+            for param in group["params"]:
+                self._begin(self.state[param], self.initial(group), param)
+
+    def share_memory(self) -> None:
+        """Move the state to where other processes can see it."""
+        for group in self.param_groups:
+            for param in group["params"]:
+                self.state[param]["sum"].share_memory_()
+
+    def initial(self, group: dict[str, Any]) -> dict[str, Any]:
+        return {"step": 0.0, "sum": group["initial_accumulator_value"]}
+
+    def plan(self, group: dict[str, Any], step: float) -> Any:
+        step += 1
+        return (step,), (group["lr"] / (1 + (step - 1) * group["lr_decay"]), group["eps"], group["weight_decay"])
+
+    @staticmethod
+    def update(xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, total: Any) -> None:
+        lr, eps, weight_decay = numbers
+        if group["weight_decay"]:
+            grad = grad + weight_decay * param
+        total += grad * grad
+        param -= lr * (grad / (xp.sqrt(total) + eps))
+
+
+__all__ = ["Adagrad"]

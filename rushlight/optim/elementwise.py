@@ -1,0 +1,208 @@
+"""Optimizers whose step is the same arithmetic on every element of a parameter, its gradient and its running averages.
+
+An optimizer of this kind says which state it keeps (``initial``), which numbers a step needs (``plan``) and what is done to
+the elements (``update``).  ``update`` is plain arithmetic, and so it runs on two things: on NumPy arrays, in place and block
+by block, and on tensors, through ops that record gradients (``differentiable=True``) and that captures see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ..autograd import enable_grad
+from ..core.base import TensorBase, make, storage_of
+from ..core.dtypes import BY_NUMPY, COMPLEX, FLOATING, LOW_PRECISION, default
+from ..core.errors import DtypeError, NotSupported, ShapeError
+from ..core.state import flags, state
+from ..ops import pointwise
+from ..ops.choosing import clamp, where
+from ..ops.complex import view_as_real
+from ..ops.creation import full_like, zeros_like
+from ..ops.pairwise import maximum
+from .optimizer import Optimizer
+
+# Elements of a block: few enough that what one step reads and writes of them stays in the processor's cache.
+BLOCK = 1 << 16
+_FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+
+# What `update` may call besides operators: `xp` is numpy for arrays, and this for tensors.
+# A running maximum is written to when the new one is known, so its gradient must not need the old one.
+tensor_functions = SimpleNamespace(
+    abs=pointwise.abs, clip=clamp, maximum=lambda running, new: maximum(running.clone(), new), sign=pointwise.sign,
+    sqrt=pointwise.sqrt, where=where,
+)  # fmt: skip
+
+
+class ElementwiseOptimizer(Optimizer):
+    """An optimizer that treats all elements alike."""
+
+    scalars: tuple[str, ...] = ("step",)  # the entries of the state that are one number
+
+    def initial(self, group: dict[str, Any]) -> dict[str, Any]:
+        """The entries of a parameter's state and their first values, step counters included."""
+        raise NotImplementedError
+
+    def plan(self, group: dict[str, Any], *scalars: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """The next values of the scalars, and the numbers that ``update`` is given."""
+        raise NotImplementedError
+
+    @staticmethod
+    def update(xp: Any, group: dict[str, Any], numbers: tuple[Any, ...], param: Any, grad: Any, *buffers: Any) -> None:
+        """Change the parameter and the buffers in place; the gradient and what comes out of ``xp`` stay as they are."""
+        raise NotImplementedError
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for name, value in self.defaults.items():
+                group.setdefault(name, value)
+        for entries in self.state.values():  # files of long ago hold plain numbers
+            for name in self.scalars if isinstance(entries, dict) else ():
+                if name in entries and not isinstance(entries[name], TensorBase):
+                    entries[name] = scalar_tensor(float(entries[name]))
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update the parameters by their gradients; a closure computes loss and gradients anew, and its loss is returned."""
+        loss = None
+        recording = state.grad_enabled
+        state.grad_enabled = differentiable = bool(self.defaults["differentiable"])
+        try:
+            if closure is not None:
+                with enable_grad():
+                    loss = closure()
+            through_ops = differentiable or flags.special
+            for group in self.param_groups:
+                self._step_group(group, through_ops)
+        finally:
+            state.grad_enabled = recording
+        return loss
+
+    def _step_group(self, group: dict[str, Any], through_ops: Any) -> None:
+        initial = self.initial(group)
+        scalars = self.scalars
+        names = [name for name in initial if name not in scalars]
+        last = next(reversed(initial), None)
+        update, maximize = self.update, group["maximize"]
+        entries: dict[str, Any] = {}
+        values: list[float] = []
+        buffers: list[Any] = []
+        arrays: list[Any] = []
+        planned_kind: Any = None  # what the numbers were made for
+        planned_values: list[float] | None = None
+        for param in group["params"]:
+            grad = param._grad
+            if grad is None:
+                continue
+            array, gradient = param._array, grad._array
+            kind = None if through_ops or array.__class__ is not np.ndarray else array.dtype
+            if last is not None:
+                entries = self.state[param]
+                if last not in entries:
+                    self._begin(entries, initial, param)
+                values = [float(entries[name]._array) for name in scalars]
+                buffers = [entries[name] for name in names]
+                arrays = [each._array for each in buffers]
+            if kind is not planned_kind or values != planned_values:
+                after, numbers = self.plan(group, *values)
+                if kind is not None:
+                    numbers = _as_arrays(numbers, kind)
+                planned_kind, planned_values = kind, values
+            for name, value in zip(scalars, after):
+                entries[name]._array.fill(value)
+            if kind is None:
+                self._update_tensors(group, numbers, param, grad, entries, names)
+                continue
+            try:
+                if (kind is _FLOAT32 or kind is _FLOAT64) and array.size <= BLOCK:
+                    update(np, group, numbers, array, -gradient if maximize else gradient, *arrays)
+                else:
+                    _update_blocks(update, group, numbers, [array, gradient, *arrays])
+            except ValueError as error:
+                raise ShapeError(
+                    f"{type(self).__name__} needs a gradient and a state of the parameter's shape {array.shape}, got a gradient of "
+                    f"{gradient.shape} and " + ", ".join(f"{name} of {each.shape}" for name, each in zip(names, arrays))
+                ) from error
+            for each in (param, *buffers):  # a gradient that needs the old values is refused from now on
+                (each._storage or storage_of(each)).version += 1
+
+    def _begin(self, entries: dict[str, Any], initial: dict[str, Any], param: Any) -> None:
+        """Fill in what a parameter's state lacks."""
+        for name, value in initial.items():
+            if name not in entries:
+                entries[name] = scalar_tensor(value) if name in self.scalars else filled_like(param, value)
+
+    def _update_tensors(
+        self, group: dict[str, Any], numbers: Any, param: Any, grad: Any, entries: dict[str, Any], names: list[str]
+    ) -> None:
+        """One parameter's step through ops."""
+        if group["maximize"]:
+            grad = -grad
+        if state.grad_enabled:  # what an earlier step has saved for its gradient must not be written to
+            for name in names:
+                entries[name] = entries[name].clone()
+        tensors = [param, grad, *(entries[name] for name in names)]
+        if BY_NUMPY[param._array.dtype].category == COMPLEX:
+            tensors = [view_as_real(each) for each in tensors]
+        self.update(tensor_functions, group, numbers, *tensors)
+
+
+def scalar_tensor(value: Any) -> Any:
+    """A number of the state, as a 0-dim tensor: of float32, unless the default type is float64."""
+    return make(np.array(value, np.float64 if default.numpy == np.float64 else np.float32))
+
+
+def plain_rate(group: dict[str, Any]) -> float:
+    """The learning rate where it is part of the state, through which no gradient flows."""
+    lr = group["lr"]
+    if isinstance(lr, TensorBase):
+        if group["differentiable"] and lr.requires_grad:  # type: ignore[attr-defined]
+            raise NotSupported(
+                "this optimizer keeps its rate in its state: steps can't be differentiated with respect to lr"
+            )
+        lr = lr.item()  # type: ignore[attr-defined]
+    return float(lr)
+
+
+def filled_like(param: Any, value: Any) -> Any:
+    """A tensor laid out as the parameter; of a complex one both parts get the value."""
+    if value == 0:
+        return zeros_like(param)
+    complex_type = BY_NUMPY[param._array.dtype].category == COMPLEX
+    return full_like(param, complex(value, value) if complex_type else value)
+
+
+def _as_arrays(numbers: tuple[Any, ...], kind: Any) -> tuple[Any, ...]:
+    """Numbers as 0-dim arrays of the type that is computed in: NumPy takes those twice as fast as Python's floats."""
+    if BY_NUMPY[kind].category < FLOATING:
+        raise DtypeError(
+            f"only parameters of a floating-point or complex type can be optimized, not of {BY_NUMPY[kind]}"
+        )
+    computed = _FLOAT32 if kind in LOW_PRECISION else BY_NUMPY[kind].to_real().numpy
+    return tuple(
+        [np.array(each.item() if isinstance(each, TensorBase) else each, computed) for each in numbers]  # type: ignore[attr-defined]
+    )
+
+
+def _update_blocks(update: Any, group: dict[str, Any], numbers: Any, arrays: list[Any]) -> None:
+    """Run ``update`` over blocks of rows; narrow types are computed in float32 and rounded once, complex ones as pairs."""
+    kind = arrays[0].dtype
+    if BY_NUMPY[kind].category == COMPLEX:
+        real = BY_NUMPY[kind].to_real().numpy
+        arrays = [each[..., None].view(real) for each in arrays]
+    if all(each.flags.c_contiguous for each in arrays):
+        arrays = [each.reshape(-1) for each in arrays]
+    count = len(arrays[0]) if arrays[0].ndim else 1
+    rows = max(1, BLOCK * count // max(arrays[0].size, 1))
+    for start in range(0, count, rows):
+        block = arrays if count <= rows else [each[start : start + rows] for each in arrays]
+        computed = [each.astype(_FLOAT32) for each in block] if kind in LOW_PRECISION else block
+        param, grad, *buffers = computed
+        update(np, group, numbers, param, -grad if group["maximize"] else grad, *buffers)
+        if computed is not block:
+            for index, (target, source) in enumerate(zip(block, computed)):
+                if index != 1:
+                    target[...] = source
