@@ -132,7 +132,9 @@ class Forward:
         finally:
             state.grad_enabled = enabled
         outputs = output if isinstance(output, (tuple, list)) else (output,)
-        node = next((each._grad_fn for each in outputs if isinstance(each, TensorBase) and each._grad_fn is not None), None)
+        node = next(
+            (each._grad_fn for each in outputs if isinstance(each, TensorBase) and each._grad_fn is not None), None
+        )
         if node is not None:
             node.backward = _Dual(self, cls, node, args).backward
         return output
@@ -328,7 +330,17 @@ def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
     push = forward.pushforward([tensor], starts)
     (tangent,) = push([forward.tangents[i] for i in used], True)
     leaves = [each for each in starts if each._grad_fn is None]
-    return UnpackedDualTensor(*(each if each is None or outlives(each, leaves) else each.detach() for each in (tensor, tangent)))
+    return UnpackedDualTensor(
+        *(each if each is None or outlives(each, leaves) else each.detach() for each in (tensor, tangent))
+    )
 
 
-__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make", "make_dual", "unpack_dual"]
+__all__ = [
+    "UnpackedDualTensor",
+    "dual_level",
+    "enter_dual_level",
+    "exit_dual_level",
+    "make",
+    "make_dual",
+    "unpack_dual",
+]

@@ -6,6 +6,7 @@ in the graph, whose backward is the user's.
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -465,6 +466,7 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
             results = function(ctx, *gradients)
         finally:
             state.grad_enabled = enabled
+        gradients = tuple(each._value if isinstance(each, TensorBase) and each._value is not None else each for each in gradients)
         if not enabled or not any(isinstance(each, TensorBase) and each._requires_grad for each in gradients):
             return results
         several = isinstance(results, tuple)
@@ -485,6 +487,10 @@ class _OnceDifferentiable(Node):
 
 def _poison(result: Any, gradients: tuple[Any, ...]) -> Any:
     if not isinstance(result, TensorBase):
+        return result
+    if result._value is not None:  # a wrapper: the values behind it are what is differentiated
+        result = copy.copy(result)
+        result._value = _poison(result._value, gradients)
         return result
     result = alias(result, result._array)
     node = _OnceDifferentiable()

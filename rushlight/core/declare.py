@@ -21,6 +21,7 @@ from typing import Any
 
 from .errors import NotSupported
 
+PACKAGE = __name__.partition(".")[0]
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<no value>"})()
 
 
@@ -331,7 +332,9 @@ def entry_point(op: Op, function: Any, form: str = "function") -> Callable[..., 
     call: Any = FunctionType(_STUB.replace(co_name=name, co_qualname=name), namespace, name)
     namespace["this"] = call
     call.__doc__ = op.doc
-    call.__module__ = op.source_module
+    # Public functions are pickled by the name users know them by.
+    public = form == "function" and op.namespace is not None
+    call.__module__ = ".".join(filter(None, (PACKAGE, op.namespace))) if public else op.source_module
     if form == "function":
         call.__wrapped__ = function
         call.op = op

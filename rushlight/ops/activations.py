@@ -251,6 +251,8 @@ def _gelu_backward_kernel(xp: Any, grad: Any, input: Any) -> Any:
     bell *= input
     bell *= _constant(input, 1 / math.sqrt(2 * math.pi))
     slope += bell
+    if slope.shape != grad.shape:
+        return slope * grad
     slope *= grad
     return slope
 

@@ -79,6 +79,8 @@ def array_product(xp: Any, input: Any, other: Any) -> Any:
     if input.ndim > 2 and other.ndim <= 2:  # one large product instead of one for each matrix of the batch
         folded = array_product(xp, input.reshape(-1, input.shape[-1]), other) if input.size else None
         return xp.matmul(input, other) if folded is None else folded.reshape(input.shape[:-1] + other.shape[1:])
+    if input.ndim > 2 and input.shape[-1] == 1 == other.shape[-2]:  # outer products: BLAS is slow at many small ones
+        return input * other
     if input.dtype.kind in "iu" and input.size * other.shape[-1] > _SMALL:
         bound = float(_magnitude(xp, input)) * float(_magnitude(xp, other)) * input.shape[-1]
         if bound < _EXACT_IN_FLOAT64:

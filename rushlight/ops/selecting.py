@@ -343,7 +343,7 @@ def index_reduce(
     array, places = input._array, index._array
     _index_add_check("index_reduce", array, dim, places, source._array)
     dim = normalize_dim(dim, array.ndim)
-    if places.__class__ is not Spec:
+    if places.__class__ is np.ndarray:
         check_bounds(places, dim, array.shape[dim] if array.ndim else 1)
     shape = tuple(source._array.shape)
     spread = index.reshape((-1,) + (1,) * (len(shape) - 1 - dim)).expand(shape) if shape else index

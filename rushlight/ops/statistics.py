@@ -50,7 +50,7 @@ def _check_quantile(name: str, input: Any, q: Any, interpolation: str) -> None:
         raise ShapeError(f"{name}() q must be a scalar or 1D tensor")
     if q._array.dtype != input._array.dtype:
         raise DtypeError(f"{name}() q tensor must be same dtype as the input tensor")
-    if q._array.__class__ is not Spec and not bool(((q._array >= 0) & (q._array <= 1)).all()):
+    if q._array.__class__ is np.ndarray and not bool(((q._array >= 0) & (q._array <= 1)).all()):
         raise OperationError(f"{name}() q values must be in the range [0, 1]")
 
 
@@ -151,7 +151,7 @@ def _check_weights(name: str, weights: Any, count: int, wanted: str) -> None:
             f"cov(): expected {name} to have the same numel as there are observations in the input but got "
             f"{array.size} != {count}"
         )
-    if array.__class__ is not Spec:
+    if array.__class__ is np.ndarray:
         if bool((array < 0).any()):
             raise OperationError(f"cov(): {name} cannot be negative")
         if not bool(array.any()) and count:

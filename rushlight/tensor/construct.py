@@ -196,6 +196,8 @@ def concrete(tensor: Any) -> Any:
     """The array of a tensor that has data."""
     if tensor._array.__class__ is Spec:
         raise OperationError("Cannot copy out of meta tensor; no data!")
+    if isinstance(tensor._array, Spec):
+        raise OperationError("Cannot access data pointer of Tensor that doesn't have storage: use clone() inside of transforms")
     return tensor._array
 
 

@@ -176,7 +176,7 @@ def _normalized(item: Any) -> Any:
     """An item as an int or a tensor of indices."""
     if isinstance(item, TensorBase):
         array = item._array
-        if array.ndim or array.dtype in _MASK_KINDS or array.__class__ is Spec:
+        if array.ndim or array.dtype in _MASK_KINDS or array.__class__ is not np.ndarray:
             return item
         if array.dtype.kind not in "iu":
             raise DimensionError("tensors used as indices must be long, int, byte or bool tensors")
