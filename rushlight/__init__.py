@@ -10,9 +10,12 @@ tensor([2., 4.])
 from __future__ import annotations
 
 import math as _math
+import pickle as _pickle
 import warnings
+from typing import Any as _Any
 
 from . import autograd, core, ops, settings
+from .amp.autocast_mode import FACE as _AUTOCAST
 from .autograd import (
     enable_grad,
     inference_mode,
@@ -85,6 +88,7 @@ globals().update(_public(""))
 globals().update(_BY_NAME)
 globals().update(_TENSOR_TYPES)
 globals().update(_STORAGE_TYPES)
+globals().update(_AUTOCAST)
 
 
 def is_floating_point(input: Tensor) -> bool:
@@ -102,10 +106,37 @@ def is_inference(input: Tensor) -> bool:
     return input.is_inference()
 
 
+def vmap(
+    func: _Any, in_dims: _Any = 0, out_dims: _Any = 0, randomness: str = "error", *, chunk_size: int | None = None
+) -> _Any:
+    """The function mapped over a dimension of its inputs: see :func:`rushlight.func.vmap`."""
+    return __getattr__("func").vmap(func, in_dims, out_dims, randomness, chunk_size=chunk_size)
+
+
+def save(
+    obj: _Any, f: _Any, pickle_module: _Any = _pickle, pickle_protocol: int = 2, _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
+) -> None:  # fmt: skip
+    """Write an object with its tensors to a file: see :func:`rushlight.serialization.save`."""
+    __getattr__("serialization").save(
+        obj, f, pickle_module, pickle_protocol, _use_new_zipfile_serialization, _disable_byteorder_record
+    )
+
+
+def load(
+    f: _Any, map_location: _Any = None, pickle_module: _Any = None, *, weights_only: bool | None = None,
+    mmap: bool | None = None, **pickle_load_args: _Any,
+) -> _Any:  # fmt: skip
+    """Read what ``save``, or PyTorch, has written: see :func:`rushlight.serialization.load`."""
+    return __getattr__("serialization").load(
+        f, map_location, pickle_module, weights_only=weights_only, mmap=mmap, **pickle_load_args
+    )
+
+
 __getattr__ = _missing(
     __name__,
     lazy=(
-        "backends", "cli", "compat", "cuda", "fft", "linalg", "nn", "random", "signal", "special", "testing", "utils", "optim", "amp", "func",
-        "version",
+        "backends", "cli", "compat", "cpu", "cuda", "fft", "hub", "linalg", "nn", "random", "serialization", "signal", "special", "testing", "utils", "optim", "amp",
+        "func", "version",
     ),
 )  # fmt: skip

@@ -88,7 +88,7 @@ def differentiate_body(op: Op, needs: tuple[bool, ...], g: Any, args: tuple[Any,
 
 
 class _Writer:
-    """Writes the source of ``record(args, result)`` and ``backward(self, g)`` for one op."""
+    """Writes the source of ``record(args, made_)`` and ``backward(self, g)`` for one op."""
 
     def __init__(self, op: Op) -> None:
         self.op = op
@@ -111,12 +111,12 @@ class _Writer:
     def source_of(self, name: str) -> tuple[str, str]:
         """How a rule's parameter is saved, and how it is unpacked (with {} for the stored value)."""
         op = self.op
-        if name == "result":
-            return "saved_result(result, 0)" if op.returns is None else "result", "unpack({}, self)"
+        if name == "result" and name not in self.kinds:  # ops may have a parameter of this name
+            return "saved_result(made_, 0)" if op.returns is None else "made_", "unpack({}, self)"
         if name in self.outputs:
             index = self.outputs.index(name)
             part = None if name in op.nondifferentiable else index
-            return f"saved_result(result[{index}], {part})", "unpack({}, self)"
+            return f"saved_result(made_[{index}], {part})", "unpack({}, self)"
         kind = self.kinds.get(name)
         if kind is not None:
             if kind == "value":
@@ -141,7 +141,7 @@ class _Writer:
     def write(self) -> str:
         saved = self.saved()
         edge = {name: f"edge_{name}" for name in self.wanted}
-        lines = ["def record(args, result):"]
+        lines = ["def record(args, made_):"]
         lines.append(f"    {', '.join(p.name for p in self.op.parameters)}, = args")
         lines.append("    node = new(node_type)")
         for name in self.wanted:
@@ -159,9 +159,9 @@ class _Writer:
         lines.append("    node.sequence = next_sequence()")
         if self.multiple:
             lines.append("    node.shape = node.dtype = None")
-            lines.append("    node.outputs = [(each._array.shape, each._array.dtype) for each in result]")
+            lines.append("    node.outputs = [(each._array.shape, each._array.dtype) for each in made_]")
         else:
-            first = "result" if self.op.returns is None else f"result[{self.gradient_outputs[0]}]"
+            first = "made_" if self.op.returns is None else f"made_[{self.gradient_outputs[0]}]"
             lines.append(f"    array = {first}._array")
             lines.append("    node.shape = array.shape")
             lines.append("    node.dtype = array.dtype")

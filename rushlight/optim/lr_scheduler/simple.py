@@ -207,9 +207,9 @@ class CosineAnnealingLR(LRScheduler):
     def get_lr(self) -> list[Any]:
         """The rates for ``last_epoch``."""
         self._warn_outside_step()
-        epoch, angle, eta_min = self.last_epoch, math.pi / self.T_max, self.eta_min
         if self._is_initial:
             return self._present()
+        epoch, angle, eta_min = self.last_epoch, math.pi / self.T_max, self.eta_min
         if self._step_count == 1 and epoch > 0:
             return self._get_closed_form_lr()
         if (epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # from the bottom no factor leads up

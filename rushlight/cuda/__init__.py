@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .core.errors import DeviceError
-from .core.missing import missing
+from ..core.errors import DeviceError
+from ..core.missing import missing
 
 
 def is_available() -> bool:
@@ -63,4 +63,4 @@ def reset_peak_memory_stats(device: Any = None) -> None:
     """Accepted."""
 
 
-__getattr__ = missing(__name__)
+__getattr__ = missing(__name__, lazy=("amp",))

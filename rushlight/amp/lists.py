@@ -1,0 +1,38 @@
+"""Which ops autocast runs in which type on the CPU: learned from what PyTorch does there (tests/record/amp.py)."""
+
+from __future__ import annotations
+
+# In autocast's own type: products and convolutions, where narrow types are fast and sums are kept wide anyway.
+LOWER = frozenset(
+    """
+    addbmm addmm affine_grid affine_grid_generator baddbmm bmm conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d
+    linalg_vecdot linear matmul mm prelu scaled_dot_product_attention
+    """.split()
+)
+
+# In float32: what loses too much in a narrow type, or has none.
+FLOAT32 = frozenset(
+    """
+    adaptive_avg_pool3d adaptive_max_pool3d adaptive_max_pool3d_with_indices avg_pool3d fractional_max_pool2d
+    fractional_max_pool2d_with_indices fractional_max_pool3d fractional_max_pool3d_with_indices max_pool3d
+    nn_functional_max_pool3d max_unpool1d max_unpool2d max_unpool3d grid_sample grid_sampler grid_sampler_2d grid_sampler_3d
+    binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss cross_entropy ctc_loss hinge_embedding_loss
+    huber_loss kl_div l1_loss margin_ranking_loss mse_loss multi_margin_loss multilabel_margin_loss nll_loss poisson_nll_loss
+    smooth_l1_loss soft_margin_loss triplet_margin_loss linear_cross_entropy
+    cdist polar prod quantile nanquantile stft istft trace view_as_complex
+    fft_fft fft_fft2 fft_fftn fft_hfft fft_ifft fft_ifft2 fft_ifftn fft_ihfft fft_irfft fft_irfft2 fft_irfftn fft_rfft fft_rfft2
+    fft_rfftn
+    cholesky cholesky_inverse cholesky_solve geqrf inverse lu lu_solve orgqr ormqr pinverse qr svd triangular_solve
+    linalg_cholesky linalg_cholesky_ex linalg_cond linalg_eig linalg_eigh linalg_eigvals linalg_eigvalsh
+    linalg_householder_product linalg_inv linalg_inv_ex linalg_lstsq linalg_matrix_rank linalg_qr linalg_solve linalg_svd
+    linalg_svdvals linalg_tensorinv linalg_tensorsolve
+    """.split()
+)
+
+# In the widest type among the inputs.  (In PyTorch a gru's products are narrow, but its hidden state stays as wide as it was.)
+WIDEST = frozenset("cat gru index_copy stack".split())
+
+# As they are, and so is what they are made of: here they are written with products, in PyTorch they are not.
+PLAIN = frozenset("addmv addr dot mv outer vdot".split())
+
+__all__ = ["FLOAT32", "LOWER", "PLAIN", "WIDEST"]

@@ -1,0 +1,57 @@
+"""Checkpoints: objects with tensors in files, in PyTorch's format and in both directions.
+
+>>> import io, rushlight
+>>> file = io.BytesIO()
+>>> rushlight.save({"weight": rushlight.ones(2)}, file)
+>>> _ = file.seek(0)
+>>> rushlight.load(file)
+{'weight': tensor([1., 1.])}
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.missing import missing
+from ..tensor.legacy import TENSOR_TYPES
+from .loading import get_unsafe_globals_in_checkpoint, load
+from .locations import default_restore_location, location_tag, register_package, validate_cuda_device
+from .options import (
+    LoadEndianness,
+    get_checksum_limit,
+    get_crc32_options,
+    get_default_load_endianness,
+    get_default_mmap_options,
+    set_checksum_limit,
+    set_crc32_options,
+    set_default_load_endianness,
+    set_default_mmap_options,
+    skip_data,
+)
+from .safe_globals import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
+from .saving import DEFAULT_PROTOCOL, MAGIC_NUMBER, PROTOCOL_VERSION, save
+
+__all__ = [
+    "DEFAULT_PROTOCOL", "MAGIC_NUMBER", "PROTOCOL_VERSION", "LoadEndianness", "SourceChangeWarning", "add_safe_globals",
+    "clear_safe_globals", "default_restore_location", "get_checksum_limit", "get_crc32_options", "get_default_load_endianness",
+    "get_default_mmap_options", "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load", "location_tag",
+    "normalize_storage_type", "register_package", "safe_globals", "save", "set_checksum_limit", "set_crc32_options",
+    "set_default_load_endianness", "set_default_mmap_options", "skip_data", "storage_to_tensor_type", "validate_cuda_device",
+]  # fmt: skip
+
+
+class SourceChangeWarning(Warning):
+    """The code of a class has changed since an object of it was saved.  Kept as a name: files no longer hold code."""
+
+
+def normalize_storage_type(storage_type: Any) -> Any:
+    """The class of storages by which files know a storage class."""
+    return storage_type
+
+
+def storage_to_tensor_type(storage: Any) -> Any:
+    """The tensor type, such as ``FloatTensor``, that goes with a storage."""
+    return TENSOR_TYPES[storage.pickle_storage_type().replace("Storage", "Tensor")]
+
+
+__getattr__ = missing(__name__)

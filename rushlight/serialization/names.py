@@ -1,0 +1,103 @@
+"""Names: what PyTorch calls the things that stand in a checkpoint, and what they are here.
+
+Files carry PyTorch's names in both directions, so that each system reads what the other has written; whether
+``import torch`` means rushlight makes no difference.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+import sys
+from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
+from typing import Any
+
+from ..core.devices import device
+from ..core.dtypes import dtype
+from ..core.missing import PACKAGE
+from ..core.size import Size
+from ..tensor.generator import Generator
+from ..tensor.layout import layout, memory_format
+from .rebuild import FUNCTIONS, VALUES
+
+PEER = "torch"
+_FACES = ("", ".nn.functional", ".special", ".linalg", ".fft", ".autograd")  # where users find functions of the op table
+
+
+def restore_generator(place: Any = "cpu") -> Generator:
+    """A random generator; its state follows."""
+    return _SavedGenerator()
+
+
+class _SavedGenerator(Generator):
+    """A generator on its way out of a file: there, the state is a tuple of the seed, an offset and a tensor of bytes."""
+
+    __slots__ = ()
+
+    def __setstate__(self, state: Any) -> None:
+        if isinstance(state, tuple):
+            self.set_state(state[-1])
+            self.__class__ = Generator  # type: ignore[assignment]
+        else:
+            super().__setstate__(state)
+
+
+# Names that stand for something only in files that are trusted.
+_TRUSTED: dict[str, Any] = {
+    "torch._C.Generator": restore_generator,
+    "torch.dtype": dtype,
+    "torch.layout": layout,
+    "torch.memory_format": memory_format,
+}
+_PATHS: dict[Any, str] = {
+    **{each: name for name, each in VALUES.items() if isinstance(each, type) and ".cuda." not in name},
+    **{each: name for name, each in FUNCTIONS.items() if name.startswith("torch.")},
+    **{each: name for name, each in _TRUSTED.items()},
+    Size: "torch.Size",
+    device: "torch.device",
+    Generator: "torch._C.Generator",
+}
+
+def path_of(value: Any, name: str | None = None) -> tuple[str, str] | None:
+    """PyTorch's module and name for a class, function or type of ours; None for what is not ours."""
+    if isinstance(value, (dtype, memory_format)):
+        return PEER, value.name
+    if value.__hash__ is not None and value in _PATHS:
+        place, _, last = _PATHS[value].rpartition(".")
+        return place, last
+    module = getattr(value, "__module__", None)
+    name = name or getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
+    if not isinstance(module, str) or not name or module.partition(".")[0] not in (PACKAGE, PEER):
+        return None
+    if module.startswith((f"{PACKAGE}.ops.", f"{PACKAGE}.tensor.", f"{PACKAGE}.core.")):
+        for face in _FACES:
+            if getattr(sys.modules.get(PACKAGE + face), name, None) is value:
+                return PEER + face, name
+    return PEER + module.removeprefix(PACKAGE).removeprefix(PEER), name
+
+
+def modern(module: str, name: str) -> tuple[str, str]:
+    """A name as Python 3 and NumPy 2 have it: protocol 2 writes those of Python 2, and NumPy has moved its core."""
+    module, name = NAME_MAPPING.get((module, name), (IMPORT_MAPPING.get(module, module), name))
+    if module == "numpy.core" or module.startswith("numpy.core."):
+        module = module.replace("numpy.core", "numpy._core", 1)
+    return module, name
+
+
+def lookup(module: str, name: str) -> Any:
+    """The object that a name in a trusted file stands for; this may import modules."""
+    module, name = modern(module, name)
+    full = f"{module}.{name}"
+    for names in (FUNCTIONS, VALUES, _TRUSTED):
+        if full in names and full.startswith(PEER):
+            return names[full]
+    if module.partition(".")[0] == PEER and sys.modules.get(PEER) is not sys.modules[PACKAGE]:
+        module = PACKAGE + module.removeprefix(PEER)
+    try:
+        found: Any = importlib.import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError) as error:
+        kind = AttributeError if isinstance(error, AttributeError) else pickle.UnpicklingError
+        raise kind(f"Can't get {full}, which this file names: {error}") from error
+    return found

@@ -1,0 +1,10 @@
+"""Utilities: data loading, checkpointing, benchmarks, files of tensors."""
+
+from __future__ import annotations
+
+from ..core.missing import missing
+from . import checkpoint
+
+__all__ = ["benchmark", "checkpoint", "data", "dlpack", "flop_counter", "hooks", "safetensors"]
+
+__getattr__ = missing(__name__, lazy=("benchmark", "data", "dlpack", "flop_counter", "hooks", "safetensors"))

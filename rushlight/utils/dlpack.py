@@ -1,0 +1,8 @@
+"""DLPack: tensors of other libraries, and ours for them."""
+
+from __future__ import annotations
+
+from ..tensor.construct import from_dlpack
+from ..tensor.interop import to_dlpack
+
+__all__ = ["from_dlpack", "to_dlpack"]

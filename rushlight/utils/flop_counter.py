@@ -1,0 +1,210 @@
+"""Counting floating-point operations: those of matrix products and convolutions, forward and backward, by module.
+
+>>> import rushlight
+>>> with FlopCounterMode(display=False) as counter:
+...     _ = rushlight.ones(2, 3) @ rushlight.ones(3, 4)
+>>> counter.get_total_flops()
+48
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ..core.base import TensorBase
+from ..core.declare import Op
+from ..core.dispatch import dispatch
+from ..core.state import flags, state
+from ..nn.modules.module_hooks import register_module_forward_hook, register_module_forward_pre_hook
+
+Counted = tuple[str, int]
+
+
+def _shape(tensor: Any) -> tuple[int, ...]:
+    return tuple(tensor._array.shape)
+
+
+def _product(left: Any, right: Any, name: str | None = None) -> Counted:
+    """A matrix product, perhaps in batches; products with vectors are not counted, as in PyTorch."""
+    first, second = _shape(left), _shape(right)
+    if len(first) < 2 or len(second) < 2:
+        return "", 0
+    batches = math.prod(np.broadcast_shapes(first[:-2], second[:-2]))
+    return name or ("mm" if len(second) == 2 else "bmm"), 2 * batches * first[-2] * first[-1] * second[-1]
+
+
+def _linear(input: Any, weight: Any, bias: Any) -> Counted:
+    if not isinstance(input, TensorBase) or len(_shape(weight)) != 2:
+        return "", 0
+    name = "mm" if bias is None else "addmm"
+    return name, 2 * math.prod(_shape(input)) * _shape(weight)[0]
+
+
+def _convolution(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, *rest: Any) -> Counted:
+    dims = len(_shape(weight)) - 2
+    space = _shape(input)[-dims:]
+    if not transposed:
+        space = tuple(
+            (size + 2 * pad - dilate * (kernel - 1) - 1) // step + 1
+            for size, pad, dilate, kernel, step in zip(space, padding, dilation, _shape(weight)[2:], stride)
+        )
+    batch = _shape(input)[0] if len(_shape(input)) == dims + 2 else 1
+    return "convolution", 2 * batch * math.prod(space) * math.prod(_shape(weight))
+
+
+def _weight_gradient(input: Any, grad: Any, kernel: Any, *rest: Any) -> Counted:
+    # One product for each element of the gradient, each input channel of its group, and each place of the kernel.
+    groups = next((each for each in rest[::-1] if isinstance(each, int)), 1)
+    return "convolution_backward", 2 * math.prod(_shape(grad)) * (_shape(input)[1] // groups) * math.prod(kernel)
+
+
+def _recurrent(times: int, weight: int, projection: int | None = None) -> Callable[..., Counted]:
+    """The products with the hidden state in a recurrent layer; the arguments say where its weights stand."""
+
+    def count(*args: Any) -> Counted:
+        size = math.prod(_shape(args[weight]))
+        if projection is not None and args[projection] is not None:
+            size += math.prod(_shape(args[projection]))
+        return "mm", 2 * times * _shape(args[0])[0] * size
+
+    return count
+
+
+FORMULAS: dict[str, Callable[..., Counted]] = {
+    "matmul": _product,
+    "addmm": lambda input, mat1, mat2, *rest: _product(mat1, mat2, "addmm"),
+    "baddbmm": lambda input, batch1, batch2, *rest: _product(batch1, batch2, "baddbmm"),
+    "linear": _linear,
+    "convolution": _convolution,
+    "convolution_weight_gradient": _weight_gradient,
+    "lstm_layer": _recurrent(1, 3, 4),
+    "gru_layer": _recurrent(1, 2),
+    "rnn_layer": _recurrent(1, 2),
+    "lstm_backward": _recurrent(2, 3, 4),
+    "gru_backward": _recurrent(2, 2),
+    "rnn_backward": _recurrent(2, 2),
+}
+
+
+class FlopCounterMode:
+    """A context that counts; ``get_total_flops``, ``get_flop_counts`` and ``get_table`` tell.
+
+    ``custom_mapping`` gives counts for further operations: a dict from the name of an op to a function of its arguments.
+    """
+
+    def __init__(self, mods: Any = None, depth: int = 2, display: bool = True, custom_mapping: dict[str, Any] | None = None) -> None:
+        self.depth = depth
+        self.display = display
+        self.custom = dict(custom_mapping or {})
+        self.counts: dict[str, dict[str, int]] = {"Global": {}}
+        self._names: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+        self._modules: list[str] = []
+        self._backward: list[tuple[str, ...]] = []
+        self._handles: list[Any] = []
+
+    # -- counting ------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> FlopCounterMode:
+        self.counts = {"Global": {}}
+        self._modules, self._backward = [], []
+        self._handles = [
+            register_module_forward_pre_hook(self._enter_module),
+            register_module_forward_hook(self._leave_module, always_call=True),
+        ]
+        state.interceptors.append(self)
+        flags.enter()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        flags.leave()
+        state.interceptors.remove(self)
+        for handle in self._handles:
+            handle.remove()
+        if self.display and not any(exception):
+            print(self.get_table())
+
+    def _enter_module(self, module: Any, args: Any) -> None:
+        if module not in self._names:
+            root = type(module).__name__
+            for name, each in module.named_modules():
+                self._names[each] = f"{root}.{name}" if name else root
+        self._modules.append(self._names[module])
+
+    def _leave_module(self, module: Any, args: Any, output: Any) -> None:
+        self._modules.pop()
+
+    def __call__(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
+        name = op.name if op.functional is None else op.functional.name
+        if name in self.custom:
+            label, count = name, int(self.custom[name](*args))
+        elif name in FORMULAS:
+            label, count = FORMULAS[name](*args)
+        else:
+            return NotImplemented
+        modules = self._backward[-1] if self._backward else tuple(dict.fromkeys(self._modules))
+        if count:
+            if self._backward and label == "convolution":
+                label = "convolution_backward"
+            for module in ("Global", *modules):
+                counted = self.counts.setdefault(module, {})
+                counted[f"aten.{label}"] = counted.get(f"aten.{label}", 0) + count
+        if out is not None or op.functional is not None:
+            return NotImplemented
+        result = dispatch(op, args)
+        first = result[0] if isinstance(result, tuple) else result
+        node = first._grad_fn
+        if node is not None and not self._backward:
+            # What its backward does belongs to the module that it was called in.
+            node.register_prehook(lambda gradients: self._backward.append(modules))
+            node.register_hook(lambda inputs, outputs: self._leave_backward())
+        return result
+
+    def _leave_backward(self) -> None:
+        if self._backward:
+            self._backward.pop()
+
+    # -- results -------------------------------------------------------------------------------------------------
+
+    def get_total_flops(self) -> int:
+        """The number of all operations."""
+        return sum(self.counts["Global"].values())
+
+    def get_flop_counts(self) -> dict[str, dict[str, int]]:
+        """The numbers by module (``Global`` for all of them) and operation."""
+        return {module: dict(counted) for module, counted in self.counts.items()}
+
+    def get_table(self, depth: int | None = None) -> str:
+        """The numbers as text, down to a depth of modules within modules."""
+        depth = self.depth if depth is None else depth
+        total = self.get_total_flops()
+        modules = sorted(name for name in self.counts if name != "Global" and name.count(".") < depth)
+        roots = sum(sum(self.counts[name].values()) for name in modules if "." not in name)
+        indent = 0
+        if not modules or roots != total:  # some of it was in no module
+            modules, indent = ["Global", *modules], 1
+        rows: list[tuple[str, str, str]] = []
+        for module in modules:
+            level = 0 if module == "Global" else module.count(".") + indent
+            counted = self.counts[module]
+            rows.append(_row(" " * level + module, sum(counted.values()), total))
+            rows += [_row(" " * level + f" - {name}", count, total) for name, count in counted.items()]
+        return _text([("Module", "FLOP", "% Total"), *rows])
+
+
+def _row(name: str, count: int, total: int) -> tuple[str, str, str]:
+    unit = 0
+    while total >= 10_000 * 1000**unit and unit < 4:
+        unit += 1
+    share = f"{count / total:.2%}" if total else "0%"
+    return name, f"{count / 1000**unit:.3f}{('', 'K', 'M', 'B', 'T')[unit]}", share
+
+
+def _text(rows: list[tuple[str, str, str]]) -> str:
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    lines = [f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}" for a, b, c in rows]
+    return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])

@@ -1,0 +1,19 @@
+"""Hooks: the handle that takes one away again, and a mark for hooks that files do not keep."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.missing import missing
+from ..core.node import RemovableHandle
+
+__all__ = ["RemovableHandle", "unserializable_hook"]
+
+
+def unserializable_hook(f: Any) -> Any:
+    """Mark a hook, so that saving a tensor which has it does not warn that the hook is left out."""
+    f.__torch_unserializable__ = True
+    return f
+
+
+__getattr__ = missing(__name__)
