@@ -215,6 +215,19 @@ def test_a_derivative_of_something_written_in_place() -> None:
     assert rushlight.allclose(vmap(grad(function))(rushlight.stack([x, x * 2]))[1], grad(function)(x * 2))
 
 
+def test_gradients_of_ops_with_a_parameter_called_result() -> None:
+    """``result`` also means an op's own output to gradient rules: the parameter comes first."""
+    x = real(rushlight, 1, 2, 4, 4).double()
+    pooled = lambda x: rushlight.nn.functional.max_pool2d(x, 2)
+    found = grad(lambda x: grad(lambda x: (pooled(x) ** 3).sum())(x).sum())(x)
+    assert rushlight.allclose(found, 6 * x * (found != 0)) and (found != 0).sum() == 8
+    softmax = lambda x: x.softmax(0)[0]
+    third, point, step = jacrev(hessian(softmax)), x[0, 0, 0], 1e-5
+    shift = rushlight.eye(4, dtype=rushlight.float64)[1] * step
+    difference = (hessian(softmax)(point + shift) - hessian(softmax)(point - shift)) / (2 * step)
+    assert rushlight.allclose(third(point)[..., 1], difference, atol=1e-8)
+
+
 def test_functions_marked_once_differentiable_stay_so() -> None:
     class Square(rushlight.autograd.Function):
         @staticmethod

@@ -208,6 +208,7 @@ F = nn.functional
          {"aten.convolution": 15552, "aten.convolution_backward": 31104}),
         (lambda: F.linear(ones(2, 5, 3), ones(4, 3), ones(4)), {"aten.addmm": 240}), (lambda: F.linear(ones(2, 5, 3), ones(4, 3)), {"aten.mm": 240}),
         (lambda: F.scaled_dot_product_attention(*[torch.empty(2, 4, 5, 8, device="meta")] * 3), {"aten.bmm": 6400}),
+        (lambda: F.scaled_dot_product_attention(*[ones(2, 4, 5, 8, grad=True)] * 3).sum().backward(), {"aten.bmm": 19200}),
         (lambda: F.relu(ones(3)), {}),
     ],
 )  # fmt: skip

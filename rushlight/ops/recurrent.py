@@ -94,8 +94,8 @@ def _lstm_backward_kernel(
     size = cells.shape[1]
     grad_hidden, grad_cell = grad_hidden.copy(), grad_cell.copy()
     grad_gates = xp.empty(activated.shape, activated.dtype)
-    unprojected = None if projection is None else xp.empty(cells.shape, cells.dtype)
-    projected_grads = None if projection is None else xp.empty(before.shape, before.dtype)
+    unprojected: Any = None if projection is None else xp.empty(cells.shape, cells.dtype)
+    projected_grads: Any = None if projection is None else xp.empty(before.shape, before.dtype)
     for start, count in reversed(steps(batch_sizes, reverse)):
         rows = slice(start, start + count)
         now, previous = activated[rows], cells[rows]

@@ -16,7 +16,8 @@ def _direction(
 ) -> tuple[Any, tuple[Any, ...]]:
     """One direction of one layer over packed rows: the outputs, and the last states."""
     input_weight, hidden_weight, *rest = weights
-    input_bias, hidden_bias = (rest[0], rest[1]) if has_biases else (None, None)
+    input_bias: Any = rest[0] if has_biases else None
+    hidden_bias: Any = rest[1] if has_biases else None
     projection = rest[-1] if len(rest) > 2 * has_biases else None
     if has_biases and kind != "gru":
         input_bias = input_bias + hidden_bias

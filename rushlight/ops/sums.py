@@ -37,7 +37,7 @@ def _spread_kernel(xp: Any, grad: Any, shape: Any, dim: Any, keepdim: bool) -> A
 @primitive(
     meta=lambda grad, shape, dim, keepdim: Spec(shape, grad.dtype),
     kernel=_spread_kernel,
-    vjp={"grad": lambda g, dim, keepdim: sum(g, dim, keepdim)},
+    vjp={"grad": lambda g, dim, keepdim: g.sum(dim, keepdim)},
     exact=True,
     namespace=None,
     method=False,

@@ -484,7 +484,7 @@ class Tensor(TensorBase):
 
     def as_subclass(self, cls: type) -> Any:
         """The same tensor as an instance of a subclass."""
-        result = object.__new__(cls)
+        result: Any = object.__new__(cls)
         for slot in ("_array", "_grad_fn", "_output_index", "_requires_grad"):
             setattr(result, slot, getattr(self, slot))
         result._storage = storage_of(self)  # type: ignore[attr-defined]

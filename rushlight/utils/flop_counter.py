@@ -75,6 +75,14 @@ def _recurrent(times: int, weight: int, projection: int | None = None) -> Callab
     return count
 
 
+def _attention(times: int, query: Any, key: Any, value: Any) -> Counted:
+    """Queries with keys, and weights with values; backward does each twice."""
+    shapes = [_shape(each) for each in (query, key, value)]
+    batches = math.prod(np.broadcast_shapes(*(shape[:-2] for shape in shapes)))
+    widths = shapes[0][-1] + shapes[2][-1]
+    return "bmm", 2 * times * batches * shapes[0][-2] * shapes[1][-2] * widths
+
+
 FORMULAS: dict[str, Callable[..., Counted]] = {
     "matmul": _product,
     "addmm": lambda input, mat1, mat2, *rest: _product(mat1, mat2, "addmm"),
@@ -82,6 +90,8 @@ FORMULAS: dict[str, Callable[..., Counted]] = {
     "linear": _linear,
     "convolution": _convolution,
     "convolution_weight_gradient": _weight_gradient,
+    "attention": lambda query, key, value, *rest: _attention(1, query, key, value),
+    "attention_backward": lambda grad, query, key, value, *rest: _attention(2, query, key, value),
     "lstm_layer": _recurrent(1, 3, 4),
     "gru_layer": _recurrent(1, 2),
     "rnn_layer": _recurrent(1, 2),
