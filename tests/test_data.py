@@ -402,7 +402,8 @@ def test_workers_that_die_or_hang():
 
 
 PROGRAM = """
-    import os, sys, time
+    import os, signal, sys, time
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started us with it ignored
     import rushlight as torch
     from rushlight.utils.data import DataLoader
     from rushlight.utils.data import processes, worker

@@ -33,7 +33,7 @@ _DATE = 0x21  # the first of January 1980: zip files can't tell an earlier one, 
 _LIMIT_32, _LIMIT_16 = 0xFFFFFFFF, 0xFFFF
 _LONGEST_END = END_RECORD.size + 0xFFFF
 _DEFLATE_RATIO = 1040  # no deflated data grows by more than this
-_SMALL = 1 << 20
+SMALL = 1 << 20
 
 
 class _Limits:
@@ -263,7 +263,7 @@ class ArchiveReader:
         array: Any = np.empty(record.size, np.uint8)
         self.file.seek(self.begin + start)
         read_into(self.file, array)
-        if record.checksum and record.size <= _SMALL:
+        if record.checksum and record.size <= SMALL:
             self._compare(record.name, zlib.crc32(array), record.checksum)
         elif record.checksum and self.checks_all:
             if self.threads is None:  # zlib and the reading of files run beside each other

@@ -43,7 +43,7 @@ from .rebuild import (
     rebuild_tensor_v2,
     rebuild_tensor_v3,
 )
-from .records import ALIGNMENT, ArchiveWriter
+from .records import ALIGNMENT, SMALL, ArchiveWriter
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
@@ -185,6 +185,8 @@ def _pickler(pickle_module: Any, file: Any, protocol: int, table: StorageTable) 
     class Pickler(base):  # type: ignore[misc]
         def persistent_id(self, value: Any) -> Any:
             kind = type(value)
+            if kind in _PLAIN:
+                return None
             if kind is _HeldStorage:
                 return table.identity(value)
             if isinstance(value, TypedStorage):
@@ -231,14 +233,14 @@ def write_archive(value: Any, file: Any, root: str, pickle_module: Any, protocol
         archive.write("byteorder", sys.byteorder.encode())
     combined = zlib.crc32(pickled)
     keys = list(table.storages)
-    # Checksums are computed ahead in a second thread while this one writes.
+    data: list[Any] = [table.data(key) for key in keys]
+    if options.skip_data:
+        data = [np.zeros_like(each) for each in data]
+    # The checksums of large storages are computed ahead in a second thread while this one writes.
     with ThreadPoolExecutor(1) as threads:
-        data: list[Any] = [table.data(key) for key in keys]
-        if options.skip_data:
-            data = [np.zeros_like(each) for each in data]
-        checks = [threads.submit(zlib.crc32, each) if options.checksums and each.size else None for each in data]
+        checks = [threads.submit(zlib.crc32, each) if each.size > SMALL and options.checksums else None for each in data]
         for key, each, check in zip(keys, data, checks):
-            checksum = 0 if check is None else check.result()
+            checksum = check.result() if check is not None else zlib.crc32(each) if options.checksums else 0
             combined = zlib.crc32(checksum.to_bytes(4, "little"), combined)
             archive.write(f"data/{key}", each, checksum)
     archive.write("version", b"3\n")

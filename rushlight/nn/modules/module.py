@@ -205,8 +205,8 @@ class Module(StateMixin):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        for name in Module._HOOKS:
-            self.__dict__.setdefault(name, HookTable())
+        for name in Module._HOOKS:  # in files they are plain dictionaries
+            self.__dict__[name] = HookTable(self.__dict__.get(name) or {})
         for name in Module._MARKS:
             self.__dict__.setdefault(name, {})
         self.__dict__.setdefault("_non_persistent_buffers_set", set())

@@ -162,7 +162,7 @@ def random_split(dataset: Any, lengths: Sequence[int | float], generator: Any = 
 
     >>> import rushlight
     >>> [part.indices for part in random_split(range(5), [3, 2], rushlight.Generator().manual_seed(0))]
-    [[2, 0, 1], [3, 4]]
+    [[4, 0, 1], [3, 2]]
     """
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
         lengths = _lengths_of_fractions(len(dataset), lengths)
