@@ -7,6 +7,7 @@ import gc
 import os
 import pathlib
 import platform
+import sys
 import timeit
 from collections.abc import Callable
 from typing import Any
@@ -67,6 +68,7 @@ class Table:
 
     def add(self, name: str, ours: str, theirs: str, ratio: float, allowed: float, note: str = "") -> None:
         verdict = "" if ratio <= allowed else "**missed**"
+        print(f"{name}: {ratio:.2f} (allowed {allowed:g})", file=sys.stderr, flush=True)
         self.rows.append(f"| {name} | {ours} | {theirs} | {ratio:.2f} | {allowed:g} | {verdict} {note} |")
 
     def time(

@@ -49,6 +49,8 @@ def run_backward(
     state.grad_enabled = create_graph
     try:
         for root, gradient in zip(roots, gradients):
+            if gradient._array.dtype is not root._array.dtype:
+                gradient = table["cast_gradient"].call(gradient, BY_NUMPY[root._array.dtype])
             _receive(edge_of(root), gradient, pending, heap, leaves)
         gradient = gradients = None  # type: ignore[assignment]
         while heap:
@@ -313,8 +315,6 @@ def _show_trace(current: Node) -> None:
 
 def accumulate(leaf: Any, gradient: Any) -> None:
     """Add a gradient to ``leaf.grad``; the first is taken over as it is where nobody else holds it."""
-    if leaf._array.dtype is not gradient._array.dtype:
-        gradient = table["cast_gradient"].call(gradient, BY_NUMPY[leaf._array.dtype])
     with _accumulate_lock:
         present = leaf._grad
         if present is None:
@@ -323,7 +323,9 @@ def accumulate(leaf: Any, gradient: Any) -> None:
             leaf._grad = present + gradient
         elif gradient._array.__class__ is np.ndarray and present._view is None:
             np.add(present._array, gradient._array, present._array)
-            storage_of(present).version += 1
+            if present._storage is None:
+                storage_of(present)
+            present._storage.version += 1
         else:
             present.add_(gradient)
     if leaf._post_accumulate_hooks:

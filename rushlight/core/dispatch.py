@@ -252,7 +252,7 @@ def attach(op: Op, args: tuple[Any, ...], results: Any) -> None:
             return
         recording.build(op)
     if op.returns is None:
-        if BY_NUMPY[results._array.dtype].category < FLOATING:
+        if results._array.dtype.kind not in "fVc":  # only floating and complex values have gradients
             return
         node = op.record(args, results)
         results._grad_fn = node

@@ -185,6 +185,8 @@ def _fast_source(op: Op, namespace: dict[str, Any], names: str, out: str, operat
         namespace[f"plain_{parameter.name}"] = parameter.default
         plain += f"{parameter.name} is plain_{parameter.name} and "
     namespace["ufunc"] = getattr(np, op.ufunc)
+    if dtypes == "blas":  # a product is not pointwise: it can't be cut into blocks, and BLAS has threads of its own
+        namespace["LARGE"] = float("inf")
     if operands == 2 and op.vjp:
         recording.build(op)
         namespace["record"] = op.record

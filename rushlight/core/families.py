@@ -228,7 +228,7 @@ class Reduction:
 
     def execute(self, op: Op, xp: Any, values: Sequence[Any]) -> Any:
         array, axes, keepdim, others, compute, dtype = self.resolve(op, values)
-        if compute in LOW_PRECISION:
+        if compute is not _FLOAT32 and compute in LOW_PRECISION:
             compute = _FLOAT32
         if array.dtype is not compute and self.result != "index":
             array = array.astype(compute)
