@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 LARGE = 1 << 18  # from this many elements on it pays to split the work
-BLOCK = 1 << 16  # elements of a block: what a kernel of several passes reads again is then still in the cache
+BLOCK = 1 << 18  # elements of a block: few enough that what a kernel reads again is still in the cache
 
 
 class Pool:
