@@ -136,7 +136,7 @@ def load(
 __getattr__ = _missing(
     __name__,
     lazy=(
-        "backends", "cli", "compat", "cpu", "cuda", "fft", "hub", "linalg", "nn", "random", "serialization", "signal", "special", "testing", "utils", "optim", "amp",
+        "cli", "compat", "cpu", "cuda", "fft", "hub", "linalg", "nn", "random", "serialization", "signal", "special", "testing", "utils", "optim", "amp",
         "func", "version",
     ),
 )  # fmt: skip
