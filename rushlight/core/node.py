@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .base import Storage, TensorBase, View, make, storage_of
-from .errors import FreedGraphError, GradientError, InPlaceError
+from .errors import FreedGraphError, InPlaceError
 from .state import state
 
 next_sequence: Callable[[], int] = itertools.count(0, -1).__next__
@@ -444,9 +444,3 @@ def check_in_place(target: TensorBase) -> None:
 def remember_trace(node: Node) -> None:
     """Anomaly mode: keep where in the user's program the node was recorded."""
     node.trace = traceback.format_stack()
-
-
-def require_grad_fn(tensor: TensorBase, what: str) -> Any:
-    if tensor._grad_fn is None:
-        raise GradientError(f"{what}: the tensor does not have a grad_fn")
-    return tensor._grad_fn

@@ -18,7 +18,7 @@ from ..core.base import Spec, TensorBase, alias, contiguous_strides, make, regis
 from ..core.declare import table
 from ..core.devices import CPU, META, device
 from ..core.dtypes import BY_NUMPY, FLOATING, default, dtype, legacy_name
-from ..core.errors import ArgumentError, DtypeError, GradientError, NotSupported, OperationError, ValueRangeError
+from ..core.errors import ArgumentError, GradientError, NotSupported, OperationError, ValueRangeError
 from ..core.families import normalize_dim
 from ..core.node import HookTable, RemovableHandle, refresh
 from ..core.size import Size
@@ -498,12 +498,6 @@ def _tidy_strides(array: Any) -> tuple[int, ...]:
     if array.size == 0 or array.flags.c_contiguous:
         return contiguous_strides(array.shape)
     return tuple(step // size for step in array.strides)
-
-
-def check_floating(tensor: Any, what: str) -> None:
-    """Refuse integers where only floating-point values make sense."""
-    if BY_NUMPY[tensor._array.dtype].category < FLOATING:
-        raise DtypeError(f"{what}: expected a floating point or complex tensor, got {BY_NUMPY[tensor._array.dtype]}")
 
 
 register_tensor_type(Tensor)
