@@ -1,6 +1,8 @@
 """Versions, by the names under which PyTorch gives them."""
 
-__version__ = "0.1.0"
+from .core.release import VERSION as __version__
+
+__all__ = ["__version__", "cuda", "debug", "git_version", "hip"]
 debug = False
 cuda = None
 git_version = "unknown"

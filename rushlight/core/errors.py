@@ -105,6 +105,18 @@ class NotSupported(RushlightError, NotImplementedError):
     code = "RL301"
 
 
+class CaptureError(RushlightError, RuntimeError):
+    """A program that can't be captured as it is written."""
+
+    code = "RL402"
+
+
+class GraphError(RushlightError, RuntimeError):
+    """A graph that is not well formed, or a step on it that would make it so."""
+
+    code = "RL401"
+
+
 def dimension_error(dim: Any, ndim: int) -> DimensionError:
     """The error for a dimension outside ``[-ndim, ndim - 1]`` (a 0-dim tensor counts as one dimension)."""
     bound = max(ndim, 1)

@@ -31,6 +31,8 @@ class State(threading.local):
     inference: bool = False
     anomaly: bool = False
     anomaly_check_nan: bool = True
+    capture: Any = None  # the capture that watches this thread, if any
+    run_forward: Any = None  # runs the forward of custom Functions, for a compiled program between two graphs
     transforms: int = 0  # how many functions are being differentiated or mapped by `func`
 
     def __init__(self) -> None:

@@ -101,7 +101,7 @@ class BatchedTensor(Tensor):
             "torch.func.vjp instead or call backward() outside of the transform."
         )
 
-    def item(self) -> Any:
+    def _item(self, how: str) -> Any:
         """Raise: there is a number for every example."""
         raise OperationError(_NO_ITEM)
 

@@ -80,6 +80,11 @@ def _suggested_format(tensor: Any) -> Any:
 
 def _converted(tensor: Any, place: Any, dtype: Any, copy: bool, memory_format: Any) -> Any:
     array = tensor._array
+    if dtype is not None and dtype.numpy is not array.dtype and (dtype.integer is not None or tensor.is_quantized):
+        raise OperationError(
+            f"a tensor of {tensor.dtype} can't be converted to {dtype}: quantize_per_tensor() and dequantize() lead to quantized "
+            "tensors and back"
+        )
     here = tensor.device
     there = here if place is None else available(place)
     if there.type != here.type:

@@ -18,6 +18,8 @@ from ..core.dispatch import attach, same_place, wrap
 from ..core.dtypes import legacy_name
 from ..core.errors import ArgumentError, DimensionError, OverlapError, ValueRangeError
 from ..core.node import refresh
+from ..core.quantized import QuantizedArray
+from ..core.sizes import SymbolicInt
 from ..core.state import flags, state
 from ..ops.creation import full
 from ..ops.indexing import index as index_elements
@@ -63,11 +65,16 @@ def setitem(self: Any, index: Any, value: Any) -> None:
     if not is_tensor:
         if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
             raise ValueRangeError(f"the integer {value} does not fit into 64 bits")
-        value = fitting_scalar(value, self._array.dtype).item()
+        if self._array.__class__ is QuantizedArray:
+            value = make(np.asarray(value, np.float32))
+        else:
+            value = fitting_scalar(value, self._array.dtype).item()
         if not indices:
             target.fill_(value)
             return
-        if flags.special or self._array.__class__ is Spec:
+        if isinstance(value, TensorBase):
+            pass  # a real number, which is quantized where it is written
+        elif flags.special or self._array.__class__ is Spec:
             value = full((), value, dtype=self.dtype, device=self.device)
         else:
             value = make(np.asarray(value, self._array.dtype))
@@ -131,7 +138,7 @@ def _plan(self: Any, items: tuple[Any, ...]) -> tuple[list[Step], tuple[Any, ...
     source = 0  # of the tensor itself
     for item in items:
         kind = item.__class__
-        if kind is int:
+        if kind is int or kind is SymbolicInt:
             if not -shape[source] <= item < shape[source]:
                 raise _out_of_bounds(item, source, shape[source])
             steps.append((_SELECT, (dim, item)))
@@ -139,7 +146,7 @@ def _plan(self: Any, items: tuple[Any, ...]) -> tuple[list[Step], tuple[Any, ...
             source += 1
         elif kind is slice:
             start, stop, step = _bounds(item)
-            if step != 1 or start not in (None, 0) or (stop is not None and stop < shape[source]):
+            if step != 1 or start not in (None, 0) or (stop is not None and (stop < shape[source] or flags.special)):
                 steps.append((_SLICE, (dim, start, stop, step)))
             key.append(slice(start, stop, step))
             dim += 1
@@ -180,7 +187,9 @@ def _normalized(item: Any) -> Any:
             return item
         if array.dtype.kind not in "iu":
             raise DimensionError("tensors used as indices must be long, int, byte or bool tensors")
-        return int(array)
+        return item if flags.special and state.capture is not None else int(array)
+    if item.__class__ is SymbolicInt:
+        return item
     if isinstance(item, np.integer) or (isinstance(item, int) and not isinstance(item, bool)):
         return int(item)
     if isinstance(item, (np.ndarray, Sequence)):
@@ -223,7 +232,7 @@ def _without_tensors(value: Any) -> Any:
 
 def _dimensions_taken(item: Any) -> int:
     kind = item.__class__
-    if kind is int or kind is slice:
+    if kind is int or kind is slice or kind is SymbolicInt:
         return 1
     if kind in _PLAIN:
         return 0

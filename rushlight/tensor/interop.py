@@ -16,9 +16,10 @@ import numpy as np
 from ..core.base import Spec, Storage, storage_of
 from ..core.dtypes import LOW_PRECISION, legacy_name
 from ..core.errors import ArgumentError, GradientError, OperationError
-from ..core.state import state
+from ..core.state import flags, state
 from ..ops.memory import element_strides
 from .construct import from_numpy
+from .quantized import quantizer_of, restored
 from .storage import bytes_of, over
 
 _CPU = 1  # DLPack's number for memory of the CPU
@@ -33,13 +34,15 @@ _OWN = frozenset(("_view", "_grad", "_backward_hooks", "_post_accumulate_hooks",
 def numpy(self: Any, *, force: bool = False) -> Any:
     """A NumPy array over the tensor's memory; ``force`` takes a tensor that requires gradients, too."""
     array = self._array
+    if flags.special and state.capture is not None:
+        state.capture.value_escaped(self, "numpy()")
     if array.__class__ is Spec:
         raise ArgumentError(
             "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
         )
     if self.requires_grad and not force:
         raise GradientError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-    if array.dtype in LOW_PRECISION and array.dtype != np.float16:
+    if (array.dtype in LOW_PRECISION and array.dtype != np.float16) or quantizer_of(self) is not None:
         raise ArgumentError(f"Got unsupported ScalarType {legacy_name(array.dtype)}")
     return array.view()
 
@@ -121,11 +124,11 @@ copyreg.pickle(Storage, _reduce_storage)
 
 
 def restore_tensor(
-    cls: type, storage: Storage, offset: int, shape: Any, strides: Any, dtype: Any, requires_grad: bool
+    cls: type, storage: Storage, offset: int, shape: Any, strides: Any, dtype: Any, requires_grad: bool, quantizer: Any = None
 ) -> Any:
     """A tensor over a storage: what unpickling calls."""
     result: Any = object.__new__(cls)
-    result._array = over(storage, dtype.numpy, offset, tuple(shape), tuple(strides))
+    result._array = restored(over(storage, dtype.numpy, offset, tuple(shape), tuple(strides)), quantizer)
     result._storage = storage
     result._grad_fn, result._output_index, result._requires_grad = None, 0, requires_grad
     return result
@@ -147,6 +150,8 @@ def reduce_ex(self: Any, protocol: Any) -> tuple[Any, ...]:
         type(self), storage_of(self), self.storage_offset(), tuple(self._array.shape), strides, self.dtype,
         self.requires_grad,
     )  # fmt: skip
+    if quantizer_of(self) is not None:
+        arguments = (*arguments, quantizer_of(self))  # type: ignore[assignment]
     attributes = user_attributes(self)
     return (restore_tensor, arguments, attributes) if attributes else (restore_tensor, arguments)
 
@@ -173,8 +178,9 @@ def deepcopy(self: Any, memo: dict[int, Any]) -> Any:
     storage = _copied_storage(storage_of(self), memo)
     array = self._array
     result = restore_tensor(
-        type(self), storage, self.storage_offset(), array.shape, element_strides(array), self.dtype, self.requires_grad
-    )
+        type(self), storage, self.storage_offset(), array.shape, element_strides(array), self.dtype, self.requires_grad,
+        quantizer_of(self),
+    )  # fmt: skip
     if state.inference:
         result._inference = True
     memo[id(self)] = result

@@ -21,7 +21,7 @@ from .storage import TypedStorage, UntypedStorage, set_
 
 def type_name(tensor: Any) -> str:
     """The name of a tensor's type, such as ``torch.FloatTensor``."""
-    place = "meta." if tensor._array.__class__ is Spec else ""
+    place = "meta." if tensor._array.__class__ is Spec else ("quantized." if tensor.is_quantized else "")
     return f"torch.{place}{legacy_name(tensor._array.dtype)}Tensor"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from ..core.base import TensorBase
 from ..core.declare import entry_point, methods, table
 from ..core.dispatch import NUMBERS
-from . import construct, conversion, generator, interop, legacy, storage
+from . import construct, conversion, generator, interop, legacy, quantized, storage
 from .indexing import delitem, getitem, setitem
 from .tensor import Tensor
 
@@ -51,5 +51,5 @@ def install() -> None:
     for operator, name in UNARY.items():
         if name in table:
             setattr(attributes, f"__{operator}__", table[name].call)
-    for module in (construct, legacy, conversion, storage, interop, generator):
+    for module in (construct, legacy, conversion, storage, interop, generator, quantized):
         module.install(attributes)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.base import Spec, Storage, TensorBase, contiguous_strides, storage_of
 from ..core.devices import CPU, META, device
-from ..core.dtypes import ALL, default, legacy_name
+from ..core.dtypes import ALL, QUANTIZED, default, legacy_name
 from ..core.dtypes import dtype as dtype_class
 from ..core.errors import ArgumentError, DimensionError, NotSupported, OperationError, ShapeError
 from ..ops.memory import element_strides, strided
@@ -28,7 +28,7 @@ def bytes_of(storage: Storage) -> Any:
     """The whole memory of a storage, as an array of bytes that shares it."""
     array = storage.array
     count = span(array) * array.itemsize
-    return strided(array, (count,), (1,), 0, _UINT8) if count else np.empty(0, _UINT8)
+    return strided(array, (count,), (1,), 0, _UINT8) if count else np.ndarray((0,), _UINT8, np.ascontiguousarray(array))
 
 
 class UntypedStorage:
@@ -309,7 +309,7 @@ STORAGE_TYPES: dict[str, Any] = {
     f"{legacy_name(each)}Storage": _LegacyStorageType(
         f"{legacy_name(each)}Storage", (), {"dtype": each, "__module__": "torch"}
     )
-    for each in ALL
+    for each in (*ALL, *QUANTIZED)
 }
 
 
@@ -347,10 +347,11 @@ def over(storage: Storage, numpy_type: Any, offset: int, shape: Any, strides: An
             f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {offset}, and itemsize "
             f"{numpy_type.itemsize} are out of bounds for storage of size {memory.size}"
         )
-    if 0 in shape:
-        return np.empty(shape, numpy_type)
     steps = tuple(stride * numpy_type.itemsize for stride in strides)
-    return np.ndarray(tuple(shape), numpy_type, memory, offset * numpy_type.itemsize, steps)
+    start = offset * numpy_type.itemsize
+    if 0 in shape:  # it has a place in the memory all the same, if only at its end
+        start = min(start, memory.size)
+    return np.ndarray(tuple(shape), numpy_type, memory, start, steps)
 
 
 def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:

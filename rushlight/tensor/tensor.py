@@ -6,6 +6,7 @@ tensor knows about itself and its place in the gradient graph.
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -21,10 +22,12 @@ from ..core.dtypes import BY_NUMPY, FLOATING, default, dtype, legacy_name
 from ..core.errors import ArgumentError, GradientError, NotSupported, OperationError, ValueRangeError
 from ..core.families import normalize_dim
 from ..core.node import HookTable, RemovableHandle, refresh
+from ..core.quantized import QuantizedArray
 from ..core.size import Size
 from ..core.state import flags, state
 from .layout import channels_last, channels_last_3d, contiguous_format, is_channels_last, strided
 from .printing import format_tensor
+from .quantized import format_quantized
 
 
 class Tensor(TensorBase):
@@ -38,6 +41,8 @@ class Tensor(TensorBase):
     @property
     def shape(self) -> Size:
         """The size of every dimension."""
+        if flags.special and state.capture is not None:
+            return Size(state.capture.shape_of(self))
         return Size(self._array.shape)
 
     @property
@@ -73,10 +78,12 @@ class Tensor(TensorBase):
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one dimension."""
         if dim is None:
-            return Size(self._array.shape)
+            return self.shape
         if not self._array.ndim:
             normalize_dim(dim, 0)
             raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        if flags.special and state.capture is not None:
+            return state.capture.shape_of(self)[normalize_dim(dim, self._array.ndim)]
         return self._array.shape[normalize_dim(dim, self._array.ndim)]
 
     def dim(self) -> int:
@@ -87,6 +94,8 @@ class Tensor(TensorBase):
 
     def numel(self) -> int:
         """The number of elements."""
+        if flags.special and (state.capture is not None or self._array.__class__ is Spec):
+            return math.prod(self.shape)
         return int(self._array.size)
 
     nelement = numel
@@ -150,7 +159,7 @@ class Tensor(TensorBase):
         """Whether it was made in inference mode."""
         return self._inference
 
-    is_cuda = is_sparse = is_quantized = is_mkldnn = is_mps = is_xpu = is_nested = is_sparse_csr = False
+    is_cuda = is_sparse = is_mkldnn = is_mps = is_xpu = is_nested = is_sparse_csr = False
 
     @property
     def is_meta(self) -> bool:
@@ -376,24 +385,37 @@ class Tensor(TensorBase):
 
     def item(self) -> Any:
         """The one element as a Python number."""
+        return self._item("item()")
+
+    def _item(self, how: str) -> Any:
         array = self._array
+        if flags.special and state.capture is not None:
+            state.capture.value_escaped(self, how)
         if array.__class__ is Spec:
             raise OperationError("Tensor.item() cannot be called on meta tensors")
         if array.size != 1:
             raise OperationError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
+        if array.__class__ is QuantizedArray:
+            return array.real_numbers.item()
         value = array.item() if array.dtype.kind != "V" else float(array.reshape(()).astype(np.float32))
         return value
 
     def tolist(self) -> Any:
         """The elements as nested Python lists."""
+        if flags.special and state.capture is not None:
+            state.capture.value_escaped(self, "tolist()")
         if self._array.__class__ is Spec:
             raise NotSupported("Cannot copy out of meta tensor; no data!")
+        if self._array.__class__ is QuantizedArray:
+            raise OperationError("tolist() of a quantized tensor: call int_repr() or dequantize() first, to say which numbers you want")
         array = self._array.astype(np.float32) if self._array.dtype.kind == "V" else self._array
         return array.tolist()
 
     def __len__(self) -> int:
         if not self._array.ndim:
             raise TypeError("len() of a 0-d tensor")
+        if flags.special and state.capture is not None:
+            return state.capture.length_escaped(self)  # type: ignore[no-any-return]
         return int(self._array.shape[0])
 
     def __iter__(self) -> Iterator[Any]:
@@ -406,21 +428,21 @@ class Tensor(TensorBase):
             raise OperationError("Boolean value of Tensor with no values is ambiguous")
         if self._array.size > 1:
             raise OperationError("Boolean value of Tensor with more than one value is ambiguous")
-        return bool(self.item())
+        return bool(self._item("a choice by the truth of a tensor"))
 
-    def _number(self) -> Any:
+    def _number(self, how: str) -> Any:
         if self._array.size != 1:
             raise ValueRangeError("only one element tensors can be converted to Python scalars")
-        return self.item()
+        return self._item(how)
 
     def __int__(self) -> int:
-        return int(self._number())
+        return int(self._number("int() of a tensor"))
 
     def __float__(self) -> float:
-        return float(self._number())
+        return float(self._number("float() of a tensor"))
 
     def __complex__(self) -> complex:
-        return complex(self._number())
+        return complex(self._number("complex() of a tensor"))
 
     def __invert__(self) -> Any:
         if BY_NUMPY[self._array.dtype].category >= FLOATING:
@@ -430,7 +452,7 @@ class Tensor(TensorBase):
     def __index__(self) -> int:
         if BY_NUMPY[self._array.dtype].category >= FLOATING or self._array.size != 1:
             raise TypeError("only integer tensors of a single element can be converted to an index")
-        return int(self.item())
+        return int(self._item("a tensor used as an index or a count"))
 
     def __contains__(self, element: Any) -> bool:
         if not isinstance(element, (Tensor, int, float, complex, bool)):
@@ -454,6 +476,8 @@ class Tensor(TensorBase):
         }  # fmt: skip
         if array.__class__ is Spec:
             return format_tensor(np.empty(0, array.dtype), device="meta", meta_size=tuple(array.shape), **common)
+        if array.__class__ is QuantizedArray:
+            return format_quantized(array)
         return format_tensor(array, **common)
 
     def __dir__(self) -> list[str]:

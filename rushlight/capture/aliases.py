@@ -1,0 +1,165 @@
+"""Tensors that share memory, in a capture: which value each of them is after a write to another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..core.base import Spec, storage_of
+from ..core.errors import CaptureError
+from ..core.sizes import SymbolicInt
+from ..graph import Node
+
+if TYPE_CHECKING:
+    from .tracer import Entry, Tracer
+
+
+class Aliases:
+    """Follows views and writes for a tracer.
+
+    A view knows its base and the chain of view ops that leads to it.  A write to a view makes a new value of the base, with the
+    chain undone step by step; every other view of that base is made anew from it when it is next used.
+    """
+
+    def __init__(self, tracer: Tracer) -> None:
+        self.tracer = tracer
+        self.versions: dict[int, int] = {}  # of a storage: how many writes the capture has seen
+        self.by_array: dict[int, Entry] = {}
+        self.held: list[Any] = []  # storages, so that their ids stay theirs
+
+    def bound(self, entry: Entry) -> None:
+        """A tensor has become the value of a node."""
+        self.by_array[id(entry.tensor._array)] = entry
+        storage = entry.tensor._storage
+        entry.version = 0 if storage is None else self.versions.get(id(storage), 0)
+
+    def stale(self, entry: Entry) -> bool:
+        """Whether the tensor's memory was written to, through another tensor, since its node was made."""
+        if not self.versions:
+            return False
+        storage = entry.tensor._storage
+        return storage is not None and self.versions.get(id(storage), 0) != entry.version
+
+    def find(self, tensor: Any) -> Node | None:
+        """The node of a tensor that has none (any more): by its chain of views, or as another name of a known one."""
+        tracer = self.tracer
+        view = tensor._view
+        if view is not None and view.chain and (id(view.base) in tracer.entries or id(view.base) in tracer.attributes):
+            node, shape = self.replay(tracer.node_of(view.base), view.chain)[-1], tracer.shape_of(tensor)
+            tracer.bind(tensor, node, shape)
+            return node
+        known = self.by_array.get(id(tensor._array))
+        if known is None or known.tensor is tensor:
+            return None
+        node = tracer.node_of(known.tensor)
+        if not tracer.functional:
+            node = tracer.derive("detach", node) if tensor._grad_fn is None else node
+        tracer.bind(tensor, node, known.shape)
+        return node
+
+    def replay(self, node: Node, chain: tuple[Any, ...]) -> list[Node]:
+        """The values along a chain of views, the base first."""
+        values = [node]
+        for call, arguments, index in chain:
+            args = self.tracer.argument(tuple(arguments))
+            op = call.op
+            if index is None:
+                values.append(self.tracer.derive(op.name, values[-1], *spread(op, args)))
+            else:
+                values.append(self.one_of(op.name, values[-1], args, index))
+        return values
+
+    def one_of(self, name: str, node: Node, args: tuple[Any, ...], index: int) -> Node:
+        """One result of a view op with several: ``unbind`` and the splits."""
+        dim, start, stop = self.extent(name, node, args, index)
+        if stop is None:
+            return self.tracer.derive("select", node, dim, start)
+        return self.tracer.derive("slice", node, dim, start, stop, 1)
+
+    def extent(self, name: str, node: Node, args: tuple[Any, ...], index: int) -> tuple[int, Any, Any]:
+        """Which part of a tensor one of several views is: dimension, start and stop (None for a single place)."""
+        if name == "unbind":
+            return (args[0] if args else 0), index, None
+        sizes, dim = args[0], (args[1] if len(args) > 1 else 0)
+        if name in ("split_with_sizes", "split_evenly"):
+            if isinstance(node.meta["val"].shape[dim], SymbolicInt):
+                raise CaptureError(
+                    "a write to a part of a tensor that was split along a dimension whose size may differ can't be captured: "
+                    "write to a slice of the tensor"
+                )
+            start = sum(sizes[:index])
+            return dim, start, start + sizes[index]
+        raise CaptureError(f"a write to one of the results of {name}() can't be captured: write to a clone() of it")
+
+    def written(self, target: Any, entry: Entry) -> None:
+        """A tensor was written to: its base follows, and all other views are out of date."""
+        storage = storage_of(target)
+        self.held.append(storage)
+        view = target._view
+        base_node = None
+        if view is not None and view.chain:
+            base_node = self.undo(self.tracer.node_of(view.base), view.chain, entry.node)
+        self.versions[id(storage)] = self.versions.get(id(storage), 0) + 1
+        entry.version = self.versions[id(storage)]
+        if view is not None and base_node is not None:
+            self.tracer.bind(view.base, base_node, self.tracer.shape_of(view.base))
+        for other in list(self.tracer.entries.values()):
+            if other.tensor._storage is storage and other.node is not entry.node and other.node is not base_node:
+                self.tracer.known.pop(other.node, None)  # its memory holds other values now
+        for other in list(self.tracer.entries.values()):  # names without a view (detach): they see the write too
+            if other.tensor._storage is storage and other.tensor._array is target._array and other is not entry:
+                self.tracer.bind(other.tensor, entry.node, other.shape)
+
+    def undo(self, base: Node, chain: tuple[Any, ...], new: Node) -> Node:
+        """The base with the part that a chain of views leads to replaced."""
+        before = self.replay(base, chain)
+        for position in range(len(chain) - 1, -1, -1):
+            call, arguments, index = chain[position]
+            name, previous = call.op.name, before[position]
+            args = self.tracer.argument(tuple(arguments))
+            if index is not None:
+                dim, start, stop = self.extent(name, previous, args, index)
+                if stop is None:
+                    new = self.tracer.derive("select_scatter", previous, new, dim, start)
+                else:
+                    new = self.tracer.derive("slice_scatter", previous, new, dim, start, stop, 1)
+                continue
+            inverse = INVERSES.get(name)
+            if inverse is None:
+                raise CaptureError(
+                    f"a write through the view {name}() can't be captured: write to a clone() of it, or to the tensor itself"
+                )
+            new = inverse(self.tracer, previous, new, args)
+        return new
+
+
+def spread(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments after the first of a view op, as its schema has them: a variadic one is one tuple."""
+    return (args,) if op.parameters[-1].variadic else args
+
+
+def _reshaped(tracer: Tracer, previous: Node, new: Node, args: tuple[Any, ...]) -> Node:
+    found = previous.meta["val"]
+    assert isinstance(found, Spec)
+    return tracer.derive("reshape", new, tracer.argument(found.shape))
+
+
+def _permuted(tracer: Tracer, previous: Node, new: Node, args: tuple[Any, ...]) -> Node:
+    dims = [each % len(args) for each in args]
+    return tracer.derive("permute", new, tuple(dims.index(each) for each in range(len(dims))))
+
+
+# How the value before a view op follows from the value after it, for ops that move elements one by one.
+INVERSES: dict[str, Callable[[Any, Node, Node, tuple[Any, ...]], Node]] = {
+    "select": lambda tracer, previous, new, args: tracer.derive("select_scatter", previous, new, *args),
+    "slice": lambda tracer, previous, new, args: tracer.derive("slice_scatter", previous, new, *args),
+    "diagonal": lambda tracer, previous, new, args: tracer.derive("diagonal_scatter", previous, new, *args),
+    "transpose": lambda tracer, previous, new, args: tracer.derive("transpose", new, *args),
+    "t": lambda tracer, previous, new, args: tracer.derive("t", new),
+    "permute": _permuted,
+    "alias": lambda tracer, previous, new, args: new,
+    "detach": lambda tracer, previous, new, args: new,
+    "view_as_real": lambda tracer, previous, new, args: tracer.derive("view_as_complex", new),
+    "view_as_complex": lambda tracer, previous, new, args: tracer.derive("view_as_real", new),
+    **dict.fromkeys(("view_shape", "squeeze", "unsqueeze"), _reshaped),
+}

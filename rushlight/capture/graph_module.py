@@ -1,0 +1,170 @@
+"""A graph with the tensors it works on, as a Module: it runs, trains, prints and is saved like any other."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import linecache
+from itertools import count
+from typing import Any
+
+from ..core.errors import CaptureError
+from ..core.state import state
+from ..graph import Graph, Interpreter, control
+from ..graph.printer import source_of
+from ..nn.modules.module import Module
+from ..nn.parameter import Parameter
+from .control import branch
+from .loops import SEQUENCES, loop
+from .numbers import SUBSTITUTES, item
+
+_numbers = count()
+UNDER_CAPTURE: dict[Any, Any] = {**SUBSTITUTES, control.branch: branch, control.loop: loop, **SEQUENCES}
+
+
+class GraphModule(Module):
+    """A Module whose ``forward`` is generated from a graph.
+
+    ``root`` is a Module whose parameters, buffers and submodules the graph refers to, or a dict of them by dotted name.
+    After a change of the graph, ``recompile()`` makes ``forward`` anew.
+    """
+
+    def __init__(self, root: Module | dict[str, Any], graph: Graph, class_name: str = "GraphModule") -> None:
+        super().__init__()
+        self.__class__ = type(class_name, (type(self),), {"__module__": type(self).__module__, "_plain": type(self)})
+        if isinstance(root, Module):
+            self.training = root.training
+        for node in graph.nodes:
+            if node.op in ("get_attr", "call_module"):
+                value = root[node.target] if isinstance(root, dict) else _fetch(root, node.target)
+                assign(self, node.target, value)
+        self.graph = graph
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that ``forward`` runs."""
+        return self._graph
+
+    @graph.setter
+    def graph(self, graph: Graph) -> None:
+        self.__dict__["_graph"] = graph
+        graph.owning_module = self
+        self.recompile()
+
+    def recompile(self) -> Any:
+        """Generate ``forward`` from the graph as it is now."""
+        code = self._graph.python_code("self")
+        self.__dict__["_code"] = code.src
+        filename = f"<graph {next(_numbers)}>"
+        namespace = dict(code.globals)
+        exec(compile(code.src, filename, "exec"), namespace)
+        linecache.cache[filename] = (len(code.src), None, code.src.splitlines(keepends=True), filename)
+        generated = namespace["forward"]
+
+        @functools.wraps(generated)  # its signature is the graph's
+        def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if state.capture is not None and not kwargs:
+                return Replay(self, self._graph).run(*args)
+            return generated(self, *args, **kwargs)
+
+        type(self).forward = forward  # type: ignore[method-assign]
+        return code
+
+    @property
+    def code(self) -> str:
+        """The generated source of ``forward``."""
+        return self.__dict__["_code"]  # type: ignore[no-any-return]
+
+    def print_readable(self, print_output: bool = True, **options: Any) -> str:
+        """The graph as Python that runs, with types, shapes and where each line came from."""
+        return self._graph.print_readable(print_output=print_output, **options)  # type: ignore[no-any-return]
+
+    def __deepcopy__(self, memo: Any) -> GraphModule:
+        parts = {name: copy.deepcopy(value, memo) for name, value in _targets(self)}
+        made = type(self)._plain(parts, copy.deepcopy(self._graph, memo), type(self).__name__)
+        made.training = self.training
+        return made
+
+    def __reduce__(self) -> Any:
+        return (_rebuild, (type(self)._plain, dict(_targets(self)), self._graph, type(self).__name__, self.training))
+
+
+class Replay(Interpreter):
+    """Runs a graph under a capture; what is captured keeps the origin of the nodes that are run.
+
+    Python's own functions on numbers keep formulas, and control flow is captured as such.
+    """
+
+    def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a function, or what stands for it under a capture."""
+        found = UNDER_CAPTURE.get(target) if state.capture is not None and target.__hash__ is not None else None
+        return target(*args, **kwargs) if found is None else found(*args, **kwargs)
+
+    def call_method(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a method of the first argument."""
+        if target == "item" and state.capture is not None:
+            return item(args[0])
+        return super().call_method(target, args, kwargs)
+
+    def run_node(self, node: Any) -> Any:
+        capture = state.capture
+        if capture is not None and capture.refusing:
+            refuse(node)
+        if capture is None or node.op in ("placeholder", "output") or not node.meta.get("source"):
+            return super().run_node(node)
+        before, prefix = capture.origin, capture.modules[-1] if capture.modules else ""
+        path = ".".join(filter(None, (prefix, node.meta.get("module", ""))))
+        capture.origin = {"source": node.meta["source"], "module": path}
+        try:
+            return super().run_node(node)
+        finally:
+            capture.origin = before
+
+
+def refuse(node: Any) -> None:
+    """What a scripted program may do, but an exported one can't."""
+    if node.meta.get("python") and not hasattr(getattr(node.target, "__self__", None), "_node_type"):
+        raise CaptureError(
+            f"Couldn't export Python function '{node.meta['python']}': it is marked with jit.ignore, and stays Python. Write it so that it can be "
+            f"scripted{source_of(node, '; ')}"
+        )
+    if node.op == "call_function" and node.target is dict:
+        raise CaptureError(
+            "Exporting the operator 'prim::DictConstruct' to ONNX is not supported. Return a tuple or a NamedTuple, or trace the program instead of "
+            f"scripting it{source_of(node, '; ')}"
+        )
+
+
+def _targets(module: Any) -> list[tuple[str, Any]]:
+    names = dict.fromkeys(node.target for node in module._graph.nodes if node.op in ("get_attr", "call_module"))
+    return [(name, _fetch(module, name)) for name in names]
+
+
+def _rebuild(kind: Any, parts: dict[str, Any], graph: Graph, name: str, training: bool) -> Any:
+    made = kind(parts, graph, name)
+    made.training = training
+    return made
+
+
+def _fetch(root: Any, path: str) -> Any:
+    for part in path.split("."):
+        root = getattr(root, part)
+    return root
+
+
+def assign(root: Module, path: str, value: Any) -> None:
+    """Put a parameter, a buffer or a Module at a dotted path, with plain Modules on the way."""
+    *way, last = path.split(".")
+    owner: Any = root
+    for part in way:
+        found = owner._modules.get(part)
+        if found is None:
+            found = Module()
+            owner.add_module(part, found)
+        owner = found
+    if isinstance(value, Parameter):
+        owner.register_parameter(last, value)
+    elif isinstance(value, Module):
+        owner.add_module(last, value)
+    else:
+        owner.register_buffer(last, value)

@@ -1,0 +1,42 @@
+"""Capturing programs: ``jit.trace`` and ``jit.script``, files of what they made, ``fork`` and ``wait``."""
+
+from __future__ import annotations
+
+from .capture.script import (
+    NotSupportedError,
+    RecursiveScriptModule,
+    ScriptError,
+    ScriptFunction,
+    ScriptMethod,
+    ScriptModule,
+    annotate,
+    export,
+    ignore,
+    interface,
+    is_scripting,
+    script,
+    script_method,
+    unused,
+)
+from .capture.traced import Future, TracedFunction, TracedModule, TracingCheckError, fork, load, save, trace, wait
+from .capture.tracer import TracerWarning
+from .core.errors import CaptureError
+from .core.missing import missing as _missing
+from .core.state import state as _state
+
+TopLevelTracedModule = TracedModule
+_fork, _wait = fork, wait
+
+
+def is_tracing() -> bool:
+    """Whether a program is being traced or exported in this thread."""
+    return _state.capture is not None
+
+
+__getattr__ = _missing(__name__)
+
+__all__ = [
+    "CaptureError", "NotSupportedError", "RecursiveScriptModule", "ScriptError", "ScriptFunction", "ScriptMethod", "ScriptModule", "annotate", "export", "ignore",
+    "interface", "is_scripting", "script", "script_method", "unused", "Future", "TopLevelTracedModule", "TracedFunction", "TracedModule", "TracerWarning", "TracingCheckError", "fork", "is_tracing",
+    "load", "save", "trace", "wait",
+]  # fmt: skip
