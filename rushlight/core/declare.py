@@ -69,8 +69,8 @@ class Op:
 
     __slots__ = (
         "body", "call", "differentiable", "doc", "exact", "factory", "family", "fast", "functional", "has_out", "in_place",
-        "in_place_kernel", "kernel", "meta", "method", "name", "namespace", "node_name", "node_type", "aliases",
-        "parameters", "public_name", "record", "returns", "nondifferentiable", "sample_maker", "source_module",
+        "in_place_kernel", "kernel", "meta", "method", "name", "namespace", "node_name", "node_type", "aliases", "onnx", "onnx_reason",
+        "parameters", "public_name", "quantized", "record", "returns", "nondifferentiable", "sample_maker", "source_module",
         "tensor_positions", "ufunc", "view", "vjp", "widen", "notes",
     )  # fmt: skip
 
@@ -137,7 +137,8 @@ def primitive(
     namespace), ``exact`` (moves values and
     computes nothing, so that narrow types need not be widened), ``factory`` (makes a tensor out of nothing: takes ``dtype``,
     ``device``, ``requires_grad``), ``node_name``, ``name``, ``public_name`` (what messages and results call an overload that
-    a composite front calls), ``notes`` (known limits).
+    a composite front calls), ``notes`` (known limits), ``onnx`` (its form in ONNX, ``{since_opset: function(g, *values)}``, or
+    a string that says why it has none), ``quantized`` (how it runs on quantized arrays, ``function(op, values)``).
     """
     return lambda function: _declare(function, meta, kernel, vjp, samples, None, options)
 
@@ -180,6 +181,8 @@ def _declare(
     op.factory = options.pop("factory", False)
     op.notes = options.pop("notes", "")
     op.aliases = tuple(options.pop("aliases", ()))
+    op.onnx, op.onnx_reason = _onnx_forms(options.pop("onnx", None))
+    op.quantized = options.pop("quantized", None)
     op.ufunc = options.pop("ufunc", kernel if isinstance(kernel, str) else None)
     fast = options.pop("fast", getattr(op.family, "fast", None))
     op.fast = fast if op.ufunc else None
@@ -216,6 +219,13 @@ def _declare(
     if wants_in_place:
         _declare_in_place(op, function, names)
     return op.call
+
+
+def _onnx_forms(declared: Any) -> tuple[dict[int, Callable[..., Any]] | None, str]:
+    """The ONNX forms by the opset from which they hold, or why there can be none."""
+    if isinstance(declared, str):
+        return None, declared
+    return declared, ""
 
 
 def _declare_in_place(op: Op, function: Any, names: tuple[str, ...]) -> None:

@@ -16,7 +16,7 @@ from .modules.utils import factory_kwargs
 from .parallel import DataParallel
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
-__getattr__ = missing(__name__, lazy=("attention", "common_types", "grad", "parallel"))
+__getattr__ = missing(__name__, lazy=("attention", "common_types", "grad", "intrinsic", "parallel", "qat", "quantized"))
 __all__ = [
     *_layers,
     "Buffer",

@@ -24,13 +24,16 @@ from . import (
     embedding,
     extremes,
     fft,
+    implicit_gradients,
     indexing,
     interpolation,
     joining,
+    ldl,
     linalg,
     linalg_factor,
     linalg_systems,
     linear_losses,
+    lobpcg,
     logic,
     losses,
     lowrank,
@@ -39,11 +42,14 @@ from . import (
     normalisation,
     norms,
     ordering,
+    packing,
     padding,
     pairwise,
     pointwise,
     pooling,
     products,
+    quantization,
+    quantization_learning,
     random,
     ranges,
     recurrent,
@@ -72,7 +78,12 @@ from . import (
     windows,
 )  # fmt: skip
 
+# These add to ops that the others have declared.
+from . import quantized_functions, quantized_layers, quantized_recurrent, quantized_rules  # isort: skip
+from . import quantized  # isort: skip  # torch.ops.quantized
+
 __all__ = [
+    "quantization", "quantization_learning", "quantized", "quantized_functions", "quantized_layers", "quantized_recurrent", "quantized_rules",
     "vision",
     "special_names",
     "bessel",
@@ -96,6 +107,6 @@ __all__ = [
     "pointwise",
     "choosing",
     "convolution",
-    "affine", "arithmetic", "comparison", "complex", "contraction", "copying", "creation", "ranges", "dropout", "random", "windows", "indexing", "joining", "logic", "distances", "fft", "spectrograms", "linalg", "linalg_factor", "lowrank", "linalg_systems", "vectors", "masking", "norms", "products",
-    "splitting", "scattering", "selecting", "striding", "cumulative", "reductions", "extremes", "softmax", "sums", "repeating", "sorting", "shapes", "diagonals", "searching", "padding", "view_copies", "statistics", "ordering", "views",
+    "affine", "arithmetic", "comparison", "complex", "contraction", "copying", "creation", "ranges", "dropout", "random", "windows", "implicit_gradients", "indexing", "joining", "logic", "distances", "fft", "spectrograms", "ldl", "linalg", "lobpcg", "linalg_factor", "lowrank", "linalg_systems", "vectors", "masking", "norms", "products",
+    "splitting", "scattering", "selecting", "striding", "cumulative", "reductions", "extremes", "softmax", "sums", "repeating", "sorting", "shapes", "diagonals", "searching", "packing", "padding", "view_copies", "statistics", "ordering", "views",
 ]  # fmt: skip

@@ -12,6 +12,7 @@ from ..core.declare import composite, exports, primitive, table
 from ..core.dtypes import BY_NUMPY, legacy_name
 from ..core.errors import DtypeError, OperationError, ShapeError, ValueRangeError
 from ..core.samples import Maker, Sample, cases
+from . import adaptive_pooling_onnx as onnx_forms
 from .interpolation import resample_backward
 from .interpolation_kernels import resample as resample_arrays
 from .pooling_kernels import adaptive_max, fractional_max, from_places, to_places
@@ -110,6 +111,7 @@ def _declare_average(ndim: int) -> Any:
         aliases=("nn.functional.adaptive_avg_pool1d",) if ndim == 1 else (),
         method=False,
         out=False,
+        onnx={9: onnx_forms.average(ndim)},
     )
     def adaptive_avg_pool(input: Tensor, output_size: Any) -> Tensor:
         """The mean of windows chosen so that the result has a given size."""
@@ -176,6 +178,7 @@ def _declare_max(ndim: int) -> tuple[Any, Any]:
         node_name=f"AdaptiveMaxPool{max(ndim, 2)}DBackward0",
         namespace="nn.functional",
         out=False,
+        onnx={9: onnx_forms.maximum(ndim)},
     )
     def with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor:
         """The largest elements of windows chosen so that the result has a given size, and their indices in the plane."""
@@ -248,6 +251,7 @@ def _fractional_kernel(xp: Any, input: Any, samples: Any, kernel: Any, size: Any
     namespace=None,
     method=False,
     out=False,
+    onnx={11: onnx_forms.fractional},
 )
 def fractional_max_pool(input: Tensor, samples: Tensor, kernel: Any, size: Any) -> Tensor:
     """The largest elements of windows that begin at random places, by the samples given."""
@@ -355,6 +359,7 @@ def _unpool_kernel(xp: Any, input: Any, indices: Any, size: Any) -> Any:
     namespace=None,
     method=False,
     out=False,
+    onnx={9: onnx_forms.unpool},
 )
 def max_unpool(input: Tensor, indices: Tensor, size: Any) -> Tensor:
     """Zeros of a size, with the input's elements at the indices that max pooling gave."""

@@ -25,6 +25,7 @@ from .products import (
     outer,
     refused,
 )  # fmt: skip
+from .products_onnx import added_form, linear_form
 
 Number = int | float | complex | bool
 
@@ -117,6 +118,7 @@ def _added_samples(input: tuple[int, ...], a: tuple[int, ...], b: tuple[int, ...
     },
     samples=_added_samples((2, 4), (2, 3), (3, 4), (2, 4)),
     in_place=True,
+    onnx={9: added_form},
 )
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)`` for matrices."""
@@ -132,6 +134,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha:
     },
     samples=_added_samples((2,), (2, 3), (3,), (2,)),
     in_place=True,
+    onnx={9: added_form},
 )
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """``beta * input + alpha * (mat @ vec)`` for a matrix and a vector."""
@@ -147,6 +150,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: N
     },
     samples=_added_samples((2, 1, 2), (2, 1, 3), (2, 3, 2), (2, 2, 2)),
     in_place=True,
+    onnx={9: added_form},
 )
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices."""
@@ -265,6 +269,7 @@ def _linear_weight_gradient(g: Any, input: Any, weight_shape: Any) -> Any:
     ]),
     namespace="nn.functional",
     out=False,
+    onnx={9: linear_form},
 )  # fmt: skip
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input @ weight.T + bias``: a fully connected layer."""

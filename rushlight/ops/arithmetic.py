@@ -11,6 +11,8 @@ from ..core.declare import composite, primitive
 from ..core.errors import ArgumentError, DtypeError, OperationError, ValueRangeError
 from ..core.families import Elementwise, elementwise
 from ..core.samples import Sample, binary, cases, together, unary
+from .arithmetic_onnx import division_form, power_form
+from .complex_onnx import conjugate_form
 
 Number = int | float | complex | bool
 
@@ -99,6 +101,10 @@ class _Division(Elementwise):
 
     __slots__ = ()
 
+    def chosen(self, values: Any) -> Elementwise:
+        """The family that a call belongs to, by its rounding mode."""
+        return _ROUNDED[values[2]]
+
     def execute(self, op: Any, xp: Any, values: Any) -> Any:
         return _ROUNDED[values[2]].execute(op, xp, values)
 
@@ -152,6 +158,7 @@ def _divide(xp: Any, input: Any, other: Any, rounding_mode: str | None) -> Any:
         ]),
     ),
     aliases=("divide",),
+    onnx={9: division_form},
 )
 def div(input: Tensor | Number, other: Tensor | Number, *, rounding_mode: str | None = None) -> Tensor:
     """``input / other``, element by element; ``rounding_mode`` is None, ``"trunc"`` or ``"floor"``."""
@@ -182,6 +189,7 @@ def neg(input: Tensor) -> Tensor:
     in_place=False,
     out=False,
     node_name="ConjBackward0",
+    onnx={9: conjugate_form},
 )
 def conj(input: Tensor) -> Tensor:
     """The complex conjugate; a real tensor is returned as a copy of itself."""
@@ -242,6 +250,7 @@ def _power(xp: Any, input: Any, exponent: Any) -> Any:
             Sample(m.real(3, low=0.3, high=2, dtype=np.float16), 2.5, gradient=False),
         ]
     ),
+    onnx={9: power_form},
 )
 def pow(input: Tensor | Number, exponent: Tensor | Number) -> Tensor:
     """``input ** exponent``, element by element."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,14 @@ from ..core.declare import composite, joint, primitive, table
 from ..core.dtypes import bool_
 from ..core.errors import OperationError, ShapeError
 from ..core.families import broadcast_shapes
+from ..core.parallel import over_rows
 from ..core.recording import differentiate_body
 from ..core.samples import Sample, cases
+from ..core.sizes import sqrt
 from ..core.state import state
+from . import attention_onnx as onnx_forms
+from .softmax import near_zero
+from .sums import sum_axes
 
 
 def _scores(query: Any, key: Any, mask: Any, causal: bool, scale: float) -> tuple[Any, Any]:
@@ -49,22 +53,51 @@ def _attention_meta(query: Any, key: Any, value: Any, mask: Any, causal: bool, s
     return [Spec((*batch, query.shape[-2], value.shape[-1]), query.dtype), Spec((*rows, key.shape[-2]), query.dtype)]
 
 
+def _in_parts(task: Any, arrays: list[Any], work: int) -> None:
+    """``task(slice of the batch)``: on several threads where arrays have the same first dimension, to be cut there."""
+    count = len(arrays[0])
+    if arrays[0].ndim < 3 or any(each.ndim != arrays[0].ndim or len(each) != count for each in arrays):
+        task(...)
+        return
+    over_rows(lambda start, end: task(slice(start, end)), count, arrays[-1].size, work)
+
+
 def _attention_kernel(xp: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float) -> list[Any]:
-    _attention_meta(query, key, value, mask, causal, scale)
-    kind = query.dtype.type
-    weights = xp.matmul(query * kind(scale), key.swapaxes(-1, -2))
+    output, weights = [
+        xp.empty(spec.shape, spec.dtype) for spec in _attention_meta(query, key, value, mask, causal, scale)
+    ]
     if causal:
-        xp.copyto(weights, kind(-np.inf), where=~xp.tri(*weights.shape[-2:], dtype=bool))
-    elif mask is not None and mask.dtype.kind == "b":
-        xp.copyto(weights, kind(-np.inf), where=~mask)
-    elif mask is not None:
-        weights = weights + mask.astype(weights.dtype, copy=False)
-    highest = xp.maximum.reduce(weights, axis=-1, keepdims=True)
-    weights -= xp.where(xp.isneginf(highest), kind(0), highest)
-    xp.exp(weights, out=weights)
-    total = xp.add.reduce(weights, axis=-1, keepdims=True)
-    weights /= xp.where(total == 0, kind(1), total)  # a row that may attend to nothing gives zeros
-    return [xp.matmul(weights, value), weights]
+        mask = xp.tri(*weights.shape[-2:], dtype=bool)
+
+    def attend(part: Any) -> None:
+        masked = mask[part] if mask is not None and mask.ndim == weights.ndim and len(mask) > 1 else mask
+        made = weights[part]
+        xp.matmul(query[part] * query.dtype.type(scale), key[part].swapaxes(-1, -2), out=made)
+        _softmax_masked(xp, made, masked)
+        xp.matmul(made, value[part], out=output[part])
+
+    _in_parts(attend, [query, key, value, output, weights], 16 + query.shape[-1] // 2 + value.shape[-1] // 2)
+    return [output, weights]
+
+
+def _softmax_masked(xp: Any, weights: Any, mask: Any) -> None:
+    """Turn scores into weights of attention, in place."""
+    kind = weights.dtype.type
+    chosen = mask is not None and mask.dtype.kind == "b"
+    if mask is not None and not chosen:
+        weights += mask.astype(weights.dtype, copy=False)
+    if weights.size and near_zero(xp, weights):
+        xp.exp(weights, out=weights)
+        if chosen:  # a product with zeros and ones is faster than filling in -inf
+            weights *= mask.astype(weights.dtype)
+    else:
+        if chosen:
+            xp.copyto(weights, kind(-np.inf), where=~mask)
+        highest = xp.maximum.reduce(weights, axis=-1, keepdims=True, initial=-np.inf)
+        weights -= xp.where(xp.isneginf(highest), kind(0), highest)
+        xp.exp(weights, out=weights)
+    total = sum_axes(xp, weights, (weights.ndim - 1,), True)
+    weights *= 1 / xp.where(total == 0, kind(1), total)  # a row that may attend to nothing gives zeros
 
 
 def _attention_gradient(
@@ -75,21 +108,33 @@ def _attention_gradient(
     return (*attention_backward(g, query, key, value, weights, scale), None)
 
 
-def _attention_backward_kernel(xp: Any, grad: Any, query: Any, key: Any, value: Any, weights: Any, scale: float) -> list[Any]:
-    slope = xp.matmul(grad, value.swapaxes(-1, -2))
-    slope -= xp.add.reduce(slope * weights, axis=-1, keepdims=True)
-    slope *= weights
-    slope *= query.dtype.type(scale)
-    turned = slope.swapaxes(-1, -2)
-    return [xp.matmul(slope, key), xp.matmul(turned, query), xp.matmul(weights.swapaxes(-1, -2), grad)]
-
-
-@primitive(
-    meta=lambda grad, query, key, value, weights, scale: [
+def _backward_meta(grad: Any, query: Any, key: Any, value: Any, weights: Any, scale: float) -> list[Spec]:
+    return [
         Spec((*weights.shape[:-1], key.shape[-1]), grad.dtype),
         Spec((*weights.shape[:-2], weights.shape[-1], query.shape[-1]), grad.dtype),
         Spec((*grad.shape[:-2], weights.shape[-1], grad.shape[-1]), grad.dtype),
-    ],
+    ]
+
+
+def _attention_backward_kernel(xp: Any, grad: Any, query: Any, key: Any, value: Any, weights: Any, scale: float) -> list[Any]:
+    made = [xp.empty(spec.shape, spec.dtype) for spec in _backward_meta(grad, query, key, value, weights, scale)]
+
+    def run(part: Any) -> None:
+        given = weights[part]
+        slope = xp.matmul(grad[part], value[part].swapaxes(-1, -2))
+        slope -= xp.einsum("...j,...j->...", slope, given)[..., None]
+        slope *= given
+        slope *= query.dtype.type(scale)
+        xp.matmul(slope, key[part], out=made[0][part])
+        xp.matmul(slope.swapaxes(-1, -2), query[part], out=made[1][part])
+        xp.matmul(given.swapaxes(-1, -2), grad[part], out=made[2][part])
+
+    _in_parts(run, [query, key, value, grad, weights], 16 + query.shape[-1] + value.shape[-1])
+    return made
+
+
+@primitive(
+    meta=_backward_meta,
     kernel=_attention_backward_kernel,
     vjp={},
     returns=("query", "key", "value"),
@@ -116,6 +161,7 @@ def attention_backward(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, 
     nondifferentiable=("weights",),
     namespace=None,
     method=False,
+    onnx={9: onnx_forms.attention},
 )  # fmt: skip
 def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, scale: float) -> Tensor:
     """Attention without dropout: the output and the weights."""
@@ -130,7 +176,7 @@ def _attend(query: Any, key: Any, value: Any, mask: Any, dropout_p: float, is_ca
         heads = query._array.shape[-3]
         key = key.repeat_interleave(heads // key._array.shape[-3], -3)
         value = value.repeat_interleave(heads // value._array.shape[-3], -3)
-    factor = 1 / math.sqrt(query._array.shape[-1]) if scale is None else scale
+    factor = 1 / sqrt(query._array.shape[-1]) if scale is None else scale
     if dropout_p == 0:
         return attention(query, key, value, mask, is_causal, factor)[0]
     weights = table["dropout"].call(_weights(query, key, mask, is_causal, factor), dropout_p, True)
@@ -146,6 +192,7 @@ def _attend(query: Any, key: Any, value: Any, mask: Any, dropout_p: float, is_ca
         Sample(m.real(1, 4, 2, 2), m.real(1, 2, 2, 2), m.real(1, 2, 2, 2), enable_gqa=True),
         Sample(m.real(3, 4), m.real(3, 5), m.real(3, 4), gradient=False),
     ]),
+    onnx={23: onnx_forms.scaled_dot_product_attention},
 )  # fmt: skip
 def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any
 
@@ -12,6 +11,7 @@ from ..core.base import TensorBase as Tensor
 from ..core.declare import composite, table
 from ..core.errors import OperationError
 from ..core.samples import Sample, cases, refused
+from ..core.sizes import sqrt
 from .attention import scaled_dot_product_attention
 
 _MINUS_INFINITY = float("-inf")
@@ -221,7 +221,7 @@ def multi_head_attention_forward(
     dropout = dropout_p if training else 0.0
     weights = None
     if need_weights:
-        scores = (queries * math.sqrt(1.0 / size)) @ keys.transpose(-2, -1)
+        scores = (queries * sqrt(1.0 / size)) @ keys.transpose(-2, -1)
         weights = (scores if attn_mask is None else scores + attn_mask).softmax(-1)
         if dropout > 0:
             weights = table["dropout"].call(weights, dropout, True)

@@ -95,6 +95,7 @@ def special_airy_ai(input: Tensor) -> Tensor:
 
 # -- orthogonal polynomials --------------------------------------------------------------------------------------
 
+_BY_DEGREE = "its recurrence has as many steps as the degrees say, which are values"
 _DEGREES = cases(lambda m: [
     Sample(m.real(2, 3), m.integers(2, 3, low=-1, high=8)),
     Sample(m.real(4), m.real(4, low=0, high=6)),
@@ -108,61 +109,61 @@ _DEGREES = cases(lambda m: [
 ])  # fmt: skip
 
 
-@primitive(meta=elementwise("int_to_float", refuse="complex"), kernel=numerics.chebyshev_t, vjp={}, samples=_DEGREES, in_place=False)
+@primitive(meta=elementwise("int_to_float", refuse="complex"), kernel=numerics.chebyshev_t, vjp={}, samples=_DEGREES, in_place=False, onnx=_BY_DEGREE)
 def special_chebyshev_polynomial_t(input: Tensor | Number, n: Tensor | Number) -> Tensor:
     """The Chebyshev polynomial of the first kind of degree ``n``."""
 
 
-@primitive(meta=elementwise("int_to_float", refuse="complex"), kernel=numerics.chebyshev_u, vjp={}, samples=_DEGREES, in_place=False)
+@primitive(meta=elementwise("int_to_float", refuse="complex"), kernel=numerics.chebyshev_u, vjp={}, samples=_DEGREES, in_place=False, onnx=_BY_DEGREE)
 def special_chebyshev_polynomial_u(input: Tensor | Number, n: Tensor | Number) -> Tensor:
     """The Chebyshev polynomial of the second kind of degree ``n``."""
 
 
-@primitive(meta=elementwise("int_to_float", refuse="complex"), kernel=numerics.chebyshev_v, vjp={}, samples=_DEGREES, in_place=False)
+@primitive(meta=elementwise("int_to_float", refuse="complex"), kernel=numerics.chebyshev_v, vjp={}, samples=_DEGREES, in_place=False, onnx=_BY_DEGREE)
 def special_chebyshev_polynomial_v(input: Tensor | Number, n: Tensor | Number) -> Tensor:
     """The Chebyshev polynomial of the third kind of degree ``n``."""
 
 
-@primitive(meta=elementwise("int_to_float", refuse="complex"), kernel=numerics.chebyshev_w, vjp={}, samples=_DEGREES, in_place=False)
+@primitive(meta=elementwise("int_to_float", refuse="complex"), kernel=numerics.chebyshev_w, vjp={}, samples=_DEGREES, in_place=False, onnx=_BY_DEGREE)
 def special_chebyshev_polynomial_w(input: Tensor | Number, n: Tensor | Number) -> Tensor:
     """The Chebyshev polynomial of the fourth kind of degree ``n``."""
 
 
-@primitive(meta=elementwise("int_to_float", refuse="complex"), kernel=numerics.shifted_chebyshev_t, vjp={}, samples=_DEGREES, in_place=False)
+@primitive(meta=elementwise("int_to_float", refuse="complex"), kernel=numerics.shifted_chebyshev_t, vjp={}, samples=_DEGREES, in_place=False, onnx=_BY_DEGREE)
 def special_shifted_chebyshev_polynomial_t(input: Tensor | Number, n: Tensor | Number) -> Tensor:
     """The Chebyshev polynomial of the first kind of degree ``n``, moved to [0, 1]."""
 
 
-@primitive(meta=elementwise("int_to_float", refuse="complex"), kernel=numerics.shifted_chebyshev_u, vjp={}, samples=_DEGREES, in_place=False)
+@primitive(meta=elementwise("int_to_float", refuse="complex"), kernel=numerics.shifted_chebyshev_u, vjp={}, samples=_DEGREES, in_place=False, onnx=_BY_DEGREE)
 def special_shifted_chebyshev_polynomial_u(input: Tensor | Number, n: Tensor | Number) -> Tensor:
     """The Chebyshev polynomial of the second kind of degree ``n``, moved to [0, 1]."""
 
 
-@primitive(meta=elementwise("int_to_float", refuse="complex"), kernel=numerics.shifted_chebyshev_v, vjp={}, samples=_DEGREES, in_place=False)
+@primitive(meta=elementwise("int_to_float", refuse="complex"), kernel=numerics.shifted_chebyshev_v, vjp={}, samples=_DEGREES, in_place=False, onnx=_BY_DEGREE)
 def special_shifted_chebyshev_polynomial_v(input: Tensor | Number, n: Tensor | Number) -> Tensor:
     """The Chebyshev polynomial of the third kind of degree ``n``, moved to [0, 1]."""
 
 
-@primitive(meta=elementwise("int_to_float", refuse="complex"), kernel=numerics.shifted_chebyshev_w, vjp={}, samples=_DEGREES, in_place=False)
+@primitive(meta=elementwise("int_to_float", refuse="complex"), kernel=numerics.shifted_chebyshev_w, vjp={}, samples=_DEGREES, in_place=False, onnx=_BY_DEGREE)
 def special_shifted_chebyshev_polynomial_w(input: Tensor | Number, n: Tensor | Number) -> Tensor:
     """The Chebyshev polynomial of the fourth kind of degree ``n``, moved to [0, 1]."""
 
 
-@primitive(meta=elementwise("int_to_float", refuse="complex"), kernel=numerics.hermite_h, vjp={}, samples=_DEGREES, in_place=False)
+@primitive(meta=elementwise("int_to_float", refuse="complex"), kernel=numerics.hermite_h, vjp={}, samples=_DEGREES, in_place=False, onnx=_BY_DEGREE)
 def special_hermite_polynomial_h(input: Tensor | Number, n: Tensor | Number) -> Tensor:
     """The physicists' Hermite polynomial of degree ``n``."""
 
 
-@primitive(meta=elementwise("int_to_float", refuse="complex"), kernel=numerics.hermite_he, vjp={}, samples=_DEGREES, in_place=False)
+@primitive(meta=elementwise("int_to_float", refuse="complex"), kernel=numerics.hermite_he, vjp={}, samples=_DEGREES, in_place=False, onnx=_BY_DEGREE)
 def special_hermite_polynomial_he(input: Tensor | Number, n: Tensor | Number) -> Tensor:
     """The probabilists' Hermite polynomial of degree ``n``."""
 
 
-@primitive(meta=elementwise("int_to_float", refuse="complex"), kernel=numerics.laguerre, vjp={}, samples=_DEGREES, in_place=False)
+@primitive(meta=elementwise("int_to_float", refuse="complex"), kernel=numerics.laguerre, vjp={}, samples=_DEGREES, in_place=False, onnx=_BY_DEGREE)
 def special_laguerre_polynomial_l(input: Tensor | Number, n: Tensor | Number) -> Tensor:
     """The Laguerre polynomial of degree ``n``."""
 
 
-@primitive(meta=elementwise("int_to_float", refuse="complex"), kernel=numerics.legendre, vjp={}, samples=_DEGREES, in_place=False)
+@primitive(meta=elementwise("int_to_float", refuse="complex"), kernel=numerics.legendre, vjp={}, samples=_DEGREES, in_place=False, onnx=_BY_DEGREE)
 def special_legendre_polynomial_p(input: Tensor | Number, n: Tensor | Number) -> Tensor:
     """The Legendre polynomial of degree ``n``."""

@@ -13,7 +13,7 @@ from ..core.dtypes import legacy_name
 from ..core.errors import ArgumentError, DtypeError, OperationError
 from ..core.families import Elementwise, as_scalar, broadcast_shapes, elementwise
 from ..core.samples import Sample, cases, together
-from .masking import fitting_scalar
+from .masking import fitting_scalar, nonzero_columns_form
 from .select_kernel import select
 
 Number = int | float | complex | bool
@@ -75,6 +75,11 @@ _CHOICES = cases(lambda m: [
 ])  # fmt: skip
 
 
+def _where_onnx(g: Any, condition: Any, input: Any, other: Any) -> Any:
+    kind = g.outputs[0].dtype
+    return g.where(g.cast(condition, np.bool_), g.number(input, kind), g.number(other, kind))
+
+
 @primitive(
     meta=_Selection("default", None, ""),
     kernel=select,
@@ -88,9 +93,14 @@ _CHOICES = cases(lambda m: [
     namespace=None,
     method=False,
     node_name="WhereBackward0",
+    onnx={9: _where_onnx},
 )
 def where_elements(condition: Tensor, input: Tensor | Number, other: Tensor | Number) -> Tensor:
     """``input`` where the condition holds, else ``other``."""
+
+
+def _where_composite_onnx(g: Any, condition: Any, input: Any, other: Any) -> Any:
+    return nonzero_columns_form(g, condition) if input is None else NotImplemented
 
 
 @composite(
@@ -105,6 +115,7 @@ def where_elements(condition: Tensor, input: Tensor | Number, other: Tensor | Nu
     out=True,
     method=False,
     notes="data-dependent: with a condition alone, the positions where it holds",
+    onnx={9: _where_composite_onnx},
 )  # fmt: skip
 def where(condition: Tensor, input: Tensor | Number | None = None, other: Tensor | Number | None = None) -> Tensor:
     """``input`` where the condition holds, else ``other``; of a condition alone, the indices of what is not 0."""
@@ -198,6 +209,13 @@ _BOUNDS = cases(lambda m: [
 ])  # fmt: skip
 
 
+def _clamp_onnx(g: Any, input: Any, min: Any, max: Any) -> Any:
+    if input.dtype.kind == "b" or any(getattr(each, "rank", 0) or each != each for each in (min, max)):
+        input = input if min is None else g.maximum(input, g.number(min, input.dtype))
+        return input if max is None else g.minimum(input, g.number(max, input.dtype))
+    return g.clip(input, min, max)
+
+
 @primitive(
     meta=_Bounded("default", None, "complex"),
     kernel=_clamp,
@@ -213,6 +231,7 @@ _BOUNDS = cases(lambda m: [
     samples=_BOUNDS,
     exact=True,
     aliases=("clip",),
+    onnx={9: _clamp_onnx},
 )
 def clamp(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor:
     """Every element no smaller than ``min`` and no larger than ``max``; where they contradict, ``max`` holds."""

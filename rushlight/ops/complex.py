@@ -13,6 +13,7 @@ from ..core.dtypes import BY_NUMPY, FLOATING, legacy_name
 from ..core.errors import DtypeError, ShapeError
 from ..core.families import broadcast_shapes, elementwise
 from ..core.samples import Sample, cases, together, unary
+from . import complex_onnx as forms
 from .arithmetic import conj
 from .creation import zeros_like
 from .views import element_strides
@@ -34,6 +35,7 @@ def _part_meta(input: Any) -> Spec:
     namespace=None,
     method=False,
     node_name="SelectBackward0",
+    onnx={9: forms.real_part_form},
 )
 def real_part(input: Tensor) -> Tensor:
     """The real parts of complex numbers, as a view of their memory."""
@@ -66,6 +68,7 @@ def _imaginary(xp: Any, input: Any) -> Any:
     view=True,
     method=False,
     node_name="SelectBackward0",
+    onnx={9: forms.imag_form},
 )
 def imag(input: Tensor) -> Tensor:
     """The imaginary part of a complex tensor, as a view of its memory."""
@@ -103,6 +106,7 @@ _PAIRS = cases(lambda m: [
     kernel=_join,
     vjp={"real": lambda g: real(g), "imag": lambda g: imag(g)},
     samples=_PAIRS,
+    onnx={9: forms.complex_form},
 )
 def complex(real: Tensor, imag: Tensor) -> Tensor:
     """Complex numbers from their real and imaginary parts."""
@@ -124,6 +128,7 @@ def _from_angles(xp: Any, abs: Any, angle: Any) -> Any:
         Sample(m.real(2, 3, low=0.5), m.real(3)), Sample(m.real(low=0.5), m.real()), Sample(m.real(2, low=0.5, dtype=np.float64), m.real(dtype=np.float64)),
         Sample(m.real(2), m.real(3), gradient=False), Sample(m.integers(2), m.real(2), gradient=False),
     ]),
+    onnx={9: forms.polar_form},
 )  # fmt: skip
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """Complex numbers from their absolute values and angles."""
@@ -149,6 +154,7 @@ def _angle_gradient(g: Any, input: Any) -> Any:
     vjp={"input": _angle_gradient},
     samples=together(unary(complex=True), cases(lambda m: [Sample(np.array([1, -1, 0, 1j, -1j, np.nan], np.complex64), gradient=False)])),
     in_place=False,
+    onnx={9: forms.angle_form},
 )
 def angle(input: Tensor) -> Tensor:
     """The angle of a complex number with the positive real axis; of a real number 0 or pi."""
@@ -176,6 +182,7 @@ def _view_as_real(xp: Any, input: Any) -> Any:
     ]),
     view=True,
     method=False,
+    onnx={9: forms.view_as_real_form},
 )
 def view_as_real(input: Tensor) -> Tensor:
     """Complex numbers as pairs of real ones in a last dimension of size 2, in the same memory."""
@@ -213,6 +220,7 @@ def _view_as_complex(xp: Any, input: Any) -> Any:
     ]),
     view=True,
     method=False,
+    onnx={9: forms.view_as_complex_form},
 )  # fmt: skip
 def view_as_complex(input: Tensor) -> Tensor:
     """Pairs of real numbers in a last dimension of size 2 as complex ones, in the same memory."""
@@ -223,6 +231,7 @@ def view_as_complex(input: Tensor) -> Tensor:
     kernel="conjugate",
     vjp={"input": lambda g: conj(g)},
     samples=unary(complex=True),
+    onnx={9: forms.conjugate_form},
 )
 def conj_physical(input: Tensor) -> Tensor:
     """The complex conjugate, computed at once."""

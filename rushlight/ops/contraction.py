@@ -14,6 +14,7 @@ from ..core.errors import ArgumentError, DtypeError, OperationError, ShapeError,
 from ..core.families import normalize_dims
 from ..core.samples import Sample, cases
 from .products import matmul, refused
+from .products_onnx import einsum_form
 
 
 def _contracted_dims(a: Any, b: Any, dims: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -293,7 +294,16 @@ def _plan(equation: str, shapes: tuple[Any, ...]) -> Any:
     return found
 
 
+def _einsum_form(g: Any, args: Any) -> Any:
+    if not isinstance(args[0], str):
+        equation, operands = _from_sublists(args)
+    else:
+        equation, operands = args[0], list(args[1] if isinstance(args[1], (list, tuple)) else args[1:])
+    return einsum_form(g, equation, operands, *_parse(equation, [each.rank for each in operands]))
+
+
 @composite(
+    onnx={12: _einsum_form},
     samples=cases(lambda m: [
         Sample("ij,jk->ik", m.real(2, 3), m.real(3, 4)), Sample("ij,jk", m.real(2, 3), m.real(3, 4)),
         Sample("ij,jk->ki", m.real(3, 2).T, m.real(3, 4)), Sample("ii", m.real(3, 3)), Sample("ii->i", m.real(3, 3)),

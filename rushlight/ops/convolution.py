@@ -12,6 +12,7 @@ from ..core.declare import composite, primitive
 from ..core.dtypes import BY_NUMPY, legacy_name
 from ..core.errors import ArgumentError, DtypeError, ShapeError
 from ..core.samples import Maker, Sample, cases
+from . import convolution_onnx as onnx_forms
 from .arithmetic import conjugate
 from .convolution_kernels import convolve, spread, weight_gradient
 from .sliding import Checked, as_ints, expand_ints, refuse_types, refused, window_count
@@ -195,6 +196,7 @@ def _numbers(m: Maker, *shape: int, **options: Any) -> Any:
     ]),
     out=False,
     method=False,
+    onnx={9: onnx_forms.convolution},
 )  # fmt: skip
 def convolution(
     input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, transposed: bool,
@@ -339,7 +341,7 @@ def _samples(ndim: int) -> Any:
     return cases(build)
 
 
-@composite(samples=_samples(1), method=False, aliases=("nn.functional.conv1d",))
+@composite(samples=_samples(1), method=False, aliases=("nn.functional.conv1d",), onnx={9: onnx_forms.forward(1)})
 def conv1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Tensor:
@@ -347,7 +349,7 @@ def conv1d(
     return _convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
-@composite(samples=_samples(2), method=False, aliases=("nn.functional.conv2d",))
+@composite(samples=_samples(2), method=False, aliases=("nn.functional.conv2d",), onnx={9: onnx_forms.forward(2)})
 def conv2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Tensor:
@@ -355,7 +357,7 @@ def conv2d(
     return _convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@composite(samples=_samples(3), method=False, aliases=("nn.functional.conv3d",))
+@composite(samples=_samples(3), method=False, aliases=("nn.functional.conv3d",), onnx={9: onnx_forms.forward(3)})
 def conv3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Tensor:
@@ -393,7 +395,7 @@ def _transposed_samples(ndim: int) -> Any:
     return cases(build)
 
 
-@composite(samples=_transposed_samples(1), method=False, aliases=("nn.functional.conv_transpose1d",))
+@composite(samples=_transposed_samples(1), method=False, aliases=("nn.functional.conv_transpose1d",), onnx={9: onnx_forms.transposed(1)})
 def conv_transpose1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
     groups: int = 1, dilation: Any = 1,
@@ -402,7 +404,7 @@ def conv_transpose1d(
     return _convolve_transposed("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@composite(samples=_transposed_samples(2), method=False, aliases=("nn.functional.conv_transpose2d",))
+@composite(samples=_transposed_samples(2), method=False, aliases=("nn.functional.conv_transpose2d",), onnx={9: onnx_forms.transposed(2)})
 def conv_transpose2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
     groups: int = 1, dilation: Any = 1,
@@ -411,7 +413,7 @@ def conv_transpose2d(
     return _convolve_transposed("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@composite(samples=_transposed_samples(3), method=False, aliases=("nn.functional.conv_transpose3d",))
+@composite(samples=_transposed_samples(3), method=False, aliases=("nn.functional.conv_transpose3d",), onnx={9: onnx_forms.transposed(3)})
 def conv_transpose3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
     groups: int = 1, dilation: Any = 1,

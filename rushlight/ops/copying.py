@@ -9,7 +9,7 @@ import numpy as np
 from ..core.base import Spec
 from ..core.base import TensorBase as Tensor
 from ..core.declare import composite, primitive, table
-from ..core.dtypes import BY_NUMPY, LOW_PRECISION, float8_e4m3fn, float32
+from ..core.dtypes import BY_NUMPY, FLOAT8, LOW_PRECISION, float8_e4m3fn, float32
 from ..core.errors import ShapeError
 from ..core.families import same
 from ..core.samples import Sample, cases, unary
@@ -42,6 +42,7 @@ def _copy_array(xp: Any, input: Any, memory_format: Any = None) -> Any:
     samples=unary(complex=True),
     out=False,
     exact=True,
+    onnx={9: lambda g, input, memory_format: input},
 )
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy that shares no memory with the input and is differentiable."""
@@ -78,6 +79,7 @@ def _copy_into(xp: Any, input: Any, src: Any, non_blocking: bool = False) -> Non
     namespace=None,
     out=False,
     node_name="CopyBackwards",
+    onnx={9: lambda g, input, src, non_blocking: g.expand(g.cast(src, input.dtype), g.outputs[0].shape)},
 )
 def copy(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """The values of ``src`` in the shape and type of ``input``; ``copy_`` writes them there."""
@@ -100,6 +102,7 @@ def _filled(xp: Any, input: Any, value: Any) -> Any:
     exact=True,
     in_place=True,
     out=False,
+    onnx={9: lambda g, input, value: g.full(input.shape, value, input.dtype)},
 )
 def fill(input: Tensor, value: Tensor | Number) -> Tensor:
     """A tensor like ``input`` with every element ``value``."""
@@ -115,9 +118,18 @@ def fill(input: Tensor, value: Tensor | Number) -> Tensor:
     namespace=None,
     method=False,
     out=False,
+    onnx={9: lambda g, input: g.full(input.shape, 0, input.dtype)},
 )
 def zero(input: Tensor) -> Tensor:
     """Zeros in the shape of ``input``; ``zero_`` writes them there."""
+
+
+def _cast_onnx(g: Any, input: Any, dtype: Any) -> Any:
+    if dtype.numpy in FLOAT8 and dtype.numpy != _SATURATING and input.dtype not in FLOAT8 and g.opset >= 19:
+        made = g.op("Cast", input, to_i=g.element_type(dtype), saturate_i=0)  # what is too large becomes infinite
+        made.dtype = dtype.numpy
+        return made
+    return g.cast(input, dtype)
 
 
 @primitive(
@@ -129,6 +141,7 @@ def zero(input: Tensor) -> Tensor:
     method=False,
     out=False,
     node_name="ToCopyBackward0",
+    onnx={9: _cast_onnx},
 )
 def cast(input: Tensor, dtype: Any) -> Tensor:
     """A copy of another type: what ``to``, ``float()`` and their like call."""

@@ -36,6 +36,8 @@ _FORMAT_RANKS = {"channels_last": 4, "channels_last_3d": 5}
 def as_dtype(dtype: Any) -> dtype_class:
     """A dtype from what a user may pass for one: a dtype, or Python's ``float``, ``int``, ``bool``, ``complex``."""
     if isinstance(dtype, dtype_class):
+        if dtype.integer is not None:
+            raise NotSupported(f"a tensor of {dtype} is made by quantize_per_tensor() or quantize_per_channel(), which say how it is quantized")
         return dtype
     found = _PYTHON_TYPES.get(dtype) if isinstance(dtype, type) else None
     if found is None:
@@ -238,7 +240,8 @@ def _compared(samples: Any, compare: bool) -> Any:
 
 
 @primitive(
-    meta=new_spec, kernel=lambda xp, *values: allocate(xp.zeros, new_spec(*values)), samples=cases(_sizes), **_OPTIONS
+    meta=new_spec, kernel=lambda xp, *values: allocate(xp.zeros, new_spec(*values)), samples=cases(_sizes), **_OPTIONS,
+    onnx={9: lambda g, *values: g.full(g.outputs[0].shape, 0, g.outputs[0].dtype)},
 )
 def zeros(
     *size: int,
@@ -252,7 +255,8 @@ def zeros(
 
 
 @primitive(
-    meta=new_spec, kernel=lambda xp, *values: allocate(xp.ones, new_spec(*values)), samples=cases(_sizes), **_OPTIONS
+    meta=new_spec, kernel=lambda xp, *values: allocate(xp.ones, new_spec(*values)), samples=cases(_sizes), **_OPTIONS,
+    onnx={9: lambda g, *values: g.full(g.outputs[0].shape, 1, g.outputs[0].dtype)},
 )
 def ones(
     *size: int,
@@ -270,6 +274,7 @@ def ones(
     kernel=lambda xp, *values: allocate(xp.empty, new_spec(*values)),
     samples=_compared(lambda m: [Sample(2, 3), Sample((0, 2)), Sample(()), Sample(2, dtype=np.dtype(np.int64))], False),
     **_OPTIONS,
+    onnx={9: lambda g, *values: g.full(g.outputs[0].shape, 0, g.outputs[0].dtype)},
 )
 def empty(
     *size: int, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
@@ -279,7 +284,8 @@ def empty(
 
 
 @primitive(
-    meta=like_spec, kernel=lambda xp, *values: allocate(xp.zeros, like_spec(*values)), samples=cases(_likes), **_LIKE
+    meta=like_spec, kernel=lambda xp, *values: allocate(xp.zeros, like_spec(*values)), samples=cases(_likes), **_LIKE,
+    onnx={9: lambda g, *values: g.full(g.outputs[0].shape, 0, g.outputs[0].dtype)},
 )
 def zeros_like(
     input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
@@ -289,7 +295,8 @@ def zeros_like(
 
 
 @primitive(
-    meta=like_spec, kernel=lambda xp, *values: allocate(xp.ones, like_spec(*values)), samples=cases(_likes), **_LIKE
+    meta=like_spec, kernel=lambda xp, *values: allocate(xp.ones, like_spec(*values)), samples=cases(_likes), **_LIKE,
+    onnx={9: lambda g, *values: g.full(g.outputs[0].shape, 1, g.outputs[0].dtype)},
 )
 def ones_like(
     input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
@@ -303,6 +310,7 @@ def ones_like(
     kernel=lambda xp, *values: allocate(xp.empty, like_spec(*values)),
     samples=_compared(lambda m: [Sample(m.real(2, 3)), Sample(m.real(2, 3).T), Sample(m.integers(2))], False),
     **_LIKE,
+    onnx={9: lambda g, *values: g.full(g.outputs[0].shape, 0, g.outputs[0].dtype)},
 )
 def empty_like(
     input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
@@ -343,6 +351,7 @@ def _fill(xp: Any, made: tuple[Spec, Any]) -> Any:
         ]
     ),
     **_OPTIONS,
+    onnx={9: lambda g, size, fill_value, *rest: g.full(g.outputs[0].shape, fill_value, g.outputs[0].dtype)},
 )  # fmt: skip
 def full(
     size: Any, fill_value: Number, *, dtype: Any = None, layout: Any = None, device: Any = None,
@@ -367,6 +376,7 @@ def _full_like(input: Any, fill_value: Any, *rest: Any) -> tuple[Spec, Any]:
         ]
     ),
     **_LIKE,
+    onnx={9: lambda g, input, fill_value, *rest: g.full(g.outputs[0].shape, fill_value, g.outputs[0].dtype)},
 )  # fmt: skip
 def full_like(
     input: Tensor, fill_value: Number, *, dtype: Any = None, layout: Any = None, device: Any = None,
@@ -401,6 +411,11 @@ def _eye(n: Any, m: Any, *rest: Any) -> Spec:
     return new_spec(shape, *rest)
 
 
+def _eye_onnx(g: Any, *values: Any) -> Any:
+    spec = g.outputs[0]
+    return g.cast(g.diagonal_mask(spec.shape[0], spec.shape[1]), spec.dtype)
+
+
 @primitive(
     meta=_eye,
     kernel=lambda xp, n, m, dtype, *rest: xp.eye(*_eye(n, m, dtype, *rest).shape, dtype=numpy_dtype(dtype)),
@@ -409,6 +424,7 @@ def _eye(n: Any, m: Any, *rest: Any) -> Spec:
         Sample(-2), Sample(2, -3), Sample(2.5), Sample(2, dtype=np.dtype(np.int32)), Sample(2**40),
     ]),
     **_OPTIONS,
+    onnx={9: _eye_onnx},
 )  # fmt: skip
 def eye(
     n: int, m: int | None = None, *, dtype: Any = None, layout: Any = None, device: Any = None,
@@ -446,6 +462,7 @@ def _strided_spec(size: Any, stride: Any, *rest: Any) -> Spec:
         False,
     ),
     **{**_OPTIONS, "out": False},
+    onnx={9: lambda g, *values: g.full(g.outputs[0].shape, 0, g.outputs[0].dtype)},
 )
 def empty_strided(
     size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
@@ -479,6 +496,7 @@ def _permuted_spec(size: Any, physical_layout: Any, *rest: Any) -> Spec:
     kernel=lambda xp, *values: allocate(xp.empty, _permuted_spec(*values)),
     samples=_compared(lambda m: [Sample((2, 3, 5), (0, 2, 1)), Sample((), ()), Sample((0, 2), (1, 0))], False),
     **_OPTIONS,
+    onnx={9: lambda g, *values: g.full(g.outputs[0].shape, 0, g.outputs[0].dtype)},
 )
 def empty_permuted(
     size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,

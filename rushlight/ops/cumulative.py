@@ -14,6 +14,7 @@ from ..core.errors import ArgumentError, DimensionError, DtypeError, NotSupporte
 from ..core.families import normalize_dim, normalize_dims, same
 from ..core.samples import Sample, cases
 from .arithmetic import conjugate
+from .cumulative_onnx import running_extreme_form, running_form, running_logsumexp_form
 from .scattering import gather_backward
 
 Number = int | float | complex | bool
@@ -82,6 +83,7 @@ def _running_samples(m: Any) -> list[Sample]:
     samples=cases(_running_samples),
     exact=True,
     in_place=True,
+    onnx=running_form("Add", 0),
 )
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """The sum of all elements up to each one, along a dimension."""
@@ -183,6 +185,7 @@ def _cumprod_gradient(g: Any, input: Any, result: Any, dim: int) -> Any:
     samples=cases(_running_samples),
     exact=True,
     in_place=True,
+    onnx=running_form("Mul", 1),
 )
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """The product of all elements up to each one, along a dimension."""
@@ -237,6 +240,7 @@ def _logcumsumexp_gradient(g: Any, input: Any, result: Any, dim: int) -> Any:
         Sample(m.real(7, dtype=np.float64), 0), Sample(m.integers(3), 0, gradient=False),
         Sample(m.real(2, 3), 2, gradient=False),
     ]),
+    onnx={9: running_logsumexp_form},
 )  # fmt: skip
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """The logarithm of the running sum of exponentials along a dimension, computed without overflow."""
@@ -287,6 +291,7 @@ def _running_extreme_samples(m: Any) -> list[Sample]:
     samples=cases(_running_extreme_samples),
     returns=("values", "indices"),
     nondifferentiable=("indices",),
+    onnx=running_extreme_form(True),
 )
 def cummax(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     """The largest element up to each one along a dimension, and where it is."""
@@ -299,6 +304,7 @@ def cummax(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     samples=cases(_running_extreme_samples),
     returns=("values", "indices"),
     nondifferentiable=("indices",),
+    onnx=running_extreme_form(False),
 )
 def cummin(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     """The smallest element up to each one along a dimension, and where it is."""
@@ -408,7 +414,8 @@ def _slopes(input: Any, dim: int, spacing: Any, edge_order: int) -> Any:
     """The slope at every point along a dimension, by parabolas through neighbours; at the ends, lines or parabolas."""
     length = input._array.shape[dim]
     at = [input.narrow(dim, start, length - 2) for start in range(3)] if length > 2 else None
-    ends = [input.narrow(dim, index, 1) for index in (*range(min(length, 3)), *range(max(length - 3, 0), length))]
+    few = min(length, 3)
+    ends = [input.narrow(dim, index, 1) for index in (*range(few), *(length - few + place for place in range(few)))]
     first, last = ends[:3], ends[-3:]
     if not isinstance(spacing, Tensor) or not spacing._array.ndim:
         before = after = start = stop = spacing

@@ -12,6 +12,7 @@ from ..core.declare import composite, primitive
 from ..core.errors import ShapeError
 from ..core.families import normalize_dim
 from ..core.samples import Sample, cases, refused
+from ..core.sizes import smaller
 from .memory import element_strides, strided, zeros_beside
 from .shapes import scattering
 
@@ -30,7 +31,7 @@ def _place(input: Any, offset: int, dim1: int, dim2: int) -> tuple[Spec, int]:
     """Shape and strides of a diagonal, and where it starts."""
     first, second = _plane(input.ndim, dim1, dim2)
     shape, strides = tuple(input.shape), element_strides(input)
-    length = max(min(shape[first] + min(offset, 0), shape[second] - max(offset, 0)), 0)
+    length = max(smaller(shape[first] + min(offset, 0), shape[second] - max(offset, 0)), 0)
     start = (offset * strides[second] if offset >= 0 else -offset * strides[first]) if length else 0
     rest = [dim for dim in range(len(shape)) if dim not in (first, second)]
     steps = (*(strides[dim] for dim in rest), strides[first] + strides[second])
@@ -44,6 +45,45 @@ def _diagonal_meta(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) ->
 def _diagonal_kernel(xp: Any, input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     spec, start = _place(input, offset, dim1, dim2)
     return strided(input, spec.shape, spec.element_strides, start)
+
+
+def _plane_last(ndim: int, dim1: int, dim2: int) -> list[int]:
+    """The order of dimensions in which the two of a plane come last."""
+    plane = _plane(ndim, dim1, dim2)
+    return [*(dim for dim in range(ndim) if dim not in plane), *plane]
+
+
+def _diagonal_onnx(g: Any, input: Any, offset: int, dim1: int, dim2: int) -> Any:
+    result = g.outputs[0].shape
+    matrices = g.transpose(input, _plane_last(input.rank, dim1, dim2))
+    *rest, rows, columns = matrices.shape
+    length, start = result[-1], offset if offset >= 0 else -offset * columns
+    places = g.range(start, start + length * (columns + 1), columns + 1) if length else g.constant([], np.int64)
+    return g.gather(g.reshape(matrices, (*rest, rows * columns)), places, len(rest))
+
+
+def _as_diagonal(g: Any, src: Any, rows: Any, columns: Any, offset: int, other: Any) -> Any:
+    """Matrices (or a number) with the last dimension of a value as a diagonal."""
+    length = src.shape[-1]
+    if offset >= 0:  # an element stands in the row of its index, or (below) in the column
+        spread = g.unsqueeze(g.pad_dim(src, src.rank - 1, 0, rows - length), [-1])
+    else:
+        spread = g.unsqueeze(g.pad_dim(src, src.rank - 1, 0, columns - length), [-2])
+    return g.where(g.diagonal_mask(rows, columns, offset), spread, other)
+
+
+def _diagonal_backward_onnx(g: Any, grad: Any, shape: Any, offset: int, dim1: int, dim2: int) -> Any:
+    order = _plane_last(len(shape), dim1, dim2)
+    made = _as_diagonal(g, grad, shape[order[-2]], shape[order[-1]], offset, 0)
+    return g.transpose(made, [order.index(dim) for dim in range(len(shape))])
+
+
+def _diagonal_scatter_onnx(g: Any, input: Any, src: Any, offset: int, dim1: int, dim2: int) -> Any:
+    order = _plane_last(input.rank, dim1, dim2)
+    matrices = g.transpose(input, order)
+    rows, columns = matrices.shape[-2:]
+    made = _as_diagonal(g, g.cast(src, input.dtype), rows, columns, offset, matrices)
+    return g.transpose(made, [order.index(dim) for dim in range(input.rank)])
 
 
 @primitive(
@@ -69,6 +109,7 @@ def _diagonal_kernel(xp: Any, input: Any, offset: int = 0, dim1: int = 0, dim2: 
         ]
     ),
     view=True,
+    onnx={9: _diagonal_onnx},
 )
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """A diagonal of the matrices that two dimensions span, as a last dimension."""
@@ -88,6 +129,7 @@ def _diagonal_backward_kernel(xp: Any, grad: Any, shape: Any, offset: int, dim1:
     namespace=None,
     method=False,
     out=False,
+    onnx={9: _diagonal_backward_onnx},
 )
 def diagonal_backward(grad: Tensor, shape: Any, offset: int, dim1: int, dim2: int) -> Tensor:
     """Zeros of a shape with ``grad`` as a diagonal."""
@@ -123,6 +165,7 @@ def _diag_embed_kernel(xp: Any, input: Any, offset: int = 0, dim1: int = -2, dim
         ]
     ),
     exact=True,
+    onnx={9: lambda g, input, *place: _diagonal_backward_onnx(g, input, g.outputs[0].shape, *place)},
 )
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Matrices of zeros with the last dimension as a diagonal."""
@@ -179,6 +222,7 @@ _diagonal_scatter_meta, _diagonal_scatter_kernel = scattering(_diagonal_meta, _d
         ]
     ),
     exact=True,
+    onnx={9: _diagonal_scatter_onnx},
 )
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """A copy of ``input`` with ``src`` as a diagonal."""
@@ -230,6 +274,15 @@ def _triu_kernel(xp: Any, input: Any, diagonal: int = 0) -> Any:
     return xp.where(_below(xp, input, diagonal - 1), input.dtype.type(0), input)
 
 
+def _triangle_onnx(g: Any, input: Any, diagonal: int, upper: bool) -> Any:
+    if g.opset >= 14:
+        return g.Trilu(input, None if diagonal == 0 else g.number(diagonal, np.int64), upper=int(upper))
+    rows, columns = input.shape[-2:]
+    across = g.range(upper - diagonal, columns + upper - diagonal)
+    edge = g.Less(g.unsqueeze(g.range(0, rows), [1]), g.unsqueeze(across, [0]))
+    return g.where(edge, input, 0) if upper else g.where(edge, g.number(0, input.dtype), input)
+
+
 @primitive(
     meta=_triangle_meta("tril"),
     kernel=_tril_kernel,
@@ -237,6 +290,7 @@ def _triu_kernel(xp: Any, input: Any, diagonal: int = 0) -> Any:
     samples=cases(_triangle_samples),
     exact=True,
     in_place=True,
+    onnx={9: lambda g, input, diagonal: _triangle_onnx(g, input, diagonal, False)},
 )
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """Matrices with zeros above a diagonal."""
@@ -249,6 +303,7 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     samples=cases(_triangle_samples),
     exact=True,
     in_place=True,
+    onnx={9: lambda g, input, diagonal: _triangle_onnx(g, input, diagonal, True)},
 )
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """Matrices with zeros below a diagonal."""

@@ -16,6 +16,7 @@ from ..core.families import broadcast_shapes
 from ..core.samples import Sample, cases
 from .norms import vector_norm
 from .products import array_product, matmul, refused
+from .reductions_onnx import vector_norm_form
 
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
 _FEW = 25  # up to so many points on either side, distances are taken one by one, which is more exact
@@ -27,6 +28,13 @@ def _euclidean_kernel(xp: Any, x1: Any, x2: Any) -> Any:
     squares += (x1 * x1).sum(axis=-1)[..., :, None]
     squares += (x2 * x2).sum(axis=-1)[..., None, :]
     return xp.sqrt(xp.maximum(squares, 0, out=squares), out=squares)
+
+
+def _euclidean_form(g: Any, x1: Any, x2: Any) -> Any:
+    """``|a|^2 + |b|^2 - 2 a b``, which rounding may make a little negative."""
+    product = g.MatMul(x1, g.swap(x2))
+    squares = g.Add(g.reduce("ReduceSumSquare", x1, [-1], True), g.swap(g.reduce("ReduceSumSquare", x2, [-1], True)))
+    return g.Sqrt(g.Relu(g.Sub(squares, g.Mul(product, g.constant(2, x1.dtype)))))
 
 
 def _euclidean_gradient(g: Any, x1: Any, x2: Any, result: Any, needs: Any) -> Any:
@@ -47,6 +55,7 @@ def _euclidean_gradient(g: Any, x1: Any, x2: Any, result: Any, needs: Any) -> An
     method=False,
     out=False,
     node_name="EuclideanDistBackward0",
+    onnx={9: _euclidean_form},
 )
 def euclidean_distances(x1: Tensor, x2: Tensor) -> Tensor:
     """Euclidean distances by one matrix product: ``|a|^2 + |b|^2 - 2 a b``."""
@@ -105,7 +114,19 @@ def cdist(
     return vector_norm(difference, p, -1, False) if a[-1] else difference.sum(-1)
 
 
+def _pairs_form(g: Any, input: Any, p: float) -> Any:
+    """For an open number of rows: all distances, and of these the ones above the diagonal."""
+    count = input.shape[0]
+    if type(count) is int:
+        return NotImplemented
+    distances = vector_norm_form(g, g.Sub(g.unsqueeze(input, [1]), g.unsqueeze(input, [0])), p, -1, False)
+    places = g.range(0, count)
+    above = g.Less(g.unsqueeze(places, [1]), places)
+    return g.op("Compress", g.reshape(distances, (count * count,)), g.reshape(above, (count * count,)), axis_i=0)
+
+
 @composite(
+    onnx={9: _pairs_form},
     samples=cases(lambda m: [
         *(Sample(m.real(4, 2), p) for p in (1.0, 2.0, 3.0, 0.5, math.inf)), Sample(m.real(4, 2)),
         Sample(m.real(1, 2), gradient=False), Sample(m.real(0, 2), gradient=False),

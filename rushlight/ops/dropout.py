@@ -57,6 +57,23 @@ def _drop(
     return scaled.add_(shift) if in_place else scaled.add(shift)
 
 
+def _onnx_dropout(g: Any, input: Any, p: float, train: bool) -> Any:
+    """One node in training; it can't drop everything."""
+    if p == 0 or not train:
+        return input
+    return g.Dropout(input, g.constant(p, np.float32), g.constant(True)) if p < 1 else NotImplemented
+
+
+def _onnx_feature_dropout(g: Any, input: Any, p: float, train: bool) -> Any:
+    """Ones for each channel, some of them dropped, as factors."""
+    if p == 0 or not train:
+        return input
+    if p == 1 or input.rank < 2:
+        return NotImplemented
+    ones = g.full((*input.shape[:2], *[1] * (input.rank - 2)), 1, input.dtype)
+    return g.Mul(input, _onnx_dropout(g, ones, p, True))
+
+
 def _samples(*more: Sample, training: bool = True) -> Any:
     def build(m: Any) -> list[Sample]:
         random = [Sample(m.real(2, 3, 4), 0.4, training), Sample(m.real(2, 4, 3).transpose(0, 2, 1), 0.5, training)]
@@ -77,7 +94,7 @@ def _samples(*more: Sample, training: bool = True) -> Any:
 # -- torch.* -----------------------------------------------------------------------------------------------------
 
 
-@composite(samples=_samples(), method=False)
+@composite(samples=_samples(), method=False, onnx={12: _onnx_dropout})
 def dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """Elements zeroed with probability ``p``, the others scaled by ``1 / (1 - p)``."""
     _check(p, OperationError)
@@ -91,7 +108,7 @@ def dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     return _drop(input, p, train, True)
 
 
-@composite(samples=_samples(), method=False)
+@composite(samples=_samples(), method=False, onnx={12: _onnx_feature_dropout})
 def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """Channels zeroed with probability ``p``, the others scaled by ``1 / (1 - p)``."""
     _check(p, OperationError)

@@ -12,6 +12,7 @@ from ..core.declare import composite, primitive, table
 from ..core.errors import DimensionError, DtypeError, NotSupported, OperationError, ShapeError, ValueRangeError
 from ..core.samples import Sample, cases
 from ..core.state import state
+from . import embedding_onnx as onnx_forms
 
 
 def _check_indices(weight: Any, input: Any) -> None:
@@ -47,6 +48,7 @@ def _embedding_kernel(xp: Any, weight: Any, input: Any, padding_idx: int, scale_
     method=False,
     out=False,
     node_name="EmbeddingBackward0",
+    onnx={9: onnx_forms.rows},
 )
 def embedding_rows(weight: Tensor, input: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False) -> Tensor:
     """The rows of a table that indices name."""
@@ -119,6 +121,7 @@ def _renormalize(weight: Any, index: Any, max_norm: float, norm_type: float) -> 
         Sample(np.zeros((0,), np.int64), m.real(3, 2)), Sample(np.array([3]), m.real(3, 2), gradient=False),
         Sample(np.array([1, 2], np.int32), m.real(3, 2)), Sample(np.array([1, 2], np.int64), m.real(3, 2), max_norm=0.5, gradient=False),
     ]),
+    onnx={9: onnx_forms.embedding},
 )  # fmt: skip
 def embedding(
     input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
@@ -169,6 +172,7 @@ def _bag_maximum(values: Any, bags: Any, count: int, kept: Any) -> Any:
         Sample(np.array([0, 2, 1]), m.real(4, 2), np.array([0, 1]), padding_idx=2),
         Sample(np.array([0, 2, 1]), m.real(4, 2), np.array([1, 2]), gradient=False), Sample(np.array([0, 2, 1]), m.real(4, 2), gradient=False),
     ]),
+    onnx={9: onnx_forms.embedding_bag},
 )  # fmt: skip
 def embedding_bag(
     input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ from ..core.declare import composite, primitive, table
 from ..core.dtypes import BY_NUMPY
 from ..core.errors import ArgumentError, DimensionError, DtypeError, NotSupported, OperationError
 from ..core.families import Reduction, normalize_dim, reduced_shape
+from ..core.parallel import over_rows
 from ..core.samples import Sample, cases
 from .cumulative import along
+from .reductions_onnx import both_extremes_form, extreme_form, place_form, selection_form
 from .sums import fold_columns, restored
 
 Number = int | float | complex | bool
@@ -93,10 +96,34 @@ def share_evenly_all(g: Any, input: Any, result: Any) -> Any:
 
 
 def fold(ufunc: Any, array: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
-    """The largest or smallest along axes; a large narrow matrix is folded as a wide one."""
-    if array.size >= _LARGE and array.flags.c_contiguous and axes == (0,) and array.ndim == 2 and not keepdim:
-        return fold_columns(ufunc, array)
-    return ufunc.reduce(array, axis=axes if keepdim or len(axes) < array.ndim else None, keepdims=keepdim)
+    """The largest or smallest along axes; large contiguous arrays go the faster ways."""
+    if array.size < _LARGE or array.ndim < 2 or not array.flags.c_contiguous:
+        return ufunc.reduce(array, axis=axes if keepdim or len(axes) < array.ndim else None, keepdims=keepdim)
+    if axes == (0,) and array.ndim == 2:
+        result = fold_columns(ufunc, array)
+    elif axes == (array.ndim - 1,):
+        result = _by_rows(partial(ufunc.reduce, axis=1), array, array.dtype)
+    elif len(axes) == array.ndim:
+        result = ufunc.reduce(_by_rows(partial(ufunc.reduce, axis=1), array.reshape(len(array), -1), array.dtype))
+    else:
+        return ufunc.reduce(array, axis=axes, keepdims=keepdim)
+    return result.reshape(reduced_shape(array.shape, axes, keepdim))
+
+
+def _by_rows(function: Any, array: Any, dtype: Any) -> Any:
+    """A function that picks something from each row of a matrix, on all rows of an array, split over threads."""
+    rows = array.reshape(-1, array.shape[-1])
+    result = np.empty(len(rows), dtype)
+    over_rows(lambda start, end: function(rows[start:end], out=result[start:end]), len(rows), rows.size)
+    return result
+
+
+def _places(name: str, array: Any, axis: int, keepdim: bool) -> Any:
+    """``argmax`` or ``argmin`` along an axis."""
+    if array.size < _LARGE or axis != array.ndim - 1 or not array.flags.c_contiguous:
+        return getattr(array, name)(axis, keepdims=keepdim)
+    found = _by_rows(partial(getattr(np, name), axis=1), array, _INT64)
+    return found.reshape(reduced_shape(array.shape, (axis,), keepdim))
 
 
 # -- amax and amin -----------------------------------------------------------------------------------------------
@@ -137,6 +164,7 @@ def _extreme_samples(m: Any) -> list[Sample]:
     kernel=lambda xp, input, axes, keepdim: fold(xp.maximum, input, axes, keepdim),
     vjp={"input": share_evenly},
     samples=cases(_extreme_samples),
+    onnx=extreme_form("ReduceMax"),
 )
 def amax(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
     """The largest element, of all or along dimensions; the gradient is shared evenly by equals."""
@@ -147,6 +175,7 @@ def amax(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
     kernel=lambda xp, input, axes, keepdim: fold(xp.minimum, input, axes, keepdim),
     vjp={"input": share_evenly},
     samples=cases(_extreme_samples),
+    onnx=extreme_form("ReduceMin"),
 )
 def amin(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
     """The smallest element, of all or along dimensions; the gradient is shared evenly by equals."""
@@ -188,6 +217,7 @@ def _aminmax_gradient(g: Any, input: Any, min: Any, max: Any, dim: Any, keepdim:
         Sample(m.complex(2), gradient=False),
     ]),
     returns=("min", "max"),
+    onnx={9: both_extremes_form},
 )  # fmt: skip
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The smallest and the largest element, of all or along a dimension."""
@@ -211,7 +241,7 @@ def _whole_kernel(name: str, ufunc: str) -> Any:
 
     def kernel(xp: Any, input: Any) -> Any:
         check(input)
-        return getattr(xp, ufunc).reduce(input, axis=None)
+        return fold(getattr(xp, ufunc), input, tuple(range(input.ndim)), False)
 
     return kernel
 
@@ -224,7 +254,7 @@ def _along_kernel(name: str, ufunc: str) -> Any:
     def kernel(xp: Any, input: Any, dim: Any, keepdim: bool) -> tuple[Any, Any]:
         selection_spec(name, input, dim, keepdim)
         array, axis = along(input, dim)
-        indices = getattr(array, "arg" + name)(axis, keepdims=keepdim)
+        indices = _places("arg" + name, array, axis, keepdim)
         values = fold(getattr(xp, ufunc), array, (axis,), keepdim)
         return (values, indices) if input.ndim else (values.reshape(()), indices.reshape(()))
 
@@ -238,6 +268,7 @@ def _select_gradient(g: Any, input_shape: Any, dim: int, keepdim: bool, indices:
 @primitive(
     meta=_whole_spec("max"), kernel=_whole_kernel("max", "maximum"), vjp={"input": share_evenly_all}, namespace=None,
     method=False, out=False, public_name="max", node_name="MaxBackward1",
+    onnx=extreme_form("ReduceMax"),
 )  # fmt: skip
 def max_all(input: Tensor) -> Tensor:
     """The largest of all elements."""
@@ -247,6 +278,7 @@ def max_all(input: Tensor) -> Tensor:
     meta=_along_spec("max"), kernel=_along_kernel("max", "maximum"), vjp={"input": _select_gradient}, namespace=None,
     method=False, returns=("values", "indices"), nondifferentiable=("indices",), out=False,
     public_name="max", node_name="MaxBackward0",
+    onnx=selection_form("Max"),
 )  # fmt: skip
 def max_dim(input: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
     """The largest elements along a dimension, and where they are (the first of equals)."""
@@ -255,6 +287,7 @@ def max_dim(input: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
 @primitive(
     meta=_whole_spec("min"), kernel=_whole_kernel("min", "minimum"), vjp={"input": share_evenly_all}, namespace=None,
     method=False, out=False, public_name="min", node_name="MinBackward1",
+    onnx=extreme_form("ReduceMin"),
 )  # fmt: skip
 def min_all(input: Tensor) -> Tensor:
     """The smallest of all elements."""
@@ -264,6 +297,7 @@ def min_all(input: Tensor) -> Tensor:
     meta=_along_spec("min"), kernel=_along_kernel("min", "minimum"), vjp={"input": _select_gradient}, namespace=None,
     method=False, returns=("values", "indices"), nondifferentiable=("indices",), out=False,
     public_name="min", node_name="MinBackward0",
+    onnx=selection_form("Min"),
 )  # fmt: skip
 def min_dim(input: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
     """The smallest elements along a dimension, and where they are (the first of equals)."""
@@ -338,7 +372,7 @@ def _index_kernel(name: str) -> Any:
         spec = check(input, dim, keepdim)
         if dim is None or not input.ndim:
             return xp.asarray(getattr(input, name)()).reshape(spec.shape)
-        return getattr(input, name)(normalize_dim(dim, input.ndim), keepdims=keepdim)
+        return _places(name, input, normalize_dim(dim, input.ndim), keepdim)
 
     return kernel
 
@@ -355,11 +389,11 @@ def _index_samples(m: Any) -> list[Sample]:
     ]  # fmt: skip
 
 
-@primitive(meta=_index_spec("argmax"), kernel=_index_kernel("argmax"), vjp={}, samples=cases(_index_samples))
+@primitive(meta=_index_spec("argmax"), kernel=_index_kernel("argmax"), vjp={}, samples=cases(_index_samples), onnx=place_form("ArgMax"))
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """The index of the largest element (the first of equals), of all in row-major order or along a dimension."""
 
 
-@primitive(meta=_index_spec("argmin"), kernel=_index_kernel("argmin"), vjp={}, samples=cases(_index_samples))
+@primitive(meta=_index_spec("argmin"), kernel=_index_kernel("argmin"), vjp={}, samples=cases(_index_samples), onnx=place_form("ArgMin"))
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """The index of the smallest element (the first of equals), of all in row-major order or along a dimension."""

@@ -18,6 +18,7 @@ from ..core.dtypes import BY_NUMPY, FLOATING, LOW_PRECISION, default, legacy_nam
 from ..core.errors import DimensionError, DtypeError, OperationError, ShapeError
 from ..core.families import normalize_dim, normalize_dims
 from ..core.samples import Maker, Sample, cases
+from . import complex_onnx as forms
 from .arithmetic import conjugate
 from .linalg_checks import complex_type, real_type
 from .products import refused
@@ -53,6 +54,7 @@ def _fourier_kernel(xp: Any, input: Any, dims: Any, scale: str, forward: bool) -
     method=False,
     out=False,
     node_name="FftC2CBackward0",
+    onnx={17: forms.fourier_form},
 )
 def fourier(input: Tensor, dims: Any, scale: str, forward: bool) -> Tensor:
     """The transform of a complex tensor over dimensions."""
@@ -90,6 +92,7 @@ def _half_kernel(xp: Any, input: Any, dims: Any, scale: str, doubled: bool) -> A
     method=False,
     out=False,
     node_name="FftR2CBackward0",
+    onnx={17: forms.to_half_form},
 )
 def to_half(input: Tensor, dims: Any, scale: str, doubled: bool) -> Tensor:
     """The half spectrum of a real tensor; ``doubled`` counts each frequency for its mirror image too."""
@@ -117,6 +120,7 @@ def _from_half_kernel(xp: Any, input: Any, dims: Any, size: int, scale: str, hal
     method=False,
     out=False,
     node_name="FftC2RBackward0",
+    onnx={17: forms.from_half_form},
 )
 def from_half(input: Tensor, dims: Any, size: int, scale: str, halved: bool) -> Tensor:
     """The real tensor of which this is the half spectrum; ``halved`` counts frequencies with a mirror image half."""

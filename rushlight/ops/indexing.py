@@ -28,6 +28,7 @@ from ..core.families import broadcast_shapes, normalize_dim
 from ..core.samples import Sample, cases
 from .copying import cast
 from .creation import zeros
+from .indexing_onnx import index_backward_form, index_form, index_put_form, one_hot_form, put_form, take_form
 from .masking import fitting_scalar
 from .scattering import check_index_type, combine, gather, on_a_copy, wrapped
 from .selecting import add_slices
@@ -160,6 +161,7 @@ def _index_kernel(xp: Any, input: Any, indices: Sequence[Any]) -> Any:
     namespace=None,
     method=False,
     out=False,
+    onnx={9: index_form},
 )  # fmt: skip
 def index(input: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     """The elements at the positions (or where the masks are true) that are given for each dimension; None takes all."""
@@ -210,6 +212,7 @@ def _index_backward_kernel(xp: Any, grad: Any, shape: Any, indices: Sequence[Any
     namespace=None,
     method=False,
     out=False,
+    onnx={9: index_backward_form},
 )
 def index_backward(grad: Tensor, shape: Any, indices: Sequence[Tensor | None]) -> Tensor:
     """Zeros of a shape with ``grad`` added where ``index`` read."""
@@ -324,6 +327,7 @@ def _index_put_into(xp: Any, input: Any, indices: Sequence[Any], values: Any, ac
     exact=True,
     in_place=True,
     out=False,
+    onnx={9: index_put_form},
 )  # fmt: skip
 def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
     """Write values at the positions (or where the masks are true) that are given for each dimension, or add them."""
@@ -375,6 +379,7 @@ def _take_kernel(xp: Any, input: Any, index: Any) -> Any:
         Sample(np.zeros(0, np.float32), np.array([0]), gradient=False),
     ]),
     exact=True,
+    onnx={9: take_form},
 )  # fmt: skip
 def take(input: Tensor, index: Tensor) -> Tensor:
     """The elements at positions of the tensor seen as a vector."""
@@ -434,6 +439,7 @@ def _put_into(xp: Any, input: Any, index: Any, source: Any, accumulate: bool = F
     exact=True,
     in_place=True,
     out=False,
+    onnx={9: put_form},
 )  # fmt: skip
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """Write the elements of a source at positions of the tensor seen as a vector, or add them."""
@@ -560,6 +566,7 @@ def _one_hot_kernel(xp: Any, input: Any, num_classes: int = -1) -> Any:
     namespace="nn.functional",
     out=False,
     notes="data-dependent where num_classes is -1",
+    onnx={9: one_hot_form},
 )  # fmt: skip
 def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     """For each class number a row of zeros with a 1 in its place."""

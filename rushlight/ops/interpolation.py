@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,9 @@ from ..core.declare import composite, primitive, table
 from ..core.dtypes import legacy_name
 from ..core.errors import ArgumentError, NotSupported, ShapeError, ValueRangeError
 from ..core.samples import Sample, cases
+from ..core.sizes import is_symbolic
 from . import interpolation_kernels
+from . import interpolation_onnx as onnx_forms
 from .sliding import Checked, refused
 
 # Each of PyTorch's modes: what happens along one dimension, and in how many dimensions it may be asked for.
@@ -60,6 +63,7 @@ def _resample_kernel(xp: Any, input: Any, size: Any, mode: str, align_corners: b
     namespace=None,
     method=False,
     out=False,
+    onnx={9: onnx_forms.resample},
 )
 def resample(input: Tensor, size: Any, mode: str, align_corners: bool, factors: Any, antialias: bool) -> Tensor:
     """The last dimensions, as many as ``size`` has, resized: what ``interpolate`` and adaptive averages call."""
@@ -94,6 +98,15 @@ def _check_length(given: Sequence[Any], spatial: Sequence[int], name: str, shown
         )
 
 
+def _scaled(size: int, factor: float) -> int:
+    """A size times a factor, rounded down; of a symbolic size a formula, where the factor is a simple fraction."""
+    if is_symbolic(size):
+        ratio = Fraction(factor).limit_denominator(1000)
+        if abs(ratio - Fraction(factor)) < 1e-9:
+            return size * ratio.numerator // ratio.denominator
+    return math.floor(float(size) * factor)
+
+
 def _sizes(
     spatial: tuple[int, ...], size: Any, scale_factor: Any, recompute_scale_factor: bool | None
 ) -> tuple[tuple[int, ...], tuple[float | None, ...]]:
@@ -112,7 +125,7 @@ def _sizes(
         raise ValueRangeError("either size or scale_factor should be defined")
     factors = tuple(scale_factor) if isinstance(scale_factor, (tuple, list)) else (scale_factor,) * len(spatial)
     _check_length(factors, spatial, "scale_factor", "scale_factor")
-    sizes = tuple(math.floor(float(n) * factor) for n, factor in zip(spatial, factors))
+    sizes = tuple(_scaled(n, factor) for n, factor in zip(spatial, factors))
     return sizes, (None,) * len(sizes) if recompute_scale_factor else tuple(map(float, factors))
 
 

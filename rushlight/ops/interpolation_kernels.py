@@ -185,13 +185,18 @@ def _gather(xp: Any, source: Any, rule: Table, result: Any) -> None:
                 target[...] = part
 
 
-def _apply_bytes(xp: Any, array: Any, axis: int, rule: Table) -> Any:
-    """Bytes are interpolated in whole numbers, with weights of 16 bits, and rounded after each dimension."""
+def whole_weights(rule: Table) -> tuple[np.ndarray, int]:
+    """The weights of a table as whole numbers of 16 bits, and by how many bits they are moved to be so."""
     largest = max(float(rule.weights.max()), 1e-12)
     precision = 0
     while precision < 22 and int(0.5 + largest * (1 << (precision + 1))) < (1 << 15):
         precision += 1
-    whole = np.trunc(rule.weights * (1 << precision) + np.copysign(0.5, rule.weights)).astype(np.int64)
+    return np.trunc(rule.weights * (1 << precision) + np.copysign(0.5, rule.weights)).astype(np.int64), precision
+
+
+def _apply_bytes(xp: Any, array: Any, axis: int, rule: Table) -> Any:
+    """Bytes are interpolated in whole numbers, and rounded after each dimension."""
+    whole, precision = whole_weights(rule)
     total = xp.full((*array.shape[:axis], rule.count, *array.shape[axis + 1 :]), 1 << (precision - 1), np.int64)
     for taps, weights in zip(rule.taps, whole):
         total += xp.take(array, xp.asarray(taps), axis=axis) * xp.asarray(weights).reshape(-1, *[1] * (array.ndim - 1 - axis))

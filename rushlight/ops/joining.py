@@ -74,6 +74,16 @@ def _cat_gradient(g: Any, tensors_shape: Any, dim: int, needs: Any) -> list[Any]
     return found
 
 
+def _cat_onnx(g: Any, tensors: Any, dim: int) -> Any:
+    result = g.outputs[0]
+    known_empty = [each.rank == 1 and type(each.shape[0]) is int and each.shape[0] == 0 for each in tensors]
+    joined = [
+        g.cast(each, result.dtype)
+        for each, empty in zip(tensors, known_empty) if not empty and each.rank == len(result.shape)
+    ]  # fmt: skip
+    return g.concat(joined, dim % len(result.shape)) if joined else g.full((0,), 0, result.dtype)
+
+
 @primitive(
     meta=_cat_meta,
     kernel=_cat_kernel,
@@ -103,6 +113,7 @@ def _cat_gradient(g: Any, tensors_shape: Any, dim: int, needs: Any) -> list[Any]
     ),
     exact=True,
     aliases=("concat", "concatenate"),
+    onnx={9: _cat_onnx},
 )
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Tensors joined along a dimension that they have."""
@@ -131,6 +142,12 @@ def _stack_kernel(xp: Any, tensors: Any, dim: int = 0) -> Any:
     return xp.stack([each.astype(dtype, copy=False) for each in tensors], dim)
 
 
+def _stack_onnx(g: Any, tensors: Any, dim: int) -> Any:
+    result = g.outputs[0]
+    dim = dim % len(result.shape)
+    return g.concat([g.unsqueeze(g.cast(each, result.dtype), [dim]) for each in tensors], dim)
+
+
 @primitive(
     meta=_stack_meta,
     kernel=_stack_kernel,
@@ -153,6 +170,7 @@ def _stack_kernel(xp: Any, tensors: Any, dim: int = 0) -> Any:
         ]
     ),
     exact=True,
+    onnx={9: _stack_onnx},
 )
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Tensors of one shape joined along a new dimension."""
@@ -386,6 +404,15 @@ def _block_diag_gradient(g: Any, tensors_shape: Any) -> list[Any]:
     ]
 
 
+def _block_diag_onnx(g: Any, tensors: Any) -> Any:
+    result = g.outputs[0]
+    rows = []
+    for each, (_, column, count, width) in zip(tensors, _blocks([each.shape for each in tensors])):
+        block = g.reshape(g.cast(each, result.dtype), (count, width))
+        rows.append(g.pad_dim(block, 1, column, result.shape[1] - column - width))
+    return g.concat(rows, 0) if rows else g.full(result.shape, 0, result.dtype)
+
+
 @primitive(
     meta=_block_diag_meta,
     kernel=_block_diag_kernel,
@@ -402,6 +429,7 @@ def _block_diag_gradient(g: Any, tensors_shape: Any) -> list[Any]:
     ),
     exact=True,
     out=False,
+    onnx={9: _block_diag_onnx},
 )
 def block_diag(*tensors: Sequence[Tensor]) -> Tensor:
     """A matrix of zeros with the given matrices along its diagonal."""
@@ -410,6 +438,15 @@ def block_diag(*tensors: Sequence[Tensor]) -> Tensor:
 def _chosen(count: int, r: int, with_replacement: bool) -> list[tuple[int, ...]]:
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     return list(choose(range(count), r))
+
+
+def _combinations_onnx(g: Any, input: Any, r: int, with_replacement: bool) -> Any:
+    count = input.shape[0]
+    if type(count) is not int:
+        raise g.unsupported("combinations() of a vector whose size is not fixed: how many there are depends on it")
+    if r == 0:
+        return g.full((0,), 0, input.dtype)
+    return g.gather(input, g.constant(np.array(_chosen(count, r, with_replacement), np.int64).reshape(-1, r)), 0)
 
 
 @composite(
@@ -424,7 +461,8 @@ def _chosen(count: int, r: int, with_replacement: bool) -> list[tuple[int, ...]]
             refused(m.real(2, 2)),
             refused(m.real(3), -1),
         ]
-    )
+    ),
+    onnx={9: _combinations_onnx},
 )
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All choices of ``r`` elements of a vector, one a row."""

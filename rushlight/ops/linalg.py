@@ -18,6 +18,16 @@ from ..core.samples import Maker, Sample, cases
 from .arithmetic import conjugate
 from .linalg_checks import check_same_dtype, check_square, checked, raise_for, real_type
 from .linalg_kernels import exponential, invert_with_info, solve_triangle, solve_with_info
+from .linalg_onnx import (
+    determinant_form,
+    exponential_form,
+    inverse_form,
+    looped,
+    no_operator,
+    signed_logarithm_form,
+    solve_form,
+    triangular_form,
+)
 from .norms import tolerance
 from .products import adjoint, matmul, refused
 
@@ -96,6 +106,7 @@ def _determinant_samples(m: Maker) -> list[Sample]:
     vjp={"A": lambda g, A: _column(g) * conjugate(matrix_cofactors(A))},
     samples=cases(_determinant_samples),
     exact=True,
+    onnx={9: determinant_form},
 )
 def linalg_det(A: Tensor) -> Tensor:
     """The determinant of square matrices."""
@@ -128,6 +139,7 @@ def _slogdet_gradient(g: Any, A: Any, sign: Any) -> Any:
     samples=cases(_determinant_samples),
     returns=("sign", "logabsdet"),
     exact=True,
+    onnx=looped(signed_logarithm_form),
 )
 def linalg_slogdet(A: Tensor) -> tuple[Tensor, Tensor]:
     """The sign (of complex matrices, the phase) of the determinant and the logarithm of its size."""
@@ -186,6 +198,7 @@ def _inv_kernel(xp: Any, A: Any, check_errors: bool) -> Any:
     returns=("inverse", "info"),
     nondifferentiable=("info",),
     exact=True,
+    onnx=looped(inverse_form),
 )  # fmt: skip
 def linalg_inv_ex(A: Tensor, *, check_errors: bool = False) -> tuple[Tensor, Tensor]:
     """The inverse of square matrices and, instead of an error, which of them are singular."""
@@ -258,6 +271,7 @@ def pinv_gradient(g: Any, A: Any, P: Any) -> Any:
     method=False,
     out=False,
     node_name="LinalgPinvBackward0",
+    onnx=no_operator("singular values"),
 )
 def pinv_within(input: Tensor, atol: Tensor | Number | None, rtol: Tensor | Number | None, hermitian: bool) -> Tensor:
     """The pseudo-inverse that takes singular values up to ``max(atol, rtol * largest)`` for 0."""
@@ -332,6 +346,7 @@ def _system_gradient(g: Any, A: Any, solution: Any, needs: Any) -> Any:
     method=False,
     out=False,
     node_name="LinalgSolveExBackward0",
+    onnx=looped(solve_form),
 )
 def solve_system(A: Tensor, B: Tensor, check_errors: bool) -> tuple[Tensor, Tensor]:
     """The solution X of ``A X = B`` for matrices B, and which A are singular."""
@@ -427,6 +442,7 @@ def _triangular_gradient(
         refused(m.real(2, 3), m.real(2, 3), upper=True), refused(m.integers(2, 2), m.integers(2, 2), upper=True),
     ]),
     exact=True,
+    onnx=looped(triangular_form),
 )  # fmt: skip
 def linalg_solve_triangular(
     input: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
@@ -490,6 +506,7 @@ def _exponential_gradient(g: Any, input: Any) -> Any:
     ]),
     aliases=("linalg.matrix_exp",),
     exact=True,
+    onnx=looped(exponential_form),
 )  # fmt: skip
 def matrix_exp(input: Tensor) -> Tensor:
     """The matrix exponential."""

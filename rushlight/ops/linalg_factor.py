@@ -16,10 +16,12 @@ from ..core.declare import composite, primitive, table
 from ..core.dispatch import make_named
 from ..core.errors import GradientError, LinAlgError, OperationError, ShapeError
 from ..core.samples import Maker, Sample, cases
+from ..core.sizes import smaller
 from .arithmetic import conjugate
 from .linalg import identity_like, linalg_solve_triangular, regular, solve_system
 from .linalg_checks import check_matrix, check_square, checked, complex_type, raise_for, real_type
 from .linalg_kernels import factor_cholesky
+from .linalg_onnx import cholesky_form, looped, no_operator, qr_form
 from .products import adjoint, matmul, refused
 
 _INT32 = np.dtype(np.int32)
@@ -85,6 +87,7 @@ def _positive_samples(m: Maker) -> list[Sample]:
     returns=("L", "info"),
     nondifferentiable=("info",),
     exact=True,
+    onnx=looped(cholesky_form),
 )  # fmt: skip
 def linalg_cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = False) -> tuple[Tensor, Tensor]:
     """The Cholesky factor and, instead of an error, the first leading minor that is not positive-definite."""
@@ -149,7 +152,7 @@ def _qr_meta(A: Any, mode: str) -> list[Spec]:
         )
     check_matrix("linalg.qr", A)
     batch, rows, columns = A.shape[:-2], A.shape[-2], A.shape[-1]
-    inner = rows if mode == "complete" else min(rows, columns)
+    inner = rows if mode == "complete" else smaller(rows, columns)
     left = (0,) if mode == "r" else (*batch, rows, inner)
     return [Spec(left, A.dtype), Spec((*batch, inner, columns), A.dtype)]
 
@@ -223,6 +226,7 @@ def _qr_gradient(g: Any, A_shape: Any, Q: Any, R: Any, mode: str) -> Any:
     ]),
     returns=("Q", "R"),
     exact=True,
+    onnx=looped(qr_form),
 )  # fmt: skip
 def linalg_qr(A: Tensor, mode: str = "reduced") -> tuple[Tensor, Tensor]:
     """``A = Q @ R`` with orthonormal columns in Q and an upper triangle R; mode is "reduced", "complete" or "r" (only R)."""
@@ -329,6 +333,7 @@ def _svd_gradient(g: Any, U: Any, S: Any, Vh: Any) -> Any:
     ]),
     returns=("U", "S", "Vh"),
     exact=True,
+    onnx=no_operator("singular values"),
 )  # fmt: skip
 def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """The singular value decomposition ``A = U @ diag(S) @ Vh``, singular values from the largest down."""
@@ -361,6 +366,7 @@ def _svdvals_gradient(g: Any, A: Any) -> Any:
         refused(m.real(2, 2), driver="gesvd"),
     ]),
     exact=True,
+    onnx=no_operator("singular values"),
 )  # fmt: skip
 def linalg_svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values of matrices, from the largest down."""
@@ -431,6 +437,7 @@ def _eigh_gradient(g: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     ]),
     returns=("eigenvalues", "eigenvectors"),
     exact=True,
+    onnx=no_operator("eigenvalues"),
 )  # fmt: skip
 def linalg_eigh(input: Tensor, UPLO: str = "L") -> tuple[Tensor, Tensor]:
     """Eigenvalues (rising) and orthonormal eigenvectors of symmetric or Hermitian matrices, read off one triangle."""
@@ -447,6 +454,7 @@ def linalg_eigh(input: Tensor, UPLO: str = "L") -> tuple[Tensor, Tensor]:
         refused(m.real(2, 3)), refused(m.real(2, 2), "X"),
     ]),
     exact=True,
+    onnx=no_operator("eigenvalues"),
 )  # fmt: skip
 def linalg_eigvalsh(input: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues, in rising order, of symmetric or Hermitian matrices."""
@@ -501,6 +509,7 @@ def _eig_gradient(g: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     ]),
     returns=("eigenvalues", "eigenvectors"),
     exact=True,
+    onnx=no_operator("eigenvalues"),
 )  # fmt: skip
 def linalg_eig(input: Tensor) -> tuple[Tensor, Tensor]:
     """Eigenvalues, in no order, and eigenvectors of length 1 of square matrices; always complex."""
@@ -517,6 +526,7 @@ def linalg_eig(input: Tensor) -> tuple[Tensor, Tensor]:
         refused(m.real(2, 3)),
     ]),
     exact=True,
+    onnx=no_operator("eigenvalues"),
 )  # fmt: skip
 def linalg_eigvals(input: Tensor) -> Tensor:
     """The eigenvalues, in no order, of square matrices; always complex."""

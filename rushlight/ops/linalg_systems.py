@@ -14,9 +14,11 @@ from ..core.dtypes import legacy_name
 from ..core.errors import DtypeError, LinAlgError, OperationError, ShapeError
 from ..core.families import broadcast_shapes
 from ..core.samples import Maker, Sample, cases
+from ..core.sizes import smaller
 from .linalg import identity_like, linalg_pinv, linalg_solve_triangular, pinv_gradient, regular
 from .linalg_checks import check_floating, check_matrix, check_same_dtype, checked, real_type
 from .linalg_kernels import factor_lu, permutation_of, solve_triangle
+from .linalg_onnx import looped, lu_form, no_operator, order_form
 from .norms import tolerance
 from .products import adjoint, matmul, refused
 
@@ -30,7 +32,7 @@ def _lu_meta(A: Any, pivot: bool, check_errors: bool) -> list[Spec]:
     check_matrix("torch.lu_factor", A)
     if not pivot:
         raise OperationError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
-    count = min(A.shape[-2:])
+    count = smaller(*A.shape[-2:])
     return [Spec(A.shape, A.dtype), Spec((*A.shape[:-2], count), _INT32), Spec(A.shape[:-2], _INT32)]
 
 
@@ -48,13 +50,13 @@ def _lu_kernel(xp: Any, A: Any, pivot: bool, check_errors: bool) -> Any:
 def _lower(LU: Any) -> Any:
     """The unit lower triangle L of packed factors."""
     rows, columns = LU._array.shape[-2:]
-    count = min(rows, columns)
+    count = smaller(rows, columns)
     return LU.narrow(-1, 0, count).tril(-1) + table["eye"].call(rows, count, dtype=LU.dtype, device=LU.device)
 
 
 def _upper(LU: Any) -> Any:
     """The upper triangle U of packed factors."""
-    return LU.narrow(-2, 0, min(LU._array.shape[-2:])).triu()
+    return LU.narrow(-2, 0, smaller(*LU._array.shape[-2:])).triu()
 
 
 def _lu_gradient(g: Any, LU: Any, pivots: Any) -> Any:
@@ -101,6 +103,7 @@ def _move_rows(matrix: Any, order: Any) -> Any:
     namespace=None,
     method=False,
     out=False,
+    onnx=looped(order_form),
 )
 def lu_order(pivots: Tensor, rows: int, inverse: bool) -> Tensor:
     """The order of rows that pivots amount to, or the one that undoes it."""
@@ -121,6 +124,7 @@ def lu_order(pivots: Tensor, rows: int, inverse: bool) -> Tensor:
     returns=("LU", "pivots", "info"),
     nondifferentiable=("pivots", "info"),
     exact=True,
+    onnx=looped(lu_form),
 )  # fmt: skip
 def linalg_lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> tuple[Tensor, Tensor, Tensor]:
     """The packed LU factors, the row exchanges and, instead of an error, the first zero on the diagonal of U."""
@@ -282,6 +286,7 @@ def _geqrf_kernel(xp: Any, input: Any) -> Any:
     returns=("a", "tau"),
     exact=True,
     notes="not differentiable, as in PyTorch: linalg.qr is",
+    onnx=no_operator("Householder reflections"),
 )
 def geqrf(input: Tensor) -> tuple[Tensor, Tensor]:
     """The QR decomposition as LAPACK packs it: R above, Householder vectors below the diagonal, and their factors."""
@@ -435,6 +440,7 @@ def _lstsq_kernel(xp: Any, input: Any, b: Any, rcond: Any, driver: str) -> Any:
     method=False,
     out=False,
     node_name="LinalgLstsqBackward0",
+    onnx=no_operator("least squares"),
 )
 def least_squares(input: Tensor, b: Tensor, rcond: float | None, driver: str) -> tuple[Tensor, Tensor, Tensor]:
     """The shortest X for which ``A X - B`` is shortest, the rank of A, and its singular values."""
@@ -443,7 +449,12 @@ def least_squares(input: Tensor, b: Tensor, rcond: float | None, driver: str) ->
 _Lstsq = make_named("linalg_lstsq", ("solution", "residuals", "rank", "singular_values"))
 
 
+def _lstsq_form(g: Any, *values: Any) -> Any:
+    raise g.unsupported(no_operator("least squares"))
+
+
 @composite(
+    onnx={9: _lstsq_form},
     samples=cases(lambda m: [
         *(Sample(m.apart(3, 2), m.real(3, 2), driver=driver) for driver in _DRIVERS),
         *(Sample(m.apart(2, 3), m.real(2), driver=driver) for driver in _DRIVERS),

@@ -8,6 +8,7 @@ from ..core.base import TensorBase as Tensor
 from ..core.declare import primitive
 from ..core.families import elementwise
 from ..core.samples import Sample, binary, cases, together, unary
+from .arithmetic_onnx import bitwise_form, bitwise_not_form, left_shift_form, right_shift_form
 
 Number = int | float | complex | bool
 
@@ -64,17 +65,17 @@ _BITS = cases(lambda m: [
 ])  # fmt: skip
 
 
-@primitive(meta=elementwise(fast=(2, "any"), refuse="float"), kernel="bitwise_and", vjp={}, samples=_BITS)
+@primitive(meta=elementwise(fast=(2, "any"), refuse="float"), kernel="bitwise_and", vjp={}, samples=_BITS, onnx=bitwise_form("And"))
 def bitwise_and(input: Tensor | Number, other: Tensor | Number) -> Tensor:
     """The bits that two integers have in common; of truth values, the logical and."""
 
 
-@primitive(meta=elementwise(fast=(2, "any"), refuse="float"), kernel="bitwise_or", vjp={}, samples=_BITS)
+@primitive(meta=elementwise(fast=(2, "any"), refuse="float"), kernel="bitwise_or", vjp={}, samples=_BITS, onnx=bitwise_form("Or"))
 def bitwise_or(input: Tensor | Number, other: Tensor | Number) -> Tensor:
     """The bits that at least one of two integers has; of truth values, the logical or."""
 
 
-@primitive(meta=elementwise(fast=(2, "any"), refuse="float"), kernel="bitwise_xor", vjp={}, samples=_BITS)
+@primitive(meta=elementwise(fast=(2, "any"), refuse="float"), kernel="bitwise_xor", vjp={}, samples=_BITS, onnx=bitwise_form("Xor"))
 def bitwise_xor(input: Tensor | Number, other: Tensor | Number) -> Tensor:
     """The bits that just one of two integers has; of truth values, the logical exclusive or."""
 
@@ -87,6 +88,7 @@ def bitwise_xor(input: Tensor | Number, other: Tensor | Number) -> Tensor:
         Sample(m.integers(2, 3)), Sample(m.integers()), Sample(m.integers(0)), Sample(m.booleans(4)),
         Sample(m.integers(3, low=0, high=255, dtype=np.uint8)), Sample(m.integers(3, dtype=np.int16)), Sample(m.real(2), gradient=False),
     ]),
+    onnx={9: bitwise_not_form},
 )  # fmt: skip
 def bitwise_not(input: Tensor) -> Tensor:
     """Every bit of an integer turned; of truth values, the logical not."""
@@ -110,11 +112,11 @@ _SHIFTS = together(
 )  # fmt: skip
 
 
-@primitive(meta=elementwise(refuse="bool float"), kernel="left_shift", vjp={}, samples=_SHIFTS)
+@primitive(meta=elementwise(refuse="bool float"), kernel="left_shift", vjp={}, samples=_SHIFTS, onnx={9: left_shift_form})
 def bitwise_left_shift(input: Tensor | Number, other: Tensor | Number) -> Tensor:
     """``input << other``, element by element; shifted by less than 0, or by all its bits, a number becomes 0."""
 
 
-@primitive(meta=elementwise(refuse="bool float"), kernel="right_shift", vjp={}, samples=_SHIFTS)
+@primitive(meta=elementwise(refuse="bool float"), kernel="right_shift", vjp={}, samples=_SHIFTS, onnx={9: right_shift_form})
 def bitwise_right_shift(input: Tensor | Number, other: Tensor | Number) -> Tensor:
     """``input >> other``, element by element, with the sign kept; a shift below 0 counts as one by all bits."""

@@ -11,12 +11,15 @@ import numpy as np
 from ..core.base import Spec
 from ..core.base import TensorBase as Tensor
 from ..core.declare import composite, primitive, table
+from ..core.dtypes import legacy_name
 from ..core.errors import DimensionError, OperationError, ShapeError, ValueRangeError
 from ..core.families import broadcast_shapes
 from ..core.samples import Sample, cases
+from . import losses_onnx as onnx_forms
 
 Number = int | float
 REDUCTIONS = ("none", "mean", "sum")
+_CLASSES = (np.dtype(np.int64), np.dtype(np.uint8))  # the types that numbers of classes may have
 
 
 def reduced(loss: Tensor, reduction: str) -> Tensor:
@@ -139,8 +142,8 @@ def _nll_meta(input: Any, target: Any, weight: Any, reduction: str, ignore_index
             batch = target.shape[0] if target.ndim else 1
             raise ValueRangeError(f"Expected input batch_size ({shape[0]}) to match target batch_size ({batch}).")
         raise ShapeError(f"Expected target size {list(wanted)}, got {list(target.shape)}")
-    if target.dtype.kind not in "iu":
-        raise OperationError(f"expected scalar type Long but found {target.dtype}")
+    if target.dtype not in _CLASSES:
+        raise OperationError(f"expected target dtype to be Long or Byte, but got {legacy_name(target.dtype)}")
     if weight is not None and tuple(weight.shape) != (classes,):
         raise ShapeError(f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: {list(weight.shape)}")
     return [Spec(wanted if reduction == "none" else (), input.dtype), Spec((), input.dtype)]
@@ -185,6 +188,7 @@ def _nll_kernel(xp: Any, input: Any, target: Any, weight: Any, reduction: str, i
     method=False,
     out=False,
     node_name="NllLossBackward0",
+    onnx={9: onnx_forms.nll_forward},
 )
 def nll_forward(input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignore_index: int) -> Tensor:
     """The negative of the input at each target's class, weighted; and the sum of the weights."""
@@ -231,6 +235,7 @@ def _labels(m: Any, *shape: int, classes: int = 4) -> Any:
         Sample(m.real(4), np.array(2)), Sample(m.real(2, 4, 2, 2), _labels(m, 2, 2, 2), m.real(4, low=0.2, high=1.0), constants=(2,)),
         Sample(m.real(3, 4), np.array([1, 4, 2]), gradient=False), Sample(m.real(3, 4), _labels(m, 2), gradient=False),
     ]),
+    onnx={12: onnx_forms.nll_loss},
 )  # fmt: skip
 def nll_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100,
@@ -263,6 +268,7 @@ def _soft(m: Any, *shape: int) -> Any:
         Sample(m.real(2, 4, 3), _soft(m, 2, 4, 3)),
         Sample(m.real(3, 4), np.array([1, 9, 2]), gradient=False), Sample(m.real(3, 4), _labels(m, 3), label_smoothing=1.5, gradient=False),
     ]),
+    onnx={12: onnx_forms.cross_entropy},
 )  # fmt: skip
 def cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100,

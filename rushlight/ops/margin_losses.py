@@ -241,6 +241,7 @@ def _ctc_kernel(xp: Any, log_probs: Any, targets: Any, input_lengths: Any, targe
     method=False,
     out=False,
     notes="once differentiable",
+    onnx="its sums over alignments run back and forth over time, and ONNX has no node for them",
 )  # fmt: skip
 def ctc_alignments(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int) -> Tensor:
     """Minus the log-probability of all alignments of each target, and its derivative by the log-probabilities."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,7 @@ def _masked_fill_into(xp: Any, input: Any, mask: Any, value: Any) -> None:
     exact=True,
     in_place=True,
     out=False,
+    onnx={9: lambda g, input, mask, value: g.where(mask, g.number(value, input.dtype), input)},
 )  # fmt: skip
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor:
     """``input`` with ``value`` wherever ``mask`` is true."""
@@ -150,6 +152,11 @@ def _masked_select_gradient(g: Any, input_shape: Any, mask: Any) -> Any:
     return masked_scatter(zeros(shape, dtype=g.dtype, device=g.device), mask, g)
 
 
+def _masked_select_onnx(g: Any, input: Any, mask: Any) -> Any:
+    shape = broadcast_shapes([tuple(mask.shape), tuple(input.shape)])
+    return g.Compress(g.at_least_1d(g.expand(input, shape)), g.reshape(g.expand(mask, shape), (math.prod(shape),)))
+
+
 @primitive(
     meta=_masked_select_meta,
     kernel=_masked_select_kernel,
@@ -170,6 +177,7 @@ def _masked_select_gradient(g: Any, input_shape: Any, mask: Any) -> Any:
     ]),
     exact=True,
     notes="data-dependent",
+    onnx={9: _masked_select_onnx},
 )  # fmt: skip
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """A vector of the elements where ``mask`` is true."""
@@ -203,6 +211,15 @@ def _masked_scatter_kernel(xp: Any, input: Any, mask: Any, source: Any) -> Any:
     return result
 
 
+def _masked_scatter_onnx(g: Any, input: Any, mask: Any, source: Any) -> Any:
+    shape = g.outputs[0].shape
+    count = (math.prod(shape),)
+    places = g.squeeze(g.nonzero(g.reshape(g.expand(mask, shape), count)), [0])
+    source = g.reshape(source, (math.prod(source.shape),))
+    used = g.slice(source, [0], [g.size(places, 0)], [0])
+    return g.reshape(g.scatter_elements(g.reshape(g.expand(input, shape), count), places, used, 0), shape)
+
+
 @primitive(
     meta=_masked_scatter_meta,
     kernel=_masked_scatter_kernel,
@@ -225,6 +242,7 @@ def _masked_scatter_kernel(xp: Any, input: Any, mask: Any, source: Any) -> Any:
     exact=True,
     in_place=True,
     out=False,
+    onnx={9: _masked_scatter_onnx},
 )  # fmt: skip
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """The elements of ``source``, one after the other, where ``mask`` is true."""
@@ -237,6 +255,13 @@ def _masked_scatter_backward_kernel(xp: Any, grad: Any, mask: Any, shape: Any) -
     return result
 
 
+def _masked_scatter_backward_onnx(g: Any, grad: Any, mask: Any, shape: Any) -> Any:
+    picked = _masked_select_onnx(g, grad, mask)
+    picked.shape = (None,)
+    missing = g.Sub(g.number(math.prod(shape), np.int64), g.size(picked, 0))
+    return g.reshape(g.pad_dim(picked, 0, 0, missing), shape)
+
+
 @primitive(
     meta=lambda grad, mask, shape: Spec(shape, grad.dtype),
     kernel=_masked_scatter_backward_kernel,
@@ -245,6 +270,7 @@ def _masked_scatter_backward_kernel(xp: Any, grad: Any, mask: Any, shape: Any) -
     namespace=None,
     method=False,
     out=False,
+    onnx={9: _masked_scatter_backward_onnx},
 )
 def masked_scatter_backward(grad: Tensor, mask: Tensor, shape: Any) -> Tensor:
     """The gradient of the source of ``masked_scatter``: the masked elements, then zeros."""
@@ -255,6 +281,16 @@ def masked_scatter_backward(grad: Tensor, mask: Tensor, shape: Any) -> Tensor:
 
 def _unknown_shape(input: Any) -> Any:
     raise NotSupported("nonzero(): the shape of the result depends on the data, and meta tensors have none")
+
+
+def _nonzero_rows_onnx(g: Any, input: Any) -> Any:
+    return g.transpose(g.nonzero(input), [1, 0])
+
+
+def nonzero_columns_form(g: Any, input: Any) -> Any:
+    """The ONNX form of ``nonzero(as_tuple=True)``."""
+    found = g.nonzero(g.at_least_1d(input))
+    return [g.squeeze(each, [0]) for each in g.split(found, [1] * max(input.rank, 1), 0)]
 
 
 def _nonzero_rows_kernel(xp: Any, input: Any) -> Any:
@@ -270,6 +306,7 @@ def _nonzero_rows_kernel(xp: Any, input: Any) -> Any:
     namespace=None,
     method=False,
     notes="data-dependent",
+    onnx={9: _nonzero_rows_onnx},
 )
 def nonzero_rows(input: Tensor) -> Tensor:
     """A matrix with the position of a non-zero element in each row: what ``nonzero`` calls."""
@@ -285,6 +322,7 @@ def nonzero_rows(input: Tensor) -> Tensor:
     method=False,
     out=False,
     notes="data-dependent",
+    onnx={9: nonzero_columns_form},
 )
 def nonzero_columns(input: Tensor) -> Tensor:
     """The positions of non-zero elements, a vector for each dimension: what ``nonzero(as_tuple=True)`` calls."""
@@ -310,13 +348,17 @@ _nonzero_samples = cases(lambda m: [
     ),
     out=True,
     notes="data-dependent",
+    onnx={9: lambda g, input, as_tuple: nonzero_columns_form(g, input) if as_tuple else _nonzero_rows_onnx(g, input)},
 )
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """Where elements are not zero: a position in each row, or (``as_tuple``) a vector of positions for each dimension."""
     return nonzero_columns(input) if as_tuple else nonzero_rows(input)
 
 
-@composite(samples=_nonzero_samples, notes="data-dependent")
+@composite(
+    samples=_nonzero_samples, notes="data-dependent",
+    onnx={9: _nonzero_rows_onnx},
+)
 def argwhere(input: Tensor) -> Tensor:
     """Where elements are not zero, a position in each row."""
     return nonzero_rows(input)
@@ -335,6 +377,12 @@ def _nonzero_static_kernel(xp: Any, input: Any, size: int, fill_value: int = -1)
     return result
 
 
+def _nonzero_static_onnx(g: Any, input: Any, size: int, fill_value: int) -> Any:
+    found = _nonzero_rows_onnx(g, input)
+    filled = g.concat([found, g.full((size, input.rank), fill_value, np.int64)], 0)
+    return g.slice(filled, [0], [size], [0])
+
+
 @primitive(
     meta=_nonzero_static_meta,
     kernel=_nonzero_static_kernel,
@@ -347,6 +395,7 @@ def _nonzero_static_kernel(xp: Any, input: Any, size: int, fill_value: int = -1)
         Sample(m.booleans(3), size=-1),
     ]),
     exact=True,
+    onnx={9: _nonzero_static_onnx},
 )  # fmt: skip
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     """Where elements are not zero, in so many rows: cut off, or filled up with ``fill_value``."""

@@ -9,11 +9,16 @@ import numpy as np
 
 from ..core.base import Spec
 from ..core.base import TensorBase as Tensor
-from ..core.declare import composite, primitive, table
+from ..core.declare import composite, joint, primitive, table
 from ..core.errors import OperationError, ShapeError, ValueRangeError
 from ..core.families import broadcast_shapes, elementwise
+from ..core.parallel import BLOCK, over_rows
 from ..core.samples import Sample, cases
 from ..core.state import state
+from . import normalisation_onnx as onnx_forms
+from .sums import sum_axes, sum_rows
+
+_WIDEST = 4096  # rows that are added up in one go: few enough numbers that rounding errors stay small
 
 # -- mean 0, variance 1 ------------------------------------------------------------------------------------------
 
@@ -27,13 +32,48 @@ def _standardize_meta(input: Any, dims: Any, eps: float) -> list[Spec]:
     return [Spec(input.shape, input.dtype), Spec(kept, input.dtype), Spec(kept, input.dtype)]
 
 
+def _as_rows(array: Any, dims: Any) -> Any:
+    """A contiguous array as a matrix with a row for each group of elements to normalise; None where it is not one."""
+    kept = array.ndim - len(dims)
+    if not array.flags.c_contiguous or array.dtype.char not in "fd" or tuple(dims) != tuple(range(kept, array.ndim)):
+        return None
+    width = math.prod(array.shape[kept:])
+    return array.reshape(-1, width) if 0 < width <= _WIDEST and array.size else None
+
+
+def _in_row_blocks(work: Any, rows: Any) -> None:
+    """``work(rows)``, for slices of rows that stay in the cache, on several threads."""
+    step = max(1, BLOCK // rows.shape[1])
+
+    def run(first: int, last: int) -> None:
+        for start in range(first, last, step):
+            work(slice(start, min(start + step, last)))
+
+    over_rows(run, len(rows), rows.size, 8)
+
+
 def _standardize_kernel(xp: Any, input: Any, dims: Any, eps: float) -> list[Any]:
-    count = input.dtype.type(max(1, math.prod(input.shape[i] for i in dims)))
-    mean = xp.add.reduce(input, axis=dims, keepdims=True) / count
-    result = input - mean
-    variance = xp.add.reduce(result * result, axis=dims, keepdims=True) / count
-    result *= 1 / xp.sqrt(variance + input.dtype.type(eps))
-    return [result, mean, variance]
+    kind = input.dtype.type
+    count = kind(max(1, math.prod(input.shape[i] for i in dims)))
+    rows = _as_rows(input, dims)
+    if rows is None:
+        mean = sum_axes(xp, input, tuple(dims), True) / count
+        result = input - mean
+        variance = sum_axes(xp, result * result, tuple(dims), True) / count
+        result *= 1 / xp.sqrt(variance + kind(eps))
+        return [result, mean, variance]
+    result, mean, variance = xp.empty_like(rows), xp.empty((len(rows), 1), rows.dtype), xp.empty((len(rows), 1), rows.dtype)
+
+    def work(part: slice) -> None:
+        made = result[part]
+        xp.divide(sum_rows(xp, rows[part])[:, None], count, out=mean[part])
+        xp.subtract(rows[part], mean[part], out=made)
+        xp.divide(xp.einsum("ij,ij->i", made, made)[:, None], count, out=variance[part])
+        made *= 1 / xp.sqrt(variance[part] + kind(eps))
+
+    _in_row_blocks(work, rows)
+    kept = _kept(input.shape, dims)
+    return [result.reshape(input.shape), mean.reshape(kept), variance.reshape(kept)]
 
 
 @primitive(
@@ -46,20 +86,37 @@ def _standardize_kernel(xp: Any, input: Any, dims: Any, eps: float) -> list[Any]
     namespace=None,
     method=False,
     out=False,
+    onnx={9: onnx_forms.standardize},
 )
 def standardize(input: Tensor, dims: Any, eps: float) -> Tensor:
     """The input less its mean over dimensions, divided by its standard deviation; with mean and (biased) variance."""
 
 
 def _standardize_backward_kernel(xp: Any, grad: Any, input: Any, result: Any, variance: Any, dims: Any, eps: float) -> Any:
-    count = grad.dtype.type(max(1, math.prod(grad.shape[i] for i in dims)))
-    along = grad * result
-    slope = xp.add.reduce(along, axis=dims, keepdims=True) / count
-    found = xp.multiply(result, -slope, out=along)
-    found += grad
-    found -= xp.add.reduce(grad, axis=dims, keepdims=True) / count
-    found *= 1 / xp.sqrt(variance + grad.dtype.type(eps))
-    return found
+    kind = grad.dtype.type
+    count = kind(max(1, math.prod(grad.shape[i] for i in dims)))
+    scale = 1 / xp.sqrt(variance + kind(eps))
+    rows, given = _as_rows(grad, dims), _as_rows(result, dims)
+    if rows is None or given is None:
+        found = grad * result
+        slope = sum_axes(xp, found, tuple(dims), True) / count
+        xp.multiply(result, slope, out=found)
+        xp.subtract(grad, found, out=found)
+        found -= sum_axes(xp, grad, tuple(dims), True) / count
+        found *= scale
+        return found
+    found, scale = xp.empty_like(rows), scale.reshape(-1, 1)
+
+    def work(part: slice) -> None:
+        made = found[part]
+        slope = xp.einsum("ij,ij->i", rows[part], given[part]) / count
+        xp.multiply(given[part], slope[:, None], out=made)
+        xp.subtract(rows[part], made, out=made)
+        made -= (sum_rows(xp, rows[part]) / count)[:, None]
+        made *= scale[part]
+
+    _in_row_blocks(work, rows)
+    return found.reshape(grad.shape)
 
 
 @composite(
@@ -112,6 +169,77 @@ def _affine(value: Any, weight: Any, bias: Any, shape: Any = None) -> Any:
 # -- layers ------------------------------------------------------------------------------------------------------
 
 
+def _layer_meta(input: Any, weight: Any, bias: Any, dims: Any, eps: float) -> list[Spec]:
+    return [Spec(input.shape, input.dtype), Spec(input.shape, input.dtype), Spec(_kept(input.shape, dims), input.dtype)]
+
+
+def _layer_kernel(xp: Any, input: Any, weight: Any, bias: Any, dims: Any, eps: float) -> list[Any]:
+    standard, _, variance = _standardize_kernel(xp, input, dims, eps)
+    result = standard.copy() if weight is None else standard * weight
+    if bias is not None:
+        result += bias
+    return [result, standard, variance]
+
+
+def _layer_backward_meta(
+    grad: Any, input: Any, weight: Any, standard: Any, variance: Any, dims: Any, eps: float
+) -> list[Spec]:
+    shape = tuple(grad.shape[i] for i in dims)
+    return [Spec(grad.shape, grad.dtype), Spec(shape, grad.dtype), Spec(shape, grad.dtype)]
+
+
+def _layer_backward_kernel(
+    xp: Any, grad: Any, input: Any, weight: Any, standard: Any, variance: Any, dims: Any, eps: float
+) -> list[Any]:
+    before = tuple(range(grad.ndim - len(dims)))
+    of_weight = sum_axes(xp, grad * standard, before)
+    of_bias = sum_axes(xp, grad, before)
+    if weight is not None:
+        grad = grad * weight
+    return [_standardize_backward_kernel(xp, grad, input, standard, variance, dims, eps), of_weight, of_bias]
+
+
+@composite(
+    kernel=_layer_backward_kernel,
+    meta=_layer_backward_meta,
+    returns=("of_input", "of_weight", "of_bias"),
+    namespace=None,
+    method=False,
+)
+def layer_standardize_backward(
+    grad: Tensor, input: Tensor, weight: Tensor | None, standard: Tensor, variance: Tensor, dims: Any, eps: float
+) -> Any:
+    """The gradients of ``layer_standardize``."""
+    before = list(range(grad._array.ndim - len(dims)))
+    scaled: Any = grad if weight is None else grad * weight
+    of_weight: Any = grad * standardize(input, dims, eps)[0]
+    found = standardize_backward(scaled, input, standard, variance, dims, eps)
+    return (found, of_weight.sum(before), grad.sum(before)) if before else (found, of_weight, grad)
+
+
+@composite(
+    kernel=_layer_kernel,
+    meta=_layer_meta,
+    vjp=joint("input", "weight", "bias")(
+        lambda g, input, weight, standard, variance, dims, eps: layer_standardize_backward(
+            g, input, weight, standard, variance, dims, eps
+        )
+    ),
+    samples=cases(lambda m: [
+        Sample(m.real(3, 4), m.real(4), m.real(4), (1,), 1e-5), Sample(m.real(2, 3, 4), m.real(3, 4), None, (1, 2), 1e-3),
+        Sample(m.real(3), None, m.real(3), (0,), 1e-5),
+    ]),
+    returns=("output", "standard", "variance"),
+    nondifferentiable=("standard", "variance"),
+    namespace=None,
+    method=False,
+)  # fmt: skip
+def layer_standardize(input: Tensor, weight: Tensor | None, bias: Tensor | None, dims: Any, eps: float) -> Any:
+    """``standardize`` over the last dimensions with a scale and a shift, either of which may be absent."""
+    standard, _, variance = standardize(input, dims, eps)  # type: ignore[misc]
+    return _affine(standard, weight, bias), standard, variance
+
+
 def _check_normalized(input: Any, normalized_shape: Any, *parameters: Any) -> tuple[int, ...]:
     shape = tuple(normalized_shape) if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
     if not shape:
@@ -140,6 +268,7 @@ def _check_normalized(input: Any, normalized_shape: Any, *parameters: Any) -> tu
         Sample(m.real(2, 3, 4).transpose(0, 2, 1), (3,)), Sample(m.real(3, 4), (3,), gradient=False),
         Sample(m.real(3, 4, dtype=np.float16), (4,), gradient=False),
     ]),
+    onnx={17: onnx_forms.layer_norm},
 )  # fmt: skip
 def layer_norm(
     input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05,
@@ -147,7 +276,7 @@ def layer_norm(
 ) -> Tensor:  # fmt: skip
     """Normalise over the last dimensions, then scale and shift."""
     dims = _check_normalized(input, normalized_shape, weight, bias)
-    return _affine(standardize(input, dims, eps)[0], weight, bias)
+    return (standardize(input, dims, eps) if weight is None is bias else layer_standardize(input, weight, bias, dims, eps))[0]
 
 
 @composite(
@@ -157,6 +286,7 @@ def layer_norm(
         Sample(m.real(3, 4), (4,)), Sample(m.real(2, 3, 4), (3, 4), m.real(3, 4), 1e-3), Sample(m.real(3, 4), (3,), gradient=False),
         Sample(m.real(3, 4, dtype=np.float64), (4,)),
     ]),
+    onnx={9: onnx_forms.rms_norm},
 )  # fmt: skip
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """Divide by the root of the mean square over the last dimensions, then scale."""
@@ -221,6 +351,7 @@ def _batch_norm(
         Sample(m.real(2, 3, 2, 2), None, None, training=True, eps=1e-2),
         Sample(m.real(3, 4), m.real(3), m.real(4), gradient=False), Sample(m.real(1, 4), None, None, training=True, gradient=False),
     ]),
+    onnx={9: onnx_forms.batch_norm},
 )  # fmt: skip
 def batch_norm(
     input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None,
@@ -231,7 +362,7 @@ def batch_norm(
     return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
-@composite(name="batch_norm", method=False)
+@composite(name="batch_norm", method=False, onnx={9: onnx_forms.torch_batch_norm})
 def torch_batch_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
     training: bool, momentum: float, eps: float, cudnn_enabled: bool,
@@ -246,6 +377,7 @@ def torch_batch_norm(
         Sample(m.real(2, 3, 4)), Sample(m.real(2, 3, 2, 2), None, None, m.real(3), m.real(3)),
         Sample(m.real(2, 3, 4), m.real(3), m.real(3, low=0.5, high=2), use_input_stats=False, constants=(1, 2)),
     ]),
+    onnx={9: onnx_forms.instance_norm},
 )  # fmt: skip
 def instance_norm(
     input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
@@ -274,6 +406,7 @@ def instance_norm(
         Sample(m.real(2, 4, 3), 2), Sample(m.real(2, 4, 2, 2), 4, m.real(4), m.real(4)), Sample(m.real(2, 4), 1, m.real(4)),
         Sample(m.real(2, 4, 3), 3, gradient=False),
     ]),
+    onnx={9: onnx_forms.group_norm},
 )  # fmt: skip
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05,
@@ -296,6 +429,7 @@ def group_norm(
 @composite(
     namespace="nn.functional", name="local_response_norm",
     samples=cases(lambda m: [Sample(m.real(2, 4, 3), 3), Sample(m.real(2, 5, 2, 2), 2, 1e-2, 0.5, 2.0), Sample(m.real(2, 3), 2, gradient=False)]),
+    onnx={9: onnx_forms.local_response_norm},
 )  # fmt: skip
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """Divide by a power of the mean square over neighbouring channels."""

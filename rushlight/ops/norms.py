@@ -15,7 +15,9 @@ from ..core.errors import ArgumentError, DtypeError, OperationError, ShapeError
 from ..core.families import normalize_dim, normalize_dims, reduced_shape
 from ..core.samples import Maker, Sample, cases
 from .linalg_checks import check_floating, real_type
+from .linalg_onnx import no_operator
 from .products import refused
+from .reductions_onnx import vector_norm_form
 from .sums import spread_back
 
 Number = int | float | complex | bool
@@ -93,6 +95,7 @@ def _vector_norm_gradient(g: Any, input: Any, result: Any, ord: float, dim: Any,
     method=False,
     out=False,
     node_name="LinalgVectorNormBackward0",
+    onnx={9: vector_norm_form},
 )
 def vector_norm(input: Tensor, ord: float, dim: Any, keepdim: bool) -> Tensor:
     """The p-norm over dimensions, in the type of the input."""
@@ -343,7 +346,7 @@ def _rank_kernel(xp: Any, input: Any, atol: Any, rtol: Any, hermitian: bool) -> 
     return xp.count_nonzero(values > tolerance(values, atol, rtol, input.shape)[..., None], axis=-1)
 
 
-@primitive(meta=_rank_meta, kernel=_rank_kernel, vjp={}, exact=True, namespace=None, method=False, out=False)
+@primitive(meta=_rank_meta, kernel=_rank_kernel, vjp={}, exact=True, namespace=None, method=False, out=False, onnx=no_operator("singular values"))
 def matrix_rank_within(
     input: Tensor, atol: Tensor | Number | None, rtol: Tensor | Number | None, hermitian: bool
 ) -> Tensor:

@@ -56,6 +56,7 @@ def inverse_permutation(dims: Any) -> list[int]:
         ]
     ),
     view=True,
+    onnx={9: lambda g, input, dims: g.transpose(input, [dim % input.rank for dim in dims])},
 )
 def permute(input: Tensor, *dims: int) -> Tensor:
     """The dimensions in another order."""
@@ -89,6 +90,7 @@ def _transpose_kernel(xp: Any, input: Any, dim0: int, dim1: int) -> Any:
     ),
     view=True,
     aliases=("swapdims",),
+    onnx={9: lambda g, input, dim0, dim1: g.swap(input, dim0, dim1) if input.rank else input},
 )
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Two dimensions exchanged."""
@@ -120,6 +122,7 @@ def _t_kernel(xp: Any, input: Any) -> Any:
         ]
     ),
     view=True,
+    onnx={9: lambda g, input: g.swap(input) if input.rank == 2 else input},
 )
 def t(input: Tensor) -> Tensor:
     """A matrix transposed; vectors and numbers pass as they are."""

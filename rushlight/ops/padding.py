@@ -14,6 +14,7 @@ from ..core.dtypes import BY_NUMPY
 from ..core.errors import ArgumentError, NotSupported, ShapeError
 from ..core.families import as_scalar
 from ..core.samples import Sample, cases, refused
+from .indexing_onnx import write_slices
 
 # -- a constant --------------------------------------------------------------------------------------------------
 
@@ -65,6 +66,13 @@ def _constant_kernel(xp: Any, input: Any, pad: Any, value: Any = 0) -> Any:
     return result
 
 
+def _constant_onnx(g: Any, input: Any, pad: Any, value: Any) -> Any:
+    pairs = by_dimension(pad, input.rank)
+    if input.dtype.kind in "iu" and isinstance(value, float):
+        value = int(value)
+    return g.pad(input, [each[0] for each in pairs] + [each[1] for each in pairs], value=0 if value is None else value)
+
+
 def _constant_samples(m: Any) -> list[Sample]:
     return [
         Sample(m.real(2, 3), (1, 2)),
@@ -97,6 +105,7 @@ def _constant_samples(m: Any) -> list[Sample]:
     samples=cases(_constant_samples),
     exact=True,
     method=False,
+    onnx={9: _constant_onnx},
 )
 def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
     """A border of one value; negative padding cuts off."""
@@ -184,6 +193,54 @@ def _border_kernel(xp: Any, input: Any, pad: Any, mode: str) -> Any:
     return result.copy() if result is input else result
 
 
+def _cropped(g: Any, input: Any, pairs: Any) -> Any:
+    """The input without what negative padding cuts off."""
+    cut = [
+        (dim, max(-before, 0), behind if behind < 0 else g.TO_THE_END)
+        for dim, (before, behind) in enumerate(pairs) if min(before, behind) < 0
+    ]  # fmt: skip
+    if not cut:
+        return input
+    dims, starts, ends = zip(*cut)
+    return g.slice(input, starts, ends, dims)
+
+
+def _border_onnx(g: Any, input: Any, pad: Any, mode: str) -> Any:
+    pairs = by_dimension(pad, input.rank)
+    if any(type(size) is int and size == 0 for size in g.outputs[0].shape):
+        return g.full(g.outputs[0].shape, 0, input.dtype)
+    if mode == "circular":  # what is cut off is not repeated; of the others it is only not shown
+        input = _cropped(g, input, pairs)
+    grown = [(max(before, 0), max(behind, 0)) for before, behind in pairs]
+    pads = [each[0] for each in grown] + [each[1] for each in grown]
+    fixed = all(type(each) is int for each in pads)
+    whole = 0 not in input.shape  # of nothing, runtimes do not pad circularly
+    if (g.opset >= 19 and whole) or (mode != "circular" and (g.opset >= 11 or (fixed and input.dtype.kind == "f"))):
+        result = g.pad(input, pads, {"replicate": "edge", "circular": "wrap"}.get(mode, mode))
+    else:
+        result = input
+        for dim, (before, behind) in enumerate(grown):
+            if before or behind:
+                result = _border_of_slices(g, result, dim, before, behind, mode)
+    return result if mode == "circular" else _cropped(g, result, pairs)
+
+
+def _border_of_slices(g: Any, input: Any, dim: int, before: int, behind: int, mode: str) -> Any:
+    """A border of one dimension where there is no node for it."""
+    if mode == "circular":
+        front, back = g.slice(input, [-before], [g.TO_THE_END], [dim]), g.slice(input, [0], [behind], [dim])
+    elif mode == "reflect":
+        front = g.slice(input, [before], [0], [dim], [-1])
+        back = g.slice(input, [-2], [-behind - 2], [dim], [-1])
+    else:
+        first, last = g.slice(input, [0], [1], [dim]), g.slice(input, [-1], [g.TO_THE_END], [dim])
+        shape = input.shape
+        front, back = (
+            g.expand(each, (*shape[:dim], count, *shape[dim + 1 :])) for each, count in ((first, before), (last, behind))
+        )
+    return g.concat([*([front] if before else []), input, *([back] if behind else [])], dim)
+
+
 @primitive(
     meta=_border_meta,
     kernel=_border_kernel,
@@ -192,6 +249,7 @@ def _border_kernel(xp: Any, input: Any, pad: Any, mode: str) -> Any:
     namespace=None,
     method=False,
     out=False,
+    onnx={9: _border_onnx},
 )
 def border_pad(input: Tensor, pad: Any, mode: str) -> Tensor:
     """A border of elements of the tensor: ``mode`` is ``"reflect"``, ``"replicate"`` or ``"circular"``."""
@@ -212,6 +270,20 @@ def _fold_kernel(xp: Any, grad: Any, shape: Any, pad: Any, mode: str) -> Any:
     return result.copy() if result is grad else result
 
 
+def _fold_onnx(g: Any, grad: Any, shape: Any, pad: Any, mode: str) -> Any:
+    if not all(type(size) is int for size in shape):
+        raise g.unsupported("the gradient of a border of a tensor whose sizes are not fixed")
+    result = grad
+    for dim, (before, behind) in enumerate(by_dimension(pad, grad.rank)):
+        if before == behind == 0:
+            continue
+        pieces = _pieces(shape[dim], before, behind, mode)
+        places = np.concatenate([start + step * np.arange(count) for _, count, start, step in pieces])
+        zeros = g.full((*result.shape[:dim], shape[dim], *result.shape[dim + 1 :]), 0, grad.dtype)
+        result = write_slices(g, zeros, dim, g.constant(places.astype(np.int64)), result, "add")
+    return result
+
+
 @primitive(
     meta=lambda grad, shape, pad, mode: Spec(shape, grad.dtype),
     kernel=_fold_kernel,
@@ -219,6 +291,7 @@ def _fold_kernel(xp: Any, grad: Any, shape: Any, pad: Any, mode: str) -> Any:
     namespace=None,
     method=False,
     out=False,
+    onnx={9: _fold_onnx},
 )
 def border_fold(grad: Tensor, shape: Any, pad: Any, mode: str) -> Tensor:
     """The border added to the elements that it was made of: the gradient of ``border_pad``."""

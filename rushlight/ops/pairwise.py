@@ -14,6 +14,9 @@ from ..core.errors import DtypeError, GradientError
 from ..core.families import Elementwise, as_scalar, elementwise
 from ..core.samples import Sample, SampleMaker, binary, cases, together, without_gradient
 from .arithmetic import conjugate, div, pow, sub
+from .arithmetic_onnx import floored_quotient, floored_rest, of_pair, truncated_rest
+from .arithmetic_onnx import gcd as gcd_form
+from .arithmetic_onnx import lcm as lcm_form
 from .choosing import where
 from .comparison import SameType, isnan
 from .copying import cast
@@ -102,6 +105,7 @@ _DIVISIONS = together(
     ufunc="fmod",
     vjp={"input": lambda g: g, "other": lambda g, input, other: -g * div(input, other, rounding_mode="trunc")},
     samples=_DIVISIONS,
+    onnx=of_pair(truncated_rest),
 )
 def fmod(input: Tensor, other: Tensor | Number) -> Tensor:
     """The rest of a division, with the sign of ``input``."""
@@ -117,6 +121,7 @@ def _remainder(xp: Any, input: Any, other: Any) -> Any:
     kernel=_remainder,
     vjp={"input": lambda g: g, "other": lambda g, input, other: -g * div(input, other, rounding_mode="floor")},
     samples=_DIVISIONS,
+    onnx=of_pair(floored_rest),
 )
 def remainder(input: Tensor | Number, other: Tensor | Number) -> Tensor:
     """The rest of a division, with the sign of ``other``: what ``%`` gives."""
@@ -132,6 +137,7 @@ def _floor_divide(xp: Any, input: Any, other: Any) -> Any:
     kernel=_floor_divide,
     vjp={"input": underivable("floor_divide"), "other": underivable("floor_divide")},
     samples=without_gradient(_DIVISIONS),
+    onnx=of_pair(floored_quotient),
 )
 def floor_divide(input: Tensor | Number, other: Tensor | Number) -> Tensor:
     """The whole number below ``input / other``: what ``//`` gives."""
@@ -148,6 +154,7 @@ def floor_divide(input: Tensor | Number, other: Tensor | Number) -> Tensor:
         Sample(m.integers(3, dtype=np.int32), m.integers(3)),
         Sample(m.real(2), m.real(2), gradient=False), Sample(m.booleans(2), m.booleans(2)), Sample(m.integers(2), 2),
     ]),
+    onnx=of_pair(gcd_form),
 )  # fmt: skip
 def gcd(input: Tensor, other: Tensor) -> Tensor:
     """The greatest common divisor of two integers."""
@@ -163,6 +170,7 @@ def gcd(input: Tensor, other: Tensor) -> Tensor:
         Sample(np.array([120], np.int8), np.array([7], np.int8)),
         Sample(m.real(2), m.real(2), gradient=False), Sample(m.booleans(2), m.booleans(2)), Sample(m.integers(2), 2),
     ]),
+    onnx=of_pair(lcm_form),
 )  # fmt: skip
 def lcm(input: Tensor, other: Tensor) -> Tensor:
     """The least common multiple of two integers."""
@@ -278,6 +286,7 @@ def copysign(input: Tensor, other: Tensor | Number) -> Tensor:
         without_gradient(binary(scalars=False, integers=False, booleans=False)), refused("complex", "integers", "booleans", number=True)
     ),
     exact=True,
+    onnx="ONNX can not see the bits of a floating point number",
 )
 def nextafter(input: Tensor, other: Tensor) -> Tensor:
     """The next number that the type can hold, from ``input`` towards ``other``."""

@@ -18,6 +18,7 @@ from .arithmetic import conj, conjugate, pow
 from .choosing import where
 from .comparison import isfinite
 from .complex import real
+from .complex_onnx import abs_form
 from .copying import cast
 from .creation import zeros_like
 
@@ -32,9 +33,33 @@ def refused(*kinds: str) -> SampleMaker:
 # -- exponentials and logarithms ---------------------------------------------------------------------------------
 
 
+class ThroughDouble:
+    """A ufunc whose float32 form in NumPy is off by up to 3 units in the last place: it computes in float64."""
+
+    def __init__(self, name: str) -> None:
+        self.ufunc = getattr(np, name)
+
+    def __call__(self, array: Any, out: Any = None) -> Any:
+        if array.dtype != np.float32:
+            return self.ufunc(array, out=out)
+        if out is None and array.size < 1 << 12:
+            return self.ufunc(array, dtype=np.float64).astype(np.float32)
+        target = np.empty(array.shape, np.float32) if out is None else out
+        return self.ufunc(array, out=target, dtype=np.float64, casting="same_kind")  # casts buffer by buffer
+
+
+def through_double(name: str) -> dict[str, Any]:
+    """The kernel of a pointwise function that computes in float64."""
+    function = ThroughDouble(name)
+    return {
+        "kernel": lambda xp, input: function(input) if isinstance(input, (np.ndarray, np.generic)) else getattr(xp, name)(input),
+        "ufunc": function,
+    }
+
+
 @primitive(
     meta=elementwise("int_to_float", fast=(1, "float")),
-    kernel="exp",
+    **through_double("exp"),
     vjp={"input": lambda g, result: g * conjugate(result)},
     samples=unary(complex=True),
 )
@@ -64,7 +89,7 @@ def expm1(input: Tensor) -> Tensor:
 
 @primitive(
     meta=elementwise("int_to_float", fast=(1, "float")),
-    kernel="log",
+    **through_double("log"),
     vjp={"input": lambda g, input: g / conjugate(input)},
     samples=unary(0.2, 3, complex=True),
 )
@@ -103,11 +128,23 @@ def log1p(input: Tensor) -> Tensor:
     """``log(1 + input)``, exact near 0."""
 
 
+def _sigmoid_kernel(xp: Any, input: Any, out: Any = None) -> Any:
+    if out is None:
+        return 1 / (1 + xp.exp(-input))
+    try:
+        with np.errstate(over="raise"):
+            xp.exp(input, out=out)
+    except FloatingPointError:
+        xp.exp(xp.minimum(input, 80), out=out)  # from there on the result is 1
+    return xp.divide(out, 1 + out, out=out)  # a step less than the formula above
+
+
 @primitive(
     meta=elementwise("int_to_float"),
-    kernel=lambda xp, input: 1 / (1 + xp.exp(-input)),
+    kernel=_sigmoid_kernel,
     vjp={"input": lambda g, result: g * conjugate((1 - result) * result)},
     samples=together(unary(complex=True), cases(lambda m: [Sample(np.array([-104, -80, 20, 100], np.float32), gradient=False)])),
+    onnx={9: lambda g, input: NotImplemented if input.dtype.kind == "c" else g.Sigmoid(input)},
 )
 def sigmoid(input: Tensor) -> Tensor:
     """``1 / (1 + exp(-input))``."""
@@ -162,6 +199,7 @@ def sqrt(input: Tensor) -> Tensor:
     kernel=lambda xp, input: 1 / xp.sqrt(input),
     vjp={"input": lambda g, result: -0.5 * g * conjugate(result**3)},
     samples=unary(0.2, 3, complex=True),
+    onnx={9: lambda g, input: NotImplemented if input.dtype.kind == "c" else g.Reciprocal(g.Sqrt(input))},
 )
 def rsqrt(input: Tensor) -> Tensor:
     """``1 / sqrt(input)``."""
@@ -202,6 +240,7 @@ def _absolute_into(xp: Any, input: Any) -> None:
     samples=unary(complex=True),
     exact=True,
     aliases=("absolute",),
+    onnx={9: abs_form},
 )
 def abs(input: Tensor) -> Tensor:
     """The absolute value of every element."""
@@ -375,6 +414,7 @@ def _frexp(xp: Any, input: Any) -> Any:
     returns=("mantissa", "exponent"),
     nondifferentiable=("exponent",),
     samples=together(unary(0.1, 3, integers=False), refused("integers", "booleans", "complex")),
+    onnx="ONNX does not take numbers apart into mantissa and exponent",
 )
 def frexp(input: Tensor) -> Any:
     """Mantissa and exponent: ``input == mantissa * 2 ** exponent`` with the mantissa in ``[0.5, 1)``."""
@@ -413,6 +453,7 @@ def _nan_to_num(xp: Any, input: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
         ]),
     ),
     exact=True,
+    onnx={9: lambda g, input, *rest: input if input.dtype.kind in "biu" else NotImplemented},
 )  # fmt: skip
 def nan_to_num(input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     """``nan`` (0), ``posinf`` and ``neginf`` (the largest and smallest number) in the place of what is not finite."""

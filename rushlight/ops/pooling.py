@@ -13,6 +13,7 @@ from ..core.declare import composite, primitive, table
 from ..core.dtypes import legacy_name
 from ..core.errors import NotSupported, ShapeError
 from ..core.samples import Maker, Sample, cases
+from . import pooling_onnx as onnx_forms
 from .pooling_kernels import Pool, average, average_backward, max_backward, max_select, max_values, max_with_indices
 from .sliding import Checked, as_ints, refuse_types, refused, window_count
 
@@ -149,6 +150,7 @@ def _declare_max_pool(ndim: int) -> tuple[Any, Any, Any]:
         node_name=f"MaxPool{max(ndim, 2)}DWithIndicesBackward0",
         method=False,
         out=False,
+        onnx={9: onnx_forms.max_values(ndim)},
     )
     def values(
         input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
@@ -168,6 +170,7 @@ def _declare_max_pool(ndim: int) -> tuple[Any, Any, Any]:
         aliases=("nn.functional.max_pool1d_with_indices",) if ndim == 1 else (),
         method=False,
         out=False,
+        onnx={9: onnx_forms.max_with_indices(ndim)},
     )
     def with_indices(
         input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
@@ -329,6 +332,7 @@ def _average_samples(ndim: int) -> Any:
     aliases=("nn.functional.avg_pool1d",),
     method=False,
     out=False,
+    onnx={9: onnx_forms.average(1)},
 )
 def avg_pool1d(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
@@ -353,6 +357,7 @@ def _declare_average(ndim: int) -> Any:
         node_name=f"AvgPool{ndim}DBackward0",
         namespace="nn.functional",
         out=False,
+        onnx={9: onnx_forms.average(ndim)},
     )
     def avg_pool(
         input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
@@ -410,6 +415,7 @@ def _declare_norm(ndim: int) -> Any:
         ]),
         name=f"lp_pool{ndim}d",
         namespace="nn.functional",
+        onnx={9: onnx_forms.norms(ndim)},
     )  # fmt: skip
     def lp_pool(input: Tensor, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
         """The ``norm_type``-norm of each window: the root of the sum of powers."""

@@ -16,6 +16,7 @@ from ..core.errors import ArgumentError, DtypeError, NotSupported, ShapeError
 from ..core.families import broadcast_shapes
 from ..core.samples import Maker, Sample, cases
 from .arithmetic import conjugate
+from .products_onnx import product
 
 Number = int | float | complex | bool
 _UNSIGNED_WIDE = ("uint16", "uint32", "uint64")
@@ -171,6 +172,7 @@ def _product_samples(m: Maker) -> list[Sample]:
     samples=cases(_product_samples),
     aliases=("linalg.matmul",),
     node_name="MmBackward0",
+    onnx={9: product},
 )
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The matrix product; leading dimensions broadcast, and 1-dim operands are vectors."""

@@ -14,13 +14,15 @@ import numpy as np
 from ..core import random as streams
 from ..core.base import Spec
 from ..core.base import TensorBase as Tensor
-from ..core.declare import composite, primitive
+from ..core.declare import composite, primitive, table
 from ..core.dtypes import BY_NUMPY, legacy_name
 from ..core.errors import ArgumentError, DtypeError, ShapeError
 from ..core.families import broadcast_shapes, same
 from ..core.samples import Sample, cases
+from . import random_onnx as forms
 from .creation import allocate, like_spec, like_strides, new_spec, number, numpy_dtype, whole_number, zeros_like
 from .memory import element_strides, is_contiguous
+from .pairwise import underivable
 
 Number = int | float | complex | bool
 _INT64 = np.dtype(np.int64)
@@ -69,6 +71,7 @@ def _drawn(m: Any) -> list[Sample]:
     kernel=lambda xp, size, generator, *rest: _uniform(stream_of(generator), new_spec(size, *rest)),
     samples=cases(_drawn),
     **_FACTORY,
+    onnx={9: forms.rand_form},
 )
 def rand(
     *size: int, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
@@ -90,6 +93,7 @@ def _normal(stream: Any, spec: Spec) -> Any:
     kernel=lambda xp, size, generator, *rest: _normal(stream_of(generator), new_spec(size, *rest)),
     samples=cases(_drawn),
     **_FACTORY,
+    onnx={9: forms.randn_form},
 )
 def randn(
     *size: int, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
@@ -129,6 +133,7 @@ def _draw_integers(generator: Any, spec: Spec, low: int, high: int) -> Any:
         Sample(0, 1, (-1,)), Sample(5),
     ]),
     **_FACTORY,
+    onnx={9: forms.randint_form},
 )  # fmt: skip
 def randint(
     low: Any = None, high: Any = None, size: Any = None, *, generator: Any = None, dtype: Any = None,
@@ -151,6 +156,7 @@ def _permutation_spec(n: Any, generator: Any, dtype: Any, *rest: Any) -> Spec:
         Sample(2.5), Sample(3, dtype=np.dtype(np.bool_)),
     ]),
     **_FACTORY,
+    onnx={9: forms.randperm_form},
 )  # fmt: skip
 def randperm(
     n: int, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
@@ -193,6 +199,7 @@ def _filling(draw: Callable[..., Any]) -> dict[str, Any]:
         )
     ),
     public_name="uniform",
+    onnx={9: forms.uniform_fill_form},
 )
 def uniform_fill(input: Tensor, from_: float = 0, to: float = 1, *, generator: Any = None) -> Tensor:
     """Uniform numbers in [from, to) in the shape of ``input``; ``uniform_`` writes them there."""
@@ -203,6 +210,7 @@ def uniform_fill(input: Tensor, from_: float = 0, to: float = 1, *, generator: A
         shape, array.dtype, number(mean, "mean"), number(std, "std"), is_contiguous(array)
     )),
     public_name="normal",
+    onnx={9: forms.normal_fill_form},
 )  # fmt: skip
 def normal_fill(input: Tensor, mean: float = 0, std: float = 1, *, generator: Any = None) -> Tensor:
     """Normal numbers in the shape of ``input``; ``normal_`` writes them there."""
@@ -212,7 +220,7 @@ def _bernoulli_fill(stream: Any, array: Any, shape: Any, p: Any) -> Any:
     return stream.bernoulli(shape, array.dtype, p if isinstance(p, np.ndarray) else number(p, "p"))
 
 
-@primitive(**_filling(_bernoulli_fill), public_name="bernoulli")
+@primitive(**_filling(_bernoulli_fill), public_name="bernoulli", onnx={9: forms.bernoulli_fill_form})
 def bernoulli_fill(input: Tensor, p: Tensor | Number = 0.5, *, generator: Any = None) -> Tensor:
     """Ones with probability ``p``, else zeros, in the shape of ``input``; ``bernoulli_`` writes them there."""
 
@@ -220,6 +228,7 @@ def bernoulli_fill(input: Tensor, p: Tensor | Number = 0.5, *, generator: Any = 
 @primitive(
     **_filling(lambda stream, array, shape, lambd: stream.exponential(shape, array.dtype, number(lambd, "lambd"))),
     public_name="exponential",
+    onnx={9: forms.exponential_fill_form},
 )
 def exponential_fill(input: Tensor, lambd: float = 1, *, generator: Any = None) -> Tensor:
     """Exponential numbers of a rate in the shape of ``input``; ``exponential_`` writes them there."""
@@ -228,6 +237,7 @@ def exponential_fill(input: Tensor, lambd: float = 1, *, generator: Any = None) 
 @primitive(
     **_filling(lambda stream, array, shape, p: stream.geometric(shape, array.dtype, number(p, "p"))),
     public_name="geometric",
+    onnx={9: forms.geometric_fill_form},
 )
 def geometric_fill(input: Tensor, p: float, *, generator: Any = None) -> Tensor:
     """How many trials a first success takes, in the shape of ``input``; ``geometric_`` writes it there."""
@@ -240,6 +250,7 @@ def geometric_fill(input: Tensor, p: float, *, generator: Any = None) -> Tensor:
         )
     ),
     public_name="cauchy",
+    onnx={9: forms.cauchy_fill_form},
 )
 def cauchy_fill(input: Tensor, median: float = 0, sigma: float = 1, *, generator: Any = None) -> Tensor:
     """Numbers of a Cauchy distribution in the shape of ``input``; ``cauchy_`` writes them there."""
@@ -252,6 +263,7 @@ def cauchy_fill(input: Tensor, median: float = 0, sigma: float = 1, *, generator
         )
     ),
     public_name="log_normal",
+    onnx={9: forms.log_normal_fill_form},
 )
 def log_normal_fill(input: Tensor, mean: float = 1, std: float = 2, *, generator: Any = None) -> Tensor:
     """Exponentials of normal numbers in the shape of ``input``; ``log_normal_`` writes them there."""
@@ -265,7 +277,7 @@ def _random_fill(stream: Any, array: Any, shape: Any, from_: Any, to: Any) -> An
     )
 
 
-@primitive(**_filling(_random_fill), public_name="random")
+@primitive(**_filling(_random_fill), public_name="random", onnx={9: forms.random_fill_form})
 def random_fill(input: Tensor, from_: int | None = None, to: int | None = None, *, generator: Any = None) -> Tensor:
     """Integers in [from, to), or of the type's whole range, in the shape of ``input``; ``random_`` writes them."""
 
@@ -302,6 +314,7 @@ def _drawn_like(m: Any) -> list[Sample]:
     kernel=_like_kernel(lambda stream, array, shape: stream.uniform(shape, array.dtype)),
     samples=cases(_drawn_like),
     **_LIKE,
+    onnx={9: forms.rand_like_form},
 )
 def rand_like(
     input: Tensor, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
@@ -317,6 +330,7 @@ def rand_like(
     ),
     samples=cases(_drawn_like),
     **_LIKE,
+    onnx={9: forms.randn_like_form},
 )
 def randn_like(
     input: Tensor, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
@@ -336,6 +350,7 @@ def randn_like(
         Sample(m.real(2), 1.5),
     ]),
     **_LIKE,
+    onnx={9: forms.randint_like_form},
 )  # fmt: skip
 def randint_like(
     input: Tensor, low: Any = None, high: Any = None, *, generator: Any = None, dtype: Any = None, layout: Any = None,
@@ -369,6 +384,7 @@ def _normal_around(xp: Any, mean: Any, std: Any, generator: Any) -> Any:
     method=False,
     out=False,
     node_name="NormalBackward3",
+    onnx={9: forms.normal_around_form},
 )
 def normal_around(mean: Tensor | Number, std: Tensor | Number, *, generator: Any = None) -> Tensor:
     """Normal numbers with a mean and a standard deviation for each."""
@@ -381,6 +397,7 @@ def normal_around(mean: Tensor | Number, std: Tensor | Number, *, generator: Any
     ),
     namespace=None,
     **{**_FACTORY, "out": False},
+    onnx={9: forms.normal_of_size_form},
 )
 def normal_of_size(
     mean: float, std: float, size: Any, *, generator: Any = None, dtype: Any = None, layout: Any = None,
@@ -439,6 +456,7 @@ def _bernoulli(xp: Any, input: Any, p: Any, generator: Any) -> Any:
         Sample(np.array([0.0, 1.5], np.float32), gradient=False), Sample(m.complex(2), 0.5, gradient=False),
     ]),
     exact=True,
+    onnx={9: forms.bernoulli_form},
 )  # fmt: skip
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None) -> Tensor:
     """Ones with the probabilities in ``input`` (or with probability ``p``), else zeros."""
@@ -462,6 +480,7 @@ def _multinomial_spec(input: Any, num_samples: Any, replacement: bool, generator
         Sample(np.ones(2, np.float32), 0),
     ]),
     exact=True,
+    onnx={9: forms.multinomial_form},
 )  # fmt: skip
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
     """Categories drawn from each row of (unnormalised) probabilities."""
@@ -481,6 +500,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     exact=True,
     method=False,
     out=False,
+    onnx="ONNX draws no Poisson numbers",
 )
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """A Poisson number for each rate."""
@@ -495,28 +515,41 @@ def _binomial_spec(count: Any, prob: Any, generator: Any) -> Spec:
 @primitive(
     meta=_binomial_spec,
     kernel=lambda xp, count, prob, generator: stream_of(generator).binomial(count, prob),
-    vjp=None,
+    vjp={"count": underivable("binomial"), "prob": underivable("binomial")},  # a count of successes moves in steps
     samples=cases(lambda m: [
-        Sample(np.full((2, 3), 5.0, np.float32), np.ones(3, np.float32)), Sample(np.zeros(3), np.full((), 0.5)),
+        Sample(np.full((2, 3), 5.0, np.float32), np.ones(3, np.float32), constants=(0, 1)),
+        Sample(np.zeros(3), np.full((), 0.5), constants=(0, 1)),
         Sample(m.integers(3), m.real(3), gradient=False),
         Sample(np.ones(2, np.float32), np.ones(3, np.float32), gradient=False),
     ]),
     exact=True,
     method=False,
     out=False,
+    onnx="ONNX draws no binomial numbers",
 )  # fmt: skip
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     """A binomial number for each count of trials and probability of success."""
 
 
+def _gamma_gradient(g: Any, input: Any, result: Any) -> Any:
+    return g * table["_standard_gamma_grad"].call(input, result)
+
+
+def _dirichlet_gradient(g: Any, input: Any, result: Any) -> Any:
+    """A concentration moves its own probability, and all others by what that one takes from them, in proportion."""
+    total = input.sum(-1, True)
+    return table["_dirichlet_grad"].call(result, input, total) * (g - (result * g).sum(-1, True))
+
+
 @primitive(
     meta=same,
     kernel=lambda xp, input, generator: stream_of(generator).standard_gamma(input),
-    vjp=None,
+    vjp={"input": _gamma_gradient},
     samples=cases(lambda m: [Sample(m.real(2, 3, low=0.5), compare=False, gradient=False), Sample(m.integers(2))]),
     exact=True,
     method=False,
     out=False,
+    onnx="ONNX draws no gamma numbers",
 )
 def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
     """A gamma number of scale 1 for each concentration."""
@@ -525,11 +558,12 @@ def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
 @primitive(
     meta=same,
     kernel=lambda xp, input, generator: stream_of(generator).dirichlet(input),
-    vjp=None,
+    vjp={"input": _dirichlet_gradient},
     samples=cases(lambda m: [Sample(m.real(2, 3, low=0.5), compare=False, gradient=False), Sample(m.integers(2))]),
     exact=True,
     method=False,
     out=False,
+    onnx="ONNX draws no Dirichlet numbers",
 )
 def _sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
     """Probabilities drawn for each row of concentrations."""

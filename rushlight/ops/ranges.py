@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.base import Spec
 from ..core.base import TensorBase as Tensor
-from ..core.declare import primitive
+from ..core.declare import primitive, table
 from ..core.dtypes import (
     BOOL,
     BY_NUMPY,
@@ -26,11 +26,13 @@ from ..core.dtypes import (
 from ..core.errors import ArgumentError, DtypeError, NotSupported, OperationError, ShapeError, ValueRangeError
 from ..core.random_rounding import fused_multiply_add
 from ..core.samples import Sample, cases
+from ..core.sizes import is_symbolic
 from .creation import fitting, new_spec, number, numpy_dtype, whole_number
 
 Number = int | float | complex | bool
 _FLOAT64, _INT64 = np.dtype(np.float64), np.dtype(np.int64)
 _UNSIGNED = frozenset(np.dtype(each) for each in (np.uint16, np.uint32, np.uint64))
+_RANGE_TYPES = tuple(map(np.dtype, ("float32", "float64", "int16", "int32", "int64")))  # of ONNX's Range
 _OPTIONS: dict[str, Any] = {"vjp": {}, "factory": True, "exact": True}
 
 
@@ -74,10 +76,10 @@ def _arange(start: Any, end: Any, step: Any, dtype: Any, *rest: Any) -> tuple[Sp
     _check_bounds(start, end, step)
     whole = BY_NUMPY[numpy_type].category == INTEGRAL
     if numpy_type == _INT64:
-        start, end, step = int(start), int(end), int(step)
+        start, end, step = (each if isinstance(each, int) else int(each) for each in (start, end, step))
         if not step:
             raise ValueRangeError("step must be nonzero")
-        count = max(-((start - end) // step), 0)
+        count = max((end - start + step - (step > 0) + (step < 0)) // step, 0)
     else:
         count = math.ceil((end - start) / step)
         start, step = (int(start), int(step)) if whole else (start, step)
@@ -95,6 +97,26 @@ def _steps(xp: Any, spec: Spec, start: Any, step: Any) -> Any:
         return count.astype(spec.dtype, copy=False)
     numbers = start + count * float(step)
     return (numbers.astype(np.float32) if spec.dtype in LOW_PRECISION else numbers).astype(spec.dtype, copy=False)
+
+
+def _fixed(name: str) -> Any:
+    def form(g: Any, *values: Any) -> Any:
+        if any(map(is_symbolic, values)):
+            raise g.unsupported(f"{name}() whose arguments depend on a size that is not fixed")
+        return g.constant(np.asarray(table[name].kernel(np, *values)))  # type: ignore[operator]
+
+    return form
+
+
+def _arange_onnx(g: Any, start: Any, end: Any, step: Any, *rest: Any) -> Any:
+    kind = g.outputs[0].dtype
+    bounds = (0, start, step) if end is None else (0 if start is None else start, end, step)
+    if not any(map(is_symbolic, bounds)):
+        return _fixed("arange")(g, start, end, step, *rest)
+    if kind.kind in "iu" and not all(isinstance(each, int) for each in bounds):
+        raise g.unsupported(f"arange() of {BY_NUMPY[kind]} between numbers that are not integers")
+    compute = kind if kind in _RANGE_TYPES else _INT64 if kind.kind in "iu" else np.dtype(np.float32)
+    return g.range(*bounds, compute)
 
 
 @primitive(
@@ -117,6 +139,7 @@ def _steps(xp: Any, spec: Spec, start: Any, step: Any) -> Any:
         ]
     ),
     **_OPTIONS,
+    onnx={9: _arange_onnx},
 )  # fmt: skip
 def arange(
     start: Number | None = None, end: Number | None = None, step: Number = 1, *, dtype: Any = None, layout: Any = None,
@@ -145,6 +168,7 @@ def _range(start: Any, end: Any, step: Any, dtype: Any, *rest: Any) -> tuple[Spe
     ]),
     name="range",
     **_OPTIONS,
+    onnx={9: _fixed("range")},
 )  # fmt: skip
 def range_(
     start: Number, end: Number, step: Number = 1, *, dtype: Any = None, layout: Any = None, device: Any = None,
@@ -204,6 +228,15 @@ def _linspace(xp: Any, spec: Spec, start: Any, end: Any) -> Any:
     return _from_both_ends(xp, spec.size, low, high, step).astype(spec.dtype, copy=False)
 
 
+def _linspace_onnx(g: Any, start: Any, end: Any, steps: Any, *rest: Any) -> Any:
+    kind = g.outputs[0].dtype
+    if not is_symbolic(steps) or kind.kind not in "f" or any(is_symbolic(each) for each in (start, end)):
+        return _fixed("linspace")(g, start, end, steps, *rest)
+    places = g.cast(g.range(0, steps), kind)
+    last = g.maximum(g.number(steps - 1, kind), g.number(1, kind))
+    return g.Add(g.Mul(places, g.Div(g.number(end - start, kind), last)), g.number(start, kind))
+
+
 @primitive(
     meta=lambda *values: _space("linspace", *values)[0],
     kernel=lambda xp, *values: _linspace(xp, *_space("linspace", *values)),
@@ -219,6 +252,7 @@ def _linspace(xp: Any, spec: Spec, start: Any, end: Any) -> Any:
         ]
     ),
     **_OPTIONS,
+    onnx={9: _linspace_onnx},
 )  # fmt: skip
 def linspace(
     start: Any, end: Any, steps: int, *, dtype: Any = None, layout: Any = None, device: Any = None,
@@ -262,6 +296,7 @@ def _logspace_values(start: Any, end: Any, steps: Any, base: Any, *rest: Any) ->
         ]
     ),
     **_OPTIONS,
+    onnx={9: _fixed("logspace")},
 )  # fmt: skip
 def logspace(
     start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, layout: Any = None, device: Any = None,
@@ -319,6 +354,7 @@ def _triangles(m: Any) -> list[Sample]:
     ),
     samples=cases(_triangles),
     **{**_OPTIONS, "out": False},
+    onnx={9: _fixed("tril_indices")},
 )
 def tril_indices(
     row: int, col: int, offset: int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
@@ -334,6 +370,7 @@ def tril_indices(
     ),
     samples=cases(_triangles),
     **{**_OPTIONS, "out": False},
+    onnx={9: _fixed("triu_indices")},
 )
 def triu_indices(
     row: int, col: int, offset: int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,

@@ -166,17 +166,23 @@ def lstm_layer(
 ) -> Tensor:
     """One direction of one LSTM layer, given the input's part of the gates (biases included)."""
     size = cell._array.shape[1]
-    outputs: list[Any] = []
+    rows: list[tuple[Any, ...]] = []
     for start, count in steps(batch_sizes, reverse):
-        now = gates.narrow(0, start, count) + hidden.narrow(0, 0, count) @ weight.t()
-        i, f, c, o = now.split(size, 1)
-        fresh = f.sigmoid() * cell.narrow(0, 0, count) + i.sigmoid() * c.tanh()
-        result = o.sigmoid() * fresh.tanh()
+        before, old = hidden.narrow(0, 0, count), cell.narrow(0, 0, count)
+        i, f, c, o = (gates.narrow(0, start, count) + before @ weight.t()).split(size, 1)
+        i, f, c, o = i.sigmoid(), f.sigmoid(), c.tanh(), o.sigmoid()
+        fresh = f * old + i * c
+        result = o * fresh.tanh()
         result = result if projection is None else result @ projection.t()
-        outputs.append(result)
+        rows.append((result, table["cat"].call([i, f, c, o], 1), old, before))
         hidden, cell = _advance(hidden, result, count), _advance(cell, fresh, count)
-    output = table["cat"].call(outputs[::-1] if reverse else outputs)
-    return output, hidden, cell  # type: ignore[return-value]
+    output, activated, cells, earlier = _joined(rows, reverse)
+    return output, hidden, cell, activated, cells, earlier  # type: ignore[return-value]
+
+
+def _joined(rows: list[tuple[Any, ...]], reverse: bool) -> list[Any]:
+    """What a layer made of each time, in the order of the times."""
+    return [table["cat"].call(list(each[::-1] if reverse else each)) for each in zip(*rows)]
 
 
 def _advance(old: Any, new: Any, count: int) -> Any:
@@ -278,7 +284,7 @@ def gru_backward(
 def gru_layer(gates: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor | None, batch_sizes: Any, reverse: bool) -> Tensor:
     """One direction of one GRU layer, given the input's part of the gates (its bias included)."""
     size = hidden._array.shape[1]
-    outputs: list[Any] = []
+    rows: list[tuple[Any, ...]] = []
     for start, count in steps(batch_sizes, reverse):
         old = hidden.narrow(0, 0, count)
         own = old @ weight.t()
@@ -288,9 +294,10 @@ def gru_layer(gates: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor | None
         reset, update = (given_r + own_r).sigmoid(), (given_z + own_z).sigmoid()
         candidate = (given_n + reset * own_n).tanh()
         result = candidate * (1 - update) + update * old
-        outputs.append(result)
+        rows.append((result, table["cat"].call([reset, update, candidate, own_n], 1), old))
         hidden = _advance(hidden, result, count)
-    return table["cat"].call(outputs[::-1] if reverse else outputs), hidden  # type: ignore[return-value]
+    output, activated, before = _joined(rows, reverse)
+    return output, hidden, activated, before  # type: ignore[return-value]
 
 
 # -- plain recurrence --------------------------------------------------------------------------------------------
@@ -367,10 +374,12 @@ def rnn_backward(
 )  # fmt: skip
 def rnn_layer(gates: Tensor, hidden: Tensor, weight: Tensor, relu: bool, batch_sizes: Any, reverse: bool) -> Tensor:
     """One direction of one plain recurrent layer, given the input's part of the gates (biases included)."""
-    outputs: list[Any] = []
+    rows: list[tuple[Any, ...]] = []
     for start, count in steps(batch_sizes, reverse):
-        now = gates.narrow(0, start, count) + hidden.narrow(0, 0, count) @ weight.t()
+        old = hidden.narrow(0, 0, count)
+        now = gates.narrow(0, start, count) + old @ weight.t()
         result = now.relu() if relu else now.tanh()
-        outputs.append(result)
+        rows.append((result, old))
         hidden = _advance(hidden, result, count)
-    return table["cat"].call(outputs[::-1] if reverse else outputs), hidden  # type: ignore[return-value]
+    output, before = _joined(rows, reverse)
+    return output, hidden, before  # type: ignore[return-value]

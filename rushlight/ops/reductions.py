@@ -17,6 +17,14 @@ from ..core.samples import Sample, cases, reduce, together
 from .arithmetic import conjugate, mul, sub
 from .copying import cast
 from .cumulative import cumprod, shift
+from .reductions_onnx import (
+    deviation_form,
+    logsumexp_form,
+    simple,
+    truth_form,
+    variance_form,
+    variance_mean_form,
+)  # fmt: skip
 from .sums import count_along, restored, spread_back, sum_axes
 
 Number = int | float | complex | bool
@@ -69,6 +77,7 @@ class _OneDimension(Reduction):
             Sample(m.real(2, 3), (0, 1), gradient=False), Sample(m.real(2, 3), 2, gradient=False),
         ]),
     ),
+    onnx=simple("ReduceProd"),
 )  # fmt: skip
 def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The product of all elements, or along a dimension."""
@@ -139,6 +148,7 @@ def _deviation_gradient(g: Any, input: Any, result: Any, dim: Any, correction: A
     out=False,
     public_name="var",
     node_name="VarBackward0",
+    onnx={9: variance_form},
 )
 def var_correction(input: Tensor, dim: Any, correction: Number, keepdim: bool) -> Tensor:
     """The variance, with ``correction`` taken off the number of elements."""
@@ -153,6 +163,7 @@ def var_correction(input: Tensor, dim: Any, correction: Number, keepdim: bool) -
     out=False,
     public_name="std",
     node_name="StdBackward0",
+    onnx={9: deviation_form},
 )
 def std_correction(input: Tensor, dim: Any, correction: Number, keepdim: bool) -> Tensor:
     """The standard deviation, with ``correction`` taken off the number of elements."""
@@ -178,6 +189,7 @@ def _moments_gradient(g: Any, input: Any, dim: Any, correction: Any, keepdim: bo
     out=False,
     public_name="var_mean",
     node_name="VarMeanBackward0",
+    onnx={9: variance_mean_form},
 )
 def var_mean_correction(input: Tensor, dim: Any, correction: Number, keepdim: bool) -> tuple[Tensor, Tensor]:
     """Variance and mean together."""
@@ -271,6 +283,7 @@ def _truth_samples(m: Any) -> list[Sample]:
     kernel=lambda xp, input, axes, keepdim: xp.logical_and.reduce(input, axis=axes, keepdims=keepdim),
     vjp={},
     samples=cases(_truth_samples),
+    onnx=truth_form("ReduceProd"),
 )
 def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether all elements are true (not zero), altogether or along dimensions."""
@@ -281,6 +294,7 @@ def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     kernel=lambda xp, input, axes, keepdim: xp.logical_or.reduce(input, axis=axes, keepdims=keepdim),
     vjp={},
     samples=cases(_truth_samples),
+    onnx=truth_form("ReduceSum"),
 )
 def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether any element is true (not zero), altogether or along dimensions."""
@@ -328,6 +342,7 @@ def _logsumexp_gradient(g: Any, input: Any, result: Any, dim: Any, keepdim: bool
         Sample(m.real(4, dtype=np.float16), 0, gradient=False), Sample(m.real(2, 3), 2, gradient=False),
     ]),
     aliases=("special.logsumexp",),
+    onnx={9: logsumexp_form},
 )  # fmt: skip
 def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     """The logarithm of the sum of exponentials along dimensions, computed without overflow."""

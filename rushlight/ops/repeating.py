@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,11 @@ def _repeat_gradient(g: Any, input_shape: Any, repeats: Any) -> Any:
     return g.reshape(apart).sum(list(range(0, len(apart), 2))).reshape(input_shape) if apart else g
 
 
+def _repeat_onnx(g: Any, input: Any, repeats: Any) -> Any:
+    whole = g.unsqueeze(input, range(len(repeats) - input.rank))
+    return whole if all(type(each) is int and each == 1 for each in repeats) else g.Tile(whole, g.sizes(repeats))
+
+
 @primitive(
     meta=_repeat_meta,
     kernel=_repeat_kernel,
@@ -62,6 +68,7 @@ def _repeat_gradient(g: Any, input_shape: Any, repeats: Any) -> Any:
     namespace=None,
     method=True,
     out=False,
+    onnx={9: _repeat_onnx},
 )
 def repeat(input: Tensor, *repeats: int) -> Tensor:
     """The tensor copied so many times along each dimension; new dimensions go in front."""
@@ -106,6 +113,16 @@ def _interleave_indices_meta(repeats: Any, output_size: Any) -> Spec:
     return Spec((output_size,), repeats.dtype)
 
 
+def _interleave_indices_onnx(g: Any, repeats: Any, output_size: Any) -> Any:
+    # The index of a place in the result is how many runs end at it or before.
+    repeats = g.cast(repeats, np.int64)
+    ends = g.running_sum(repeats)
+    total = g.reduce("ReduceSum", repeats, [0])
+    places = g.range(0, total if output_size is None else output_size)
+    ended = g.Not(g.Less(g.unsqueeze(places, [1]), g.unsqueeze(ends, [0])))
+    return g.reduce("ReduceSum", g.cast(ended, np.int64), [1])
+
+
 @primitive(
     meta=_interleave_indices_meta,
     kernel=_interleave_indices_kernel,
@@ -115,6 +132,7 @@ def _interleave_indices_meta(repeats: Any, output_size: Any) -> Spec:
     method=False,
     out=False,
     notes="data-dependent",
+    onnx={9: _interleave_indices_onnx},
 )
 def interleave_indices(repeats: Tensor, output_size: Any) -> Tensor:
     """Every index so many times as ``repeats`` says for it."""
@@ -147,6 +165,18 @@ def _repeat_by(input: Tensor, repeats: Tensor, dim: int, output_size: Any) -> Te
     return input.index_select(dim, interleave_indices(repeats, output_size))
 
 
+def _repeat_interleave_onnx(g: Any, input: Any, repeats: Any, dim: Any, output_size: Any) -> Any:
+    if repeats is None:
+        return _interleave_indices_onnx(g, input, output_size)
+    if not hasattr(repeats, "rank"):
+        return NotImplemented
+    whole = g.reshape(input, (math.prod(input.shape),)) if dim is None else input
+    dim = 0 if dim is None else dim % whole.rank
+    if not repeats.rank or repeats.shape[0] == 1:
+        repeats = g.expand(g.at_least_1d(repeats), (whole.shape[dim],))
+    return g.gather(whole, _interleave_indices_onnx(g, repeats, output_size), dim)
+
+
 @composite(
     samples=cases(
         lambda m: [
@@ -175,6 +205,7 @@ def _repeat_by(input: Tensor, repeats: Tensor, dim: int, output_size: Any) -> Te
         ]
     ),
     notes="data-dependent (where repeats is a tensor)",
+    onnx={9: _repeat_interleave_onnx},
 )
 def repeat_interleave(
     input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
@@ -226,6 +257,22 @@ def _roll_back(g: Any, shifts: Any, dims: Any) -> Any:
     return roll(g, [-each for each in shifts] if isinstance(shifts, (tuple, list)) else -shifts, dims)
 
 
+def _roll_onnx(g: Any, input: Any, shifts: Any, dims: Any) -> Any:
+    steps, axes = _rolled(Spec(input.shape, input.dtype), shifts, dims)
+    result = input if axes is not None else g.reshape(input, (math.prod(input.shape),))
+    for step, axis in zip(steps, (0,) if axes is None else axes):
+        size = result.shape[axis]
+        if not size:
+            continue
+        step = step if -size < step < size else step % size  # a small shift needs no look at the size
+        if type(step) is not int or step:
+            shape = result.shape
+            parts = [g.slice(result, [-step], [g.TO_THE_END], [axis]), g.slice(result, [0], [-step], [axis])]
+            result = g.concat(parts, axis)
+            result.shape = shape
+    return g.reshape(result, input.shape) if axes is None else result
+
+
 @primitive(
     meta=_roll_meta,
     kernel=_roll_kernel,
@@ -251,6 +298,7 @@ def _roll_back(g: Any, shifts: Any, dims: Any) -> Any:
     ),
     exact=True,
     out=False,
+    onnx={9: _roll_onnx},
 )
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     """Elements moved along dimensions; what falls off one end comes in at the other."""
@@ -269,6 +317,13 @@ def _flip_kernel(xp: Any, input: Any, dims: Any) -> Any:
     axes = _flip_dims(input, dims)
     turned = input[tuple(slice(None, None, -1) if axis in axes else slice(None) for axis in range(input.ndim))]
     return xp.array(turned, order="C", copy=True)
+
+
+def _flip_onnx(g: Any, input: Any, dims: Any) -> Any:
+    axes = normalize_dims(tuple(dims), input.rank, empty_is_all=False) if input.rank else ()
+    if not axes:
+        return input
+    return g.slice(input, [-1] * len(axes), [g.TO_THE_BEGINNING] * len(axes), axes, [-1] * len(axes))
 
 
 @primitive(
@@ -290,6 +345,7 @@ def _flip_kernel(xp: Any, input: Any, dims: Any) -> Any:
     ),
     exact=True,
     out=False,
+    onnx={9: _flip_onnx},
 )
 def flip(input: Tensor, *dims: int) -> Tensor:
     """A copy with the order of elements along dimensions turned round."""

@@ -16,6 +16,7 @@ from ..core.samples import Sample, cases
 from .arithmetic import conjugate
 from .copying import cast
 from .creation import full, ones_like, zeros, zeros_like
+from .indexing_onnx import gather_form, scatter_form, scatter_reduce_form
 from .masking import fitting_scalar, masked_fill
 from .views import slice_backward, slice_dim
 
@@ -164,6 +165,7 @@ def _gather_kernel(xp: Any, input: Any, dim: int, index: Any, sparse_grad: bool 
         Sample(m.real(3, 4), 2, np.zeros((1, 1), np.int64), gradient=False),
     ]),
     exact=True,
+    onnx={9: gather_form},
 )  # fmt: skip
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """Elements along a dimension: for ``dim=0``, ``result[i, j] = input[index[i, j], j]``."""
@@ -182,6 +184,7 @@ def _gather_backward_kernel(xp: Any, grad: Any, shape: Any, dim: int, index: Any
     namespace=None,
     method=False,
     out=False,
+    onnx={9: lambda g, grad, shape, dim, index: scatter_form(g, g.full(shape, 0, grad.dtype), dim, index, grad, "add")},
 )
 def gather_backward(grad: Tensor, shape: Any, dim: int, index: Tensor) -> Tensor:
     """Zeros of a shape with ``grad`` added where ``gather`` read."""
@@ -292,6 +295,7 @@ def padded(g: Any, shape: Any) -> Any:
     method=False,
     out=False,
     node_name="ScatterBackward0",
+    onnx={9: scatter_form},
 )
 def scatter_elements(input: Tensor, dim: int, index: Tensor, src: Tensor | Number) -> Tensor:
     """Write a source tensor, or a number, where an index says: what ``scatter`` does without ``reduce``."""
@@ -396,6 +400,7 @@ def _scatter_add_into(xp: Any, input: Any, dim: int, index: Any, src: Any) -> No
     ]),
     exact=True,
     in_place=True,
+    onnx={9: lambda g, input, dim, index, src: scatter_reduce_form(g, input, dim, index, src, "sum", True)},
 )  # fmt: skip
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """Add a source along a dimension: for ``dim=0``, ``result[index[i, j], j] += src[i, j]``; repeats add up."""
@@ -525,6 +530,7 @@ def _scatter_reduce_gradient(
     ]),
     exact=True,
     in_place=True,
+    onnx={9: scatter_reduce_form},
 )  # fmt: skip
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True

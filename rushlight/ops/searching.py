@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ from ..core.base import TensorBase as Tensor
 from ..core.declare import composite, primitive
 from ..core.dtypes import BY_NUMPY, legacy_name
 from ..core.errors import ArgumentError, DimensionError, DtypeError, NotSupported, OperationError, ShapeError
-from ..core.families import normalize_dim
+from ..core.families import normalize_dim, result_dtype
 from ..core.samples import Sample, cases
+from .indexing_onnx import gather_form
 
 Number = int | float | complex | bool
 
@@ -63,6 +65,22 @@ def _no_derivative(g: Any) -> Any:
     raise NotSupported("the derivative for 'unique' is not implemented")
 
 
+def _unique_onnx(g: Any, input: Any, dim: Any, return_inverse: bool, return_counts: bool) -> Any:
+    if g.opset < 11:
+        raise g.unsupported("unique() needs ONNX's Unique", since=11)
+    axis = {} if dim is None else {"axis": normalize_dim(dim, input.rank)}
+    found, _, inverse, counts = g.Unique(g.at_least_1d(input), outputs=4, sorted=1, **axis)
+    nothing = g.constant([], _INT64)
+    inverse = g.reshape(inverse, input.shape) if dim is None else inverse
+    return found, inverse if return_inverse else nothing, counts if return_counts else nothing
+
+
+def _unique_composite_onnx(
+    g: Any, input: Any, sorted: bool, return_inverse: bool, return_counts: bool, dim: Any
+) -> Any:
+    return _asked_for(_unique_onnx(g, input, dim, return_inverse, return_counts), return_inverse, return_counts)
+
+
 @primitive(
     meta=_unknown_size("unique"),
     kernel=_unique_kernel,
@@ -76,6 +94,7 @@ def _no_derivative(g: Any) -> Any:
     public_name="unique",
     node_name="Unique2Backward0",
     notes="data-dependent",
+    onnx={9: _unique_onnx},
 )
 def unique_slices(input: Tensor, dim: Any, return_inverse: bool, return_counts: bool) -> tuple[Tensor, Tensor, Tensor]:
     """Unique elements (or slices along a dimension) in order; inverse and counts are empty unless asked for."""
@@ -93,6 +112,28 @@ def _consecutive_kernel(xp: Any, input: Any, dim: Any) -> list[Any]:
     return [xp.ascontiguousarray(xp.moveaxis(rows[begins], 0, axis)), inverse, counts]
 
 
+def _consecutive_onnx(g: Any, input: Any, dim: Any) -> Any:
+    axis = 0 if dim is None else normalize_dim(dim, input.rank)
+    rows = g.reshape(input, (math.prod(input.shape),)) if dim is None else input
+    count = rows.shape[axis]
+    same = g.equal(g.slice(rows, [1], [g.TO_THE_END], [axis]), g.slice(rows, [0], [-1], [axis]))
+    others = [each for each in range(rows.rank) if each != axis]
+    if others:
+        same = g.cast(g.reduce("ReduceMin", g.cast(same, np.int32), others), np.bool_)
+    first = g.full((1,), True, np.bool_) if type(count) is not int or count else g.full((0,), True, np.bool_)
+    begins = g.concat([first, g.Not(same)], 0)
+    steps = g.running_sum(g.cast(begins, _INT64))
+    inverse = g.Sub(steps, g.number(1, _INT64))
+    places = g.squeeze(g.nonzero(begins), [0])
+    ends = g.concat([g.slice(places, [1], [g.TO_THE_END], [0]), g.sizes([count])], 0)
+    counts = g.Sub(ends, places)
+    return g.Compress(rows, begins, axis=axis), g.reshape(inverse, input.shape) if dim is None else inverse, counts
+
+
+def _unique_consecutive_onnx(g: Any, input: Any, return_inverse: bool, return_counts: bool, dim: Any) -> Any:
+    return _asked_for(_consecutive_onnx(g, input, dim), return_inverse, return_counts)
+
+
 @primitive(
     meta=_unknown_size("unique_consecutive"),
     kernel=_consecutive_kernel,
@@ -106,6 +147,7 @@ def _consecutive_kernel(xp: Any, input: Any, dim: Any) -> list[Any]:
     public_name="unique_consecutive",
     node_name="UniqueConsecutiveBackward0",
     notes="data-dependent",
+    onnx={9: _consecutive_onnx},
 )
 def consecutive_slices(input: Tensor, dim: Any) -> tuple[Tensor, Tensor, Tensor]:
     """The first of each run of equal elements (or slices), the run of each element, and how long each run is."""
@@ -134,6 +176,7 @@ _WITH_NAN = np.array([1, np.nan, 3, np.nan], np.float32)
         Sample(np.array(3), dim=0), Sample(_TABLE, dim=2),
     ]),
     notes="data-dependent",
+    onnx={9: _unique_composite_onnx},
 )  # fmt: skip
 def unique(
     input: Tensor,
@@ -154,6 +197,7 @@ def unique(
         Sample(m.real(0, 3), gradient=False), Sample(m.real(0, 3), dim=0, gradient=False),
     ]),
     notes="data-dependent",
+    onnx={9: _unique_consecutive_onnx},
 )  # fmt: skip
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
@@ -223,6 +267,30 @@ def _searchsorted_kernel(
     return low.astype(spec.dtype)
 
 
+def _common_type(*operands: Any) -> Any:
+    """The type in which values of an ONNX graph (or numbers) are compared."""
+    return result_dtype([Spec(each.shape, each.dtype) if hasattr(each, "rank") else each for each in operands])
+
+
+def _searchsorted_onnx(
+    g: Any, sorted_sequence: Any, input: Any, out_int32: bool, right: bool, side: Any, sorter: Any
+) -> Any:
+    """How many elements of the sequence come before each value."""
+    common = _common_type(sorted_sequence, input)
+    sequence, values = g.cast(sorted_sequence, common), g.number(input, common)
+    if sorter is not None:
+        sequence = gather_form(g, sequence, -1, sorter)
+    if sequence.rank > 1:
+        sequence = g.unsqueeze(sequence, [-2])
+    values = g.unsqueeze(values, [-1])
+    if right or side == "right":
+        before = g.Not(g.Less(values, sequence))
+    else:
+        before = g.Less(sequence, values)
+        before = g.Or(before, g.IsNaN(values)) if common.kind == "f" else before  # a NaN goes behind all
+    return g.reduce("ReduceSum", g.cast(before, _INT64), [-1])
+
+
 _ROWS = np.array([[1, 3, 5], [2, 4, 6]], np.float32)
 _STEPS = np.array([1, 3, 5, 7, 9], np.float32)
 
@@ -249,6 +317,7 @@ _STEPS = np.array([1, 3, 5, 7, 9], np.float32)
         Sample(_STEPS[:2], np.array([1], np.float32), sorter=np.array([1.0, 0.0])),
         Sample(np.array(1, np.float32), np.array([1], np.float32)),
     ]),
+    onnx={9: _searchsorted_onnx},
 )  # fmt: skip
 def searchsorted(
     sorted_sequence: Tensor, input: Tensor | Number, *, out_int32: bool = False, right: bool = False, side: Any = None,
@@ -291,6 +360,15 @@ def _isin_kernel(xp: Any, elements: Any, test_elements: Any, assume_unique: bool
     return xp.isin(elements, test_elements, assume_unique=assume_unique, invert=invert)
 
 
+def _isin_onnx(g: Any, elements: Any, test_elements: Any, assume_unique: bool, invert: bool) -> Any:
+    common = _common_type(elements, test_elements)
+    elements, tests = g.number(elements, common), g.number(test_elements, common)
+    equal = g.equal(g.unsqueeze(elements, [-1]), g.reshape(tests, (math.prod(tests.shape),)))
+    equal.shape = (*elements.shape, math.prod(tests.shape))
+    found = g.cast(g.reduce("ReduceSum", g.cast(equal, _INT64), [-1]), np.bool_)
+    return g.Not(found) if invert else found
+
+
 @primitive(
     meta=_isin_spec,
     kernel=_isin_kernel,
@@ -302,6 +380,7 @@ def _isin_kernel(xp: Any, elements: Any, test_elements: Any, assume_unique: bool
         Sample(_WITH_NAN, _WITH_NAN), Sample(m.integers(3), np.zeros(0, np.int64)), Sample(m.complex(2), m.complex(2)),
         Sample(m.booleans(2), m.booleans(2)), Sample(1, 2),
     ]),
+    onnx={9: _isin_onnx},
 )  # fmt: skip
 def isin(
     elements: Tensor | Number, test_elements: Tensor | Number, *, assume_unique: bool = False, invert: bool = False

@@ -14,6 +14,7 @@ from ..core.errors import DimensionError, DtypeError, OperationError, RushlightE
 from ..core.families import normalize_dim
 from ..core.samples import Sample, cases
 from .creation import ones_like
+from .indexing_onnx import index_add_form, index_fill_form, index_select_form, write_slices
 from .masking import fitting_scalar, masked_fill
 from .scattering import (
     CHUNK,
@@ -86,6 +87,7 @@ def _index_select_kernel(xp: Any, input: Any, dim: int, index: Any) -> Any:
         Sample(m.real(3, 4), 2, np.array([0]), gradient=False),
     ]),
     exact=True,
+    onnx={9: index_select_form},
 )  # fmt: skip
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """The slices of one dimension that a vector of positions names."""
@@ -117,6 +119,7 @@ def _index_select_backward_kernel(xp: Any, grad: Any, shape: Any, dim: int, inde
     namespace=None,
     method=False,
     out=False,
+    onnx={9: lambda g, grad, shape, dim, index: write_slices(g, g.full(shape, 0, grad.dtype), dim, index, grad, "add")},
 )
 def index_select_backward(grad: Tensor, shape: Any, dim: int, index: Tensor) -> Tensor:
     """Zeros of a shape with ``grad`` added where ``index_select`` read."""
@@ -191,6 +194,7 @@ def _index_add_into(xp: Any, input: Any, dim: int, index: Any, source: Any, alph
     ]),
     exact=True,
     in_place=True,
+    onnx={9: index_add_form},
 )  # fmt: skip
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Tensor:
     """Add the slices of a source, times ``alpha``, to those that a vector of positions names; repeats add up."""
@@ -260,6 +264,7 @@ def _index_copy_into(xp: Any, input: Any, dim: int, index: Any, source: Any) -> 
     ]),
     exact=True,
     in_place=True,
+    onnx={9: write_slices},
 )  # fmt: skip
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """Write the slices of a source over those that a vector of positions names."""
@@ -311,6 +316,7 @@ def _index_fill_into(xp: Any, input: Any, dim: int, index: Any, value: Any) -> N
     ]),
     exact=True,
     in_place=True,
+    onnx={9: index_fill_form},
 )  # fmt: skip
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | Number) -> Tensor:
     """Write a number over the slices that a vector of positions names."""

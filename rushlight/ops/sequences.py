@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.base import Spec
 from ..core.base import TensorBase as Tensor
 from ..core.declare import composite, table
 from ..core.errors import ShapeError
 from ..core.samples import Sample, cases
 from .recurrent import gru_layer, lstm_layer, rnn_layer
+from .recurrent_onnx import network_form
 
 
 def _direction(
@@ -61,9 +63,8 @@ def _run(kind: str, args: tuple[Any, ...]) -> Any:
     if isinstance(args[3], (list, tuple)):  # data, batch_sizes, hx, params, ...
         data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional = args
         states = hx if isinstance(hx, (list, tuple)) else (hx,)
-        output, ended = _network(
-            kind, data, batch_sizes.tolist(), states, params, has_biases, num_layers, dropout, train, bidirectional
-        )
+        sizes = None if batch_sizes._array.__class__ is Spec else batch_sizes.tolist()  # without data, shapes do without
+        output, ended = _network(kind, data, sizes, states, params, has_biases, num_layers, dropout, train, bidirectional)
         return (output, *ended)
     data, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first = args
     states = hx if isinstance(hx, (list, tuple)) else (hx,)
@@ -102,25 +103,25 @@ def _samples(gates: int, count: int) -> Any:
     ])  # fmt: skip
 
 
-@composite(samples=_samples(4, 2), method=False)
+@composite(samples=_samples(4, 2), method=False, onnx=network_form("lstm"))
 def lstm(*args: Any) -> Tensor:
     """A long short-term memory network: ``lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)``."""
     return _run("lstm", args)
 
 
-@composite(samples=_samples(3, 1), method=False)
+@composite(samples=_samples(3, 1), method=False, onnx=network_form("gru"))
 def gru(*args: Any) -> Tensor:
     """A network of gated recurrent units; arguments as of ``lstm``."""
     return _run("gru", args)
 
 
-@composite(samples=_samples(1, 1), method=False)
+@composite(samples=_samples(1, 1), method=False, onnx=network_form("tanh"))
 def rnn_tanh(*args: Any) -> Tensor:
     """A plain recurrent network with tanh; arguments as of ``lstm``."""
     return _run("tanh", args)
 
 
-@composite(samples=_samples(1, 1), method=False)
+@composite(samples=_samples(1, 1), method=False, onnx=network_form("relu"))
 def rnn_relu(*args: Any) -> Tensor:
     """A plain recurrent network with relu; arguments as of ``lstm``."""
     return _run("relu", args)

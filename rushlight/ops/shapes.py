@@ -14,6 +14,7 @@ from ..core.families import broadcast_shapes as broadcast_sizes
 from ..core.families import normalize_dim
 from ..core.samples import Sample, cases, refused
 from ..core.size import Size
+from .indexing_onnx import write_slices
 from .memory import zeros_beside
 from .views import (
     expand,
@@ -262,6 +263,26 @@ def scattering(view_meta: Any, view_kernel: Any) -> tuple[Any, Any]:
     return meta, kernel
 
 
+def _select_scatter_onnx(g: Any, input: Any, src: Any, dim: int, index: int) -> Any:
+    dim = dim % input.rank
+    index = index + input.shape[dim] if index < 0 else index
+    return _slice_scatter_onnx(g, input, g.unsqueeze(src, [dim]), dim, index, index + 1, 1)
+
+
+def _slice_scatter_onnx(g: Any, input: Any, src: Any, dim: int, start: Any, end: Any, step: int) -> Any:
+    dim, src = dim % input.rank, g.cast(src, input.dtype)
+    size, count = input.shape[dim], src.shape[dim]
+    start = 0 if start is None else max(start + size, 0) if start < 0 else min(start, size)
+    if step != 1:
+        return write_slices(g, input, dim, g.range(start, start + count * step, step), src)
+    parts = [src]
+    if not (type(start) is int and start == 0):
+        parts.insert(0, g.slice(input, [0], [start], [dim]))
+    if not g.same_size(start + count, size):
+        parts.append(g.slice(input, [start + count], [g.TO_THE_END], [dim]))
+    return g.concat(parts, dim)
+
+
 _select_scatter_meta, _select_scatter_kernel = scattering(select_meta, select_kernel)
 
 
@@ -284,6 +305,7 @@ _select_scatter_meta, _select_scatter_kernel = scattering(select_meta, select_ke
         ]
     ),
     exact=True,
+    onnx={9: _select_scatter_onnx},
 )
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """A copy of ``input`` with ``src`` in the place of one index of a dimension."""
@@ -313,6 +335,7 @@ _slice_scatter_meta, _slice_scatter_kernel = scattering(slice_meta, slice_kernel
         ]
     ),
     exact=True,
+    onnx={9: _slice_scatter_onnx},
 )
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1

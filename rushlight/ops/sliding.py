@@ -11,6 +11,7 @@ from ..core.declare import Op
 from ..core.dtypes import LOW_PRECISION, legacy_name
 from ..core.errors import ArgumentError, NotSupported, ShapeError
 from ..core.samples import Sample
+from ..core.sizes import smaller
 
 _FLOAT32 = np.dtype(np.float32)
 
@@ -78,10 +79,9 @@ def refuse_types(op: str, array: Any, kinds: str) -> None:
 def window_count(size: Any, kernel: Any, stride: Any, before: Any, after: Any, dilation: Any, ceil_mode: bool = False) -> Any:
     """How many windows fit in one dimension; in ceil mode the last may stick out, but must start inside."""
     room = size + before + after - dilation * (kernel - 1) - 1
-    count = room // stride + 1
-    if ceil_mode and room % stride and count * stride < size + before:
-        count += 1
-    return count
+    if not ceil_mode:
+        return room // stride + 1
+    return smaller((room + stride - 1) // stride + 1, (size + before - 1) // stride + 1)
 
 
 def padded(xp: Any, array: Any, pads: Sequence[tuple[int, int]], fill: Any = 0) -> Any:

@@ -49,7 +49,7 @@ def _as_rows(array: Any, axis: int) -> Any:
     return array.reshape(-1, array.shape[-1])
 
 
-def _near_zero(xp: Any, array: Any) -> bool:
+def near_zero(xp: Any, array: Any) -> bool:
     """Whether all numbers can go through ``exp`` as they are: the usual case, which saves shifting them."""
     return bool(xp.maximum.reduce(array, axis=None) < _SAFE and xp.minimum.reduce(array, axis=None) > -_SAFE)
 
@@ -62,7 +62,7 @@ def _normalise_rows(xp: Any, rows: Any, logarithm: bool) -> Any:
         for start in range(first, last, step):
             end = min(start + step, last)
             given, made = rows[start:end], result[start:end]
-            if not _near_zero(xp, given):
+            if not near_zero(xp, given):
                 given = xp.subtract(given, xp.maximum.reduce(given, axis=1, keepdims=True), out=made)
             if logarithm:
                 xp.subtract(given, xp.log(sum_rows(xp, xp.exp(given)))[:, None], out=made)
@@ -70,7 +70,7 @@ def _normalise_rows(xp: Any, rows: Any, logarithm: bool) -> Any:
                 xp.exp(given, out=made)
                 xp.multiply(made, (1 / sum_rows(xp, made))[:, None], out=made)
 
-    over_rows(work, len(rows), rows.size)
+    over_rows(work, len(rows), rows.size, 16)
     return result
 
 
@@ -97,6 +97,24 @@ def _softmax_kernel(logarithm: bool) -> Any:
     return kernel
 
 
+def _onnx_form(name: str) -> Any:
+    """Softmax or LogSoftmax along one dimension; before opset 13 they work on all dimensions from one on, so it goes last."""
+
+    def form(g: Any, input: Any, dim: int, dtype: Any) -> Any:
+        value = input if dtype is None else g.cast(input, dtype)
+        if not input.rank:
+            return g.squeeze(g.make(name, (g.unsqueeze(value, [0]),), {"axis": 0}), [0])
+        if g.opset >= 13:
+            return g.make(name, (value,), {"axis": dim})
+        dim, last = dim % input.rank, input.rank - 1
+        moved = value if dim == last else g.swap(value, dim, last)
+        made = g.make(name, (moved,), {"axis": last})
+        made.shape = moved.shape
+        return made if dim == last else g.swap(made, dim, last)
+
+    return form
+
+
 def _softmax_samples(m: Any) -> list[Sample]:
     return [
         Sample(m.real(2, 3), 0), Sample(m.real(2, 3, 4), 1), Sample(m.real(2, 3), -1), Sample(m.real(4, 3).T, 1),
@@ -119,6 +137,7 @@ def _softmax_samples(m: Any) -> list[Sample]:
     samples=cases(_softmax_samples),
     exact=True,
     aliases=("special.softmax",),
+    onnx={9: _onnx_form("Softmax")},
 )
 def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """Exponentials divided by their sum along a dimension, computed without overflow."""
@@ -131,6 +150,7 @@ def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     samples=cases(_softmax_samples),
     exact=True,
     aliases=("special.log_softmax",),
+    onnx={9: _onnx_form("LogSoftmax")},
 )
 def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """The logarithm of :func:`softmax`, computed without overflow."""

@@ -17,6 +17,7 @@ from ..core.errors import DtypeError, NotSupported, OperationError
 from ..core.families import normalize_dim
 from ..core.samples import Sample, cases
 from .cumulative import along, part
+from .cumulative_onnx import kthvalue_form, median_form, median_of_all_form, mode_form, sort_form, topk_form
 from .extremes import placed, select_back, selection_spec, share_evenly_all
 
 _INT64 = np.dtype(np.int64)
@@ -77,6 +78,7 @@ def _sort_samples(m: Any) -> list[Sample]:
     samples=cases(_sort_samples),
     returns=("values", "indices"),
     nondifferentiable=("indices",),
+    onnx={9: sort_form},
 )
 def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> tuple[Tensor, Tensor]:
     """The elements in order along a dimension, and where each was; equals always keep their order, as if ``stable``."""
@@ -94,6 +96,7 @@ def _argsort_kernel(xp: Any, input: Any, dim: Any, descending: bool, stable: Any
     vjp={},
     samples=cases(_sort_samples),
     out=False,
+    onnx={9: lambda g, *values: sort_form(g, *values)[1]},
 )
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
     """The indices that sort a tensor along a dimension."""
@@ -184,6 +187,7 @@ def _topk_kernel(xp: Any, input: Any, k: int, dim: Any, largest: bool, sorted: b
     ]),  # those not compared have equal elements, of which PyTorch picks any
     returns=("values", "indices"),
     nondifferentiable=("indices",),
+    onnx={9: topk_form},
 )  # fmt: skip
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
     """The ``k`` largest (or smallest) elements along a dimension, in order, and where they are."""
@@ -254,6 +258,7 @@ def _select_gradient(g: Any, input_shape: Any, dim: int, keepdim: bool, indices:
     ]),
     returns=("values", "indices"),
     nondifferentiable=("indices",),
+    onnx={9: kthvalue_form},
 )  # fmt: skip
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The ``k``-th smallest element (counted from 1) along a dimension, and where it is."""
@@ -309,12 +314,13 @@ def _declare_median(name: str, skip: bool, what: str) -> None:
     options: dict[str, Any] = {"namespace": None, "method": False, "out": False, "public_name": name}
     primitive(
         meta=lambda input: _check_median(name, input), kernel=_median_of_all(name, skip),
-        vjp={"input": share_evenly_all}, name=name + "_all", node_name=node + "0", **options,
+        vjp={"input": share_evenly_all}, name=name + "_all", node_name=node + "0",
+        onnx=median_of_all_form(skip), **options,
     )(of_all)  # fmt: skip
     primitive(
         meta=lambda input, dim, keepdim: selection_spec(name, input, dim, keepdim, "cb"),
         kernel=_median_along(name, skip), vjp={"input": _select_gradient}, name=name + "_dim", node_name=node + "1",
-        returns=("values", "indices"), nondifferentiable=("indices",), **options,
+        returns=("values", "indices"), nondifferentiable=("indices",), onnx=median_form(skip), **options,
     )(of_dim)  # fmt: skip
 
 
@@ -385,6 +391,7 @@ def _mode_kernel(xp: Any, input: Any, dim: Any, keepdim: bool) -> tuple[Any, Any
     ]),
     returns=("values", "indices"),
     nondifferentiable=("indices",),
+    onnx={9: mode_form},
 )  # fmt: skip
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The most frequent element along a dimension (the smallest of equally frequent ones), and where it is last."""

@@ -29,6 +29,7 @@ Number = int | float | complex | bool
     kernel=numerics.erf,
     vjp={"input": lambda g, input: g * (2 / math.sqrt(math.pi) * exp(-input * input))},
     samples=together(unary(-4, 4), refused("complex")),
+    onnx={9: lambda g, input: g.Erf(input)},
 )
 def erf(input: Tensor) -> Tensor:
     """The error function of every element."""
@@ -236,6 +237,7 @@ _INCOMPLETE = cases(lambda m: [
     kernel=numerics.igamma,
     vjp={"input": _not_derivable("igamma: input"), "other": lambda g, input, other: g * _density(input, other)},
     samples=_INCOMPLETE,
+    onnx="its series ends where the values say so",
 )
 def igamma(input: Tensor, other: Tensor) -> Tensor:
     """The regularised lower incomplete gamma function ``P(input, other)``."""
@@ -246,6 +248,7 @@ def igamma(input: Tensor, other: Tensor) -> Tensor:
     kernel=numerics.igammac,
     vjp={"input": _not_derivable("igammac: input"), "other": lambda g, input, other: -g * _density(input, other)},
     samples=_INCOMPLETE,
+    onnx="its series ends where the values say so",
 )
 def igammac(input: Tensor, other: Tensor) -> Tensor:
     """The regularised upper incomplete gamma function ``Q(input, other)``."""

@@ -11,6 +11,7 @@ from ..core.base import TensorBase as Tensor
 from ..core.declare import composite, table
 from ..core.errors import DimensionError, DtypeError, OperationError, ShapeError
 from ..core.samples import Maker, Sample, cases
+from . import complex_onnx as forms
 from .fft import fourier, from_half, to_half
 from .products import refused
 
@@ -57,7 +58,7 @@ def _stft_samples(m: Maker) -> list[Sample]:
     ]  # fmt: skip
 
 
-@composite(samples=cases(_stft_samples))
+@composite(samples=cases(_stft_samples), onnx={17: forms.stft_form})
 def stft(
     input: Tensor,
     n_fft: int,

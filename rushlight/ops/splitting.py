@@ -38,6 +38,11 @@ def _unbind_gradient(g: Any, dim: int) -> Any:
     return table["stack"].call([zeros_beside(known, known._array.shape) if each is None else each for each in g], dim)
 
 
+def _unbind_onnx(g: Any, input: Any, dim: int) -> Any:
+    dim = dim % input.rank
+    return [g.squeeze(part, [dim]) for part in g.split(input, [1] * len(g.outputs), dim)]
+
+
 @primitive(
     meta=_unbind_meta,
     kernel=_unbind_kernel,
@@ -57,6 +62,7 @@ def _unbind_gradient(g: Any, dim: int) -> Any:
     ),
     returns="list",
     view=True,
+    onnx={9: _unbind_onnx},
 )
 def unbind(input: Tensor, dim: int = 0) -> Any:
     """All indices of a dimension, one by one: a tuple of views."""
@@ -128,6 +134,7 @@ def _sizes_samples(m: Any) -> list[Sample]:
     samples=cases(_sizes_samples),
     returns="list",
     view=True,
+    onnx={9: lambda g, input, split_sizes, dim: g.split(input, split_sizes, dim % input.rank)},
 )
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> Any:
     """Parts of the given sizes along a dimension: a tuple of views."""
@@ -142,6 +149,7 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> Any:
     namespace=None,
     method=False,
     node_name="SplitBackward0",
+    onnx={9: lambda g, input, split_sizes, dim: g.split(input, split_sizes, dim % input.rank)},
 )
 def split_evenly(input: Tensor, split_sizes: Any, dim: int = 0) -> Any:
     """What ``split`` and ``chunk`` call: parts of one size, but for the last."""
@@ -156,6 +164,7 @@ def split_evenly(input: Tensor, split_sizes: Any, dim: int = 0) -> Any:
     exact=True,
     out=False,
     node_name="UnsafeSplitBackward0",
+    onnx={9: lambda g, input, split_sizes, dim: g.split(input, split_sizes, dim % input.rank)},
 )
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> Any:
     """Like ``split_with_sizes``, but not tracked as views: write to the parts only if the input is not used again."""
@@ -172,7 +181,8 @@ def _even_sizes(input: Tensor, split_size: int, dim: int) -> list[int]:
     if not split_size and length:
         raise ShapeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {length}")
     count = max(-(-length // split_size), 1) if split_size else 1
-    return [split_size] * (count - 1) + [length - split_size * (count - 1)]
+    parts = [split_size] * (count - 1)
+    return [*parts, length - split_size * len(parts)]
 
 
 def _chunk_sizes(input: Tensor, chunks: int, dim: int) -> list[int]:
@@ -253,6 +263,20 @@ def _places(sections: Any) -> Any:
     return sections.tolist()
 
 
+def _tensor_split_onnx(g: Any, input: Any, indices_or_sections: Any, dim: int, sections: Any, indices: Any) -> Any:
+    given = next(each for each in (indices_or_sections, sections, indices) if each is not None)
+    if not hasattr(given, "rank"):
+        return NotImplemented
+    dim, count = dim % input.rank, len(g.outputs)  # how many parts there are is fixed, where they end is not
+    length = input.shape[dim]
+    if not given.rank:
+        return g.split(input, [(length + count - 1 - index) // count for index in range(count)], dim)
+    ends = [g.gather(given, index, 0) for index in range(count - 1)]
+    return [
+        g.slice(input, [start], [end], [dim]) for start, end in zip([0, *ends], [*ends, g.TO_THE_END])
+    ]
+
+
 @composite(
     samples=cases(
         lambda m: [
@@ -274,6 +298,7 @@ def _places(sections: Any) -> Any:
         ]
     ),
     notes="data-dependent (where the places are a tensor)",
+    onnx={9: _tensor_split_onnx},
 )
 def tensor_split(
     input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, sections: Any = None, indices: Any = None
@@ -287,7 +312,7 @@ def tensor_split(
     if isinstance(given, int):
         if given <= 0:
             raise ShapeError(f"number of sections must be larger than 0, got {given}")
-        sizes = [length // given + (index < length % given) for index in range(given)]
+        sizes = [(length + given - 1 - index) // given for index in range(given)]
         given = list(accumulate(sizes))[:-1]
     starts, ends = [0, *given], [*given, length]
     return tuple(slice_dim(input, dim, start, end) for start, end in zip(starts, ends))

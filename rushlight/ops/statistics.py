@@ -16,9 +16,11 @@ from ..core.dtypes import BY_NUMPY, default, int64, legacy_name
 from ..core.errors import ArgumentError, DtypeError, NotSupported, OperationError, ShapeError
 from ..core.families import normalize_dim
 from ..core.samples import Sample, cases
+from ..core.sizes import smaller
 from .arithmetic import conjugate
 from .copying import cast
 from .sorting import sort
+from .statistics_onnx import bincount_form, histc_form, histogram_form, histogram_points_form
 
 Number = int | float | complex | bool
 
@@ -175,7 +177,7 @@ def _weighted(matrix: Any, correction: int, fweights: Any, aweights: Any) -> tup
     """Weights (or None), the mean of each row, and what to divide the sum of products by."""
     if fweights is None and aweights is None:
         count = matrix._array.shape[1]
-        return None, matrix.sum(1) / count if count else matrix.mean(1), max(count - correction, 0)
+        return None, matrix.sum(1) / count if count else matrix.mean(1), count - smaller(count, correction)
     weights = fweights if aweights is None else (aweights if fweights is None else fweights * aweights)
     total = weights.sum()
     taken = correction * (weights * aweights).sum() / total if aweights is not None and correction else correction
@@ -279,6 +281,7 @@ def _bincount_kernel(xp: Any, input: Any, weights: Any, minlength: int) -> Any:
     out=False,
     exact=True,
     notes="data-dependent",
+    onnx={9: bincount_form},
 )  # fmt: skip
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each non-negative integer is there, or the sum of the weights of its occurrences."""
@@ -350,6 +353,7 @@ _STEPS = np.array([1, 3, 5, 7, 9], np.float32)
         Sample(np.array([1, np.inf], np.float32), 4, gradient=False), Sample(m.integers(3), 2, gradient=False),
         Sample(m.booleans(3), 2, gradient=False),
     ]),
+    onnx={9: histc_form},
 )  # fmt: skip
 def histc(input: Tensor, bins: int = 100, min: Number = 0, max: Number = 0) -> Tensor:
     """How many elements fall in each of equal bins between ``min`` and ``max`` (of the data, if they are the same)."""
@@ -435,6 +439,7 @@ def _histogram_kernel(xp: Any, input: Any, bins: Any, range: Any, weight: Any, d
         Sample(_STEPS, np.array([4], np.float32)), Sample(np.array([1, np.nan], np.float32), 2),
     ]),
     returns=("hist", "bin_edges"),
+    onnx={9: histogram_form},
 )  # fmt: skip
 def histogram(
     input: Tensor, bins: Tensor | Number, *, range: Any = None, weight: Tensor | None = None, density: bool = False
@@ -466,6 +471,7 @@ def _points_kernel(xp: Any, input: Any, edges: Any, bins: Any, range: Any, weigh
     method=False,
     out=False,
     public_name="histogramdd",
+    onnx={9: histogram_points_form},
 )
 def histogram_points(
     input: Tensor, edges: Sequence[Tensor], bins: Any, range: Any, weight: Tensor | None, density: bool
@@ -495,7 +501,7 @@ def histogramdd(
     if input._array.ndim < 2:
         raise ShapeError("torch.histogramdd: input tensor should have at least 2 dimensions")
     count = input._array.shape[-1]
-    bins = [bins] * count if isinstance(bins, int) else list(bins)
+    bins = [bins] * int(count) if isinstance(bins, int) else list(bins)
     if len(bins) != count:
         raise ShapeError(
             "torch.histogramdd: bins tensor or integer sequence should have one entry for each dimension of the "

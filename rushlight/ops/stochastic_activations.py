@@ -33,7 +33,21 @@ def _slopes_kernel(xp: Any, input: Any, lower: float, upper: float, generator: A
     return slopes
 
 
-@primitive(meta=_slopes_meta, kernel=_slopes_kernel, vjp={}, exact=True, namespace=None, method=False, out=False)
+def _slopes_onnx(g: Any, input: Any, lower: float, upper: float, generator: Any) -> Any:
+    slopes = g.RandomUniformLike(input, low=float(lower), high=float(upper))
+    return g.where(g.Greater(input, 0.0), g.constant(1, input.dtype), slopes)
+
+
+@primitive(
+    meta=_slopes_meta,
+    kernel=_slopes_kernel,
+    vjp={},
+    exact=True,
+    namespace=None,
+    method=False,
+    out=False,
+    onnx={9: _slopes_onnx},
+)
 def rrelu_slopes(input: Tensor, lower: float, upper: float, generator: Any = None) -> Tensor:
     """1 where the input is positive, elsewhere uniform numbers between two bounds."""
 

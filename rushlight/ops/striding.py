@@ -16,6 +16,7 @@ from ..core.node import check_in_place
 from ..core.samples import Sample, cases, refused
 from ..core.state import state
 from .creation import checked_size
+from .indexing_onnx import write_slices
 from .memory import (
     channels_last_strides,
     element_strides,
@@ -49,12 +50,16 @@ def _lay_out_kernel(xp: Any, input: Any, strides: Any) -> Any:
     method=False,
     out=False,
     node_name="CloneBackward0",
+    onnx={9: lambda g, input, strides: input},
 )
 def lay_out(input: Tensor, strides: Any) -> Tensor:
     """A copy whose elements lie in memory as strides (in elements) say."""
 
 
-@composite(namespace=None, method=False)
+@composite(
+    namespace=None, method=False,
+    onnx={9: lambda g, input, strides: input},
+)
 def laid_as(input: Tensor, strides: Any) -> Tensor:
     """The tensor itself if it lies in memory as strides say, else a copy that does."""
     array = input._array
@@ -67,6 +72,7 @@ def laid_as(input: Tensor, strides: Any) -> Tensor:
     ),
     namespace=None,
     method=True,
+    onnx={9: lambda g, input, memory_format: input},
 )
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself if it lies in memory in row-major (or the named) order, else a copy that does."""
@@ -127,6 +133,49 @@ def _restride_kernel(xp: Any, input: Any, source: Geometry, target: Geometry, co
     return memory[_cells(xp, target, low)]
 
 
+def _flat_places(g: Any, input: Any, input_stride: Any, geometry: Geometry) -> Any:
+    """For every element of a view by strides, its place among the elements of the input in row-major order."""
+    size, stride, offset = geometry
+    if lies_as(input.shape, input_stride, contiguous_strides(input.shape)):
+        places = g.constant(offset, np.int64)
+        for count, step in zip(size, stride):
+            steps = g.range(0, count * step, step) if step else g.full((count,), 0, np.int64)
+            places = g.Add(g.unsqueeze(places, [places.rank]), steps)
+        return places
+    if not all(type(each) is int for each in (*input.shape, *size)):
+        raise g.unsupported("a view by strides of a tensor that is not contiguous and whose sizes are not fixed")
+    whole = (input.shape, input_stride, 0)
+    low, length = _block(whole, geometry)
+    order = np.full(length, -1, np.int64)
+    order[_cells(np, whole, low)] = np.arange(math.prod(input.shape)).reshape(input.shape)
+    places = order[_cells(np, geometry, low)]
+    if (places < 0).any():
+        raise g.unsupported("a view by strides that reaches beyond the tensor itself")
+    return g.constant(places)
+
+
+def _strided_onnx(g: Any, input: Any, size: Any, stride: Any, offset: int, input_stride: Any) -> Any:
+    places = _flat_places(g, input, input_stride, (size, stride, offset))
+    return g.gather(g.reshape(input, (math.prod(input.shape),)), places, 0)
+
+
+def _strided_scatter_onnx(g: Any, input: Any, src: Any, size: Any, stride: Any, offset: int, input_stride: Any) -> Any:
+    places = _flat_places(g, input, input_stride, (size, stride, offset))
+    flat, count = g.reshape(input, (math.prod(input.shape),)), (math.prod(size),)
+    return g.reshape(g.scatter_elements(flat, g.reshape(places, count), g.reshape(src, count), 0), input.shape)
+
+
+def _restride_onnx(g: Any, input: Any, source: Geometry, target: Geometry, counted: Geometry) -> Any:
+    low, length = _block(source, target, counted)
+    places = _cells(np, source, low).reshape(-1)
+    zeros, values = g.full((length,), 0, input.dtype), g.reshape(input, (math.prod(input.shape),))
+    memory = g.scatter_elements(zeros, g.constant(places), values, 0, "add" if _overlaps(source) else None)
+    if _overlaps(counted):
+        times = np.bincount(_cells(np, counted, low).reshape(-1), minlength=length)
+        memory = g.Div(memory, g.constant(np.maximum(times, 1).astype(input.dtype)))
+    return g.gather(memory, g.constant(_cells(np, target, low)), 0)
+
+
 @primitive(
     meta=lambda input, source, target, counted: Spec(target[0], input.dtype),
     kernel=_restride_kernel,
@@ -135,6 +184,7 @@ def _restride_kernel(xp: Any, input: Any, source: Geometry, target: Geometry, co
     method=False,
     out=False,
     node_name="AsStridedBackwardBackward0",
+    onnx={9: _restride_onnx},
 )
 def restride(input: Tensor, source: Any, target: Any, counted: Any) -> Tensor:
     """Lay elements into zeroed memory by one geometry (adding up where they meet) and read them by another.
@@ -157,6 +207,7 @@ def _strided_gradient(g: Any, input_shape: Any, input_stride: Any, size: Any, st
     namespace=None,
     method=False,
     node_name="AsStridedBackward0",
+    onnx={9: _strided_onnx},
 )
 def strided_view(input: Tensor, size: Any, stride: Any, offset: int, input_stride: Any) -> Tensor:
     """A view by size and strides that starts ``offset`` elements from the input's own first element."""
@@ -208,7 +259,8 @@ def _placed(input: Any, size: Any, stride: Any, storage_offset: Any) -> tuple[An
             refused(m.real(4), (2,), (1, 1)),
             refused(m.real(4), (-2,), (1,)),
         ]
-    )
+    ),
+    notes="memory: what it gives depends on how the tensor lies there",
 )
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A view by size, strides and offset (in elements) over all the memory that the tensor lies in."""
@@ -255,6 +307,7 @@ def _scattered_source(g: Any, size: Any, stride: Any, offset: int, input_stride:
     method=False,
     out=False,
     node_name="AsStridedScatterBackward0",
+    onnx={9: _strided_scatter_onnx},
 )
 def strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, offset: int, input_stride: Any) -> Tensor:
     """A copy of ``input`` with ``src`` in the place of a view by strides."""
@@ -269,7 +322,8 @@ def strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, offset: 
             refused(m.real(6), m.real(3), (2, 2), (1, 2)),
             refused(m.real(6), m.real(2), (2,), (6,)),
         ]
-    )
+    ),
+    notes="memory: what it gives depends on how the tensor lies there",
 )
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A copy of ``input`` with ``src`` in the place of ``input.as_strided(size, stride, storage_offset)``."""
@@ -301,6 +355,16 @@ def _unfold_kernel(xp: Any, input: Any, dimension: int, size: int, step: int) ->
     return strided(input, spec.shape, spec.element_strides)
 
 
+def _unfold_onnx(g: Any, input: Any, dimension: int, size: int, step: int) -> Any:
+    if not input.rank:
+        return g.slice(g.reshape(input, (1,)), [0], [size], [0])
+    dim = normalize_dim(dimension, input.rank)
+    count = g.outputs[0].shape[dim]
+    starts = g.unsqueeze(g.range(0, count * step, step), [1])
+    windows = g.gather(input, g.Add(starts, g.range(0, size)), dim)
+    return g.transpose(windows, [*range(dim + 1), *range(dim + 2, input.rank + 1), dim + 1])
+
+
 @primitive(
     meta=_unfold_meta,
     kernel=_unfold_kernel,
@@ -324,6 +388,7 @@ def _unfold_kernel(xp: Any, input: Any, dimension: int, size: int, step: int) ->
     view=True,
     namespace=None,
     method=True,
+    onnx={9: _unfold_onnx},
 )
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """All windows of a size along a dimension, each ``step`` from the last, as a new last dimension."""
@@ -341,6 +406,19 @@ def _unfold_backward_kernel(xp: Any, grad: Any, shape: Any, dimension: int, size
     return result
 
 
+def _unfold_backward_onnx(g: Any, grad: Any, shape: Any, dimension: int, size: int, step: int) -> Any:
+    if not shape:
+        return g.reshape(grad, ()) if size else g.full((), 0, grad.dtype)
+    dim = normalize_dim(dimension, len(shape))
+    order = [*range(dim + 1), grad.rank - 1, *range(dim + 1, grad.rank - 1)]
+    windows = g.transpose(grad, order)
+    count = windows.shape[dim] * size
+    flat = g.reshape(windows, (*windows.shape[:dim], count, *windows.shape[dim + 2 :]))
+    starts = g.unsqueeze(g.range(0, windows.shape[dim] * step, step), [1])
+    places = g.reshape(g.Add(starts, g.range(0, size)), (count,))
+    return write_slices(g, g.full(shape, 0, grad.dtype), dim, places, flat, "add")
+
+
 @primitive(
     meta=lambda grad, shape, dimension, size, step: Spec(shape, grad.dtype),
     kernel=_unfold_backward_kernel,
@@ -348,6 +426,7 @@ def _unfold_backward_kernel(xp: Any, grad: Any, shape: Any, dimension: int, size
     namespace=None,
     method=False,
     out=False,
+    onnx={9: _unfold_backward_onnx},
 )
 def unfold_backward(grad: Tensor, shape: Any, dimension: int, size: int, step: int) -> Tensor:
     """Windows added up again where they came from."""

@@ -15,6 +15,7 @@ from ..core.families import Reduction, normalize_dims, reduction
 from ..core.parallel import over_rows
 from ..core.samples import Sample, cases, reduce, together
 from .copying import cast_like
+from .reductions_onnx import count_nonzero_form, mean_form, nansum_form, simple
 
 _LARGE = 1 << 13  # from this many elements on, a sum in several stages is faster, and more exact, than NumPy's own
 _RUN = 4096  # how many numbers are added one after the other: few enough that rounding errors stay small
@@ -79,6 +80,20 @@ def _short_rows(xp: Any, rows: Any) -> Any:
     return result
 
 
+def sum_columns(xp: Any, rows: Any) -> Any:
+    """The sums of the columns of a contiguous matrix."""
+    if rows.dtype.char not in "fd":
+        return fold_columns(xp.add, rows)
+    # A product with ones: BLAS adds several rows at a time.
+    count, width = rows.shape
+    ones = xp.ones(min(count, _DEEP), rows.dtype)
+    if count <= _DEEP:
+        return xp.matmul(ones, rows)
+    whole = count - count % _DEEP
+    result = sum_columns(xp, xp.matmul(ones, rows[:whole].reshape(-1, _DEEP, width)))
+    return result if whole == count else result + xp.matmul(ones[: count - whole], rows[whole:])
+
+
 def fold_columns(ufunc: Any, rows: Any) -> Any:
     """Fold the rows of a contiguous matrix into one by a binary ufunc; few at a time, so that sums round little."""
     count, width = rows.shape
@@ -89,10 +104,21 @@ def fold_columns(ufunc: Any, rows: Any) -> Any:
         if whole < count:
             wide[: count - whole] = ufunc(wide[: count - whole], rows[whole:])
         return ufunc.reduce(wide, axis=0)
+    result = np.empty(width, rows.dtype)
+
+    def work(start: int, end: int) -> None:
+        result[start:end] = _fold_deep(ufunc, rows[:, start:end])
+
+    over_rows(work, width, rows.size)
+    return result
+
+
+def _fold_deep(ufunc: Any, rows: Any) -> Any:
+    count, width = rows.shape
     if count < 2 * _DEEP:
         return ufunc.reduce(rows, axis=0)
     whole = count - count % _DEEP
-    result = fold_columns(ufunc, ufunc.reduce(rows[:whole].reshape(-1, _DEEP, width), axis=1))
+    result = _fold_deep(ufunc, ufunc.reduce(rows[:whole].reshape(-1, _DEEP, width), axis=1))
     return result if whole == count else ufunc(result, ufunc.reduce(rows[whole:], axis=0))
 
 
@@ -100,9 +126,9 @@ def sum_axes(xp: Any, array: Any, axes: tuple[int, ...], keepdim: bool = False) 
     """The sum along axes, in the array's own type."""
     size, ndim = array.size, array.ndim
     if size < _LARGE or array.dtype.kind != "f" or not axes:
-        return xp.add.reduce(
-            array, axis=None if len(axes) == ndim and not keepdim else axes, dtype=array.dtype, keepdims=keepdim
-        )
+        if len(axes) == ndim and not keepdim:  # the same, but faster
+            return xp.add.reduce(array, None, array.dtype, xp.empty((), array.dtype))
+        return xp.add.reduce(array, axis=axes, dtype=array.dtype, keepdims=keepdim)
     if len(axes) == ndim:
         result = xp.add.reduce(sum_rows(xp, array.ravel(order="K").reshape(1, size)), axis=0)
         return result.reshape((1,) * ndim) if keepdim else result
@@ -117,7 +143,7 @@ def sum_axes(xp: Any, array: Any, axes: tuple[int, ...], keepdim: bool = False) 
         result = sum_rows(xp, result.reshape(math.prod(shape[:last]), -1))
     first = left.index(False)
     if first:
-        result = fold_columns(xp.add, result.reshape(math.prod(shape[:first]), -1))
+        result = sum_columns(xp, result.reshape(math.prod(shape[:first]), -1))
     middle = [axis - first for axis in range(first, last) if left[axis]]
     result = result.reshape(shape[first:last])
     if middle:
@@ -141,6 +167,7 @@ def _sum_gradient(g: Any, input_shape: Any, input_dtype: Any, dim: Any, keepdim:
         Sample(m.real(2, 3), (0, 0), gradient=False), Sample(m.real(2, 3), 2, gradient=False),
         Sample(m.real(3, 4, 2).transpose(2, 0, 1), (0, 2)),
     ])),
+    onnx=simple("ReduceSum"),
 )  # fmt: skip
 def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum of all elements, or along dimensions."""
@@ -180,6 +207,7 @@ def _mean_gradient(g: Any, input_shape: Any, dim: Any, keepdim: bool) -> Any:
         Sample(m.real(2, 3), dtype=np.dtype(np.float64)),
         Sample(m.real(2, 3), dtype=np.dtype(np.int64), gradient=False), Sample(m.real(2, 3), 5, gradient=False),
     ])),
+    onnx={9: mean_form},
 )  # fmt: skip
 def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The mean of all elements, or along dimensions."""
@@ -216,6 +244,7 @@ def _nansum_gradient(g: Any, input: Any, dim: Any, keepdim: bool) -> Any:
         Sample(np.array([np.nan, np.nan], np.float16), gradient=False),
         Sample(m.real(2, 3), 0, True, dtype=np.dtype(np.float64)), Sample(m.complex(2), gradient=False),
     ])),
+    onnx={9: nansum_form},
 )  # fmt: skip
 def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum of all elements, or along dimensions, with NaN counted as 0."""
@@ -246,6 +275,7 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
         Sample(m.real(2, 2), 2),
     ]),
     out=False,
+    onnx={9: count_nonzero_form},
 )  # fmt: skip
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     """How many elements are not zero, of all or along dimensions."""

@@ -41,6 +41,7 @@ def _declare_copy(op: Op) -> None:
     primitive(
         name=f"{op.name}_copy", meta=meta, kernel=kernel, vjp=op.vjp, samples=_samples_of(op), returns=op.returns,
         namespace="", method=False, exact=True, out=op.returns is None, node_name=f"{op.node_name}_copy",
+        onnx=op.onnx,
     )(signature)  # fmt: skip
 
 

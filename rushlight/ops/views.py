@@ -13,6 +13,7 @@ from ..core.dtypes import BY_NUMPY
 from ..core.errors import DimensionError, ShapeError, ValueRangeError, dimension_error
 from ..core.families import normalize_dim, normalize_dims
 from ..core.samples import Sample, cases, refused
+from ..core.sizes import SymbolicInt
 from .memory import element_strides, infer_size, is_contiguous, strided, view_strides
 
 
@@ -52,6 +53,7 @@ def _view_kernel(xp: Any, input: Any, size: Any) -> Any:
     namespace=None,
     method=False,
     node_name="ViewBackward0",
+    onnx={9: lambda g, input, size: g.reshape(input, g.outputs[0].shape)},
 )
 def view_shape(input: Tensor, *size: int) -> Tensor:
     """The same memory in another shape."""
@@ -84,7 +86,18 @@ def _view_dtype_kernel(xp: Any, input: Any, dtype: Any) -> Any:
     return strided(input, spec.shape, spec.element_strides, dtype=spec.dtype)
 
 
-@primitive(meta=_view_dtype_meta, kernel=_view_dtype_kernel, vjp={}, view=True, namespace=None, method=False)
+def _view_dtype_onnx(g: Any, input: Any, dtype: Any) -> Any:
+    if dtype.numpy.itemsize != input.dtype.itemsize:
+        raise g.unsupported("ONNX reads bytes as another type only where elements have the same size")
+    made = g.op("BitCast", input, to_i=g.element_type(dtype))
+    made.dtype = dtype.numpy
+    return made
+
+
+@primitive(
+    meta=_view_dtype_meta, kernel=_view_dtype_kernel, vjp={}, view=True, namespace=None, method=False,
+    onnx={26: _view_dtype_onnx},
+)
 def view_dtype(input: Tensor, dtype: Any) -> Tensor:
     """The same bytes read as another type; gradients do not pass."""
 
@@ -155,6 +168,7 @@ def _reshape_copy_meta(input: Any, shape: Any) -> Spec:
     method=False,
     out=False,
     node_name="UnsafeViewBackward0",
+    onnx={9: lambda g, input, shape: g.reshape(input, g.outputs[0].shape)},
 )
 def reshape_copy(input: Tensor, shape: Any) -> Tensor:
     """The elements copied into another shape."""
@@ -171,6 +185,7 @@ def views_as(array: Any, shape: Any) -> bool:
 @composite(
     samples=cases(lambda m: [*_view_samples(m), Sample(m.real(2, 3).T, 6), Sample(m.real(2, 3, 4)[:, ::2], 4, -1)]),
     method=True,
+    onnx={9: lambda g, input, shape: g.reshape(input, g.outputs[0].shape)},
 )
 def reshape(input: Tensor, *shape: int) -> Tensor:
     """The same elements in another shape: a view where that is possible, else a copy."""
@@ -241,6 +256,7 @@ def _expand_kernel(xp: Any, input: Any, size: Any) -> Any:
     view=True,
     namespace=None,
     method=True,
+    onnx={9: lambda g, input, size: g.expand(input, g.outputs[0].shape)},
 )
 def expand(input: Tensor, *size: int) -> Tensor:
     """A view in which dimensions of size 1 (and new leading ones) are repeated without copying."""
@@ -281,6 +297,7 @@ def _unsqueeze_kernel(xp: Any, input: Any, dim: int) -> Any:
         ]
     ),
     view=True,
+    onnx={9: lambda g, input, dim: g.unsqueeze(input, [dim])},
 )
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """A dimension of size 1 put in at a place."""
@@ -302,6 +319,11 @@ def _squeeze_kernel(xp: Any, input: Any, dim: Any = None) -> Any:
     kept = _squeezed_dims(input, dim)
     # The Ellipsis keeps what would be a scalar a 0-dim array over the same memory.
     return input[(*(slice(None) if i in kept else 0 for i in range(input.ndim)), ...)]
+
+
+def _squeeze_onnx(g: Any, input: Any, dim: Any) -> Any:
+    dims = normalize_dims(dim, input.rank, empty_is_all=False)
+    return g.squeeze(input, [axis for axis in dims if input.shape[axis] == 1])
 
 
 @primitive(
@@ -329,6 +351,7 @@ def _squeeze_kernel(xp: Any, input: Any, dim: Any = None) -> Any:
         ]
     ),
     view=True,
+    onnx={9: _squeeze_onnx},
 )
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """Dimensions of size 1 left out: all, or those named."""
@@ -337,11 +360,22 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
 # -- parts of a dimension ----------------------------------------------------------------------------------------
 
 
+def _slice_length(start: Any, end: Any, step: int, size: int) -> Any:
+    """How many indices a slice takes of a dimension, as a formula where sizes are symbolic."""
+    if not any(isinstance(each, SymbolicInt) for each in (start, end, size)):
+        return len(range(*slice(start, end, step).indices(size)))
+    first, last = (
+        max(bound + size, 0) if bound < 0 else min(bound, size)
+        for bound in (0 if start is None else start, size if end is None else end)
+    )
+    return (last - first + step - 1) // step if last > first else 0
+
+
 def slice_meta(input: Any, dim: int, start: Any, end: Any, step: int) -> Spec:
     dim = dim_of(input, dim, "slice")
     if step <= 0:
         raise ValueRangeError("slice step must be positive")
-    length = len(range(*slice(start, end, step).indices(input.shape[dim])))
+    length = _slice_length(start, end, step, input.shape[dim])
     shape, strides = list(input.shape), list(element_strides(input))
     shape[dim] = length
     strides[dim] *= step
@@ -353,6 +387,12 @@ def slice_kernel(xp: Any, input: Any, dim: int, start: Any, end: Any, step: int)
     if step <= 0:
         raise ValueRangeError("slice step must be positive")
     return input[(slice(None),) * dim + (slice(start, end, step),)]
+
+
+def _slice_onnx(g: Any, input: Any, dim: int, start: Any, end: Any, step: int) -> Any:
+    if end is None and step == 1 and (start is None or (type(start) is int and start == 0)):
+        return input
+    return g.slice(input, [0 if start is None else start], [g.TO_THE_END if end is None else end], [dim], [step])
 
 
 @primitive(
@@ -371,6 +411,7 @@ def slice_kernel(xp: Any, input: Any, dim: int, start: Any, end: Any, step: int)
     namespace=None,
     method=False,
     name="slice",
+    onnx={9: _slice_onnx},
 )
 def slice_dim(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     """A range of one dimension: what ``x[1:4]`` calls."""
@@ -382,6 +423,18 @@ def _slice_backward_kernel(xp: Any, grad: Any, shape: Any, dim: int, start: Any,
     return result
 
 
+def _slice_backward_onnx(g: Any, grad: Any, shape: Any, dim: int, start: Any, end: Any, step: int) -> Any:
+    dim, size = dim % grad.rank, shape[dim]
+    start = 0 if start is None else max(start + size, 0) if start < 0 else min(start, size)
+    if step != 1:  # zeros between the elements first
+        grad = g.pad_dim(g.unsqueeze(grad, [dim + 1]), dim + 1, 0, step - 1)
+        count = grad.shape[dim] * step
+        grad = g.reshape(grad, (*grad.shape[:dim], count, *grad.shape[dim + 2 :]))
+        if count > size - start:
+            grad = g.slice(grad, [0], [size - start], [dim])
+    return g.pad_dim(grad, dim, start, size - start - grad.shape[dim])
+
+
 @primitive(
     meta=lambda grad, shape, dim, start, end, step: Spec(shape, grad.dtype),
     kernel=_slice_backward_kernel,
@@ -390,6 +443,7 @@ def _slice_backward_kernel(xp: Any, grad: Any, shape: Any, dim: int, start: Any,
     namespace=None,
     method=False,
     out=False,
+    onnx={9: _slice_backward_onnx},
 )
 def slice_backward(grad: Tensor, shape: Any, dim: int, start: Any, end: Any, step: int) -> Tensor:
     """Zeros of a shape with ``grad`` in the place of a slice."""
@@ -417,6 +471,13 @@ def select_kernel(xp: Any, input: Any, dim: int, index: int) -> Any:
     return input[(slice(None),) * place + (index, ...)]  # the Ellipsis makes a 0-dim view of what would be a scalar
 
 
+def _select_onnx(g: Any, input: Any, dim: int, index: int) -> Any:
+    dim = dim % input.rank
+    if index < 0 and (type(input.shape[dim]) is int or type(index) is not int or g.opset < 11):
+        index = index + input.shape[dim]  # not all opsets count from the end
+    return g.gather(input, index, dim)
+
+
 @primitive(
     meta=select_meta,
     kernel=select_kernel,
@@ -437,6 +498,7 @@ def select_kernel(xp: Any, input: Any, dim: int, index: int) -> Any:
         ]
     ),
     view=True,
+    onnx={9: _select_onnx},
 )
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """One index of a dimension, which falls away: what ``x[i]`` calls."""
@@ -448,6 +510,12 @@ def _select_backward_kernel(xp: Any, grad: Any, shape: Any, dim: int, index: int
     return result
 
 
+def _select_backward_onnx(g: Any, grad: Any, shape: Any, dim: int, index: int) -> Any:
+    dim = dim % len(shape)
+    index = index + shape[dim] if index < 0 else index
+    return g.pad_dim(g.unsqueeze(grad, [dim]), dim, index, shape[dim] - index - 1)
+
+
 @primitive(
     meta=lambda grad, shape, dim, index: Spec(shape, grad.dtype),
     kernel=_select_backward_kernel,
@@ -456,6 +524,7 @@ def _select_backward_kernel(xp: Any, grad: Any, shape: Any, dim: int, index: int
     namespace=None,
     method=False,
     out=False,
+    onnx={9: _select_backward_onnx},
 )
 def select_backward(grad: Tensor, shape: Any, dim: int, index: int) -> Tensor:
     """Zeros of a shape with ``grad`` in the place of one index of a dimension."""
@@ -470,6 +539,7 @@ def select_backward(grad: Tensor, shape: Any, dim: int, index: int) -> Tensor:
     vjp={},
     samples=cases(lambda m: [Sample(m.real(2, 3), gradient=False), Sample(m.real(), gradient=False)]),
     view=True,
+    onnx={9: lambda g, input: input},
 )
 def detach(input: Tensor) -> Tensor:
     """The same memory, outside the gradient graph; writes through either are counted for both."""
@@ -482,6 +552,7 @@ def detach(input: Tensor) -> Tensor:
     view=True,
     namespace=None,
     method=False,
+    onnx={9: lambda g, input: input},
 )
 def alias(input: Tensor) -> Tensor:
     """A view of the whole tensor."""

@@ -14,6 +14,7 @@ from ..core.declare import composite, joint, primitive
 from ..core.dtypes import BY_NUMPY, legacy_name
 from ..core.errors import ArgumentError, DtypeError, NotSupported, ShapeError, ValueRangeError
 from ..core.samples import Maker, Sample, cases
+from . import vision_onnx as onnx_forms
 from .grid_kernels import BICUBIC, base_grid, sample, sample_backward
 from .sliding import Checked, as_ints, padded, refuse_types, refused, window_count, window_view
 
@@ -98,6 +99,7 @@ def _declare_sampler(ndim: int) -> Any:
         method=False,
         out=False,
         notes="once differentiable",
+        onnx={11: onnx_forms.grid_sampler},
     )
     def grid_sampler_nd(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
         """The input at the points of a grid; modes by number, in the order that ``grid_sample`` names them."""
@@ -204,6 +206,7 @@ def _affine_kernel(xp: Any, theta: Any, size: Any, align_corners: bool) -> Any:
     ]),
     method=False,
     out=False,
+    onnx={9: onnx_forms.affine_grid},
 )  # fmt: skip
 def affine_grid_generator(theta: Tensor, size: Any, align_corners: bool) -> Tensor:
     """The points of a grid for inputs of ``size``, moved by affine matrices."""
@@ -347,6 +350,7 @@ def _unfold_kernel(xp: Any, input: Any, *options: Any) -> Any:
     namespace="nn.functional",
     node_name="Im2ColBackward0",
     out=False,
+    onnx={9: onnx_forms.unfold},
 )  # fmt: skip
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """The windows of images as columns: ``(N, C, H, W)`` becomes ``(N, C * kernel, windows)``."""
@@ -417,6 +421,7 @@ def _fold_kernel(xp: Any, input: Any, output_size: Any, *options: Any) -> Any:
     namespace="nn.functional",
     node_name="Col2ImBackward0",
     out=False,
+    onnx={9: onnx_forms.fold},
 )  # fmt: skip
 def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """Columns added up to images at the places of their windows: the transpose of ``unfold``."""
@@ -464,6 +469,7 @@ def _shuffle_kernel(xp: Any, input: Any, upscale_factor: int) -> Any:
     method=False,
     out=False,
     aliases=("nn.functional.pixel_shuffle",),
+    onnx={9: onnx_forms.pixel_shuffle},
 )  # fmt: skip
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """Channels spread over places: ``(N, C * r * r, H, W)`` becomes ``(N, C, H * r, W * r)``."""
@@ -500,6 +506,7 @@ def _unshuffle_kernel(xp: Any, input: Any, downscale_factor: int) -> Any:
     method=False,
     out=False,
     aliases=("nn.functional.pixel_unshuffle",),
+    onnx={9: onnx_forms.pixel_unshuffle},
 )  # fmt: skip
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """Places gathered into channels: the inverse of ``pixel_shuffle``."""
@@ -533,6 +540,7 @@ def _channel_kernel(xp: Any, input: Any, groups: int) -> Any:
     method=False,
     out=False,
     aliases=("native_channel_shuffle", "nn.functional.channel_shuffle", "nn.functional.native_channel_shuffle"),
+    onnx={9: onnx_forms.channel_shuffle},
 )  # fmt: skip
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Channels taken from each group in turn."""

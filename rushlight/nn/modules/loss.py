@@ -208,7 +208,6 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         label_smoothing: float = 0.0, options: LinearCrossEntropyOptions | None = None,
     ) -> None:  # fmt: skip
         super().__init__(weight=weight, reduction=reduction)
-        self.in_features = in_features
         self.num_classes = num_classes
         self.out_features = tuple(out_features)
         self.linear = Linear(in_features, num_classes * math.prod(self.out_features), bias, device, dtype)
@@ -221,7 +220,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         shape = (self.num_classes, *self.out_features)
         bias = self.linear.bias
         return F.linear_cross_entropy(
-            input, self.linear.weight.reshape(*shape, self.in_features), target,
+            input, self.linear.weight.reshape(*shape, self.linear.in_features), target,
             linear_bias=None if bias is None else bias.reshape(shape), weight=self.weight, reduction=self.reduction,
             ignore_index=self.ignore_index, label_smoothing=self.label_smoothing, options=self.options,
         )  # fmt: skip
@@ -229,7 +228,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
     def extra_repr(self) -> str:
         """Sizes and options."""
         return (
-            f"in_features={self.in_features}, num_classes={self.num_classes}, out_features={self.out_features}, "
+            f"in_features={self.linear.in_features}, num_classes={self.num_classes}, out_features={self.out_features}, "
             f"bias={self.linear.bias is not None}, reduction={self.reduction}, ignore_index={self.ignore_index}, "
             f"label_smoothing={self.label_smoothing}, options={self.options}"
         )

@@ -6,6 +6,7 @@ import math
 import warnings
 from typing import Any
 
+from ...core.sizes import as_size
 from ...ops.creation import zeros
 from ...ops.sequences import gru, lstm, rnn_relu, rnn_tanh
 from .. import init
@@ -111,7 +112,7 @@ class RNNBase(Module):
             )
 
     def _state_size(self, input: Any, batch_sizes: Any, width: int) -> tuple[int, int, int]:
-        batch = int(batch_sizes[0]) if batch_sizes is not None else input.size(0 if self.batch_first else 1)
+        batch = as_size(batch_sizes[0]) if batch_sizes is not None else input.size(0 if self.batch_first else 1)
         return self.num_layers * (1 + self.bidirectional), batch, width
 
     def get_expected_hidden_size(self, input: Any, batch_sizes: Any) -> tuple[int, int, int]:
@@ -163,6 +164,10 @@ class RNNBase(Module):
             if value != default:
                 shown += f", {name}={value}"
         return shown
+
+    def __getstate__(self) -> dict[str, Any]:
+        # PyTorch's layers keep these, and miss them in a file.
+        return {**self.__dict__, "_flat_weights_names": self._flat_weights_names, "_flat_weights": self._flat_weights}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name in ("_flat_weights", "_flat_weights_names", "_flat_weight_refs"):  # here they are worked out

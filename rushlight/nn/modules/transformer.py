@@ -12,7 +12,7 @@ from ...ops.attention_forward import canonical_mask
 from ...ops.creation import full
 from .. import functional as F
 from ..init import xavier_uniform_
-from .activation import MultiheadAttention
+from .activation import GELU, MultiheadAttention, ReLU
 from .container import ModuleList
 from .dropout import Dropout
 from .linear import Linear
@@ -42,6 +42,9 @@ def _detect_is_causal_mask(mask: Any, is_causal: bool | None = None, size: int |
 
 def _get_clones(module: Any, count: int) -> ModuleList:
     return ModuleList([copy.deepcopy(module) for _ in range(count)])
+
+
+_COMMON = ((F.relu, ReLU), (F.gelu, GELU))
 
 
 def _get_activation_fn(activation: str) -> Callable[[Any], Any]:
@@ -87,6 +90,8 @@ class TransformerEncoderLayer(_TransformerLayer):
         self.dropout1 = Dropout(dropout)
         self.dropout2 = Dropout(dropout)
         self._set_activation(activation)
+        relu, gelu = (self.activation is function or isinstance(self.activation, kind) for function, kind in _COMMON)
+        self.activation_relu_or_gelu = 1 if relu else 2 if gelu else 0  # PyTorch's layers look at it
 
     def forward(self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool = False) -> Any:
         """One layer of the encoder."""
@@ -179,7 +184,7 @@ def _why_not_nested(layer: Any) -> str:
         "encoder_layer.self_attn.batch_first was not True(use batch_first for better inference performance)": not attention.batch_first,
         "encoder_layer.self_attn was passed bias=False": attention.in_proj_bias is None,
         "encoder_layer.self_attn._qkv_same_embed_dim was not True": not attention._qkv_same_embed_dim,
-        "encoder_layer.activation_relu_or_gelu was not True": layer.activation not in (F.relu, F.gelu),
+        "encoder_layer.activation_relu_or_gelu was not True": not layer.activation_relu_or_gelu,
         "encoder_layer.norm1.eps was not equal to encoder_layer.norm2.eps": layer.norm1.eps != layer.norm2.eps,
         "encoder_layer.self_attn.num_heads is odd": attention.num_heads % 2 == 1,
     }  # fmt: skip

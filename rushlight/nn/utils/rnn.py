@@ -14,8 +14,9 @@ import numpy as np
 from ...core.base import TensorBase, make
 from ...core.devices import CPU
 from ...core.dtypes import int64
-from ...ops.creation import empty_like, full
-from ...ops.joining import cat, stack
+from ...ops.creation import empty_like
+from ...ops.joining import stack
+from ...ops.packing import _pack_padded_sequence, _pad_packed_sequence
 from ...ops.ranges import arange
 from .. import functional as F
 
@@ -144,53 +145,23 @@ def pack_padded_sequence(
         lengths, sorted_indices = lengths.sort(descending=True)
         sorted_indices = sorted_indices.to(input.device)
         input = input.index_select(0 if batch_first else 1, sorted_indices)
-    sizes = lengths.tolist()
-    if batch_first:
-        input = input.transpose(0, 1)
-    time, batch = input.shape[:2]
-    if len(sizes) != batch:
-        raise RuntimeError(
-            f"Expected `len(lengths)` to be equal to batch_size, but got {len(sizes)} (batch_size={batch})"
-        )
-    if any(size <= 0 for size in sizes):
-        raise RuntimeError(
-            "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0"
-        )
-    if any(first < second for first, second in zip(sizes, sizes[1:])):
-        raise RuntimeError(
-            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
-            "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need "
-            "ONNX exportability."
-        )
-    if sizes[0] > time:
-        raise RuntimeError(f"'lengths' has a sequence of length {sizes[0]}, but the padded batch is only {time} long")
-    running = np.arange(sizes[0])[:, None] < np.asarray(sizes)[None, :]  # which sequences run at each time
-    rows = np.flatnonzero(running)
-    data = input[: sizes[0]].reshape(sizes[0] * batch, *input.shape[2:]).index_select(0, _integers(rows))
-    return PackedSequence(data, _integers(running.sum(1)), sorted_indices, None)
+    data, batch_sizes = _pack_padded_sequence(input, lengths, batch_first)
+    return PackedSequence(data, batch_sizes, sorted_indices, None)
 
 
 def pad_packed_sequence(
     sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
 ) -> tuple[Any, Any]:
     """A packed batch as a padded one, in the order of before packing, and the lengths of its sequences."""
-    sizes = sequence.batch_sizes.tolist()
-    longest, batch = len(sizes), sizes[0]
+    longest = sequence.batch_sizes.size(0)
     if total_length is not None and total_length < longest:
         raise ValueError(
             "Expected total_length to be at least the length of the longest sequence in input, but got "
             f"total_length={total_length} and max sequence length being {longest}"
         )
-    time = longest if total_length is None else total_length
-    data = sequence.data
-    running = np.arange(batch)[None, :] < np.asarray([*sizes, *[0] * (time - longest)])[:, None]
-    rows = np.full(running.shape, data.shape[0])  # the row behind the last one is padding
-    rows[running] = np.arange(data.shape[0])
-    padding = full((1, *data.shape[1:]), padding_value, dtype=data.dtype, device=data.device)
-    padded = cat([data, padding]).index_select(0, _integers(rows.reshape(-1))).reshape(time, batch, *data.shape[1:])
-    lengths = _integers(running.sum(0))
-    if batch_first:
-        padded = padded.transpose(0, 1)
+    padded, lengths = _pad_packed_sequence(
+        sequence.data, sequence.batch_sizes, batch_first, padding_value, -1 if total_length is None else total_length
+    )
     if sequence.unsorted_indices is not None:
         order = sequence.unsorted_indices
         return padded.index_select(0 if batch_first else 1, order), lengths[order.cpu()]

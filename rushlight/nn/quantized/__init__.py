@@ -1,0 +1,8 @@
+"""The older name of :mod:`rushlight.ao.nn.quantized`."""
+
+from __future__ import annotations
+
+from ...ao.nn.quantized import *  # noqa: F403
+from ...ao.nn.quantized import dynamic, functional
+
+__all__ = ["dynamic", "functional"]

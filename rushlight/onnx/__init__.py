@@ -1,0 +1,22 @@
+"""ONNX export: a model becomes a standard file that any runtime executes, with the same numbers."""
+
+from __future__ import annotations
+
+from ..core.missing import missing as _missing
+from . import errors
+from .enums import OperatorExportTypes, TrainingMode
+from .errors import OnnxExporterError
+from .exporting import export, export_to_pretty_string, is_in_onnx_export, select_model_mode_for_export
+from .program import ONNXProgram
+from .registration import SymbolicContext, register_custom_op_symbolic, unregister_custom_op_symbolic
+from .types import JitScalarType, TensorProtoDataType
+
+producer_name = "rushlight"
+
+__getattr__ = _missing(__name__, lazy=("operators", "symbolic_helper", "utils"))
+
+__all__ = [
+    "JitScalarType", "ONNXProgram", "OnnxExporterError", "OperatorExportTypes", "SymbolicContext", "TensorProtoDataType", "TrainingMode",
+    "errors", "export", "export_to_pretty_string", "is_in_onnx_export", "register_custom_op_symbolic",
+    "select_model_mode_for_export", "unregister_custom_op_symbolic",
+]  # fmt: skip

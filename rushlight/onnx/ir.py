@@ -1,0 +1,284 @@
+"""The graph of ONNX nodes that the exporter builds, before it becomes a file.
+
+Values and nodes answer to the names that ``symbolic`` functions know from PyTorch (``value.type().sizes()``,
+``node.kind()``, ``graph.nodes()``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..core.dtypes import BY_NUMPY, legacy_name
+from .errors import SymbolicValueError
+
+
+class TensorType:
+    """What is known about a value: its element type and its shape (None for a size that is not fixed)."""
+
+    def __init__(self, dtype: Any, shape: tuple[Any, ...] | None) -> None:
+        self._dtype = dtype
+        self._shape = shape
+
+    def sizes(self) -> list[int | None] | None:
+        """The sizes; None for one that may differ, or for a shape that is not known at all."""
+        return None if self._shape is None else [each if type(each) is int else None for each in self._shape]
+
+    def varyingSizes(self) -> list[int | None] | None:
+        return self.sizes()
+
+    def dim(self) -> int | None:
+        """The number of dimensions."""
+        return None if self._shape is None else len(self._shape)
+
+    def scalarType(self) -> str | None:
+        """The element type by its old name: ``"Float"``, ``"Long"``."""
+        return None if self._dtype is None else legacy_name(self._dtype)
+
+    def dtype(self) -> Any:
+        """The element type."""
+        return None if self._dtype is None else BY_NUMPY[self._dtype]
+
+    def kind(self) -> str:
+        return "TensorType"
+
+    def isSubtypeOf(self, other: Any) -> bool:
+        return isinstance(other, TensorType)
+
+    def with_sizes(self, sizes: Any) -> TensorType:
+        """The same type with other sizes."""
+        return TensorType(self._dtype, None if sizes is None else tuple(sizes))
+
+    def with_dtype(self, dtype: Any) -> TensorType:
+        """The same type with other elements."""
+        return TensorType(dtype.numpy, self._shape)
+
+    def __str__(self) -> str:
+        name = self.scalarType() or "Tensor"
+        if self._shape is None:
+            return f"{name}(*)"
+        return f"{name}({', '.join(str(getattr(each, 'expression', '*' if each is None else each)) for each in self._shape)})"
+
+    __repr__ = __str__
+
+
+class Value:
+    """A tensor in the ONNX graph.  ``shape`` may hold symbolic sizes; ``constant`` is its array where that is known."""
+
+    __slots__ = ("constant", "dtype", "name", "owner", "packed", "pair", "python", "quantizer", "shape")
+
+    def __init__(self, owner: OnnxNode | None, dtype: Any, shape: tuple[Any, ...] | None, name: str = "") -> None:
+        self.owner = owner
+        self.dtype = dtype  # NumPy's
+        self.shape = shape
+        self.name = name
+        self.constant: np.ndarray | None = None
+        self.python: Any = NO_PYTHON  # of an argument that is no tensor: the Python value
+        self.pair: Value | None = None  # of complex numbers: real and imaginary parts along a last dimension
+        self.quantizer: Any = None  # of the real numbers of a quantized tensor: how it is quantized
+        self.packed: Any = None  # of packed sequences: the padded value and the lengths
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        if self.shape is None:
+            raise SymbolicValueError("the number of dimensions of this value is not known", self)
+        return len(self.shape)
+
+    def __repr__(self) -> str:
+        return f"%{self.name}" if self.name else f"<value of {self.owner.kind() if self.owner else 'nothing'}>"
+
+    # The names that symbolic functions know.
+
+    def node(self) -> OnnxNode:
+        """The node that makes it."""
+        if self.owner is None:
+            return OnnxNode("prim::Param", [], {}, 0)
+        return self.owner
+
+    def type(self) -> TensorType:
+        """What is known about it."""
+        return TensorType(self.dtype, self.shape)
+
+    def setType(self, kind: Any) -> Value:
+        """Say what is known about it."""
+        if isinstance(kind, Value):
+            kind = kind.type()
+        self.dtype, self.shape = kind._dtype, kind._shape
+        return self
+
+    def setTypeAs(self, other: Value) -> Value:
+        return self.setType(other.type())
+
+    def isCompleteTensor(self) -> bool:
+        return self.shape is not None and self.dtype is not None and all(type(each) is int for each in self.shape)
+
+    def requires_grad(self) -> bool:
+        return False
+
+    def debugName(self) -> str:
+        """Its name in the file."""
+        return self.name
+
+    def setDebugName(self, name: str) -> Value:
+        self.name = name
+        return self
+
+    def toIValue(self) -> Any:
+        """The Python value of a constant, or None."""
+        if self.python is not NO_PYTHON:
+            return self.python
+        return None if self.constant is None else self.constant
+
+
+NO_PYTHON: Any = type("NoPython", (), {"__repr__": lambda self: "<no value>"})()
+
+
+class OnnxNode:
+    """An operation: ``kind`` is ``onnx::Add``, or another domain's (``com.microsoft::Gelu``, ``aten::ATen``)."""
+
+    __slots__ = ("_inputs", "_kind", "_outputs", "attributes", "module", "name", "source")
+
+    def __init__(self, kind: str, inputs: list[Value | None], attributes: dict[str, Any], outputs: int) -> None:
+        self._kind = kind
+        self._inputs = inputs
+        self.attributes = attributes
+        self._outputs = [Value(self, None, None) for _ in range(outputs)]
+        self.name = ""
+        self.source: Any = None
+        self.module = ""
+
+    @property
+    def domain(self) -> str:
+        """The operator set it belongs to, as the file names it."""
+        space = self._kind.partition("::")[0]
+        return {"onnx": "", "aten": "org.pytorch.aten"}.get(space, space)
+
+    @property
+    def op_type(self) -> str:
+        return self._kind.partition("::")[2]
+
+    def kind(self) -> str:
+        """Domain and operation: ``onnx::Add``."""
+        return self._kind
+
+    def inputs(self) -> Iterator[Value]:
+        return iter([each for each in self._inputs if each is not None])
+
+    def inputsAt(self, index: int) -> Value:
+        found = self._inputs[index]
+        assert found is not None
+        return found
+
+    input = inputsAt
+
+    def inputsSize(self) -> int:
+        return len(self._inputs)
+
+    def outputs(self) -> Iterator[Value]:
+        return iter(self._outputs)
+
+    def outputsAt(self, index: int) -> Value:
+        return self._outputs[index]
+
+    def output(self) -> Value:
+        """The only output."""
+        if len(self._outputs) != 1:
+            raise ValueError(f"{self._kind} has {len(self._outputs)} outputs")
+        return self._outputs[0]
+
+    def outputsSize(self) -> int:
+        return len(self._outputs)
+
+    def sourceRange(self) -> str:
+        """The user's line that it comes from."""
+        return f"{self.source[0]}:{self.source[1]} in {self.source[2]}" if self.source else "<no source>"
+
+    def scopeName(self) -> str:
+        """The path of the Module that it comes from."""
+        return self.module
+
+    def attributeNames(self) -> list[str]:
+        return list(self.attributes)
+
+    def hasAttribute(self, name: str) -> bool:
+        return name in self.attributes
+
+    def kindOf(self, name: str) -> str:
+        """How an attribute is stored: i, f, s, t, is, fs, ss."""
+        value = self.attributes[name]
+        if isinstance(value, (list, tuple)):
+            return _letter(value[0]) + "s" if value else "is"
+        return _letter(value)
+
+    def attribute(self, name: str) -> Any:
+        return self.attributes[name]
+
+    i = f = s = t = g = z = attribute
+
+    def __getattr__(self, name: str) -> Any:
+        # `is` is a keyword, and so can't be defined above: node.is_("axes"), node.fs("scales"), ...
+        if name in ("is", "is_", "fs", "ss", "ts"):
+            return self.attribute
+        if name in ("i_", "f_", "s_", "t_"):
+            return lambda key, value: (self.attributes.__setitem__(key, value), self)[1]
+        raise AttributeError(f"a node has no attribute '{name}'")
+
+    def __str__(self) -> str:
+        outputs = ", ".join(f"%{each.name} : {each.type()}" for each in self._outputs)
+        inputs = ", ".join("%" + each.name if each is not None else "none" for each in self._inputs)
+        attributes = ", ".join(f"{name}={_show(value)}" for name, value in self.attributes.items())
+        return f"{outputs} = {self._kind}{f'[{attributes}]' if attributes else ''}({inputs})"
+
+    __repr__ = __str__
+
+
+def _letter(value: Any) -> str:
+    if isinstance(value, str):
+        return "s"
+    if isinstance(value, (bool, int, np.integer)):
+        return "i"
+    if isinstance(value, (float, np.floating)):
+        return "f"
+    return "g" if isinstance(value, OnnxGraph) else "t"
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"<{value.dtype} {list(value.shape)}>" if value.size > 8 else str(value.tolist())
+    if isinstance(value, OnnxGraph):
+        return "{\n" + str(value) + "\n}"
+    return repr(value)
+
+
+class OnnxGraph:
+    """Nodes in order, inputs, outputs, and the tensors that are stored with them."""
+
+    def __init__(self) -> None:
+        self._nodes: list[OnnxNode] = []
+        self._inputs: list[Value] = []
+        self._outputs: list[Value] = []
+        self.initializers: dict[str, Value] = {}  # by name, in the order of the file
+
+    def nodes(self) -> Iterator[OnnxNode]:
+        """The nodes, in order."""
+        return iter(self._nodes)
+
+    def inputs(self) -> Iterator[Value]:
+        return iter(self._inputs)
+
+    def outputs(self) -> Iterator[Value]:
+        return iter(self._outputs)
+
+    def __str__(self) -> str:
+        inputs = ",\n      ".join(f"%{each.name} : {each.type()}" for each in (*self._inputs, *self.initializers.values()))
+        lines = [f"graph({inputs}):"]
+        for node in self._nodes:
+            scope = f", scope: {node.module}" if node.module else ""
+            lines.append(f"  {node}{scope} # {node.sourceRange()}")
+        lines.append(f"  return ({', '.join('%' + each.name for each in self._outputs)})")
+        return "\n".join(lines)
+
+    __repr__ = __str__

@@ -1,0 +1,530 @@
+"""From a graph of ops to a graph of ONNX nodes.
+
+Each op is lowered by what a user has registered for it, by its own ``onnx=`` facet for the requested opset, by its pointwise kernel,
+or by its body: a composite that declines is taken apart, with tensors that have shapes and no data.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..capture.trace import Captured
+from ..capture.tracer import Tracer, as_size
+from ..core.base import Spec, make
+from ..core.declare import Op, call_body
+from ..core.errors import RushlightError
+from ..core.families import Elementwise, as_scalar
+from ..core.quantized import QuantizedArray
+from ..core.sizes import SymbolicFloat, SymbolicInt, is_symbolic
+from ..core.state import state
+from ..graph import Node
+from ..graph.calls import bind
+from . import quantized
+from .arrays import Array, Functions, NotExpressible
+from .builder import SMALL
+from .control import lower as lower_control
+from .enums import OperatorExportTypes
+from .errors import OnnxExporterError, UnsupportedOperatorError
+from .forms import Forms
+from .functions import aten_name, overload_name
+from .ir import Value
+from .registration import SymbolicContext, registry
+
+
+class Lowering:
+    """Lowers one captured program."""
+
+    def __init__(
+        self, captured: Captured, opset: int, *, mode: OperatorExportTypes = OperatorExportTypes.ONNX, folding: bool = True,
+        parameters: Callable[[str], Any] | None = None,
+    ) -> None:  # fmt: skip
+        self.captured = captured
+        self.opset = opset
+        self.mode = mode
+        self.folding = folding
+        self.parameters = parameters
+        self.g = Forms(opset, folding)
+        self.g.keeps_aten = mode is not OperatorExportTypes.ONNX
+        self.values: dict[Node, Any] = {}
+        self.initializers: dict[str, Value] = {}
+        self.tracer = captured.tracer  # of the graph whose nodes are being lowered: a body has one of its own
+        self.symbols = captured.tracer.symbols
+        self.g.symbol_sources, self.g.symbol_places = self.symbol_value, self.symbol_place
+        self.names: list[str] = []  # the ops that are being taken apart
+
+    # -- the whole graph -----------------------------------------------------------------------------------------
+
+    def run(self) -> Forms:
+        """Lower all nodes; the builder has the graph."""
+        g = self.g
+        for name, node in self.captured.inputs:
+            spec = node.meta["val"]
+            value = Value(None, spec.dtype, spec.shape, g.fresh(name))
+            g.graph._inputs.append(value)
+            self.values[node] = value
+        self.nodes(self.captured.graph.nodes)
+        return g
+
+    def nodes(self, nodes: Any) -> Any:
+        """Lower nodes in order; the value of their output node."""
+        for node in nodes:
+            if node in self.values:
+                continue
+            if node.op == "output":
+                return self.argument(node.args[0])
+            self.g.source, self.g.module = node.meta.get("source"), node.meta.get("module", "")
+            self.values[node] = self.node(node)
+        return None
+
+    def node(self, node: Node) -> Any:
+        """The value of one node."""
+        if node.op == "placeholder":
+            return node.meta.get("val")  # a size; or nothing, of a container, whose parts are inputs of their own
+        if node.op == "get_attr":
+            return self.stored(node)
+        if node.op == "call_method" and node.target == "size":
+            return node.meta["val"]
+        if node.op != "call_function":
+            raise OnnxExporterError(f"a graph with '{node.op}' nodes can't be exported: inline them first")
+        constant = self.known(node)
+        if constant is not None:
+            return constant
+        if "function" in node.meta:
+            return self.function(node)
+        if node.bodies:
+            made = lower_control(self, node)
+            if made is not NotImplemented:
+                return made
+        op = node.table_op
+        if op is None:
+            if node.target is operator.getitem and isinstance(self.values.get(node.args[0]), (tuple, list)):
+                return self.values[node.args[0]][node.args[1]]
+            if is_symbolic(node.meta.get("val")) or node.target is as_size:
+                return node.meta["val"]
+            raise OnnxExporterError(f"a call of {node.target} in the graph can't be exported{place(node)}")
+        args = tuple([self.argument(value) for value in bind(op, node.args, dict(node.kwargs))])
+        try:
+            return quantized.finish(self.g, node, op, self.call(op, args, quantized.as_exported(node.meta.get("val"))))
+        except OnnxExporterError as error:
+            if not getattr(error, "placed", False):
+                error.placed = True  # type: ignore[attr-defined]
+                error.args = (f"{error.args[0]}{place(node)}", *error.args[1:])
+            raise
+
+    def stored(self, node: Node) -> Value:
+        """A parameter, a buffer or a constant tensor."""
+        name = node.target
+        tensor = self.tracer.constants.get(name)
+        if tensor is not None:
+            return self.array(tensor._array, name)
+        if name not in self.initializers:  # a body may use it too
+            tensor = self.tracer.tensor_of(name)
+            if isinstance(tensor._array, QuantizedArray):
+                return self.array(tensor._array, name)
+            self.initializers[name] = self.g.initializer(name, tensor._array, self.folding)
+        return self.initializers[name]
+
+    def array(self, array: np.ndarray, name: str) -> Value:
+        """A tensor whose elements are known: a Constant node, or stored in the file where it is large."""
+        if isinstance(array, QuantizedArray):
+            return quantized.constant(self.g, array, self.array(array.integers, name))  # type: ignore[no-any-return]
+        if array.size > SMALL:
+            return self.g.initializer(name.lstrip("_"), array, True)
+        return self.g.constant(np.array(array))
+
+    def known(self, node: Node) -> Value | tuple[Any, ...] | None:
+        """The value of a node that does not depend on the inputs: it was computed when the program ran."""
+        if not self.folding or node in self.captured.tracer.depends or quantized.is_kept(node.table_op):
+            return None
+        tensor = self.captured.tracer.known.get(node)
+        return None if tensor is None else self.array(tensor._array, node.name)
+
+    def argument(self, value: Any) -> Any:
+        """An argument with values in place of nodes."""
+        if isinstance(value, Node):
+            return self.values[value]
+        if isinstance(value, (tuple, list)):
+            values = [self.argument(each) for each in value]
+            if hasattr(value, "_fields"):
+                return tuple.__new__(type(value), values)  # type: ignore[type-var]
+            return values if isinstance(value, list) else tuple(values)
+        if isinstance(value, dict):
+            return {key: self.argument(each) for key, each in value.items()}
+        return value
+
+    def symbol_place(self, name: str) -> tuple[Value, int | None]:
+        """The tensor that a symbol was first seen on, and the dimension of which it is the size (None: it is its one element)."""
+        symbol = self.symbols[name]
+        source = self.values[symbol.source]
+        return source if source.pair is None else source.pair, symbol.dim
+
+    def symbol_value(self, name: str) -> Value:
+        """The size that a symbol stands for, read off the shape of the tensor it was first seen on (or off its one element)."""
+        source, dim = self.symbol_place(name)
+        if dim is None:
+            return self.g.cast(self.g.reshape(source, ()), np.int64)
+        made: Value = self.g.op("Gather", self.g.op("Shape", source), self.g.constant(dim, np.int64), axis_i=0)
+        made.shape = ()
+        return made
+
+    # -- one op --------------------------------------------------------------------------------------------------
+
+    def call(self, op: Op, args: tuple[Any, ...], result: Any) -> Any:
+        """Lower a call of an op on complete arguments; ``result`` is what is known about its result."""
+        g = self.g
+        name = f"aten::{aten_name(op)}"
+        outer, g.outputs = g.outputs, result if isinstance(result, tuple) else (result,)
+        try:
+            made = self.registered(name, op, args)
+            if made is NotImplemented:
+                if self.mode is OperatorExportTypes.ONNX_ATEN or registry.get_function_group(name) is None:
+                    made = self.fallback(op, args, result)
+                else:
+                    made = self.own(op, args)
+            form = facet_for(op, self.opset) or op.onnx
+            # A front such as nn.functional.relu is taken apart; of special functions and the like PyTorch's own op is kept.
+            taken_apart = op.body is not None and form is None and op.namespace in (None, "", "nn.functional") and not op.onnx_reason
+            if made is NotImplemented and not taken_apart and form is None and self.mode is not OperatorExportTypes.ONNX:
+                made = self.fallback(op, args, result)
+            if made is NotImplemented and op.body is not None:
+                return self.expand(op, args, result)
+            if made is NotImplemented:
+                made = self.fallback(op, args, result)
+        finally:
+            g.outputs = outer
+        return self.settle(op, made, result)
+
+    def registered(self, name: str, op: Op, args: tuple[Any, ...]) -> Any:
+        """What a user has registered for an op."""
+        function = registry.custom(name, self.opset)
+        if function is None:
+            return NotImplemented
+        if op.parameters[0].variadic and op.parameters[0].annotation == "Any":  # an op of several call forms (lstm): as it was called
+            args = args[0]
+        try:
+            return function(self.g, *[self.wrapped(each) for each in args[: registry.count(function, args)]])
+        except UnsupportedOperatorError:
+            if self.mode in (OperatorExportTypes.ONNX_ATEN_FALLBACK, OperatorExportTypes.ONNX_ATEN):
+                return self.fallback(op, args, None)
+            raise
+
+    def wrapped(self, value: Any) -> Any:
+        """An argument as symbolic functions of users get it: always a value, of a Python value too."""
+        if isinstance(value, Value):
+            return value
+        if isinstance(value, (tuple, list)) and any(isinstance(each, Value) for each in value):
+            return value
+        made = Value(None, None, None)
+        made.python = value
+        return made
+
+    def own(self, op: Op, args: tuple[Any, ...]) -> Any:
+        """The op's own ONNX form, or that of its pointwise kernel."""
+        if (op.view or op.name in _LINEAR) and op.name not in _ON_PAIRS and any(each.pair is not None for each in values_in(args)):
+            return self.by_parts(op, args)
+        values = self.prepared(op, args)
+        facet = facet_for(op, self.opset)
+        if facet is not None:
+            made = facet(self.g, *values)
+            if made is not NotImplemented:
+                return made
+        if isinstance(op.family, Elementwise) and not (op.onnx is not None and facet is None and op.body is not None):
+            return self.pointwise(op, values)
+        return NotImplemented
+
+    def by_parts(self, op: Op, args: tuple[Any, ...]) -> Any:
+        """A linear op on complex values: once on the real parts, once on the imaginary ones."""
+        g, outer = self.g, self.g.outputs
+        if op.body is not None and facet_for(op, self.opset) is None:
+            return NotImplemented  # its body is linear too
+        operands = [args[at] for at, _ in op.tensor_positions]
+        product = op.name in ("mul", "div")
+        if product and all(isinstance(each, complex) or getattr(each, "dtype", _FLOAT32).kind == "c" for each in operands[:2]):
+            return self.complex_product(op, *operands[:2])
+        if (op.name == "div" and isinstance(operands[1], Value) and operands[1].dtype.kind == "c") or (op.name == "constant_pad_nd" and args[2]):
+            raise g.unsupported("ONNX has no complex arithmetic: write this with real and imaginary parts")
+
+        def part(value: Any, at: int) -> Any:
+            if isinstance(value, Value):
+                if value.dtype.kind == "c":
+                    return g.parts(value)[at]
+                return value if product or at == 0 else g.expand_like(g.constant(0, value.dtype), value)
+            if isinstance(value, (tuple, list)):
+                return type(value)([part(each, at) for each in value])
+            return value if product or value is None else (value.real, value.imag)[at]
+
+        places = {at for at, _ in op.tensor_positions}
+        g.outputs = tuple([Spec(each.shape, np.zeros(0, each.dtype).real.dtype) for each in outer])
+        try:
+            made = [self.own(op, tuple([part(each, at) if place in places else each for place, each in enumerate(args)])) for at in (0, 1)]
+            real, imaginary = (self.settle(op, each, g.outputs if isinstance(each, (tuple, list)) else g.outputs[0]) for each in made)
+        finally:
+            g.outputs = outer
+        if isinstance(real, (tuple, list)):
+            return tuple([g.joined(*each) for each in zip(real, imaginary)])
+        return g.joined(real, imaginary)
+
+    def complex_product(self, op: Op, first: Any, second: Any) -> Any:
+        """The product of two complex values, or of one and a number."""
+        g = self.g
+        if op.name == "div" and isinstance(second, Value):
+            raise g.unsupported("ONNX has no complex arithmetic: a quotient of complex numbers")
+        second = 1 / second if op.name == "div" else second
+        values = [each if isinstance(each, Value) else g.constant(each, g.outputs[0].dtype) for each in (first, second)]
+        (a, b), (c, d) = (g.parts(each) for each in values)
+        made = g.Sub(g.Mul(a, c), g.Mul(b, d)), g.Add(g.Mul(a, d), g.Mul(b, c))
+        for each in made:
+            each.shape = g.outputs[0].shape
+        return g.joined(*made)
+
+    def prepared(self, op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The operands of a pointwise op in the type it computes in; other arguments as they are."""
+        if not isinstance(op.family, Elementwise):
+            return args
+        family: Any = op.family.chosen(args) if hasattr(op.family, "chosen") else op.family  # where arguments decide
+        given = [stand_in(each) for each in args]
+        operands = family.operands(op, given)
+        compute, _ = family.dtypes(op, operands)
+        values = list(args)
+        for position, _ in op.tensor_positions:
+            value = values[position]
+            if not any(given[position] is each for each in operands):
+                continue  # the condition of a choice
+            if isinstance(value, Value) and value.dtype != compute:
+                values[position] = self.g.cast(value, compute)
+            elif is_symbolic(value):
+                values[position] = self.g.number(value, compute)
+            elif isinstance(value, (int, float)) and not isinstance(value, bool) and compute.kind == "f":
+                values[position] = float(value)
+        return tuple(values)
+
+    def pointwise(self, op: Op, values: tuple[Any, ...]) -> Any:
+        """A pointwise kernel with ONNX nodes for NumPy's functions."""
+        like = next(each.dtype for each in values if isinstance(each, Value))
+        if like.kind == "c":
+            raise self.g.unsupported("ONNX has no complex arithmetic: write this with real and imaginary parts")
+        functions = Functions(self.g, like)
+        wrapped = [Array(self.g, each) if isinstance(each, Value) else each for each in values]
+        for position, _ in op.tensor_positions:  # kernels get numbers as scalars of the type they compute in
+            if isinstance(wrapped[position], (int, float)):
+                wrapped[position] = as_scalar(wrapped[position], like)
+        try:
+            kernel = getattr(functions, op.kernel) if isinstance(op.kernel, str) else lambda *given: op.kernel(functions, *given)
+            made = kernel(*wrapped[: len(op.tensor_positions)] if isinstance(op.kernel, str) else wrapped)
+        except (NotExpressible, TypeError, AttributeError, ValueError):
+            return NotImplemented  # the kernel does more than pointwise functions
+        return made.value if isinstance(made, Array) else NotImplemented
+
+    def fallback(self, op: Op, args: tuple[Any, ...], result: Any) -> Any:
+        """An op without an ONNX form, as the mode asks: PyTorch's own op in the file, or an error."""
+        count = len(result) if isinstance(result, tuple) else (len(op.returns) if isinstance(op.returns, tuple) else 1)
+        name = aten_name(op)
+        flat: list[Any] = []
+        for each in args:
+            flat += each if isinstance(each, (tuple, list)) and any(isinstance(part, Value) for part in each) else [each]
+        while flat and flat[-1] is None:
+            flat.pop()
+        if self.mode in (OperatorExportTypes.ONNX_ATEN_FALLBACK, OperatorExportTypes.ONNX_ATEN):
+            given = [None if each is None or isinstance(each, str) or not is_input(each) else each for each in flat]
+            return self.g.op("aten::ATen", *given, outputs=count, operator_s=name, overload_name_s=overload_name(name))
+        if self.mode is OperatorExportTypes.ONNX_FALLTHROUGH:
+            return self.g.op(f"aten::{name}", *[each for each in flat if is_input(each)], outputs=count)
+        facets = sorted(op.onnx or ())
+        first = next((each for each in facets if each > self.opset), None)
+        reason = op.onnx_reason or "it has no ONNX form here"
+        inside = f" (in {' in '.join(reversed(self.names))})" if self.names else ""
+        message = (
+            f"Exporting the operator '{name}' ({op.qualified_name}){inside} to ONNX opset version {self.opset} is not supported"
+        )
+        if first is not None:
+            message += f": it can be exported since opset {first}. Export with opset_version={first}."
+        else:
+            message += (
+                f": {reason}. Register a form for it with onnx.register_custom_op_symbolic('aten::{name}', ...), write it in "
+                "other ops, or export with operator_export_type=OperatorExportTypes.ONNX_ATEN_FALLBACK."
+            )
+        raise UnsupportedOperatorError(name, self.opset, first, message)
+
+    def settle(self, op: Op, made: Any, result: Any) -> Any:
+        """Results with their known types and shapes; of another type than the op's, they are cast."""
+        several = isinstance(result, tuple)
+        values = list(made) if isinstance(made, (tuple, list)) else [made]
+        for index, (value, spec) in enumerate(zip(values, result if several else (result,))):
+            if not isinstance(value, Value) or not isinstance(spec, Spec):
+                continue
+            if value.dtype is not None and value.dtype != spec.dtype:
+                value = values[index] = self.g.cast(value, spec.dtype)
+            if value.shape is None or value.owner is not None or value.constant is not None:
+                value.dtype, value.shape = spec.dtype, spec.shape
+        return tuple(values) if several else values[0]
+
+    # -- taking apart --------------------------------------------------------------------------------------------
+
+    def expand(self, op: Op, args: tuple[Any, ...], result: Any) -> Any:
+        """Lower the body of a composite."""
+        self.names.append(op.public_name)
+        try:
+            body = self.body(op, args, generic=True) or self.body(op, args, generic=False)
+            assert body is not None
+            tracer, bound, output = body
+            outer = self.symbols, self.tracer
+            self.symbols, self.tracer = tracer.symbols, tracer
+            source = self.g.source, self.g.module
+            for node, value in bound:
+                self.values[node] = value
+            for node in tracer.graph.nodes:
+                node.meta["source"], node.meta["module"] = source
+                node.meta["val"] = as_in_this_run(node.meta.get("val"), tracer.symbols)
+            self.nodes(tracer.graph.nodes)
+            made = self.argument(output)
+            self.symbols, self.tracer = outer
+        finally:
+            self.names.pop()
+        self.g.source, self.g.module = source
+        return self.settle(op, made, result)
+
+    def body(self, op: Op, args: tuple[Any, ...], generic: bool) -> Any:
+        """The body as a graph, run on tensors without data; None where sizes that stand for any do not do."""
+        tracer = Tracer(functional=True, keep_function=lambda function: False)
+        tracer.symbols = dict(self.symbols)
+        values = {name: each.generic if generic else each.concrete for name, each in self.symbols.items()}
+        fixed: list[Any] = []
+        tracer.size_escaped = lambda kind, size: fixed.append(size)  # type: ignore[method-assign]
+        bound: list[tuple[Node, Value]] = []
+
+        def sized(size: Any) -> Any:
+            return SymbolicInt(size.expression.evaluate(values), size.expression) if isinstance(size, SymbolicInt) else size
+
+        made_for: dict[int, Any] = {}
+
+        def fake(value: Any) -> Any:
+            if isinstance(value, Value):
+                if id(value) in made_for:
+                    return made_for[id(value)]  # bodies ask whether two arguments are the same tensor
+                assert value.shape is not None
+                tensor = made_for[id(value)] = make(Spec(tuple([sized(each) for each in value.shape]), quantized.stand_for(value)))
+                node = tracer.graph.placeholder(f"value_{len(bound)}")
+                tracer.depends.add(node)
+                tracer.bind(tensor, node)
+                bound.append((node, value))
+                return tensor
+            if isinstance(value, SymbolicFloat):
+                return value.function(*[fake(each) for each in value.arguments])
+            if isinstance(value, (tuple, list)):
+                made = [fake(each) for each in value]
+                return made if isinstance(value, list) else tuple(made)
+            return sized(value)
+
+        given = tuple([fake(value) for value in args])
+        enabled, state.grad_enabled = state.grad_enabled, False
+        try:
+            with tracer:
+                result = call_body(op, given)
+                state.capture = None
+                output = tracer.argument(result)
+        except OnnxExporterError:
+            raise
+        except Exception as error:
+            if generic:  # these sizes do not fit together, whatever noticed it: those of the example do
+                return None
+            if not isinstance(error, RushlightError):
+                raise
+            raise UnsupportedOperatorError(
+                aten_name(op), self.opset, None, f"{op.qualified_name} has no ONNX form here, and it can't be taken apart: {error}"
+            ) from error
+        finally:
+            state.grad_enabled = enabled
+        return None if fixed and generic and self.symbols else (tracer, bound, output)
+
+    # -- custom Functions ----------------------------------------------------------------------------------------
+
+    def function(self, node: Node) -> Any:
+        """A custom Function that is one node: by its ``symbolic``, by what is registered for Python ops, or as it is."""
+        function = node.meta["function"]
+        args = self.argument(tuple(node.args))
+        result = node.meta.get("val")
+        count = len(result) if isinstance(result, tuple) else 1
+        specs = result if isinstance(result, tuple) else (result,)
+        registered = registry.custom("prim::PythonOp", self.opset)
+        if hasattr(function, "symbolic"):
+            made = function.symbolic(self.g, *args)
+        elif registered is not None:
+            made = registered(*registry.context_arguments(registered, SymbolicContext(self.g, node, function)), self.g, *args)
+        elif self.mode is OperatorExportTypes.ONNX_FALLTHROUGH:
+            inputs = [each for each in args if isinstance(each, Value)]
+            made = self.g.op("prim::PythonOp", *inputs, outputs=count, name_s=function.__name__)
+        elif self.mode in (OperatorExportTypes.ONNX_ATEN, OperatorExportTypes.ONNX_ATEN_FALLBACK):
+            inputs = [each for each in args if isinstance(each, Value)]
+            made = self.g.op("aten::ATen", *inputs, outputs=count, operator_s=function.__name__, overload_name_s="")
+        else:
+            raise OnnxExporterError(
+                f"Couldn't export Python operator {function.__name__}: it has no static method 'symbolic', and autograd_inlining=False "
+                f"forbids to export its body{place(node)}"
+            )
+        values = list(made) if isinstance(made, (tuple, list)) else [made]
+        if len(values) < count:
+            raise OnnxExporterError(
+                f"{function.__name__}.symbolic gave {len(values)} values where forward gives {count}{place(node)}"
+            )
+        for value, spec in zip(values, specs):
+            if isinstance(spec, Spec) and isinstance(value, Value) and value.owner is not None:
+                value.dtype = value.dtype if value.dtype is not None and value.owner.domain == "" else spec.dtype
+                if value.shape is None:
+                    value.shape = spec.shape
+        return tuple(values[:count]) if isinstance(result, tuple) else values[0]
+
+
+# Ops that treat real and imaginary parts alike, beside views; and views that have a form for pairs.
+_FLOAT32 = np.dtype(np.float32)
+_LINEAR = frozenset("add sub neg mul div sum mean cat stack constant_pad_nd index_select flip roll narrow clone contiguous".split())
+_ON_PAIRS = frozenset("real_part imag view_as_real view_as_complex".split())
+
+
+def values_in(args: Any) -> list[Value]:
+    """The values among arguments, also in lists."""
+    if isinstance(args, Value):
+        return [args]
+    return [value for each in args for value in values_in(each)] if isinstance(args, (tuple, list)) else []
+
+
+def facet_for(op: Op, opset: int) -> Any:
+    """The op's own ONNX form for an opset, or None."""
+    if not op.onnx:
+        return None
+    fitting = [since for since in op.onnx if since <= opset]
+    return op.onnx[max(fitting)] if fitting else None
+
+
+def stand_in(value: Any) -> Any:
+    """What type promotion looks at: a spec for a tensor, a number as it is."""
+    return Spec(value.shape, value.dtype) if isinstance(value, Value) else value
+
+
+def as_in_this_run(value: Any, symbols: dict[str, Any]) -> Any:
+    """What is known about a value of a body that was run on sizes that stand for any, with the sizes of this run."""
+    if isinstance(value, SymbolicInt):
+        return SymbolicInt(value.expression.evaluate({name: each.concrete for name, each in symbols.items()}), value.expression)
+    if isinstance(value, SymbolicFloat):
+        return value.function(*[as_in_this_run(each, symbols) for each in value.arguments])
+    if isinstance(value, Spec):
+        return Spec(as_in_this_run(tuple(value.shape), symbols), value.dtype)
+    return tuple([as_in_this_run(each, symbols) for each in value]) if isinstance(value, (tuple, list)) else value
+
+
+def is_input(value: Any) -> bool:
+    """Whether an argument can be an input of a node."""
+    return isinstance(value, (Value, int, float, bool)) or (
+        isinstance(value, (tuple, list)) and bool(value) and all(isinstance(each, (int, float)) for each in value)
+    )
+
+
+def place(node: Node) -> str:
+    """The user's line, for messages."""
+    source = node.meta.get("source")
+    module = node.meta.get("module")
+    where = f'\n  File "{source[0]}", line {source[1]}, in {source[2]}' if source else ""
+    return where + (f" (module {module})" if module else "")

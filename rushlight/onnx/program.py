@@ -1,0 +1,79 @@
+"""An exported model."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from ..capture.tracer import tensors_in
+from ..core.base import TensorBase, make
+from .errors import OnnxExporterError
+from .proto import Model
+
+
+class ONNXProgram:
+    """What ``onnx.export`` gives: the model as a protobuf message, to be saved or run."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._session: Any = None
+        self._proto: Any = None
+
+    @property
+    def model_proto(self) -> Any:
+        """The ``onnx.ModelProto``."""
+        if self._proto is None:
+            self._proto = self._model.proto()
+        return self._proto
+
+    @property
+    def graph(self) -> Any:
+        """The graph of ONNX nodes; it prints readably."""
+        return self._model.graph
+
+    def save(self, destination: Any, *, external_data: bool | None = None) -> None:
+        """Write the model to a path or a file object."""
+        if hasattr(destination, "write"):
+            self._model.write(destination)
+        else:
+            self._model.save(os.fspath(destination), external_data)
+
+    def session(self) -> Any:
+        """An ONNX Runtime session of the model."""
+        if self._session is None:
+            try:
+                import onnxruntime
+            except ImportError:
+                raise ImportError("running an exported model needs ONNX Runtime: pip install onnxruntime") from None
+            options = onnxruntime.SessionOptions()
+            options.log_severity_level = 3
+            self._session = onnxruntime.InferenceSession(
+                b"".join(bytes(piece) for piece in self._model.pieces()), options, providers=["CPUExecutionProvider"]
+            )
+        return self._session
+
+    def run(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Run the model in ONNX Runtime on tensors (those of nested arguments in order); a tuple of tensors."""
+        session = self.session()
+        values = [np.asarray(each.detach()._array) for each in tensors_in((list(args), kwargs))]
+        names = [each.name for each in session.get_inputs()]
+        if len(values) < len(names):
+            raise OnnxExporterError(f"the model has {len(names)} inputs ({', '.join(names)}), and {len(values)} tensors were given")
+        return tuple(make(np.asarray(each)) for each in session.run(None, dict(zip(names, values))))
+
+    __call__ = run
+
+    def verify(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, expected: Any = None) -> float:
+        """The largest difference, over all outputs, between ONNX Runtime and expected results."""
+        results = self.run(*args, **(kwargs or {}))
+        wanted = tensors_in(expected) if expected is not None else []
+        largest = 0.0
+        for got, want in zip(results, wanted):
+            if isinstance(want, TensorBase) and want._array.size:
+                largest = max(largest, float(np.abs(got._array.astype(np.float64) - want._array.astype(np.float64)).max()))
+        return largest
+
+    def __repr__(self) -> str:
+        return f"ONNXProgram(opset {self._model.opset}):\n{self._model.graph}"

@@ -1,0 +1,62 @@
+"""Quantized tensors in an exported graph: their real numbers stand for them, rounded where an op rounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.base import Spec
+from ..core.declare import Op
+from ..core.dtypes import BY_NUMPY
+from ..graph import Node
+from ..ops.quantization_onnx import dequantized, rounded
+
+_FLOAT32 = np.dtype(np.float32)
+
+
+def as_exported(known: Any) -> Any:
+    """What is known about a value; of a quantized one, that real numbers are exported for it."""
+    if isinstance(known, tuple):
+        return tuple([as_exported(each) for each in known])
+    return Spec(known.shape, _FLOAT32) if is_quantized(known) else known
+
+
+def is_quantized(known: Any) -> bool:
+    """Whether what is known about a value says that it is quantized."""
+    return isinstance(known, Spec) and BY_NUMPY[known.dtype].integer is not None
+
+
+def is_kept(op: Op | None) -> bool:
+    """Whether an op stays in the graph although its result is known: of a weight, the file says how it is quantized."""
+    return op is not None and "fake_quantize" in op.name
+
+
+def stand_for(value: Any) -> Any:
+    """The type of the tensor that a value stands for."""
+    return value.dtype if value.quantizer is None else value.quantizer.dtype.numpy
+
+
+def finish(g: Any, node: Node, op: Op, made: Any) -> Any:
+    """The result of an op on quantized tensors, rounded to its quantizer."""
+    known: Any = node.meta.get("val")
+    quantizer = node.meta.get("quantizer")
+    rounds = getattr(op.quantized, "rounds", False)
+    if quantizer is None:
+        if rounds and any(is_quantized(each.meta.get("val")) for each in node.all_input_nodes):
+            g.unrounded = True  # it is a part of a composite, whose result is rounded
+        return made
+    if rounds or g.unrounded:
+        made = rounded(g, made, quantizer.scale, quantizer.zero_point, quantizer.dtype.integer, quantizer.axis)
+        made.dtype, made.shape = _FLOAT32, known.shape
+    g.unrounded = False
+    made.quantizer = quantizer
+    return made
+
+
+def constant(g: Any, array: Any, integers: Any) -> Any:
+    """A quantized tensor whose elements are known, from its integers as a value."""
+    own = array.quantizer
+    made = dequantized(g, integers, own.scale, own.zero_point, own.dtype.integer, own.axis)
+    made.quantizer = own
+    return made
