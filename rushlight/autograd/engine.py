@@ -24,6 +24,7 @@ from ..core.node import Node, edge_of, refresh
 from ..core.state import flags, state
 
 _accumulate_lock = threading.RLock()
+_add = np.add
 
 
 def run_backward(
@@ -70,18 +71,21 @@ def run_backward(
                 current.release()
             gradient = None
             for position, result in enumerate(results):
-                if result is not None:
-                    edge = edges[position]
-                    if edge is None or (wanted is not None and not wanted.reaches(edge)):
-                        pass
-                    elif isinstance(edge, Node) and not edge.multiple and edge not in pending:
-                        array = result._array
-                        if array.shape != edge.shape or array.dtype is not edge.dtype:
-                            result = _fit(current, position, edge, result)
-                        pending[edge] = result
-                        heappush(heap, (edge.sequence, edge))
-                    else:  # a leaf, several outputs, or a gradient that is there already
-                        _receive(edge, _fit(current, position, edge, result), pending, heap, leaves)
+                if result is None:
+                    continue
+                edge = edges[position]
+                if edge is None or (wanted is not None and not wanted.reaches(edge)):
+                    continue
+                if isinstance(edge, Node) and not edge.multiple and edge not in pending:
+                    array = result._array
+                    if array.shape != edge.shape or array.dtype is not edge.dtype:
+                        result = _fit(current, position, edge, result)
+                    pending[edge] = result
+                    heappush(heap, (edge.sequence, edge))
+                elif isinstance(edge, TensorBase) and edge not in leaves:
+                    leaves[edge] = _fit(current, position, edge, result)
+                else:  # one of several outputs, or a gradient is there already
+                    _receive(edge, _fit(current, position, edge, result), pending, heap, leaves)
             result = results = current = None  # type: ignore[assignment]
         for leaf in list(leaves):
             gradient = leaves.pop(leaf)
@@ -191,7 +195,8 @@ def _fit(current: Node, position: int, edge: Any, gradient: Any) -> Any:
     if edge.__class__ is tuple:
         edge, index = edge
     if isinstance(edge, TensorBase):
-        shape, dtype = edge._array.shape, edge._array.dtype
+        wanted = edge._array
+        shape, dtype = wanted.shape, wanted.dtype
     elif edge.outputs is not None:
         shape, dtype = edge.outputs[index]
     else:
@@ -322,10 +327,9 @@ def accumulate(leaf: Any, gradient: Any) -> None:
         elif state.grad_enabled or present._array.__class__ is Spec:
             leaf._grad = present + gradient
         elif gradient._array.__class__ is np.ndarray and present._view is None:
-            np.add(present._array, gradient._array, present._array)
-            if present._storage is None:
-                storage_of(present)
-            present._storage.version += 1
+            array = present._array
+            _add(array, gradient._array, array)
+            (present._storage or storage_of(present)).version += 1
         else:
             present.add_(gradient)
     if leaf._post_accumulate_hooks:

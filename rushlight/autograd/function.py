@@ -130,6 +130,8 @@ class FunctionNode(Node):
 
     def _zeros(self, index: int) -> Any:
         shape, dtype = self.outputs[index]
+        if dtype is None:  # an output that is no tensor
+            return None
         return make(np.zeros(shape, dtype)) if not self.context._meta else make(Spec(shape, dtype))
 
     def release(self) -> None:
@@ -243,44 +245,68 @@ class Function(metaclass=_FunctionMeta):
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run the function and, where an input requires grad, record it."""
-        has_setup = cls.setup_context is not Function.setup_context
-        if kwargs or (has_setup and cls.forward.__defaults__):
-            args = _bind(cls.forward, args, kwargs, has_setup)
         if flags.special and state.interceptors:
-            handled = _intercepted(cls, args)
+            handled = _intercepted(cls, bound_arguments(cls, args, kwargs))
             if handled is not NotImplemented:
                 return handled
-        context = FunctionCtx()
-        edges: list[Any] = []
-        needs: list[bool] = []
-        is_tensor: list[bool] = []
-        requires = False
-        for each in args:
-            if isinstance(each, TensorBase):
-                if each._storage is not None and each._view is not None:
-                    refresh(each)
-                edges.append(edge_of(each))
-                needs.append(each._requires_grad)
-                is_tensor.append(True)
-                requires = requires or each._requires_grad
-            else:
-                edges.append(None)
-                needs.append(False)
-                is_tensor.append(False)
+        args, context, edges, requires = begin(cls, args, kwargs)
         enabled = state.grad_enabled
-        requires = requires and enabled
-        context.needs_input_grad = tuple(needs) if enabled else (False,) * len(needs)
-        context._tensor_inputs = is_tensor
         state.grad_enabled = False
         try:
-            if has_setup:
+            if state.run_forward is not None:
+                output = _run_elsewhere(cls, context, args)
+            elif cls.setup_context is not Function.setup_context:
                 output = cls.forward(*args)
                 cls.setup_context(context, args, output)
             else:
                 output = cls.forward(context, *args)
         finally:
             state.grad_enabled = enabled
-        return _finish(cls, context, args, edges, output, requires)
+        return finish(cls, context, args, edges, output, requires)
+
+
+def bound_arguments(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """Positional arguments of ``forward``, with keywords in their places."""
+    has_setup = cls.setup_context is not Function.setup_context
+    if kwargs or (has_setup and cls.forward.__defaults__):
+        return _bind(cls.forward, args, kwargs, has_setup)
+    return args
+
+
+def begin(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], Any, list[Any], bool]:
+    """What an application starts with: its arguments in place, a context, the edges to its inputs, and whether it is recorded."""
+    if kwargs or cls.setup_context is not Function.setup_context:
+        args = bound_arguments(cls, args, kwargs)
+    context = FunctionCtx()
+    edges: list[Any] = []
+    needs: list[bool] = []
+    is_tensor: list[bool] = []
+    requires = False
+    for each in args:
+        if isinstance(each, TensorBase):
+            if each._storage is not None and each._view is not None:
+                refresh(each)
+            edges.append(edge_of(each))
+            needs.append(each._requires_grad)
+            is_tensor.append(True)
+            requires = requires or each._requires_grad
+        else:
+            edges.append(None)
+            needs.append(False)
+            is_tensor.append(False)
+    enabled = state.grad_enabled
+    context.needs_input_grad = tuple(needs) if enabled else (False,) * len(needs)
+    context._tensor_inputs = is_tensor
+    return args, context, edges, requires and enabled
+
+
+def _run_elsewhere(cls: Any, context: Any, args: tuple[Any, ...]) -> Any:
+    """Let whoever asked for it run the forward: a compiled program, between two of its graphs."""
+    if cls.setup_context is Function.setup_context:
+        return state.run_forward(cls.forward, (context, *args))
+    output = state.run_forward(cls.forward, args)
+    cls.setup_context(context, args, output)
+    return output
 
 
 _SingleLevelFunction = Function
@@ -326,7 +352,7 @@ def _bind(
     return tuple(bound)
 
 
-def _finish(cls: Any, context: Any, args: tuple[Any, ...], edges: list[Any], output: Any, requires: bool) -> Any:
+def finish(cls: Any, context: Any, args: tuple[Any, ...], edges: list[Any], output: Any, requires: bool) -> Any:
     """Turn what forward returned into outputs that belong to the graph."""
     single = not isinstance(output, (tuple, list))
     if (
@@ -389,7 +415,7 @@ def _finish(cls: Any, context: Any, args: tuple[Any, ...], edges: list[Any], out
 
 
 def _finish_one(cls: Any, context: Any, edges: list[Any], output: Any) -> Any:
-    """The common case of :func:`_finish`: one new tensor."""
+    """The common case of :func:`finish`: one new tensor."""
     node = _new(cls._node_type)
     node.context = context
     node.inputs = tuple(edges)

@@ -4,4 +4,12 @@ from __future__ import annotations
 
 PRIVATE_NAMES: dict[str, str] = {
     "torch.testing._internal": "rushlight.compat.testing_internal",
+    "torch._dynamo": "rushlight.compat.dynamo",
+    "torch._C": "rushlight.compat.c_names",
+    "torch.jit._trace": "rushlight.compat.jit_trace",
+    "torch.onnx._globals": "rushlight.onnx.globals",
+    "torch.onnx._type_utils": "rushlight.onnx.types",
+    "torch.onnx._internal": "rushlight.compat.onnx_internal",
+    "torch.onnx._internal.registration": "rushlight.onnx.registration",
+    "torch.onnx._internal.jit_utils": "rushlight.onnx.forms",
 }

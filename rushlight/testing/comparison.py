@@ -189,7 +189,7 @@ def _relaxed_comparison(actual: Any, expected: Any) -> Comparison:
     if _are_any(actual, expected, Tensor) and not _are_any(actual, expected, str):
         return _compare_tensor_with_anything
     if _are_any(actual, expected, arrays) and not _are_any(actual, expected, str):
-        return _compare_tensors
+        return _compare_array_with_anything
     if _are(actual, expected, (*Number, np.bool_)):
         return _compare_relaxed_numbers
     return _compare_objects
@@ -257,6 +257,16 @@ def _compare_scalars(actual: Any, expected: Any, rules: Rules, rtol: float, atol
         f"Absolute difference: {distance}{'' if exact else f' (up to {atol} allowed)'}\n"
         f"Relative difference: {relative}{'' if exact else f' (up to {rtol} allowed)'}"
     )
+
+
+def _compare_array_with_anything(actual: Any, expected: Any, rules: Rules) -> None:
+    """An array, and another or a number, which fits one element."""
+    for array, other in ((actual, expected), (expected, actual)):
+        if isinstance(array, np.ndarray) and array.size == 1 and isinstance(other, (*Number, np.bool_)):
+            left, right = (array.item(), other) if array is actual else (other, array.item())
+            _compare_relaxed_numbers(left, right, rules)
+            return
+    _compare_tensors(actual, expected, rules)
 
 
 def _compare_tensor_with_anything(actual: Any, expected: Any, rules: Rules) -> None:

@@ -19,6 +19,7 @@ import rushlight
 from ...autograd import gradcheck, gradgradcheck
 from ...core import dtypes
 from ...core.missing import missing
+from ...onnx.registration import registered as custom_op
 from ...testing import helpers, make_tensor
 from ...testing.case import TestCase
 from ...testing.helpers import SEED, noncontiguous_like

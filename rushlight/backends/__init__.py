@@ -1,0 +1,31 @@
+"""What runs programs: the switches of PyTorch's libraries, by the names under which programs set and ask them.
+
+None of those libraries is here, and each says so.  Their settings are accepted, checked and remembered; they have no effect.
+
+>>> import rushlight
+>>> rushlight.backends.cudnn.benchmark = True
+>>> rushlight.backends.cudnn.is_available()
+False
+"""
+
+from __future__ import annotations
+
+import sys
+
+from ..core.missing import missing
+from .flags import FlagModule
+
+fp32_precision = "none"
+
+
+def flags_frozen() -> bool:
+    """False: settings can always be changed."""
+    return False
+
+
+def disable_global_flags() -> None:
+    """Accepted: settings stay as they are, and can still be changed."""
+
+
+sys.modules[__name__].__class__ = FlagModule
+__getattr__ = missing(__name__, lazy=("cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "quantized"))

@@ -1,0 +1,24 @@
+"""Capture by interpreting bytecode.
+
+`decode` turns a code object of any version into canonical instructions; `Interpreter` runs them, and asks a `Machine`
+for each operation on values.  `interpret(function, *args)` runs a function on plain values.
+"""
+
+from .decode import decode
+from .frame import Frame, Inline, Raised, Resume, Returned, Stop, Yielded
+from .interpreter import Interpreter, interpret
+from .machine import Machine
+
+__all__ = [
+    "Frame",
+    "Inline",
+    "Interpreter",
+    "Machine",
+    "Raised",
+    "Resume",
+    "Returned",
+    "Stop",
+    "Yielded",
+    "decode",
+    "interpret",
+]

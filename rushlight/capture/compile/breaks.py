@@ -1,0 +1,55 @@
+"""Why a capture stops: each kind of break with what it means and what to do about it, in one table."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import Any
+
+from ...core.errors import RushlightError
+from .frame import Frame, Stop
+
+# id -> (what happened, what to do).  The id is stable; messages may name particulars in braces.
+BREAKS: dict[str, tuple[str, str]] = {
+    "asked": ("the program asked for a break", "remove graph_break()"),
+    "disabled": ("{name} was marked with disable", "remove the mark, or accept the break"),
+    "builtin": ("builtin: {name}: it does something that a graph can't hold", "move it out of the compiled function, or log after it"),
+    "native": ("{name} is not written in Python, and it is not known to be free of side effects", "call it outside, or mark it with allow_in_graph"),
+    "truth": ("a choice depends on the value of a tensor", "torch.where chooses element by element; torch.cond keeps both ways in the graph"),
+    "value": ("{name} turns the value of a tensor into a Python value", "keep it a tensor, or accept the break"),
+    "function_forward": ("the forward of the Function {name} can't be captured: {reason}", "see the reason; eager runs it as it is"),
+    "function_backward": ("the backward of the Function {name} can't be captured: {reason}", "see the reason; eager runs it as it is"),
+    "effect": ("{name} of an object from outside is changed", "keep backward free of side effects; eager runs it as it is"),
+    "loop": ("an iterator that was made before this point goes on", "it is not an error: each turn of the loop is a graph"),
+    "attribute": ("the attribute {name} of a tensor is written to", "write to it outside of the compiled function"),
+    "state": ("{name} changes a mode of the process that a graph can't hold", "enter it outside of the compiled function"),
+}  # fmt: skip
+QUIET = frozenset(("loop",))  # ends of segments that nobody needs to hear of
+
+counters: defaultdict[str, Counter[str]] = defaultdict(Counter)
+
+
+class Unsupported(RushlightError, RuntimeError):
+    """With ``fullgraph=True``: something in the program can't be captured."""
+
+    code = "RL407"
+
+
+class Break(Stop):
+    """Raised while a program is captured, to end the graph before the present instruction."""
+
+    def __init__(self, kind: str, **particulars: Any) -> None:
+        super().__init__(kind)
+        self.kind = kind
+        self.particulars = particulars
+
+    @property
+    def message(self) -> str:
+        """What happened."""
+        return BREAKS[self.kind][0].format(**self.particulars)
+
+    def describe(self, frame: Frame | None) -> str:
+        """The user's line, what happened, and what to do."""
+        place = ""
+        if frame is not None:
+            place = f'File "{frame.code.co_filename}", line {frame.line}, in {frame.code.co_qualname}: '
+        return f"{place}{self.message} (break '{self.kind}'). Hint: {BREAKS[self.kind][1]}."

@@ -1,0 +1,61 @@
+"""Bytecode of the running version of Python as canonical instructions: `decode(code)` gives a `Program`."""
+
+from __future__ import annotations
+
+import dis
+import inspect
+import sys
+import weakref
+from types import CodeType
+
+from ....core.errors import NotSupported
+from .canonical import JUMPS, NULL, OPERATIONS, Handler, Instruction, Position, Program, Version, build, refusal
+
+if sys.version_info >= (3, 13):
+    from .py313 import VERSION
+elif sys.version_info >= (3, 12):
+    from .py312 import VERSION
+else:
+    from .py311 import VERSION
+
+__all__ = [
+    "JUMPS",
+    "NULL",
+    "OPERATIONS",
+    "VERSION",
+    "Handler",
+    "Instruction",
+    "Position",
+    "Program",
+    "Version",
+    "decode",
+]
+
+ASYNCHRONOUS = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR | inspect.CO_ITERABLE_COROUTINE
+
+# By identity: equal code objects may come from different files.  An entry goes when its code object does.
+_programs: dict[int, tuple[weakref.ref[CodeType], Program | str]] = {}
+
+
+def decode(code: CodeType) -> Program:
+    """The canonical program of a code object, made once; raises `NotSupported` if something in it is refused."""
+    entry = _programs.get(id(code))
+    if entry is not None and entry[0]() is code:
+        program = entry[1]
+    else:
+        program = _decode(code)
+        key = id(code)
+        _programs[key] = (weakref.ref(code, lambda _: _programs.pop(key, None)), program)
+    if isinstance(program, str):
+        raise NotSupported(program)
+    return program
+
+
+def _decode(code: CodeType) -> Program | str:
+    """The program, or why there is none."""
+    try:
+        if code.co_flags & ASYNCHRONOUS:
+            raise refusal(code, None, "async", "coroutines and asynchronous generators are not interpreted")
+        return build(code, VERSION, dis.opname)
+    except NotSupported as error:
+        return str(error)

@@ -1,0 +1,93 @@
+"""What CPython does about exceptions behind a program's back: which one is being handled, and tracebacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import FunctionType, TracebackType
+from typing import Any
+
+from .frame import Frame, Outcome, Raised
+
+
+def while_handling(exception: BaseException, action: Callable[..., Any], *args: Any) -> Any:
+    """Does something as it is done in an `except` block that handles an exception.
+
+    So an error in it gets that exception as its context, and `sys.exception()` gives it, in native code too.
+    """
+    traceback, context = exception.__traceback__, exception.__context__
+    try:
+        raise exception
+    except BaseException:
+        exception.__traceback__, exception.__context__ = traceback, context
+        return action(*args)
+
+
+def chain(error: BaseException, handled: BaseException | None) -> None:
+    """Gives an error the context it would have if it had been raised while another was handled."""
+    if handled is None or handled is error:
+        return
+    traceback = error.__traceback__
+    try:
+        while_handling(handled, _raise, error)
+    except BaseException as raised:
+        raised.__traceback__ = traceback
+
+
+def result_of(outcome: Outcome) -> Any:
+    """The value that came out of the interpreter; or its error is raised, to go on in native code.
+
+    It was raised before, so what is handled here does not become its context.
+    """
+    if not isinstance(outcome, Raised):
+        return outcome.value
+    error, context = outcome.error, outcome.error.__context__
+    try:
+        raise error
+    finally:
+        error.__context__ = context
+        del outcome, error, context  # the error's traceback holds this frame, which must not hold the error
+
+
+def _raise(error: BaseException) -> None:
+    raise error
+
+
+def clean_traceback(error: BaseException) -> None:
+    """Takes the interpreter's own functions out of the traceback of an error that came up through them."""
+    entries = []
+    entry = error.__traceback__
+    while entry is not None:
+        if not _is_own(entry):
+            entries.append(entry)
+        entry = entry.tb_next
+    below = None
+    for entry in reversed(entries):
+        if entry.tb_next is not below:
+            entry.tb_next = below
+        below = entry
+    error.__traceback__ = below
+
+
+def _is_own(entry: TracebackType) -> bool:
+    return str(entry.tb_frame.f_globals.get("__name__")).startswith(__package__)
+
+
+def add_traceback_entry(error: BaseException, frame: Frame) -> None:
+    """Puts the line at which an interpreted function stands on top of an error's traceback."""
+    code = frame.code
+    # Only Python can make a real frame.  That of a generator which has not begun costs nothing, and with the names and
+    # the line table of the interpreted code it looks the same in a printed traceback, to the column.  It holds the
+    # interpreted frame as its variable, since a traceback keeps the variables of its functions alive.
+    stand_in = _stand_in.__code__.replace(
+        co_filename=code.co_filename,
+        co_name=code.co_name,
+        co_qualname=code.co_qualname,
+        co_firstlineno=code.co_firstlineno,
+        co_linetable=code.co_linetable,
+    )
+    real = FunctionType(stand_in, frame.globals)(frame).gi_frame
+    error.__traceback__ = TracebackType(error.__traceback__, real, frame.instruction.offset, frame.line)
+
+
+def _stand_in(frame: Frame) -> Iterator[None]:
+    yield

@@ -1,0 +1,172 @@
+"""How a value is reached from the state in which a captured segment begins: what guards check, and graphs take as inputs."""
+
+from __future__ import annotations
+
+from types import CellType
+from typing import Any
+
+from .frame import Frame
+
+
+class Source:
+    """A way to a value.  ``expression`` writes it in Python, given the expression of what it starts from."""
+
+    __slots__ = ()
+    base: Source | None = None
+
+    def expression(self, base: str, names: Names) -> str:
+        raise NotImplementedError
+
+    def describe(self) -> str:
+        """For people: ``x``, ``self.weight``."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"<{self.describe()}>"
+
+
+class Names:
+    """Objects that generated code refers to, by the names it has for them."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+        self._by_id: dict[int, str] = {}
+
+    def of(self, value: Any, prefix: str = "c") -> str:
+        """The name of an object."""
+        found = self._by_id.get(id(value))
+        if found is None:
+            found = self._by_id[id(value)] = f"{prefix}{len(self.values)}"
+            self.values[found] = value
+        return found
+
+
+class Slot(Source):
+    """A local variable of a frame (or the cell that holds it)."""
+
+    __slots__ = ("depth", "name", "slot")
+
+    def __init__(self, depth: int, slot: int, name: str) -> None:
+        self.depth, self.slot, self.name = depth, slot, name
+
+    def expression(self, base: str, names: Names) -> str:
+        return f"frames[{self.depth}].slots[{self.slot}]"
+
+    def describe(self) -> str:
+        return self.name
+
+
+class Stacked(Source):
+    """A value on the stack of a frame."""
+
+    __slots__ = ("depth", "place")
+
+    def __init__(self, depth: int, place: int) -> None:
+        self.depth, self.place = depth, place
+
+    def expression(self, base: str, names: Names) -> str:
+        return f"frames[{self.depth}].stack[{self.place}]"
+
+    def describe(self) -> str:
+        return f"value {self.place} in hand"
+
+
+class Contents(Source):
+    """What is in a cell."""
+
+    __slots__ = ("base",)
+
+    def __init__(self, base: Source) -> None:
+        self.base = base
+
+    def expression(self, base: str, names: Names) -> str:
+        return f"{base}.cell_contents"
+
+    def describe(self) -> str:
+        assert self.base is not None
+        return self.base.describe()
+
+
+class Global(Source):
+    """A global name; ``names`` of a module's dict."""
+
+    __slots__ = ("name", "scope")
+
+    def __init__(self, scope: dict[str, Any], name: str) -> None:
+        self.scope, self.name = scope, name
+
+    def expression(self, base: str, names: Names) -> str:
+        return f"{names.of(self.scope, 'g')}[{self.name!r}]"
+
+    def describe(self) -> str:
+        return f"global {self.name}"
+
+
+class Known(Source):
+    """An object that is the same in every call, since something that leads to it is guarded by identity."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def expression(self, base: str, names: Names) -> str:
+        return names.of(self.value)
+
+    def describe(self) -> str:
+        return getattr(self.value, "__qualname__", None) or type(self.value).__name__
+
+
+class Attribute(Source):
+    """An attribute."""
+
+    __slots__ = ("base", "name")
+
+    def __init__(self, base: Source, name: str) -> None:
+        self.base, self.name = base, name
+
+    def expression(self, base: str, names: Names) -> str:
+        return f"{base}.{self.name}" if self.name.isidentifier() else f"getattr({base}, {self.name!r})"
+
+    def describe(self) -> str:
+        assert self.base is not None
+        return f"{self.base.describe()}.{self.name}"
+
+
+class Item(Source):
+    """An element of a list, tuple or dict."""
+
+    __slots__ = ("base", "key")
+
+    def __init__(self, base: Source, key: Any) -> None:
+        self.base, self.key = base, key
+
+    def expression(self, base: str, names: Names) -> str:
+        return f"{base}[{self.key!r}]" if isinstance(self.key, (int, str)) else f"{base}[{names.of(self.key)}]"
+
+    def describe(self) -> str:
+        assert self.base is not None
+        return f"{self.base.describe()}[{self.key!r}]"
+
+
+class Cell(Source):
+    """A cell of a function's closure: its contents."""
+
+    __slots__ = ("cell", "name")
+
+    def __init__(self, cell: CellType, name: str) -> None:
+        self.cell, self.name = cell, name
+
+    def expression(self, base: str, names: Names) -> str:
+        return f"{names.of(self.cell)}.cell_contents"
+
+    def describe(self) -> str:
+        return self.name
+
+
+def chain_of(frame: Frame) -> list[Frame]:
+    """A frame and all that called it, the outermost first."""
+    found = [frame]
+    while found[-1].caller is not None:
+        found.append(found[-1].caller)
+    return found[::-1]

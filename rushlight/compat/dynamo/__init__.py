@@ -1,0 +1,27 @@
+"""`torch._dynamo`: names of the compiler's front end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...compiler import (
+    allow_in_graph,
+    assume_constant_result,
+    compile,
+    disable,
+    graph_break,
+    is_compiling,
+    list_backends,
+    register_backend,
+    reset,
+)
+from ...core.missing import missing
+from . import exc, test_case, testing, utils
+
+
+def optimize(backend: Any = "aot_eager", *, nopython: bool = False, dynamic: bool | None = None, **options: Any) -> Any:
+    """The older spelling of ``compile``."""
+    return lambda function: compile(function, backend=backend, fullgraph=nopython, dynamic=dynamic, **options)
+
+
+__getattr__ = missing("rushlight._dynamo")

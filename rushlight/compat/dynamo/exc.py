@@ -1,0 +1,8 @@
+"""`torch._dynamo.exc`: what a capture raises."""
+
+from __future__ import annotations
+
+from ...capture.compile.breaks import Unsupported
+from ...core.missing import missing
+
+__getattr__ = missing("rushlight._dynamo.exc")

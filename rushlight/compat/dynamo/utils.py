@@ -1,0 +1,8 @@
+"""`torch._dynamo.utils`: what captures count."""
+
+from __future__ import annotations
+
+from ...capture.compile.breaks import counters
+from ...core.missing import missing
+
+__getattr__ = missing("rushlight._dynamo.utils")

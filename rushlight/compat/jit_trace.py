@@ -1,0 +1,12 @@
+"""`torch.jit._trace`: where programs that export set the names of Modules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..capture.traced import TracedModule as TopLevelTracedModule
+from ..capture.traced import TracingCheckError, trace
+
+_trace_module_map: dict[Any, Any] | None = None  # names come from the modules themselves
+
+__all__ = ["TopLevelTracedModule", "TracingCheckError", "trace"]
