@@ -33,8 +33,8 @@ lint: $(READY) ## check style and types
 docs: $(READY) ## write docs/ops.md anew from the op table
 	$(VENV)/bin/python -m rushlight.ops.document
 
-bench: $(BENCH_READY) ## compare eager speed with PyTorch's
-	nice -n 5 $(BENCH_VENV)/bin/python bench/eager.py
+bench: $(BENCH_READY) ## compare speed with PyTorch's, side by side
+	for each in eager train data export; do nice -n 5 $(BENCH_VENV)/bin/python bench/$$each.py || exit 1; done
 
 clean: ## remove what the targets made
 	rm -rf $(VENV) $(BENCH_VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -46,5 +46,5 @@ $(READY): pyproject.toml
 
 $(BENCH_READY): pyproject.toml
 	$(call make_venv,$(BENCH_VENV))
-	$(BENCH_VENV)/bin/python -m pip install --quiet '$(PEER)' --editable .
+	$(BENCH_VENV)/bin/python -m pip install --quiet '$(PEER)' onnxscript --editable '.[onnx]'
 	@touch $@

@@ -1,14 +1,17 @@
-"""The road so far, end to end: a custom Function in a small model, trained, with the loss falling.
+"""The road so far, end to end: a custom Function in a small model, trained, and shipped as an ONNX file that gives the same numbers.
 
     python examples/demo.py        (what `make demo` runs)
 
-The model fits noisy points of a curve with a two-layer network whose activations are rounded to a few levels.  Rounding has
-no useful gradient, so a custom Function passes the gradient straight through inside the range, and scales its own step.
+The model fits noisy points of a curve with a network whose activations are rounded to a few levels.  Rounding has no useful
+gradient, so a custom Function passes the gradient straight through inside the range.
 """
 
 import math
+import os
+import tempfile
 
 import rushlight as torch
+from rushlight import nn
 
 
 class Quantize(torch.autograd.Function):
@@ -25,45 +28,62 @@ class Quantize(torch.autograd.Function):
         return gradient * (x.abs() <= 1), None
 
 
-def main():
-    torch.manual_seed(0)
-    inputs = torch.linspace(-1, 1, 200).unsqueeze(1)
-    targets = torch.sin(3 * math.pi * inputs) * 0.7 + 0.02 * torch.randn(200, 1)
-    sizes = [(1, 64), (64, 64), (64, 1)]
-    weights = [(torch.randn(*size) / math.sqrt(size[0])).requires_grad_() for size in sizes]
-    biases = [torch.zeros(size[1], requires_grad=True) for size in sizes]
-    parameters = weights + biases
-    moments = [(torch.zeros_like(p), torch.zeros_like(p)) for p in parameters]
+class Network(nn.Module):
+    """Three linear layers with activations of 17 levels."""
 
-    def model(x):
-        for weight, bias in zip(weights[:-1], biases[:-1]):
-            x = Quantize.apply(torch.tanh(x @ weight + bias), 8)
-        return x @ weights[-1] + biases[-1]
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(1, 64), nn.Linear(64, 64)])
+        self.out = nn.Linear(64, 1)
 
-    print("training a network with 8-level activations through a custom Function\n")
+    def forward(self, x):
+        for layer in self.layers:
+            x = Quantize.apply(torch.tanh(layer(x)), 8)
+        return self.out(x)
+
+
+def train(model, inputs, targets):
+    """Fit the points; the first and the last loss."""
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     first = None
     for step in range(1, 401):
-        loss = ((model(inputs) - targets) ** 2).mean()
-        for parameter in parameters:
-            parameter.grad = None
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(inputs), targets)
         loss.backward()
-        with torch.no_grad():  # Adam, written out
-            for parameter, (mean, square) in zip(parameters, moments):
-                mean.mul_(0.9).add_(parameter.grad, alpha=0.1)
-                square.mul_(0.999).addcmul_(parameter.grad, parameter.grad, value=0.001)
-                correction = math.sqrt(1 - 0.999**step) / (1 - 0.9**step)
-                parameter.addcdiv_(mean, square.sqrt().add_(1e-8), value=-0.01 * correction)
+        optimizer.step()
         first = loss.item() if first is None else first
         if step == 1 or step % 50 == 0:
             bar = "#" * max(1, round(50 * math.sqrt(loss.item() / first)))
             print(f"step {step:4d}   loss {loss.item():.5f}   {bar}")
-    x = torch.tensor([-1.5, -0.3, 0.2, 0.9], dtype=torch.float64, requires_grad=True)
-    y = Quantize.apply(x, 8)
-    y.sum().backward()
-    print(f"\nthe Function on its own: {x.tolist()} -> {y.tolist()}, gradient {x.grad.tolist()}")
-    print(f"loss fell from {first:.4f} to {loss.item():.4f}")
-    if not loss.item() < first / 5:
+    return first, loss.item()
+
+
+def ship(model, folder):
+    """Export the model with an open batch size, run the file in ONNX Runtime on another batch, and compare."""
+    path = os.path.join(folder, "network.onnx")
+    program = torch.onnx.export(model.eval(), torch.zeros(1, 1), path, input_names=["x"], output_names=["y"], dynamic_axes={"x": {0: "points"}})
+    print(f"\nexported to {path} ({os.path.getsize(path)} bytes, opset 20), the Function's body inlined:\n")
+    print(program.graph)
+    x = torch.linspace(-1, 1, 37).unsqueeze(1)
+    (y,) = program.run(x)
+    return (y - model(x)).abs().max().item()
+
+
+def main():
+    torch.manual_seed(0)
+    inputs = torch.linspace(-1, 1, 200).unsqueeze(1)
+    targets = torch.sin(3 * math.pi * inputs) * 0.7 + 0.02 * torch.randn(200, 1)
+    model = Network()
+    print("training a network with rounded activations through a custom Function\n")
+    first, last = train(model, inputs, targets)
+    print(f"loss fell from {first:.4f} to {last:.4f}")
+    with tempfile.TemporaryDirectory() as folder:
+        difference = ship(model, folder)
+    print(f"\nlargest difference between ONNX Runtime and rushlight: {difference:.2e}")
+    if not last < first / 5:
         raise SystemExit("the loss did not fall as it should")
+    if not difference < 1e-4:
+        raise SystemExit("the exported model does not give the same numbers")
 
 
 if __name__ == "__main__":

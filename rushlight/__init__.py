@@ -32,10 +32,14 @@ from .core.dtypes import BY_NAME as _BY_NAME
 from .core.dtypes import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype
 from .core.errors import NotSupported, RushlightError
 from .core.missing import missing as _missing
+from .core.quantized import SCHEMES as _SCHEMES
+from .core.quantized import qscheme
+from .core.release import VERSION as _VERSION
 from .core.size import Size
 from .random import default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .settings import (
     are_deterministic_algorithms_enabled,
+    get_deterministic_debug_mode,
     get_float32_matmul_precision,
     get_num_interop_threads,
     get_num_threads,
@@ -75,13 +79,14 @@ from .tensor.layout import (
 from .tensor.legacy import TENSOR_TYPES as _TENSOR_TYPES
 from .tensor.legacy import set_default_tensor_type, typename
 from .tensor.printing import set_printoptions
+from .tensor.quantized import FUNCTIONS as _QUANTIZED
 from .tensor.storage import STORAGE_TYPES as _STORAGE_TYPES
 from .tensor.storage import TypedStorage, UntypedStorage, is_storage
 
 # NumPy warns where PyTorch silently gives inf or nan.  Only warnings raised from this package's own files are silenced.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rushlight(\.|$)")
 
-__version__ = "0.1.0"
+__version__ = _VERSION
 pi, e, inf, nan, newaxis = _math.pi, _math.e, _math.inf, _math.nan, None
 
 globals().update(_public(""))
@@ -89,6 +94,8 @@ globals().update(_BY_NAME)
 globals().update(_TENSOR_TYPES)
 globals().update(_STORAGE_TYPES)
 globals().update(_AUTOCAST)
+globals().update(_SCHEMES)
+globals().update(_QUANTIZED)
 
 
 def is_floating_point(input: Tensor) -> bool:
@@ -111,6 +118,16 @@ def vmap(
 ) -> _Any:
     """The function mapped over a dimension of its inputs: see :func:`rushlight.func.vmap`."""
     return __getattr__("func").vmap(func, in_dims, out_dims, randomness, chunk_size=chunk_size)
+
+
+def compile(
+    model: _Any = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: _Any = "aot_eager", mode: str | None = None,
+    options: dict[str, _Any] | None = None, disable: bool = False,
+) -> _Any:  # fmt: skip
+    """Run a function or Module compiled: see :func:`rushlight.compiler.compile`."""
+    return __getattr__("compiler").compile(
+        model, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable
+    )
 
 
 def save(
@@ -136,7 +153,7 @@ def load(
 __getattr__ = _missing(
     __name__,
     lazy=(
-        "cli", "compat", "cpu", "cuda", "fft", "hub", "linalg", "nn", "random", "serialization", "signal", "special", "testing", "utils", "optim", "amp",
-        "func", "version",
+        "__config__", "ao", "quantization", "backends", "cli", "compat", "cpu", "cuda", "fft", "hub", "linalg", "nn", "random", "serialization", "signal", "special", "testing", "utils", "optim", "amp",
+        "func", "onnx", "jit", "fx", "compiler", "version",
     ),
 )  # fmt: skip

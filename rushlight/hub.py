@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable
 from typing import Any
 
 from .core.errors import NotSupported
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
+
+
+def _check_module_exists(name: str) -> bool:
+    """Whether a Python module can be imported."""
+    return importlib.util.find_spec(name) is not None
 
 
 def _refused(name: str) -> Callable[..., Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .core.parallel import pool
+from .core.precision import precision as wanted
 
 
 class _Settings:
@@ -14,7 +15,6 @@ class _Settings:
         self.interop_threads = pool.threads
         self.deterministic = False
         self.warn_only = False
-        self.matmul_precision = "highest"
 
 
 _settings = _Settings()
@@ -70,16 +70,19 @@ def set_deterministic_debug_mode(debug_mode: Any) -> None:
     use_deterministic_algorithms(level > 0, warn_only=level == 1)
 
 
+def get_deterministic_debug_mode() -> int:
+    """0, 1 (warn) or 2 (error): what ``set_deterministic_debug_mode`` or ``use_deterministic_algorithms`` has set."""
+    return (1 if _settings.warn_only else 2) if _settings.deterministic else 0
+
+
 def get_float32_matmul_precision() -> str:
-    """The precision of float32 matrix products: they are always full."""
-    return _settings.matmul_precision
+    """The precision that float32 matrix products need not exceed; they are always computed in full."""
+    return wanted.matmul
 
 
 def set_float32_matmul_precision(precision: str) -> None:
     """Accepted for PyTorch's sake: products are always computed in full precision."""
-    if precision not in ("highest", "high", "medium"):
-        raise RuntimeError(f"invalid float32 matmul precision: {precision!r}; use 'highest', 'high' or 'medium'")
-    _settings.matmul_precision = precision
+    wanted.set_matmul(precision)
 
 
 def set_flush_denormal(mode: bool) -> bool:

@@ -3,8 +3,13 @@
 import pathlib
 import re
 
+import pytest
+
 import rushlight.autograd.gradcheck
-import rushlight.utils.checkpoint  # noqa: F401
+import rushlight.compiler
+import rushlight.jit
+import rushlight.onnx
+import rushlight.utils.checkpoint
 from rushlight.core.errors import RushlightError
 
 PAGE = (pathlib.Path(__file__).parent.parent / "docs" / "errors.md").read_text(encoding="utf8")
@@ -29,3 +34,21 @@ def test_each_error_derives_from_what_pytorch_raises():
         parents = re.search(rf"`{each.__name__}` \((\w+)\)", PAGE)
         if parents:
             assert parents.group(1) in [base.__name__ for base in each.__mro__], each
+
+
+@pytest.mark.parametrize(
+    "name",
+    "leaky_relu elu celu selu gelu silu softplus mish hardswish hardsigmoid logsigmoid softshrink hardshrink rrelu glu".split(),
+)
+def test_activations_that_have_no_integers(name):
+    with pytest.raises(NotImplementedError, match="not implemented for"):
+        getattr(rushlight.nn.functional, name)(rushlight.ones(2, 2, dtype=rushlight.int64))
+
+
+@pytest.mark.parametrize("name", ["cross_entropy", "nll_loss"])
+@pytest.mark.parametrize("kind", ["int32", "int16", "int8", "bool", "float32"])
+def test_numbers_of_classes_are_int64_or_uint8(name, kind):
+    loss, scores, classes = getattr(rushlight.nn.functional, name), rushlight.zeros(2, 3), rushlight.tensor([0, 1])
+    with pytest.raises(RuntimeError, match="expected target dtype to be Long or Byte, but got"):
+        loss(scores, classes.to(getattr(rushlight, kind)))
+    assert loss(scores, classes.to(rushlight.uint8)) == loss(scores, classes)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rushlight.core.dtypes import BY_NAME
+from rushlight.core.dtypes import ALL, BY_NAME
 from rushlight.tensor import printing
 from rushlight.tensor.printing import format_tensor, get_printoptions, printoptions, set_printoptions
 
@@ -52,7 +52,7 @@ def test_prints_as_recorded(case):
 def test_record_is_varied():
     cases = RECORD["cases"]
     assert len(cases) >= 150
-    assert {case["dtype"] for case in cases} == {dtype.name for dtype in BY_NAME.values()}
+    assert {case["dtype"] for case in cases} == {dtype.name for dtype in ALL}
     assert {option for case in cases for option in case["options"]} == {*get_printoptions(), "profile"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import os
 import pathlib
@@ -80,7 +81,9 @@ def test_generator_of_pytorch_continues():
     wanted = torch.Generator().manual_seed(3)
     torch.rand(3, generator=wanted)
     assert type(found) is torch.Generator and found.initial_seed() == 3
-    assert torch.rand(4, generator=found).tolist() == torch.rand(4, generator=again(wanted, weights_only=False)).tolist()
+    assert (
+        torch.rand(4, generator=found).tolist() == torch.rand(4, generator=again(wanted, weights_only=False)).tolist()
+    )
 
 
 def test_whole_modules():
@@ -95,6 +98,34 @@ def test_whole_modules():
         "torch.nn.modules.container.Sequential", "torch.nn.modules.linear.Linear", "torch.nn.modules.activation.ReLU",
         "torch.nn.modules.batchnorm.BatchNorm1d",
     }  # fmt: skip
+
+
+def test_modules_that_lie_elsewhere_or_hold_more_in_pytorch():
+    found = torch.load(FOLDER / "layers.pt", weights_only=False)
+    x = found["x"]
+    file = saved(found["layers"])
+    for layers in (found["layers"], torch.load(file, weights_only=False)):
+        encoder, attention = layers["encoder"], layers["attention"]
+        for output, wanted in zip(
+            [layers["lstm"](x)[0], layers["gru"](x)[0], encoder(x), attention(x, x, x)[0]], found["outputs"]
+        ):
+            assert torch.allclose(output, wanted, atol=1e-6)
+        functions = [each.function for each in layers.values()]
+        assert functions == [torch.relu, torch.special.erf, torch.linalg.norm, torch.fft.fft, torch.Tensor.sin]
+    file.seek(0)
+    names = serialization.get_unsafe_globals_in_checkpoint(file)
+    assert {"torch.nn.modules.rnn.LSTMCell", "torch.nn.modules.activation.MultiheadAttention"} <= set(names)
+    lstm, encoder = found["layers"]["lstm"], found["layers"]["encoder"]
+    state = lstm.__getstate__()  # what PyTorch's layers expect to find
+    assert state["_flat_weights_names"] == [name for name, _ in lstm.named_parameters()]
+    assert (
+        all(a is b for a, b in zip(state["_flat_weights"], lstm.parameters())) and encoder.activation_relu_or_gelu == 2
+    )
+    copied = copy.deepcopy(lstm)
+    assert "_flat_weights" not in copied.__dict__ and copied._flat_weights[0] is copied.weight_ih_l0
+    scheduler = torch.optim.lr_scheduler.StepLR(torch.optim.SGD(lstm.parameters(), 0.1), 2)
+    names = serialization.get_unsafe_globals_in_checkpoint(saved(scheduler))
+    assert {"torch.optim.lr_scheduler.StepLR", "torch.optim.sgd.SGD"} <= set(names)
 
 
 def test_what_is_absent_is_named():
@@ -167,7 +198,9 @@ def test_the_old_structure_is_that_of_pytorch():
 
 def test_memory_is_shared_again():
     base = torch.arange(6.0)
-    found = again({"data": base.data, "detached": base.detach(), "view": base[2:4], "base": base, "storage": base.storage()})
+    found = again(
+        {"data": base.data, "detached": base.detach(), "view": base[2:4], "base": base, "storage": base.storage()}
+    )
     found["base"].fill_(7)
     assert found["data"].tolist() == found["detached"].tolist() == [7.0] * 6
     assert found["view"].tolist() == [7.0, 7.0] and found["view"].storage_offset() == 2
@@ -215,8 +248,15 @@ def test_computed_tensors_are_saved_as_leaves_and_hooks_are_not():
 
 
 def test_functions_carry_the_names_of_pytorch():
-    data = zipfile.ZipFile(saved([torch.relu, torch.nn.functional.gelu, Parameter, torch.float16])).read("archive/data.pkl")
-    for name in (b"ctorch\nrelu\n", b"ctorch.nn.functional\ngelu\n", b"ctorch.nn.parameter\nParameter\n", b"ctorch\nfloat16\n"):
+    data = zipfile.ZipFile(saved([torch.relu, torch.nn.functional.gelu, Parameter, torch.float16])).read(
+        "archive/data.pkl"
+    )
+    for name in (
+        b"ctorch\nrelu\n",
+        b"ctorch.nn.functional\ngelu\n",
+        b"ctorch.nn.parameter\nParameter\n",
+        b"ctorch\nfloat16\n",
+    ):
         assert name in data
     assert again([torch.relu, Parameter], weights_only=False) == [torch.relu, Parameter]
 
@@ -235,7 +275,13 @@ def test_under_the_alias():
 
 def test_map_location():
     value = torch.arange(3.0)
-    for place in ("cpu", torch.device("cpu"), {"cuda:0": "cpu"}, lambda storage, tag: storage, lambda storage, tag: None):
+    for place in (
+        "cpu",
+        torch.device("cpu"),
+        {"cuda:0": "cpu"},
+        lambda storage, tag: storage,
+        lambda storage, tag: None,
+    ):
         assert again(value, map_location=place).tolist() == [0.0, 1.0, 2.0]
     for place in ("meta", torch.device("meta"), {"cpu": "meta"}):
         found = again(value, map_location=place)
@@ -276,14 +322,20 @@ def test_mapped_files(tmp_path):
         torch.load(path, mmap=True)
 
 
+def test_large_tensors_have_memory_of_their_own():
+    found = again({"w": torch.arange(1 << 19)})["w"]
+    assert not found.is_shared() and not found.untyped_storage().is_shared()
+    found.add_(1)
+    assert found[[0, -1]].tolist() == [1, 1 << 19]
+    assert found.share_memory_().is_shared() and found[-1] == 1 << 19
+
+
 def test_mapped_files_can_be_shared(tmp_path):
     path = tmp_path / "shared.pt"
     torch.save(torch.zeros(3), path)
     with serialization.set_default_mmap_options(serialization.options.MAP_SHARED):
         torch.load(path, mmap=True).fill_(2)
-    serialization.set_checksum_limit(0)
     assert np.frombuffer(path.read_bytes(), np.uint8).tobytes().count(np.float32(2).tobytes() * 3) == 1
-    serialization.set_checksum_limit(256 << 20)
     assert serialization.get_default_mmap_options() == serialization.options.MAP_PRIVATE
 
 

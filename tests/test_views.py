@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import pathlib
@@ -572,3 +573,15 @@ def test_meshgrid_without_indexing_warns() -> None:
     with pytest.warns(UserWarning, match="indexing"):
         rows, _ = rushlight.meshgrid(tensor([1.0, 2.0]), tensor([3.0]))
     np.testing.assert_array_equal(contents(rows), [[1], [2]])
+
+
+def test_empty_tensors_have_a_place_in_their_storage():
+    x = rushlight.arange(12.0).view(3, 4)
+    empty = rushlight.empty(0).set_(x.untyped_storage(), 2, (0, 3), (3, 1))
+    assert (empty.storage_offset(), empty.stride(), empty.data_ptr()) == (2, (3, 1), 0)
+    assert rushlight.empty(0).set_(x.untyped_storage(), 99, (0,), (1,)).storage_offset() == 12  # the end
+    file = io.BytesIO()
+    rushlight.save([rushlight.empty(0, 2), rushlight.empty(2, 0).T, rushlight.empty(0, dtype=rushlight.bfloat16), x[:, 4:]], file)
+    file.seek(0)
+    assert [each.storage_offset() for each in rushlight.load(file)] == [0, 0, 0, 0]
+    assert rushlight.empty(3, 0).untyped_storage().tolist() == []

@@ -24,11 +24,12 @@ RANDOM |= {
     name
     for name in table
     if "dropout" in name or "fractional" in name or "rrelu" in name or "lowrank" in name or "gumbel" in name
-} | {"normal", "empty_like", "new_empty", "new_empty_strided"}
+} | {"lobpcg", "normal", "empty_like", "new_empty", "new_empty_strided"}
 # Their result is no tensor, or its shape depends on the data, or what they do: under vmap (some of) their samples are refused.
 REFUSED = set(
     "allclose equal is_nonzero nonzero argwhere masked_select unique unique_consecutive bincount repeat_interleave one_hot narrow "
-    "narrow_copy tensor_split index_put linalg_lstsq where embedding_bag nn_functional_embedding".split()
+    "narrow_copy tensor_split index_put linalg_lstsq where embedding_bag nn_functional_embedding _pack_padded_sequence "
+    "_pad_packed_sequence".split()
 )
 # What they give depends on how the memory lies, and stacking the examples changes that.
 OF_MEMORY = {"as_strided", "as_strided_copy", "as_strided_scatter"}

@@ -27,6 +27,7 @@ from .errors import (
     ShapeError,
 )  # fmt: skip
 from .node import check_in_place, pack_saved, rebase, refresh, remember_trace
+from .quantized import QuantizedArray, is_quantized, run_quantized
 from .state import flags, state
 from .widening import ARRAY_MODULES, run_widened, settle
 
@@ -172,6 +173,8 @@ def run(op: Op, values: list[Any], kind: Any) -> Any:
     if kind is not np.ndarray or op.factory:
         if op.factory and factory_device(op, values) == META:
             return op.meta(op, values)
+        if kind is QuantizedArray or (kind is MIXED and any(map(is_quantized, values))):
+            return run_quantized(op, values)
         if kind is not None and issubclass(kind, Spec) and kind is not Spec:
             raise OperationError(kind.outside)
         if not op.factory and (kind is Spec or kind is MIXED):
@@ -304,7 +307,10 @@ def dispatch_in_place(op: Op, args: tuple[Any, ...]) -> Any:
     if recorded and "input" in functional.node_type.saved_names:
         args = (keep_copy(target), *args[1:])
     array = target._array
-    if functional.in_place_kernel is not None and array.__class__ is not Spec:
+    if kind is QuantizedArray or (kind is MIXED and any(map(is_quantized, values))):
+        array[...] = result = run_quantized(functional, values)
+        array.quantizer = result.quantizer
+    elif functional.in_place_kernel is not None and array.__class__ is not Spec:
         try:
             functional.in_place_kernel(ARRAY_MODULES.get(array.__class__, np), *values)
         except (ValueError, TypeError, OverflowError, IndexError) as error:
@@ -343,7 +349,7 @@ def write_through(op: Op, array: Any, values: list[Any]) -> bool:
     if op.vjp == {}:  # comparisons: the result is not of the operands' type
         return False
     try:
-        getattr(np, op.ufunc)(*values[:count], out=array)
+        (getattr(np, op.ufunc) if isinstance(op.ufunc, str) else op.ufunc)(*values[:count], out=array)
     except (ValueError, TypeError, OverflowError):
         return False  # the general road says what is wrong
     return True

@@ -18,11 +18,12 @@ BOOL, INTEGRAL, FLOATING, COMPLEX = range(4)
 class dtype:
     """The type of a tensor's elements, such as ``rushlight.float32``."""
 
-    __slots__ = ("category", "is_complex", "is_floating_point", "is_signed", "itemsize", "name", "numpy", "aliases")
+    __slots__ = ("category", "integer", "is_complex", "is_floating_point", "is_signed", "itemsize", "name", "numpy", "aliases")
 
     numpy: np.dtype[Any]
     category: int
     itemsize: int
+    integer: Any  # of a quantized type: the NumPy type of its integers
 
     def __init__(self, name: str, numpy_type: Any, category: int, aliases: tuple[str, ...] = ()) -> None:
         self.name = name
@@ -33,6 +34,7 @@ class dtype:
         self.is_signed = category >= FLOATING or self.numpy.kind == "i"
         self.itemsize = self.numpy.itemsize
         self.aliases = aliases
+        self.integer = None
 
     def to_real(self) -> dtype:
         """The real type of the same precision (``complex64`` gives ``float32``)."""
@@ -73,12 +75,26 @@ complex128 = dtype("complex128", np.complex128, COMPLEX, ("cdouble",))
 float8_e4m3fn = dtype("float8_e4m3fn", ml_dtypes.float8_e4m3fn, FLOATING)
 float8_e5m2 = dtype("float8_e5m2", ml_dtypes.float8_e5m2, FLOATING)
 
+
+def _quantized(name: str, integer: Any) -> dtype:
+    """A type of quantized tensors: for NumPy a record of one integer, which has no arithmetic (see core/quantized.py)."""
+    made = dtype(name, [(name, integer)], INTEGRAL)
+    made.integer = np.dtype(integer)
+    made.is_signed = made.integer.kind == "i"
+    return made
+
+
+quint8 = _quantized("quint8", np.uint8)
+qint8 = _quantized("qint8", np.int8)
+qint32 = _quantized("qint32", np.int32)
+
+QUANTIZED: tuple[dtype, ...] = (quint8, qint8, qint32)
 ALL: tuple[dtype, ...] = (
     bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64,
     float16, bfloat16, float32, float64, complex64, complex128, float8_e4m3fn, float8_e5m2,
 )  # fmt: skip
-BY_NUMPY: dict[np.dtype[Any], dtype] = {each.numpy: each for each in ALL}
-BY_NAME: dict[str, dtype] = {name: each for each in ALL for name in (each.name, *each.aliases)}
+BY_NUMPY: dict[np.dtype[Any], dtype] = {each.numpy: each for each in (*ALL, *QUANTIZED)}
+BY_NAME: dict[str, dtype] = {name: each for each in (*ALL, *QUANTIZED) for name in (each.name, *each.aliases)}
 
 # Types that are stored narrow and computed in float32.
 LOW_PRECISION: frozenset[np.dtype[Any]] = frozenset(
@@ -156,6 +172,13 @@ def promote_numpy(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _promote(a: dtype, b: dtype) -> np.dtype[Any]:
+    if a.integer is not None or b.integer is not None:
+        if a is b:
+            return a.numpy
+        raise RuntimeError(
+            f"promoteTypes with quantized numbers is not handled: there is no common type of {legacy_name(a)} and {legacy_name(b)}. "
+            "Call dequantize() first"
+        )
     if a.numpy in FLOAT8 or b.numpy in FLOAT8:
         raise RuntimeError(
             f"Promotion for Float8 Types is not supported, attempted to promote {legacy_name(a)} and {legacy_name(b)}"
@@ -264,6 +287,7 @@ _LEGACY = {
     "float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double",
     "complex64": "ComplexFloat", "complex128": "ComplexDouble", "uint16": "UInt16", "uint32": "UInt32",
     "uint64": "UInt64", "float8_e4m3fn": "Float8_e4m3fn", "float8_e5m2": "Float8_e5m2",
+    "quint8": "QUInt8", "qint8": "QInt8", "qint32": "QInt32",
 }  # fmt: skip
 
 
@@ -304,6 +328,8 @@ class iinfo:
     def __init__(self, type: dtype) -> None:
         if type.category != INTEGRAL:
             raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
+        if type.integer is not None:
+            raise NotImplementedError(f'"dtype" not implemented for \'{legacy_name(type)}\': ask for the limits of {type.integer}')
         limits = np.iinfo(type.numpy)
         self.bits = limits.bits
         self.min = int(limits.min)

@@ -45,6 +45,13 @@ _UNARY = """
         pass  # the general road does better, or says better what is wrong
 """
 
+_PLAIN_RESULT = """t = new(Tensor)
+                t._array = r
+                t._requires_grad = False
+                t._grad_fn = None
+                t._output_index = 0
+                t._storage = None"""
+
 _SINGLE = """
     if {plain}not flags.special:
         try:
@@ -55,9 +62,13 @@ _SINGLE = """
                 r = {run}
                 if r.__class__ is not ndarray:
                     r = settle(r)
-                t = {wrap}
+                {wrap}
                 if input._requires_grad and state.grad_enabled:
-                    attach(op, ({names},), t)
+                    if op.record is None or r.dtype.kind not in 'fc':
+                        attach(op, ({names},), t)
+                    else:
+                        t._grad_fn = op.record(({names},), t)
+                        t._requires_grad = True
                 return t
         except Exception:
             pass  # the general road says what is wrong
@@ -184,7 +195,7 @@ def _fast_source(op: Op, namespace: dict[str, Any], names: str, out: str, operat
     for parameter in () if operator else op.parameters[operands:]:
         namespace[f"plain_{parameter.name}"] = parameter.default
         plain += f"{parameter.name} is plain_{parameter.name} and "
-    namespace["ufunc"] = getattr(np, op.ufunc)
+    namespace["ufunc"] = getattr(np, op.ufunc) if isinstance(op.ufunc, str) else op.ufunc
     if dtypes == "blas":  # a product is not pointwise: it can't be cut into blocks, and BLAS has threads of its own
         namespace["LARGE"] = float("inf")
     if operands == 2 and op.vjp:
@@ -213,7 +224,7 @@ def _single_source(op: Op, namespace: dict[str, Any], names: str) -> list[str]:
     given = names.replace(op.parameters[0].name, "input", 1)
     text = _SINGLE.format(
         plain="out is None and " if op.has_out else "", names=given,
-        wrap=f"wrap(op, ({given},), r, None)" if op.view else "make(r)",
+        wrap=f"t = wrap(op, ({given},), r, None)" if op.view else _PLAIN_RESULT,
         narrow=" and array.dtype not in LOW_PRECISION" if op.widen else "",
         run=f"kernel(numpy, array{rest})" if plain else f"execute(op, numpy, (array{rest},))",
     )  # fmt: skip

@@ -73,7 +73,8 @@ class Elementwise:
     ``"int_to_float"`` (integers become the default float), ``"bool"`` (operands promote, the result is bool),
     ``"real"`` (complex gives its real type), ``"real_float"`` (both), ``"keep_bool"``…  ``fast`` names the short road:
     how many operands, and for which dtypes a ufunc on equal types is right as it stands.  Beside tensors of a narrow type a
-    number is rounded to that type first, as in PyTorch, unless ``wide_numbers`` says that it enters as it is.
+    number is rounded to that type first, as in PyTorch, unless ``wide_numbers`` says that it enters as it is.  A kernel
+    that has a parameter ``out`` is given a block of the result to write to where arrays are large.
     """
 
     __slots__ = ("fast", "promote", "refuse", "wide_numbers")
@@ -131,20 +132,26 @@ class Elementwise:
                 prepared[position] = as_scalar(value, compute)
         kernel = getattr(xp, op.kernel) if op.kernel.__class__ is str else partial(op.kernel, xp)
 
-        def run(*pieces: Any) -> Any:
+        def run(*pieces: Any, **out: Any) -> Any:
             arguments = list(prepared)
             for position, piece in zip(positions, pieces):
                 cast = piece.dtype is not compute and not isinstance(piece, np.generic)
                 arguments[position] = piece.astype(compute) if cast else piece
-            return kernel(*arguments)
+            return kernel(*arguments, **out)
 
         given = [prepared[position] for position in positions]
         if large and xp is np:
-            result = in_blocks(run, given, dtype)
+            result = in_blocks(run, given, dtype, writes=dtype is compute and takes_out(op.kernel))
             if result is not None:
                 return result
         result = run(*given)
         return result if result.dtype is dtype else result.astype(dtype)
+
+
+def takes_out(kernel: Any) -> bool:
+    """Whether a kernel has a parameter ``out``, as NumPy's functions (given by name) do."""
+    code = getattr(kernel, "__code__", None)
+    return kernel.__class__ is str if code is None else "out" in code.co_varnames[: code.co_argcount]
 
 
 def as_scalar(value: Any, dtype: np.dtype[Any]) -> Any:
@@ -195,7 +202,7 @@ class Reduction:
         dim = None if dim_at is None else values[dim_at]
         keepdim = keepdim_at is not None and bool(values[keepdim_at])
         wanted = None if dtype_at is None else values[dtype_at]
-        others = {name: values[at] for name, at in rest}
+        others = {name: values[at] for name, at in rest} if rest else {}
         axes = (
             tuple(range(array.ndim)) if dim is None else normalize_dims(dim, array.ndim, empty_is_all=self.empty_is_all)
         )
@@ -232,7 +239,9 @@ class Reduction:
             compute = _FLOAT32
         if array.dtype is not compute and self.result != "index":
             array = array.astype(compute)
-        result = np.asarray(op.kernel(xp, array, axes, keepdim, **others))
+        result = op.kernel(xp, array, axes, keepdim, **others)
+        if result.__class__ is not np.ndarray:
+            result = np.asarray(result)
         return result if result.dtype is dtype else result.astype(dtype)
 
 

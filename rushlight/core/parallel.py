@@ -16,6 +16,9 @@ import numpy as np
 
 LARGE = 1 << 18  # from this many elements on it pays to split the work
 BLOCK = 1 << 18  # elements of a block: few enough that what a kernel reads again is still in the cache
+HEAD_START = 1 << 18  # how many numbers can be read while a worker wakes up; the asking thread does that much more
+
+np.empty(31 << 20, np.uint8)  # freed at once: the C library then keeps the memory of large arrays for the next ones
 
 
 class Pool:
@@ -35,12 +38,15 @@ class Pool:
     def _serve(self, tasks: queue.SimpleQueue[Any]) -> None:
         self._inside.active = True
         while True:
-            task, index, failures, finished = tasks.get()
+            task, index, outcome = tasks.get()
+            failure = None
             try:
                 task(index)
             except BaseException as error:  # handed to the thread that asked
-                failures.append(error)
-            finished.release()
+                failure = error
+            task = None  # first let go of the arrays, so that their memory can serve for the next result
+            outcome.put(failure)
+            outcome = failure = None
 
     def run(self, task: Callable[[int], None], count: int) -> None:
         """Call ``task(0)`` … ``task(count - 1)``, side by side."""
@@ -48,21 +54,23 @@ class Pool:
             for index in range(count):
                 task(index)
             return
-        with self._lock:
-            while self._workers < count - 1:
-                threading.Thread(target=self._serve, args=(self._tasks,), daemon=True, name="rushlight").start()
-                self._workers += 1
-        failures: list[BaseException] = []
-        finished = threading.Semaphore(0)
+        if self._workers < count - 1:
+            self._hire(count - 1)
+        outcome: queue.SimpleQueue[Any] = queue.SimpleQueue()  # the fastest signal between threads that Python has
         for index in range(1, count):
-            self._tasks.put((task, index, failures, finished))
+            self._tasks.put((task, index, outcome))
         try:
             task(0)
         finally:
-            for _ in range(1, count):
-                finished.acquire()
+            failures = [error for error in [outcome.get() for _ in range(1, count)] if error is not None]
         if failures:
             raise failures[0]
+
+    def _hire(self, count: int) -> None:
+        with self._lock:
+            while self._workers < count:
+                threading.Thread(target=self._serve, args=(self._tasks,), daemon=True, name="rushlight").start()
+                self._workers += 1
 
 
 pool = Pool()
@@ -70,26 +78,30 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=pool.forget)
 
 
-def split(total: int, parts: int, unit: int = 1) -> list[tuple[int, int]]:
-    """``total`` things cut into at most ``parts`` ranges of about equal length, each a multiple of ``unit`` but the last."""
+def split(total: int, parts: int) -> list[tuple[int, int]]:
+    """``total`` things cut into at most ``parts`` ranges of about equal length."""
     step = -(-total // parts)
-    step = -(-step // unit) * unit
     return [(start, min(start + step, total)) for start in range(0, total, step)]
 
 
-def over_rows(task: Callable[[int, int], None], rows: int, elements: int) -> None:
-    """Call ``task(start, end)`` on ranges of rows that together make all of them; large work is split over threads."""
-    if elements < LARGE or pool.threads < 2:
+def over_rows(task: Callable[[int, int], None], rows: int, elements: int, work: int = 1) -> None:
+    """Call ``task(start, end)`` on ranges of rows that together make all of them; large work is split over threads.
+
+    ``work`` says how many times as long as reading it the work on an element takes, roughly.
+    """
+    if elements * work < 4 * HEAD_START or pool.threads < 2:
         task(0, rows)
         return
-    ranges = split(rows, pool.threads)
+    extra = rows * HEAD_START // (elements * work)
+    ranges = [(start + extra, end + extra) for start, end in split(rows - extra, pool.threads)]
+    ranges[0] = (0, ranges[0][1])
     pool.run(lambda index: task(*ranges[index]), len(ranges))
 
 
-def in_blocks(function: Callable[..., Any], operands: list[Any], dtype: Any) -> Any:
+def in_blocks(function: Callable[..., Any], operands: list[Any], dtype: Any, writes: bool = False) -> Any:
     """``function(*operands)`` of large contiguous arrays of one shape (and scalars), block by block, on several threads.
 
-    None where the operands are not of that kind.
+    ``writes`` says that the function takes ``out=`` and writes to that.  None where the operands are not of that kind.
     """
     shape = None
     for each in operands:
@@ -102,13 +114,17 @@ def in_blocks(function: Callable[..., Any], operands: list[Any], dtype: Any) -> 
     result = np.empty(shape, dtype)
     flat = result.reshape(-1)
     inputs = [each.reshape(-1) if each.__class__ is np.ndarray and each.ndim else each for each in operands]
-    ranges = split(flat.size, pool.threads, BLOCK)
+    ranges = split(flat.size, pool.threads)
 
     def work(index: int) -> None:
         for start in range(*ranges[index], BLOCK):
             end = min(start + BLOCK, ranges[index][1])
             pieces = [each[start:end] if each.__class__ is np.ndarray and each.ndim else each for each in inputs]
-            flat[start:end] = function(*pieces)
+            block = flat[start:end]
+            if writes:
+                function(*pieces, out=block)
+            else:
+                block[...] = function(*pieces)
 
     pool.run(work, len(ranges))
     return result

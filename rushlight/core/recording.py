@@ -87,6 +87,18 @@ def differentiate_body(op: Op, needs: tuple[bool, ...], g: Any, args: tuple[Any,
     return tuple(result(fresh[position]) if need else None for need, position in zip(needs, positions))
 
 
+# What `edge_of` does, without a call for the usual case.
+_EDGE = """\
+    if {name}.__class__ is plain_tensor:
+        {edge} = {name}._grad_fn
+        if {edge} is None:
+            {edge} = {name} if {name}._requires_grad else None
+        elif {name}._output_index:
+            {edge} = ({edge}, {name}._output_index)
+    else:
+        {edge} = edge_of({name})"""
+
+
 class _Writer:
     """Writes the source of ``record(args, made_)`` and ``backward(self, g)`` for one op."""
 
@@ -123,7 +135,8 @@ class _Writer:
                 return name, "{}"
             if kind == "tensors":
                 return f"save_list({name})", "unpack_list({}, self)"
-            return f"save({name})", "unpack({}, self)"
+            plain = f"{name}.__class__ is plain_tensor and {name}._storage is None"
+            return f"({name} if {plain} else save({name}))", "unpack({}, self)"
         for suffix in ("_shape", "_dtype"):
             if name.endswith(suffix) and name[: -len(suffix)] in self.kinds:
                 return f"{suffix[1:]}_of({name[: -len(suffix)]})", "{}"
@@ -145,7 +158,10 @@ class _Writer:
         lines.append(f"    {', '.join(p.name for p in self.op.parameters)}, = args")
         lines.append("    node = new(node_type)")
         for name in self.wanted:
-            lines.append(f"    {edge[name]} = {'edges' if name in self.lists else 'edge_of'}({name})")
+            if name in self.lists:
+                lines.append(f"    {edge[name]} = edges({name})")
+            else:
+                lines += _EDGE.format(name=name, edge=edge[name]).split("\n")
         inputs = "".join(f"*{edge[n]}, " if n in self.lists else f"{edge[n]}, " for n in self.wanted)
         lines.append(f"    node.inputs = ({inputs})")
         entries = []
@@ -181,7 +197,10 @@ class _Writer:
             lines.append(f"    {', '.join(stored)}, = saved")
         for name in saved:
             _, how = self.source_of(name)
-            if how != "{}":
+            if how == "unpack({}, self)":  # most entries are tensors that nobody wrote to, and need no call
+                lines.append(f"    if {name}.__class__ is not plain_tensor or {name}._storage is not None:")
+                lines.append(f"        {name} = {how.format(name)}")
+            elif how != "{}":
                 lines.append(f"    {name} = {how.format(name)}")
         if self.lists:
             position = "0"
@@ -227,7 +246,7 @@ def build(op: Op) -> None:
         "__name__": op.source_module, "new": _new, "node_type": node_type, "edge_of": edge_of, "edges": _edges,
         "save": save, "save_list": _save_list, "saved_result": SavedResult, "shape_of": _shape_of,
         "dtype_of": _dtype_of, "next_sequence": next_sequence, "freed": freed, "unpack": unpack,
-        "unpack_list": unpack_list,
+        "unpack_list": unpack_list, "plain_tensor": runtime.tensor_type,
     }  # fmt: skip
     for index, (_, rule) in enumerate(writer.rules):
         namespace[f"rule_{index}"] = rule

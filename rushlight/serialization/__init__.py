@@ -18,11 +18,9 @@ from .loading import get_unsafe_globals_in_checkpoint, load
 from .locations import default_restore_location, location_tag, register_package, validate_cuda_device
 from .options import (
     LoadEndianness,
-    get_checksum_limit,
     get_crc32_options,
     get_default_load_endianness,
     get_default_mmap_options,
-    set_checksum_limit,
     set_crc32_options,
     set_default_load_endianness,
     set_default_mmap_options,
@@ -33,9 +31,9 @@ from .saving import DEFAULT_PROTOCOL, MAGIC_NUMBER, PROTOCOL_VERSION, save
 
 __all__ = [
     "DEFAULT_PROTOCOL", "MAGIC_NUMBER", "PROTOCOL_VERSION", "LoadEndianness", "SourceChangeWarning", "add_safe_globals",
-    "clear_safe_globals", "default_restore_location", "get_checksum_limit", "get_crc32_options", "get_default_load_endianness",
+    "clear_safe_globals", "default_restore_location", "get_crc32_options", "get_default_load_endianness",
     "get_default_mmap_options", "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load", "location_tag",
-    "normalize_storage_type", "register_package", "safe_globals", "save", "set_checksum_limit", "set_crc32_options",
+    "normalize_storage_type", "register_package", "safe_globals", "save", "set_crc32_options",
     "set_default_load_endianness", "set_default_mmap_options", "skip_data", "storage_to_tensor_type", "validate_cuda_device",
 ]  # fmt: skip
 

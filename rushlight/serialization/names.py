@@ -16,6 +16,7 @@ from ..core.devices import device
 from ..core.dtypes import dtype
 from ..core.missing import PACKAGE
 from ..core.size import Size
+from ..tensor import Tensor
 from ..tensor.generator import Generator
 from ..tensor.layout import layout, memory_format
 from .rebuild import FUNCTIONS, VALUES
@@ -45,6 +46,8 @@ class _SavedGenerator(Generator):
 # Names that stand for something only in files that are trusted.
 _TRUSTED: dict[str, Any] = {
     "torch._C.Generator": restore_generator,
+    "torch._C.TensorBase": Tensor,
+    "torch._C._VariableFunctionsClass": sys.modules[PACKAGE],  # functions such as torch.relu are attributes of it
     "torch.dtype": dtype,
     "torch.layout": layout,
     "torch.memory_format": memory_format,
@@ -52,11 +55,28 @@ _TRUSTED: dict[str, Any] = {
 _PATHS: dict[Any, str] = {
     **{each: name for name, each in VALUES.items() if isinstance(each, type) and ".cuda." not in name},
     **{each: name for name, each in FUNCTIONS.items() if name.startswith("torch.")},
-    **{each: name for name, each in _TRUSTED.items()},
+    **{each: name for name, each in _TRUSTED.items() if each not in (Tensor, sys.modules[PACKAGE])},
     Size: "torch.Size",
     device: "torch.device",
     Generator: "torch._C.Generator",
 }
+# Where PyTorch's functions are said to lie -> where users find them, and what then is left away from their names.
+_NATIVE = {
+    "torch._C._nn": (".nn.functional", ""),
+    "torch._C._special": (".special", "special_"),
+    "torch._C._linalg": (".linalg", "linalg_"),
+    "torch._C._fft": (".fft", "fft_"),
+}
+
+# Classes that lie elsewhere in PyTorch: the end of our module's name -> of PyTorch's.
+_MOVED = {
+    "nn.modules.rnn_cells": "nn.modules.rnn",
+    "nn.modules.multihead_attention": "nn.modules.activation",
+    "optim._adafactor": "optim",
+    "optim._muon": "optim",
+    **{f"optim.lr_scheduler.{each}": "optim.lr_scheduler" for each in ("base", "composed", "cyclic", "plateau", "simple")},
+}
+
 
 def path_of(value: Any, name: str | None = None) -> tuple[str, str] | None:
     """PyTorch's module and name for a class, function or type of ours; None for what is not ours."""
@@ -73,7 +93,9 @@ def path_of(value: Any, name: str | None = None) -> tuple[str, str] | None:
         for face in _FACES:
             if getattr(sys.modules.get(PACKAGE + face), name, None) is value:
                 return PEER + face, name
-    return PEER + module.removeprefix(PACKAGE).removeprefix(PEER), name
+    place = module.partition(".")[2]
+    place = _MOVED.get(place, place)
+    return f"{PEER}.{place}" if place else PEER, name
 
 
 def modern(module: str, name: str) -> tuple[str, str]:
@@ -91,6 +113,9 @@ def lookup(module: str, name: str) -> Any:
     for names in (FUNCTIONS, VALUES, _TRUSTED):
         if full in names and full.startswith(PEER):
             return names[full]
+    if module in _NATIVE:
+        face, prefix = _NATIVE[module]
+        module, name = PEER + face, name.removeprefix(prefix)
     if module.partition(".")[0] == PEER and sys.modules.get(PEER) is not sys.modules[PACKAGE]:
         module = PACKAGE + module.removeprefix(PEER)
     try:

@@ -7,7 +7,6 @@ from enum import Enum
 from typing import Any
 
 from ..core.errors import ArgumentError
-from .records import limits
 
 
 class LoadEndianness(Enum):
@@ -39,16 +38,6 @@ def get_crc32_options() -> bool:
 def set_crc32_options(compute_crc32: bool) -> None:
     """Set whether files are written with checksums, by which damage is found when they are loaded."""
     options.checksums = bool(compute_crc32)
-
-
-def get_checksum_limit() -> int:
-    """Up to which size, in bytes, the whole of a file is checked against its checksums when it is loaded."""
-    return limits.checked_bytes
-
-
-def set_checksum_limit(size: int) -> None:
-    """Set up to which size files are checked as a whole; of larger ones the pickle and small tensors are checked."""
-    limits.checked_bytes = int(size)
 
 
 def get_default_load_endianness() -> LoadEndianness | None:

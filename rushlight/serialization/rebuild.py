@@ -16,6 +16,7 @@ from ..core.base import Spec, Storage, make
 from ..core.devices import device
 from ..core.dtypes import BY_NAME, dtype
 from ..core.errors import ArgumentError, NotSupported
+from ..core.quantized import SCHEMES, Quantizer, per_tensor_affine, qscheme
 from ..core.size import Size
 from ..nn.parameter import Buffer, Parameter
 from ..tensor import Tensor
@@ -229,9 +230,33 @@ def make_complex(real: Any, imaginary: Any = 0.0) -> complex:
     return complex(real, imaginary)
 
 
+def rebuild_qtensor(
+    storage: Any, storage_offset: Any, size: Any, stride: Any, quantizer: Any, requires_grad: Any, backward_hooks: Any
+) -> Any:
+    """A quantized tensor over a typed storage."""
+    if not isinstance(storage, TypedStorage) or storage.dtype.integer is None or not isinstance(quantizer, tuple) or not quantizer:
+        raise ArgumentError("a quantized tensor in this file does not lie over a storage of quantized elements, or has no quantizer")
+    scheme, *parameters = quantizer
+    if scheme is per_tensor_affine and len(parameters) == 2 and all(type(each) in (int, float) for each in parameters):
+        made = Quantizer(storage.dtype, *parameters)
+    elif isinstance(scheme, qscheme) and scheme.per_channel and len(parameters) == 3:
+        scales, zero_points, axis = parameters
+        if not isinstance(scales, Tensor) or not isinstance(zero_points, Tensor) or type(axis) is not int:
+            raise ArgumentError("a quantized tensor in this file has scales, zero points or an axis that make no sense")
+        made = Quantizer(storage.dtype, np.asarray(scales._array), np.asarray(zero_points._array), axis)
+    else:
+        raise ArgumentError("a quantized tensor in this file has a scheme that is not known")
+    size, stride = _sizes(size, "size"), _sizes(stride, "stride")
+    if type(storage_offset) is not int or len(size) != len(stride) or any(each < 0 for each in size):
+        raise ArgumentError("a tensor in this file has an offset, a size or strides that make no sense")
+    if made.axis is not None and not (0 <= made.axis < len(size) and made.scale.shape == made.zero_point.shape == (size[made.axis],)):
+        raise ArgumentError("a quantized tensor in this file does not have a scale and zero point for each channel")
+    return restore_tensor(Tensor, storage.untyped()._storage, storage_offset, size, stride, storage.dtype, False, made)
+
+
 TENSOR_FUNCTIONS: tuple[Callable[..., Any], ...] = (
     rebuild_tensor, rebuild_tensor_v2, rebuild_tensor_v3, rebuild_meta_tensor, rebuild_parameter,
-    rebuild_parameter_with_state,
+    rebuild_parameter_with_state, rebuild_qtensor,
 )  # fmt: skip
 
 # What a file may call without being trusted, by its name there.
@@ -244,7 +269,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "torch._utils._rebuild_parameter_with_state": rebuild_parameter_with_state,
     "torch._tensor._rebuild_from_type_v2": rebuild_from_type_v2,
     "torch._utils._rebuild_sparse_tensor": _absent("a sparse tensor"),
-    "torch._utils._rebuild_qtensor": _absent("a quantized tensor"),
+    "torch._utils._rebuild_qtensor": rebuild_qtensor,
     "torch._utils._rebuild_nested_tensor": _absent("a nested tensor"),
     "torch._utils._rebuild_wrapper_subclass": _absent("a tensor subclass without memory of its own"),
     "torch._utils._rebuild_device_tensor_from_numpy": _absent("a tensor of a device without storages"),
@@ -271,6 +296,7 @@ VALUES: dict[str, Any] = {
     **{f"torch.cuda.{name}": each for name, each in STORAGE_TYPES.items()},
     **{f"torch.{name}": each for name, each in TENSOR_TYPES.items()},
     **{f"torch.{name}": each for name, each in BY_NAME.items()},
+    **{f"torch.{name}": each for name, each in SCHEMES.items()},
 }
 
 # Types that PyTorch has and rushlight has not: files that name them are not dangerous, but can't be read.

@@ -36,17 +36,6 @@ _DEFLATE_RATIO = 1040  # no deflated data grows by more than this
 SMALL = 1 << 20
 
 
-class _Limits:
-    """How much of a large archive is checked against its checksums."""
-
-    # A checksum costs about twice what reading costs.  Archives up to this size are checked whole; in larger ones the
-    # large records are not (PyTorch checks none), the pickle and all small records are.
-    checked_bytes = 256 << 20
-
-
-limits = _Limits()
-
-
 def damaged(problem: str) -> OperationError:
     """The error for an archive that is not what it should be."""
     return OperationError(
@@ -161,7 +150,6 @@ class ArchiveReader:
         except (struct.error, UnicodeDecodeError, OverflowError) as error:
             raise damaged(f"its directory can't be read ({error})") from error
         self.root = self._root()
-        self.checks_all = sum(each.size for each in self.records.values()) <= limits.checked_bytes
 
     def __contains__(self, name: str) -> bool:
         return f"{self.root}/{name}" in self.records
@@ -260,13 +248,13 @@ class ArchiveReader:
             return np.frombuffer(bytearray(self.read(name)), np.uint8)
         if self.memory is not None and record.size:
             return np.frombuffer(self.memory, np.uint8, record.size, self.begin + start)
-        array: Any = np.empty(record.size, np.uint8)
+        array = fresh_bytes(record.size)
         self.file.seek(self.begin + start)
         read_into(self.file, array)
         if record.checksum and record.size <= SMALL:
             self._compare(record.name, zlib.crc32(array), record.checksum)
-        elif record.checksum and self.checks_all:
-            if self.threads is None:  # zlib and the reading of files run beside each other
+        elif record.checksum:
+            if self.threads is None:  # the reading goes on meanwhile: neither holds the interpreter's lock
                 self.threads = ThreadPoolExecutor(2)
             self.checks.append((record.name, self.threads.submit(zlib.crc32, array), record.checksum))
         return array
@@ -334,6 +322,22 @@ def _inflated(record: Record, data: bytes) -> bytes:
     if len(result) != record.size or inflater.unconsumed_tail:
         raise damaged(f"record {record.name!r} does not have the size it says")
     return result
+
+
+class PrivateMemory(mmap.mmap):
+    """Memory of this process alone; by its class it is told from what processes share."""
+
+
+def fresh_bytes(size: int) -> Any:
+    """Memory that is about to be filled.
+
+    NumPy asks for huge pages, which the system has to find and to clear; where everything is written once, ordinary pages
+    that are handed out all at once cost a third of that.
+    """
+    if size <= SMALL or not hasattr(mmap, "MAP_POPULATE"):
+        return np.empty(size, np.uint8)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE
+    return np.frombuffer(PrivateMemory(-1, size, flags=flags), np.uint8)
 
 
 def read_into(file: Any, array: Any) -> None:

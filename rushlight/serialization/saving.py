@@ -20,16 +20,18 @@ from typing import Any
 
 import numpy as np
 
-from ..core.base import Spec, storage_of
+from ..core.base import Spec, make, storage_of
 from ..core.devices import CPU
 from ..core.dtypes import dtype, legacy_name
 from ..core.errors import OperationError, ValueRangeError
 from ..core.node import HookTable
+from ..core.quantized import qscheme
 from ..nn.parameter import Buffer, Parameter, UninitializedTensorMixin
 from ..tensor import Tensor
 from ..tensor.generator import Generator
 from ..tensor.interop import user_attributes
 from ..tensor.layout import layout
+from ..tensor.quantized import quantizer_of
 from ..tensor.storage import STORAGE_TYPES, TypedStorage, UntypedStorage, bytes_of
 from .locations import location_tag
 from .names import path_of
@@ -40,6 +42,7 @@ from .rebuild import (
     rebuild_meta_tensor,
     rebuild_parameter,
     rebuild_parameter_with_state,
+    rebuild_qtensor,
     rebuild_tensor_v2,
     rebuild_tensor_v3,
 )
@@ -50,7 +53,7 @@ PROTOCOL_VERSION = 1001
 DEFAULT_PROTOCOL = 2
 # Types for which PyTorch has storages with a name; those of the others are bytes.
 _NAMED_STORAGES = frozenset(
-    "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128".split()
+    "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128 quint8 qint8 qint32".split()
 )
 
 
@@ -117,6 +120,7 @@ def _reduce_data(tensor: Any) -> tuple[Any, tuple[Any, ...]]:
     """A function and its arguments, which make a tensor of the same elements."""
     if tensor._array.__class__ is Spec:
         return rebuild_meta_tensor, (tensor.dtype, tuple(tensor.size()), tuple(tensor.stride()), tensor.requires_grad)
+    quantizer = quantizer_of(tensor)
     held = _holds(tensor)
     offset = tensor.storage_offset()
     if not 0 <= offset * tensor.itemsize <= UntypedStorage(held.storage).nbytes():
@@ -124,6 +128,12 @@ def _reduce_data(tensor: Any) -> tuple[Any, tuple[Any, ...]]:
     common: Any = (
         held, offset, tuple(tensor._array.shape), tuple(tensor.stride()), tensor.requires_grad, OrderedDict(),
     )  # fmt: skip
+    if quantizer is not None:
+        parameters: tuple[Any, ...] = (quantizer.scheme, quantizer.scale, quantizer.zero_point)
+        if quantizer.axis is not None:
+            scheme, *arrays = parameters
+            parameters = (scheme, *[make(each.copy()) for each in arrays], quantizer.axis)
+        return rebuild_qtensor, (*common[:4], parameters, *common[4:])
     return (rebuild_tensor_v3, (*common, tensor.dtype)) if held.kind is None else (rebuild_tensor_v2, common)
 
 
@@ -160,7 +170,7 @@ def _own_reduction(value: Any) -> Any:
     if issubclass(kind, Tensor):
         own = kind.__reduce_ex__ is not Tensor.__reduce_ex__ and not issubclass(kind, Parameter)
         return NotImplemented if own else reduce_tensor(value)
-    if kind is dtype:
+    if kind is dtype or kind is qscheme:
         return value.name
     if kind is Generator:
         return reduce_generator(value)

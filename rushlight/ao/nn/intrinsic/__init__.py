@@ -1,0 +1,46 @@
+"""Modules that follow each other, held together so that quantization treats them as one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .... import nn
+from ....core.missing import missing
+
+
+class _FusedModule(nn.Sequential):
+    """A sequence of modules that is quantized as one."""
+
+    _kinds: tuple[tuple[type, ...], ...] = ()
+
+    def __init__(self, *modules: Any) -> None:
+        wanted = " and ".join("/".join(kind.__name__ for kind in kinds) for kinds in self._kinds)
+        if len(modules) != len(self._kinds) or not all(type(each) in kinds for each, kinds in zip(modules, self._kinds)):
+            given = ", ".join(type(each).__name__ for each in modules)
+            raise AssertionError(f"{type(self).__name__} takes {wanted}, but got {given}")
+        super().__init__(*modules)
+
+
+def _fused(name: str, what: str, *kinds: type) -> Any:
+    return type(name, (_FusedModule,), {"_kinds": tuple((each,) for each in kinds), "__doc__": what, "__module__": __name__})
+
+
+ConvReLU1d = _fused("ConvReLU1d", "A convolution and a ReLU.", nn.Conv1d, nn.ReLU)
+ConvReLU2d = _fused("ConvReLU2d", "A convolution and a ReLU.", nn.Conv2d, nn.ReLU)
+ConvReLU3d = _fused("ConvReLU3d", "A convolution and a ReLU.", nn.Conv3d, nn.ReLU)
+LinearReLU = _fused("LinearReLU", "A linear layer and a ReLU.", nn.Linear, nn.ReLU)
+ConvBn1d = _fused("ConvBn1d", "A convolution and a batch normalisation.", nn.Conv1d, nn.BatchNorm1d)
+ConvBn2d = _fused("ConvBn2d", "A convolution and a batch normalisation.", nn.Conv2d, nn.BatchNorm2d)
+ConvBn3d = _fused("ConvBn3d", "A convolution and a batch normalisation.", nn.Conv3d, nn.BatchNorm3d)
+ConvBnReLU1d = _fused("ConvBnReLU1d", "A convolution, a batch normalisation and a ReLU.", nn.Conv1d, nn.BatchNorm1d, nn.ReLU)
+ConvBnReLU2d = _fused("ConvBnReLU2d", "A convolution, a batch normalisation and a ReLU.", nn.Conv2d, nn.BatchNorm2d, nn.ReLU)
+ConvBnReLU3d = _fused("ConvBnReLU3d", "A convolution, a batch normalisation and a ReLU.", nn.Conv3d, nn.BatchNorm3d, nn.ReLU)
+BNReLU2d = _fused("BNReLU2d", "A batch normalisation and a ReLU.", nn.BatchNorm2d, nn.ReLU)
+BNReLU3d = _fused("BNReLU3d", "A batch normalisation and a ReLU.", nn.BatchNorm3d, nn.ReLU)
+LinearBn1d = _fused("LinearBn1d", "A linear layer and a batch normalisation.", nn.Linear, nn.BatchNorm1d)
+
+__getattr__ = missing(__name__, lazy=("qat", "quantized"))
+__all__ = [
+    "BNReLU2d", "BNReLU3d", "ConvBn1d", "ConvBn2d", "ConvBn3d", "ConvBnReLU1d", "ConvBnReLU2d", "ConvBnReLU3d", "ConvReLU1d",
+    "ConvReLU2d", "ConvReLU3d", "LinearBn1d", "LinearReLU",
+]  # fmt: skip

@@ -1,0 +1,519 @@
+"""Branches and loops under a capture: one node each, with bodies that are captured as graphs of their own.
+
+Both branches run, on real values: the one that is not taken for what it would do, after which its writes are undone.  The body of
+a loop is captured once, for any iteration: what differs from one iteration to the next (sizes, numbers) becomes a symbol.
+"""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ..core.base import Spec, TensorBase, make
+from ..core.dtypes import BY_NUMPY
+from ..core.errors import CaptureError
+from ..core.sizes import Expression, SymbolicFloat, SymbolicInt
+from ..core.state import flags, state
+from ..graph import Node, control
+from .numbers import as_tensor
+from .tracer import Tracer, TracerWarning
+
+
+class BodyTracer(Tracer):
+    """Captures a body; values of the graph around it become placeholders."""
+
+    def __init__(self, parent: Tracer) -> None:
+        super().__init__((), functional=parent.functional, keep_function=parent.keep_function, escaped=parent.escaped)
+        self.parent = parent
+        self.root: Any = getattr(parent, "root", parent)
+        self.attributes, self.constants, self.classes = parent.attributes, parent.constants, parent.classes
+        self.symbols = dict(parent.symbols)
+        self.modules, self.origin = list(parent.modules), parent.origin
+        self.refusing, self.sequences = parent.refusing, parent.sequences
+        self.captured: dict[Node, Node] = {}  # of the graph around -> the placeholder here
+        self.outside: dict[int, tuple[Any, Node]] = {}  # tensors from around, and the nodes they were when they came in
+        self.undo: list[tuple[Any, Any]] = []
+        self._last: Node | None = None
+
+    def __enter__(self) -> BodyTracer:
+        self._around = list(state.interceptors)
+        state.interceptors[:] = [each for each in state.interceptors if each is not self.parent]
+        super().__enter__()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        super().__exit__(*exception)
+        state.interceptors[:] = self._around
+
+    # -- values of the graph around ------------------------------------------------------------------------------
+
+    def parameter(self, name: str) -> Node:
+        """A further placeholder, after those that are there."""
+        with self.graph.inserting_before() if self._last is None else self.graph.inserting_after(self._last):
+            node = self.graph.placeholder(name)
+        self._last = node
+        self.depends.add(node)
+        return node
+
+    def from_around(self, outer: Node) -> Node:
+        """The placeholder for a node of the graph around."""
+        node = self.captured.get(outer)
+        if node is None:
+            node = self.captured[outer] = self.parameter(outer.name)
+            node.meta.update(val=outer.meta.get("val"), source=outer.meta.get("source"), module=outer.meta.get("module", ""))
+            if outer not in self.parent.depends:
+                self.depends.discard(node)
+        return node
+
+    def knows(self, tensor: Any) -> bool:
+        """Whether this, or a capture around it, has seen a tensor."""
+        if id(tensor) in self.entries:
+            return True
+        return self.parent.knows(tensor) if isinstance(self.parent, BodyTracer) else id(tensor) in self.parent.entries
+
+    def take(self, tensor: Any) -> None:
+        """Make a tensor from around one of this capture."""
+        if id(tensor) in self.entries or not self.knows(tensor):
+            return
+        shape = self.parent.shape_of(tensor)
+        node = self.from_around(self.parent.node_of(tensor))
+        self.bind(tensor, node, shape)
+        self.outside[id(tensor)] = (tensor, node)
+
+    def node_of(self, tensor: Any) -> Node:
+        self.take(tensor)
+        return super().node_of(tensor)
+
+    def shape_of(self, tensor: Any) -> tuple[int, ...]:
+        return super().shape_of(tensor) if id(tensor) in self.entries else self.parent.shape_of(tensor)
+
+    def is_traced(self, tensor: Any) -> bool:
+        return super().is_traced(tensor) if id(tensor) in self.entries else self.parent.is_traced(tensor)
+
+    def is_dynamic(self, value: Any) -> bool:
+        if isinstance(value, TensorBase):
+            return any(each.__class__ is SymbolicInt for each in self.shape_of(value))
+        return super().is_dynamic(value)
+
+    def size_from(self, tensor: Any) -> int:
+        self.take(tensor)
+        return super().size_from(tensor)
+
+    def new_symbol(self, source: Node, dim: int | None, size: int, name: str | None = None) -> SymbolicInt:
+        if name is None:
+            self.root.body_symbols += 1
+            name = f"v{self.root.body_symbols}"
+        return super().new_symbol(source, dim, size, name)
+
+    def symbol_node(self, name: str) -> Node:
+        expression = Expression.symbol(name)
+        if expression not in self.size_nodes and self.symbols[name].source.graph is not self.graph:
+            node = self.from_around(self.parent.symbol_node(name))
+            self.size_nodes[expression] = node
+        return super().symbol_node(name)
+
+    def derive(self, name: str, *recorded: Any) -> Node:
+        for each in recorded:
+            if isinstance(each, Node) and each.graph is not self.graph:
+                raise CaptureError("a view of a tensor from outside of a branch or loop can't be written to there: clone() it")
+        return super().derive(name, *recorded)
+
+    # -- writes --------------------------------------------------------------------------------------------------
+
+    def __call__(self, op: Any, args: tuple[Any, ...], out: Any) -> Any:
+        if op.functional is not None:
+            self.remember(args[0])
+        for each in out if isinstance(out, (tuple, list)) else (out,):
+            if each is not None:
+                self.remember(each)
+        return super().__call__(op, args, out)
+
+    def remember(self, tensor: Any) -> None:
+        """Keep what a tensor held before it is written to."""
+        if isinstance(tensor, TensorBase) and isinstance(tensor._array, np.ndarray):
+            self.undo.append((tensor._array, tensor._array.copy()))
+            around: Any = self.parent
+            while around is not None:
+                preserve(around, tensor)
+                around = getattr(around, "parent", None)
+
+    def restore(self) -> None:
+        """Undo all writes to memory."""
+        for array, before in reversed(self.undo):
+            array[...] = before
+        self.undo = []
+
+    def written(self) -> list[Any]:
+        """The tensors from around that were written to."""
+        return [tensor for tensor, node in self.outside.values() if self.current(tensor) is not node]
+
+    def current(self, tensor: Any) -> Node:
+        """The node whose value a tensor is now."""
+        return Tracer.node_of(self, tensor)
+
+
+# -- values that go in and out -------------------------------------------------------------------------------------------
+
+
+def flatten(value: Any) -> list[Any]:
+    """What is in nested containers, in order."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (tuple, list)):
+        return [leaf for each in value for leaf in flatten(each)]
+    return [value]
+
+
+def rebuild(value: Any, leaves: Iterator[Any]) -> Any:
+    """Nested containers with other leaves."""
+    if isinstance(value, dict):
+        return {key: rebuild(each, leaves) for key, each in value.items()}
+    if isinstance(value, (tuple, list)):
+        items = [rebuild(each, leaves) for each in value]
+        if hasattr(value, "_fields"):
+            return tuple.__new__(type(value), items)
+        return items if isinstance(value, list) else tuple(items)
+    return next(leaves)
+
+
+def shape_of_containers(value: Any) -> Any:
+    """Nested containers without what is in them, to compare."""
+    if isinstance(value, dict):
+        return {key: shape_of_containers(each) for key, each in value.items()}
+    if isinstance(value, (tuple, list)):
+        return ["list" if isinstance(value, list) else "tuple", *map(shape_of_containers, value)]
+    return None
+
+
+def is_unset(value: Any) -> bool:
+    """Whether a value is that of a variable which has none on this way."""
+    return value is control.UNSET
+
+
+def kind_of(value: Any) -> str:
+    """How a leaf is carried: "tensor", "int", "bool", "float", "unset", or "constant"."""
+    if isinstance(value, TensorBase):
+        return "tensor"
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int):
+        return "int"
+    if isinstance(value, float):
+        return "float"
+    return "unset" if is_unset(value) else "constant"
+
+
+def equal(a: Any, b: Any) -> bool:
+    """Whether two leaves are the same whatever the inputs are."""
+    if isinstance(a, TensorBase) or isinstance(b, TensorBase):
+        return a is b
+    if isinstance(a, SymbolicFloat) or isinstance(b, SymbolicFloat):
+        return a is b
+    if isinstance(a, int) and isinstance(b, int):
+        return isinstance(a, bool) == isinstance(b, bool) and Expression.of(a) == Expression.of(b)
+    return type(a) is type(b) and (a is b or a == b)
+
+
+def copied(tensor: Any) -> Any:
+    """A tensor of its own with the same values."""
+    array = tensor._array
+    made = make(Spec(array.shape, array.dtype) if array.__class__ is Spec else array.copy())
+    return made
+
+
+def preserve(capture: Any, tensor: Any) -> None:
+    """Constants of a capture whose memory is about to be written to keep the values that they have."""
+    for entry in capture.entries.values():
+        other = entry.tensor
+        if other._array is tensor._array or (other._storage is not None and other._storage is tensor._storage):
+            if entry.node in capture.known:
+                capture.known[entry.node] = copied(other)
+            if entry.node.op == "get_attr" and capture.constants.get(entry.node.target) is other:
+                capture.constants[entry.node.target] = copied(other)
+
+
+@contextmanager
+def paused(capture: Any) -> Iterator[None]:
+    """A time in which nothing is captured."""
+    around, before = list(state.interceptors), state.capture
+    state.interceptors[:] = [each for each in state.interceptors if each is not capture]
+    state.capture = None
+    flags.leave()
+    try:
+        yield
+    finally:
+        flags.enter()
+        state.interceptors[:] = around
+        state.capture = before
+
+
+def known_sizes(capture: Any, shape: tuple[Any, ...]) -> bool:
+    """Whether all sizes follow from symbols that a capture has."""
+    return all(not isinstance(each, SymbolicInt) or each.expression.symbols() <= set(capture.symbols) for each in shape)
+
+
+def arrange(tracer: BodyTracer, first: list[Node], inputs: list[Node]) -> None:
+    """Put the placeholders of a body in order: those given, then one for each node of the graph around."""
+    wanted = [*first, *(tracer.from_around(each) for each in inputs)]
+    for each in reversed(wanted):
+        next(iter(tracer.graph.nodes)).prepend(each)
+
+
+def emit(capture: Any, target: Any, args: tuple[Any, ...], bodies: dict[str, BodyTracer]) -> Node:
+    """A node with captured bodies."""
+    node = capture.graph.call_function(target, args)
+    node.meta["source"], node.meta["module"] = capture.where()
+    node.meta["bodies"] = {name: each.graph for name, each in bodies.items()}
+    root = getattr(capture, "root", capture)
+    for each in bodies.values():
+        root.bodies[each.graph] = each
+    capture.depends.add(node)
+    return node
+
+
+def part(capture: Any, node: Node, index: int) -> Node:
+    """One of the results of a node."""
+    return capture.part(node, index, True)  # type: ignore[no-any-return]
+
+
+def rewritten(capture: Any, tensors: list[tuple[Any, Node, tuple[int, ...]]]) -> None:
+    """Tensors of a capture were written to inside a body: from here on they are other values."""
+    storages = {}
+    for tensor, node, shape in tensors:
+        capture.bind(tensor, node, shape)
+        if tensor._storage is not None:
+            storages[id(tensor._storage)] = tensor._storage
+    for key, storage in storages.items():
+        capture.aliases.held.append(storage)
+        capture.aliases.versions[key] = capture.aliases.versions.get(key, 0) + 1
+    for tensor, _, _ in tensors:
+        if tensor._storage is not None:
+            capture.entries[id(tensor)].version = capture.aliases.versions[id(tensor._storage)]
+
+
+# -- branches ------------------------------------------------------------------------------------------------------------
+
+
+def branch(condition: Any, *inputs: Any, bodies: dict[str, Callable[..., Any]]) -> Any:
+    """``control.branch`` under a capture."""
+    capture = state.capture
+    if not isinstance(condition, TensorBase):
+        return control.branch(condition, *inputs, bodies=bodies)
+    if not capture.is_traced(condition) or condition._array.__class__ is Spec:
+        return control.branch(bool(condition._array) if condition._array.__class__ is not Spec else True, *inputs, bodies=bodies)
+    taken = "then" if bool(condition._array) else "otherwise"
+    other = "otherwise" if taken == "then" else "then"
+    speculated = run_body(capture, bodies[other], inputs)
+    if isinstance(speculated, Exception):
+        reason = f"{type(speculated).__name__}: {speculated}".splitlines()[0]
+        capture_warning(capture, f"a branch that this run does not take can't be captured ({reason}): the capture always takes the other one")
+        return bodies[taken](*inputs)
+    found = run_body(capture, bodies[taken], inputs, keep=True)
+    if isinstance(found, Exception):
+        raise found
+    sides = {taken: found, other: speculated}
+    return join(capture, condition, sides["then"], sides["otherwise"], found)
+
+
+def capture_warning(capture: Any, message: str) -> None:
+    """A warning at the user's line."""
+    source, _ = capture.where()
+    if source is None:
+        warnings.warn(message, TracerWarning, stacklevel=3)
+    else:
+        warnings.warn_explicit(message, TracerWarning, source[0], source[1])
+
+
+def run_body(capture: Any, body: Callable[..., Any], inputs: tuple[Any, ...], keep: bool = False) -> Any:
+    """Capture a body: its tracer and result, or the exception that it raised; with ``keep``, its writes stay."""
+    tracer = BodyTracer(capture)
+    lists = snapshot(inputs)
+    try:
+        with tracer:
+            result = body(*inputs)
+    except Exception as error:
+        tracer.restore()
+        put_back(lists)
+        return error
+    grown = put_back(lists, check=not keep)
+    if not keep:
+        tracer.restore()
+    if grown:
+        return CaptureError("a list or dict is changed inside a branch that depends on the inputs: assign a new one there instead")
+    return tracer, result
+
+
+def snapshot(values: Any) -> list[tuple[Any, Any]]:
+    """The lists and dicts in values, with what they hold now."""
+    found: list[tuple[Any, Any]] = []
+
+    def walk(value: Any) -> None:
+        if isinstance(value, (list, dict)):
+            found.append((value, value.copy()))
+        for each in value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ():
+            walk(each)
+
+    walk(values)
+    return found
+
+
+def put_back(lists: list[tuple[Any, Any]], check: bool = True) -> bool:
+    """Give lists and dicts back what they held; whether that was something else."""
+    changed = False
+    for value, before in lists:
+        same = len(value) == len(before) and all(map(operator.is_, value, before))
+        if isinstance(value, dict):
+            same = same and all(map(operator.is_, value.values(), before.values()))
+        if same:
+            continue
+        changed = True
+        if check:
+            value.clear()
+            value.update(before) if isinstance(value, dict) else value.extend(before)
+    return changed
+
+
+def join(capture: Any, condition: Any, then: Any, otherwise: Any, taken: Any) -> Any:
+    """The node for two captured branches, and the values of the one that was taken as its results."""
+    tracers = {"then": then[0], "otherwise": otherwise[0]}
+    if shape_of_containers(then[1]) != shape_of_containers(otherwise[1]):
+        raise CaptureError("the two branches of an if give containers of different lengths or keys: that can't be captured")
+    pairs = list(zip(flatten(then[1]), flatten(otherwise[1])))
+    real = flatten(taken[1])
+    outputs: tuple[list[Any], list[Any]] = ([], [])
+    results: list[Any] = []  # for each leaf: the position of its output, or None
+    for first, second in pairs:
+        if equal(first, second) and not any(isinstance(each, TensorBase) and each in written_list(tracers) for each in (first, second)):
+            results.append(None)
+            continue
+        kinds = {kind_of(first), kind_of(second)} - {"unset"}
+        if "constant" in kinds:
+            raise CaptureError(
+                f"a variable is {show(first)} after one branch of an if and {show(second)} after the other: that can't be captured, give it a tensor "
+                "or a number in both"
+            )
+        results.append(len(outputs[0]))
+        for side, tracer, value, example in ((outputs[0], then[0], first, second), (outputs[1], otherwise[0], second, first)):
+            side.append(output_of(tracer, value, kinds, example, condition))
+    written = list({id(each): each for tracer in tracers.values() for each in tracer.written()}.values())
+    for each in written:
+        for side, tracer in ((outputs[0], then[0]), (outputs[1], otherwise[0])):
+            side.append(in_body(tracer, lambda tracer=tracer, each=each: tracer.node_of(each)))
+    if not outputs[0]:
+        return taken[1]
+    inputs = list(dict.fromkeys([*then[0].captured, *otherwise[0].captured]))
+    for tracer, values in ((then[0], outputs[0]), (otherwise[0], outputs[1])):
+        tracer.graph.output(tuple(values))
+        arrange(tracer, [], inputs)
+    test = capture.argument(condition)
+    node = emit(capture, control.branch, (test, *inputs), tracers)
+    node.meta["val"] = tuple([None] * len(outputs[0]))
+    leaves = []
+    for position, value, (first, second) in zip(results, real, pairs):
+        leaves.append(value if position is None else result_of(capture, node, position, value, (outputs[0][position], outputs[1][position])))
+    parts = []
+    for at, each in enumerate(written, len(outputs[0]) - len(written)):
+        nodes = (outputs[0][at], outputs[1][at])
+        made = part(capture, node, at)
+        parts.append((each, made, joined_shape(capture, made, each._array.shape, nodes)))
+    rewritten(capture, parts)
+    return rebuild(taken[1], iter(leaves))
+
+
+def written_list(tracers: dict[str, BodyTracer]) -> list[Any]:
+    """Identity-compared tensors that any of the bodies wrote to."""
+    return _Identities(each for tracer in tracers.values() for each in tracer.written())
+
+
+class _Identities(list[Any]):
+    def __contains__(self, item: object) -> bool:
+        return any(each is item for each in self)
+
+
+def show(value: Any) -> str:
+    """A leaf, for messages."""
+    return "a tensor" if isinstance(value, TensorBase) else repr(value)
+
+
+def in_body(tracer: BodyTracer, function: Callable[[], Any]) -> Any:
+    """Do something as if it were in a body that has been captured."""
+    with tracer:
+        return function()
+
+
+def output_of(tracer: BodyTracer, value: Any, kinds: set[str], example: Any, condition: Any) -> Any:
+    """A leaf as an output of a body; numbers that differ become tensors, but whole numbers stay numbers."""
+
+    def make_value() -> Any:
+        leaf = value
+        if is_unset(value):
+            leaf = blank(tracer, example)
+        if kinds != {"int"} and not isinstance(leaf, TensorBase):
+            leaf = as_tensor(leaf)
+            if "float" in kinds and leaf._array.dtype.kind != "f":
+                leaf = leaf + 0.0
+        state.capture = None
+        try:
+            return tracer.argument(leaf)
+        finally:
+            state.capture = tracer
+
+    return in_body(tracer, make_value)
+
+
+def blank(tracer: BodyTracer, example: Any) -> Any:
+    """A value like another one, for where nobody looks at it."""
+    if not isinstance(example, TensorBase):
+        return 0 if isinstance(example, int) and not isinstance(example, bool) else (False if isinstance(example, bool) else 0.0)
+    array = example._array
+    return make(np.zeros(tuple(int.__int__(each) for each in array.shape), array.dtype))
+
+
+def spec_of(node: Any) -> Any:
+    """What is known of an output."""
+    return node.meta.get("val") if isinstance(node, Node) else node
+
+
+def result_of(capture: Any, node: Node, position: int, value: Any, nodes: tuple[Any, Any]) -> Any:
+    """A result of a branch: a tensor, or a whole number that the capture does not know."""
+    made = part(capture, node, position)
+    specs = [spec_of(each) for each in nodes]
+    if not any(isinstance(each, Spec) for each in specs):
+        made.meta["val"] = found = capture.new_symbol(made, None, int.__int__(value) if not is_unset(value) else 0)
+        return found
+    first, second = (each if isinstance(each, Spec) else specs[1 - at] for at, each in enumerate(specs))
+    if first.dtype != second.dtype:
+        raise CaptureError(
+            f"a variable is of type torch.{BY_NUMPY[first.dtype].name} after one branch of an if and torch.{BY_NUMPY[second.dtype].name} after "
+            "the other: that can't be captured, convert one with .to()"
+        )
+    if not isinstance(value, TensorBase):
+        value = make(np.zeros(first.shape, first.dtype)) if is_unset(value) else make(np.asarray(value, first.dtype))
+    elif known(capture, value):
+        value = copied(value)
+    capture.bind(value, made, joined_shape(capture, made, value._array.shape, nodes))
+    return value
+
+
+def known(capture: Any, tensor: Any) -> bool:
+    """Whether a capture has a node for a tensor already."""
+    return capture.knows(tensor) if isinstance(capture, BodyTracer) else id(tensor) in capture.entries or id(tensor) in capture.attributes
+
+
+def joined_shape(capture: Any, made: Node, actual: tuple[int, ...], nodes: tuple[Any, Any]) -> tuple[int, ...]:
+    """The shape of what one of two branches gives: where they differ, sizes that the capture does not know."""
+    shapes = [spec_of(each).shape for each in nodes if isinstance(spec_of(each), Spec)]
+    sizes: list[int] = []
+    for dim, size in enumerate(actual):
+        options = [shape[dim] for shape in shapes if len(shape) == len(actual)]
+        if len(options) == len(shapes) and all(equal(each, options[0]) for each in options) and known_sizes(capture, (options[0],)):
+            sizes.append(SymbolicInt(size, options[0].expression) if isinstance(options[0], SymbolicInt) else size)
+        else:
+            sizes.append(capture.new_symbol(made, dim, size))
+    return tuple(sizes)
+

@@ -1,0 +1,389 @@
+"""Loops under a capture: the body captured once, for any iteration, as the body of one node."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core.base import TensorBase, alias, make
+from ..core.declare import lookup
+from ..core.dtypes import BY_NUMPY
+from ..core.errors import CaptureError
+from ..core.sizes import SymbolicInt
+from ..core.state import state
+from ..graph import Node, control
+from .control import (
+    BodyTracer,
+    arrange,
+    blank,
+    copied,
+    emit,
+    equal,
+    flatten,
+    in_body,
+    is_unset,
+    kind_of,
+    known,
+    known_sizes,
+    part,
+    paused,
+    put_back,
+    rebuild,
+    rewritten,
+    shape_of_containers,
+    snapshot,
+)  # fmt: skip
+from .numbers import as_tensor, item, truth
+
+_ROUNDS = 16  # how often a body is captured until what it carries no longer changes
+_UNROLLED = 4096  # iterations of a loop that can only be written out one by one
+
+
+class Sequence:
+    """A list to which a captured loop has appended: what was appended is one tensor, with the iteration as first dimension."""
+
+    def __init__(self, items: list[Any], start: int, count: int, stacked: Any) -> None:
+        self.items = items
+        self.start = start  # where the appended items begin in the list
+        self.count = count  # how many there are in this run
+        self.stacked = stacked
+
+    def length(self) -> Any:
+        """The number of items, by a formula."""
+        return self.stacked.size(0) + (len(self.items) - self.count)
+
+    def tensors(self) -> list[Any]:
+        """All items as tensors with one more dimension in front."""
+        unsqueeze = lookup("unsqueeze").call
+        before = [unsqueeze(each, 0) for each in self.items[: self.start]]
+        return [*before, self.stacked, *(unsqueeze(each, 0) for each in self.items[self.start + self.count :])]
+
+    def item(self, index: Any) -> Any:
+        """One item, whose number may be symbolic."""
+        parts = self.tensors()
+        whole = parts[0] if len(parts) == 1 else lookup("cat").call(parts, 0)
+        return whole[index]
+
+
+class Leaf:
+    """A value that may be carried along: how, from which value on, and which of its sizes change."""
+
+    __slots__ = ("initial", "kind", "node", "open", "placed", "value")
+
+    def __init__(self, initial: Any, kind: str) -> None:
+        self.initial = initial
+        self.kind = kind
+        self.open: set[int] = set()
+        self.node: Node | None = None
+        self.value: Any = None
+        self.placed: tuple[int, ...] = ()
+
+    def place(self, tracer: BodyTracer, capture: Any) -> Any:
+        """A placeholder for it in a body, and the value that stands for it there."""
+        self.node = None
+        if self.kind == "constant":
+            self.value = self.initial
+            return self.value
+        self.node = tracer.parameter("carried")
+        if self.kind == "int":
+            self.value = self.node.meta["val"] = tracer.new_symbol(self.node, None, int.__int__(self.initial))
+            return self.value
+        if self.kind == "extra":
+            self.value = self.initial
+        elif isinstance(self.initial, TensorBase):
+            # Another name of the same memory: a write is seen by the tensor that it is a view of.
+            self.value = alias(self.initial, self.initial._array) if isinstance(self.initial._array, np.ndarray) else copied(self.initial)
+            if self.initial._view is not None:
+                self.value._view = self.initial._view
+        else:
+            self.value = make(np.asarray(self.initial, np.bool_ if self.kind == "bool" else np.float32))
+        shape = capture.shape_of(self.initial) if isinstance(self.initial, TensorBase) else ()
+        self.placed = tuple([tracer.new_symbol(self.node, dim, int.__int__(size)) if dim in self.open else size for dim, size in enumerate(shape)])
+        tracer.bind(self.value, self.node, self.placed)
+        if self.kind == "extra":
+            tracer.outside[id(self.initial)] = (self.initial, self.node)
+        return self.value
+
+    def changed(self, new: Any, shape: tuple[int, ...], capture: Any) -> bool:
+        """Whether what an iteration made of it needs it to be carried in another way."""
+        if self.kind == "constant":
+            if equal(new, self.value):
+                return False
+            kind = kind_of(new)
+            if is_unset(self.initial) and isinstance(new, (TensorBase, int, float)):
+                self.initial, self.kind = blank(None, new), kind  # type: ignore[arg-type]
+                return True
+            if kind == "tensor" and not isinstance(self.initial, TensorBase):
+                kind = kind_of(self.initial)
+                kind = "float" if kind == "int" and new._array.dtype.kind == "f" else kind
+            if kind in ("constant", "unset") or not isinstance(self.initial, (int, float)):
+                raise CaptureError(f"a loop changes a variable from {self.initial!r} to {new!r}: that can't be captured, use tensors or numbers")
+            self.kind = kind if kind != "int" or isinstance(self.initial, int) else "float"
+            return True
+        if self.kind == "int":
+            if isinstance(new, TensorBase) or isinstance(new, float):
+                self.kind = "float"
+                return True
+            return False
+        if self.kind in ("bool", "float") and not isinstance(new, TensorBase):
+            return False
+        if not isinstance(new, TensorBase):
+            raise CaptureError(f"a loop changes a variable from a tensor to {new!r}: that can't be captured")
+        array = new._array
+        if isinstance(self.initial, TensorBase) and array.dtype != self.initial._array.dtype:
+            self.initial = lookup("cast").call(self.initial, BY_NUMPY[array.dtype])
+            return True
+        if len(shape) != len(self.placed):
+            raise CaptureError(f"a loop changes the number of dimensions of a tensor from {len(self.placed)} to {len(shape)}: that can't be captured")
+        differ = {dim for dim, (size, before) in enumerate(zip(shape, self.placed)) if dim not in self.open and not equal(size, before)}
+        self.open |= differ
+        return bool(differ)
+
+    def output(self, tracer: BodyTracer, new: Any) -> Any:
+        """What an iteration made of it, as an output of the body."""
+
+        def compute() -> Any:
+            value = new if self.kind == "int" else as_tensor(new)
+            if self.kind == "float" and value._array.dtype.kind != "f":
+                value = value + 0.0
+            return argument(tracer, value)
+
+        return in_body(tracer, compute)
+
+
+def argument(capture: Any, value: Any) -> Any:
+    """A value as an argument of a node."""
+    before, state.capture = state.capture, None
+    try:
+        return capture.argument(value)
+    finally:
+        state.capture = before
+
+
+class Attempt:
+    """One capture of a body."""
+
+    def __init__(self, capture: Any, body: Callable[..., Any], carried: Any, inputs: Any, leaves: list[Leaf], extras: list[Leaf]) -> None:
+        self.tracer = tracer = BodyTracer(capture)
+        self.index = tracer.parameter("i")
+        number = self.index.meta["val"] = tracer.new_symbol(self.index, None, 0)
+        given = rebuild(carried, iter([each.place(tracer, capture) for each in leaves]))
+        for each in extras:
+            each.place(tracer, capture)
+        lists = snapshot((given, inputs))
+        try:
+            with tracer:
+                self.condition, *new = body(number, *given, *inputs)
+                self.condition = truth(self.condition)
+        except Exception as error:
+            raise CaptureError(f"the body of a loop can't be captured for any iteration: {type(error).__name__}: {error}") from error
+        finally:
+            self.grown = [(each, list(each[len(before) :])) for each, before in lists if isinstance(each, list) and len(each) > len(before)]
+            changed = put_back(lists)
+            self.touched = {id(array) for array, _ in tracer.undo}
+            tracer.restore()
+        if changed and not self.grown:
+            raise CaptureError("a loop changes the items of a list or dict: that can't be captured")
+        if shape_of_containers(tuple(new)) != shape_of_containers(tuple(carried)):
+            raise CaptureError("a loop changes the length of a list that it carries: that can't be captured")
+        self.new = flatten(new)
+        self.shapes = [tracer.shape_of(each) if isinstance(each, TensorBase) else () for each in self.new]
+
+
+def loop(count: Any, condition: Any, carried: tuple[Any, ...], inputs: tuple[Any, ...] = (), *, bodies: dict[str, Callable[..., Any]], scans: Any = ()) -> Any:
+    """``control.loop`` under a capture."""
+    capture = state.capture
+    if isinstance(condition, TensorBase) and not capture.is_traced(condition):
+        condition = bool(condition._array)
+    if not isinstance(condition, TensorBase) and not condition:
+        return tuple(carried)
+    if type(count) is int and count <= 0:
+        return tuple(carried)
+    try:
+        return captured(capture, count, condition, carried, inputs, bodies["body"])
+    except CaptureError as error:
+        if isinstance(count, SymbolicInt) or isinstance(condition, TensorBase) or (type(count) is int and count > _UNROLLED):
+            raise
+        reason = error
+    return _unrolled(count, carried, inputs, bodies["body"], reason)
+
+
+def _unrolled(count: int | None, carried: tuple[Any, ...], inputs: tuple[Any, ...], body: Callable[..., Any], reason: CaptureError) -> Any:
+    """A loop that does not depend on the inputs, one iteration after the other."""
+    index = 0
+    while count is None or index < count:
+        condition, *carried = body(index, *carried, *inputs)  # type: ignore[assignment]
+        index += 1
+        condition = truth(condition)
+        if isinstance(condition, TensorBase):
+            if state.capture.is_traced(condition):
+                raise reason
+            condition = bool(condition._array)
+        if not condition:
+            break
+        if index >= _UNROLLED:
+            raise reason
+    return tuple(carried)
+
+
+def captured(capture: Any, count: Any, condition: Any, carried: tuple[Any, ...], inputs: tuple[Any, ...], body: Callable[..., Any]) -> Any:
+    """A loop as one node."""
+    leaves = [Leaf(each, "tensor" if isinstance(each, TensorBase) else "constant") for each in flatten(carried)]
+    extras: list[Leaf] = []
+    for _ in range(_ROUNDS):
+        attempt = Attempt(capture, body, carried, inputs, leaves, extras)
+        changed = [leaf.changed(new, shape, capture) for leaf, new, shape in zip(leaves, attempt.new, attempt.shapes)]
+        changed += [leaf.changed(leaf.initial, attempt.tracer.shape_of(leaf.initial), capture) for leaf in extras]
+        more = [each for each in attempt.tracer.written() if not any(each is leaf.initial for leaf in extras)]
+        extras += [Leaf(each, "extra") for each in more]
+        if not any(changed) and not more:
+            break
+    else:
+        raise CaptureError("what a loop carries along keeps changing from iteration to iteration: it can't be captured")
+    tracer = attempt.tracer
+    varying = [leaf for leaf in leaves if leaf.kind != "constant"]
+    outputs = [leaf.output(tracer, new) for leaf, new in zip(leaves, attempt.new) if leaf.kind != "constant"]
+    outputs += [in_body(tracer, lambda leaf=leaf: tracer.node_of(leaf.initial)) for leaf in extras]  # type: ignore[misc]
+    appended = [(items, each) for items, new in attempt.grown for each in new]
+    if any(len(new) != 1 or not isinstance(new[0], TensorBase) for _, new in attempt.grown):
+        raise CaptureError("a loop appends something else than one tensor to a list in each iteration: that can't be captured")
+    outputs += [in_body(tracer, lambda each=each: argument(tracer, each)) for _, each in appended]  # type: ignore[misc]
+    goes_on = attempt.condition
+    if isinstance(goes_on, TensorBase):
+        goes_on = in_body(tracer, lambda: argument(tracer, attempt.condition))
+    initial = [argument(capture, leaf.initial if leaf.kind in ("int", "tensor", "extra") else as_tensor(leaf.initial)) for leaf in (*varying, *extras)]
+    around = list(tracer.captured)
+    tracer.graph.output((goes_on, *outputs))
+    arrange(tracer, [attempt.index, *(leaf.node for leaf in (*varying, *extras) if leaf.node is not None)], around)
+    with paused(capture):
+        start = bool(condition._array) if isinstance(condition, TensorBase) else condition
+        lengths = [len(items) for items, _ in appended]
+        final = control.loop(None if count is None else int.__int__(count), start, carried, inputs, bodies={"body": body})
+    if not outputs:
+        return final
+    options = {"scans": tuple((each._array.dtype.name, tuple(int.__int__(s) for s in each._array.shape)) for _, each in appended)} if appended else {}
+    node = emit(capture, control.loop, (argument(capture, count), argument(capture, condition), tuple(initial), tuple(around)), {"body": tracer})
+    node.kwargs = options
+    node.meta["val"] = tuple([None] * len(outputs))
+    results = _results(capture, node, leaves, flatten(final), attempt)
+    written = []
+    for at, leaf in enumerate(extras, len(varying)):
+        made = part(capture, node, at)
+        written.append((leaf.initial, made, result_shape(capture, made, leaf, leaf.initial._array.shape)))
+    rewritten(capture, written)
+    for at, ((items, example), before) in enumerate(zip(appended, lengths), len(varying) + len(extras)):
+        _sequence(capture, node, at, items, before, tracer.shape_of(example))
+    return rebuild(final, iter(results))
+
+
+def _results(capture: Any, node: Node, leaves: list[Leaf], final: list[Any], attempt: Attempt) -> list[Any]:
+    """The values after a loop, as results of its node."""
+    results: list[Any] = []
+    position = 0
+    for leaf, value in zip(leaves, final):
+        if leaf.kind == "constant":
+            results.append(value)
+            continue
+        made = part(capture, node, position)
+        position += 1
+        if leaf.kind == "int":
+            made.meta["val"] = found = capture.new_symbol(made, None, int.__int__(value))
+            results.append(found)
+            continue
+        if is_unset(value):
+            value = copied(leaf.initial)
+        if not isinstance(value, TensorBase):
+            value = make(np.asarray(value, np.bool_ if leaf.kind == "bool" else np.float32))
+        elif known(capture, value) and id(value._array) not in attempt.touched:
+            value = copied(value)
+        shape = result_shape(capture, made, leaf, value._array.shape)
+        if known(capture, value):
+            rewritten(capture, [(value, made, shape)])
+        else:
+            capture.bind(value, made, shape)
+        results.append(value)
+    return results
+
+
+def result_shape(capture: Any, made: Node, leaf: Leaf, actual: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of what a loop carried: sizes that it changes are not known."""
+    sizes: list[int] = []
+    for dim, size in enumerate(actual):
+        placed = leaf.placed[dim]
+        if dim in leaf.open or not known_sizes(capture, (placed,)):
+            sizes.append(capture.new_symbol(made, dim, size))
+        else:
+            sizes.append(SymbolicInt(size, placed.expression) if isinstance(placed, SymbolicInt) else size)
+    return tuple(sizes)
+
+
+def _sequence(capture: Any, node: Node, at: int, items: list[Any], before: int, shape: tuple[int, ...]) -> None:
+    """What a loop appended to a list: one tensor, of which the items are parts."""
+    made = part(capture, node, at)
+    with paused(capture):
+        real = [each.detach() for each in items[before:]]
+        array = np.stack([each._array for each in real]) if real else np.zeros((0, *map(int.__int__, shape)), np.float32)
+        stacked = make(array)
+    sizes = [capture.new_symbol(made, 0, len(real))]
+    for dim, size in enumerate(shape):
+        sizes.append(size if known_sizes(capture, (size,)) else capture.new_symbol(made, dim + 1, int.__int__(size)))
+    capture.bind(stacked, made, tuple(sizes))
+    capture.sequences[id(items)] = Sequence(items, before, len(real), stacked)
+    items[before:] = [stacked[index] for index in range(len(real))]
+
+
+def _found(value: Any) -> Sequence | None:
+    return state.capture.sequences.get(id(value)) if isinstance(value, list) else None
+
+
+def getitem(container: Any, index: Any) -> Any:
+    """``container[index]``, also of a list to which a loop has appended."""
+    sequence = _found(container)
+    if sequence is not None and not isinstance(index, slice):
+        return sequence.item(index)
+    if not isinstance(index, SymbolicInt) or not isinstance(container, (list, tuple)):
+        return container[index]
+    return _chosen(list(container), index)
+
+
+def _chosen(items: list[Any], index: Any) -> Any:
+    """An item of a list that is known, by a number that is not."""
+    kinds = {kind_of(each) for each in items}
+    if kinds == {"tensor"}:
+        if len({(each._array.dtype, each._array.shape) for each in items}) == 1:
+            return lookup("stack").call(items, 0)[index]
+    elif kinds and kinds <= {"int", "float", "bool"}:
+        table = lookup("stack").call([as_tensor(each) if len(kinds) == 1 else as_tensor(each) + 0.0 for each in items], 0)
+        return item(table[index])
+    raise CaptureError("an item of a list is taken by a number that depends on the inputs: that can be captured of numbers and of tensors of one shape alone")
+
+
+def stack(tensors: Any, dim: int = 0, **options: Any) -> Any:
+    """``torch.stack``, also of such a list."""
+    sequence = _found(tensors)
+    if sequence is None:
+        return lookup("stack").call(tensors, dim, **options)
+    parts = sequence.tensors()
+    whole = parts[0] if len(parts) == 1 else lookup("cat").call(parts, 0)
+    return lookup("movedim").call(whole, 0, dim)
+
+
+def cat(tensors: Any, dim: int = 0, **options: Any) -> Any:
+    """``torch.cat``, also of such a list."""
+    sequence = _found(tensors)
+    if sequence is None:
+        return lookup("cat").call(tensors, dim, **options)
+    parts = sequence.tensors()
+    whole = parts[0] if len(parts) == 1 else lookup("cat").call(parts, 0)
+    rank = whole._array.ndim - 1
+    moved = lookup("movedim").call(whole, 0, dim % rank)
+    shape = list(moved.shape)
+    return lookup("reshape").call(moved, (*shape[: dim % rank], shape[dim % rank] * shape[dim % rank + 1], *shape[dim % rank + 2 :]))
+
+
+SEQUENCES: dict[Any, Callable[..., Any]] = {operator.getitem: getitem, lookup("stack").call: stack, lookup("cat").call: cat}
+
+__all__ = ["SEQUENCES", "Sequence", "loop"]

@@ -1,0 +1,53 @@
+"""Scripting: Python functions and Modules with their control flow, as graphs."""
+
+from __future__ import annotations
+
+import enum
+import inspect
+from typing import Any
+
+from ...core.declare import PACKAGE, Op
+from ...nn.modules.module import Module
+from ..traced import TracedFunction
+from . import files
+from .errors import NotSupportedError, ScriptError, UnusedCallError
+from .functions import ScriptFunction, caller_frames, script_function
+from .marks import annotate, export, ignore, interface, is_scripting, script_method, unused
+from .modules import RecursiveScriptModule, ScriptMethod, ScriptModule, scripted
+from .types import type_of
+
+
+def script(
+    obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None
+) -> Any:
+    """Compile a function, or a Module with all its methods that ``forward`` needs, keeping ``if``, loops and the rest as they are.
+
+    Unannotated parameters are tensors.  What is outside the language raises a :class:`ScriptError` with the line and a caret.
+    """
+    if isinstance(obj, (ScriptFunction, ScriptModule, TracedFunction)):
+        return obj
+    if isinstance(obj, Module):
+        return scripted(obj, {}, root=True)
+    if isinstance(obj, type):
+        if issubclass(obj, enum.Enum) or (issubclass(obj, tuple) and hasattr(obj, "_fields")):
+            return obj
+        if issubclass(obj, Module):
+            raise RuntimeError(f"Type '{obj.__name__}' cannot be compiled since it inherits from nn.Module, consider passing an instance instead")
+        raise NotSupportedError(f"the class '{obj.__name__}' can't be scripted: classes are not supported, use a Module or a NamedTuple")
+    if inspect.ismethod(obj):
+        raise NotSupportedError(f"the method '{obj.__name__}' can't be scripted alone: mark it with jit.export and script the Module")
+    if isinstance(getattr(obj, "op", None), Op) or (getattr(obj, "__module__", None) or "").partition(".")[0] == PACKAGE:
+        raise NotSupportedError(f"'{getattr(obj, '__name__', obj)}' is a function of the package: write a function that calls it, and script that")
+    if not inspect.isfunction(obj):
+        raise TypeError(f"jit.script() takes a function or a Module, not {type(obj).__name__}")
+    examples = None
+    if isinstance(example_inputs, (list, tuple)) and example_inputs:
+        given = example_inputs[0] if isinstance(example_inputs[0], (list, tuple)) else example_inputs
+        examples = {name: type_of(value) for name, value in zip(inspect.signature(obj).parameters, given)}
+    return script_function(obj, caller_frames(2 + _frames_up), examples)
+
+
+__all__ = [
+    "NotSupportedError", "RecursiveScriptModule", "ScriptError", "ScriptFunction", "ScriptMethod", "ScriptModule", "UnusedCallError", "annotate",
+    "export", "files", "ignore", "interface", "is_scripting", "script", "script_method", "unused",
+]  # fmt: skip

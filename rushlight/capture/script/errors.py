@@ -1,0 +1,32 @@
+"""What can be wrong with a program that is to be scripted: always with the line and a caret."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from ...core.errors import CaptureError
+
+
+class ScriptError(CaptureError):
+    """A program that is outside the language of scripts, or that does not fit together."""
+
+    code = "RL404"
+
+    def __init__(self, message: str, source: Any = None, node: ast.AST | None = None) -> None:
+        self.reason = message
+        if source is not None:
+            message += source.excerpt(node)
+        super().__init__(message)
+
+
+class NotSupportedError(ScriptError):
+    """A part of Python that scripts do not have."""
+
+    code = "RL405"
+
+
+class UnusedCallError(CaptureError):
+    """A function that was marked as unused was called all the same."""
+
+    code = "RL406"

@@ -1,0 +1,135 @@
+"""The source of a function that is scripted: its syntax tree, and its lines for messages."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import linecache
+import textwrap
+from typing import Any
+
+from .errors import NotSupportedError, ScriptError
+
+
+class Source:
+    """The definition of a function: syntax tree, file, lines, and the names it can see."""
+
+    def __init__(self, function: Any, frames: tuple[dict[str, Any], ...] = ()) -> None:
+        self.function = function
+        self.name = function.__name__
+        self.file = function.__code__.co_filename
+        if self.name == "<lambda>":
+            raise NotSupportedError(
+                f'a lambda can\'t be scripted (File "{self.file}", line {function.__code__.co_firstlineno}): write it as a function with def'
+            )
+        try:
+            lines, self.first = source_lines(function)
+        except (OSError, TypeError, SyntaxError) as error:
+            raise ScriptError(
+                f"the source of the function '{self.name}' is not available, and scripting reads it: write the function in a file (the "
+                f"interactive prompt and exec() keep no source). {error}"
+            ) from None
+        text = "".join(lines)
+        whole = textwrap.dedent(text)
+        self.indent = len(lines[0]) - len(lines[0].lstrip()) if lines else 0
+        self.lines = text.splitlines()
+        try:
+            module = ast.parse(whole, type_comments=True)
+        except SyntaxError as error:
+            raise ScriptError(f"the source of the function '{self.name}' can't be read: {error}") from None
+        found = module.body[0]
+        if not isinstance(found, ast.FunctionDef):
+            kind = "an async function" if isinstance(found, ast.AsyncFunctionDef) else f"a {type(found).__name__}"
+            raise NotSupportedError(f"'{self.name}' is {kind}, and can't be scripted: only functions defined with def can", self, found)
+        self.definition = found
+        self.frames = frames
+        self._closure: dict[str, Any] | None = None
+
+    @property
+    def closure(self) -> dict[str, Any]:
+        """The variables of enclosing functions that it uses."""
+        if self._closure is None:
+            found = {}
+            for name, cell in zip(self.function.__code__.co_freevars, self.function.__closure__ or ()):
+                try:
+                    found[name] = cell.cell_contents
+                except ValueError:
+                    continue  # not assigned yet
+            self._closure = found
+        return self._closure
+
+    def lookup(self, name: str) -> Any:
+        """What a name means outside the function; a KeyError where it means nothing."""
+        if name in self.closure:
+            return self.closure[name]
+        if name in self.function.__globals__:
+            return self.function.__globals__[name]
+        if hasattr(builtins, name):
+            return getattr(builtins, name)
+        for frame in self.frames:
+            if name in frame:
+                return frame[name]
+        raise KeyError(name)
+
+    def evaluate(self, expression: ast.expr | str) -> Any:
+        """The value of an annotation: an expression of names that are known when the function is scripted."""
+        tree = ast.parse(expression.strip(), mode="eval").body if isinstance(expression, str) else expression
+        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        known = {}
+        for name in names:
+            try:
+                known[name] = self.lookup(name)
+            except KeyError:
+                raise NameError(f"name '{name}' is not defined") from None
+        return eval(compile(ast.fix_missing_locations(ast.Expression(tree)), self.file, "eval"), {"__builtins__": {}}, known)
+
+    def line_of(self, node: ast.AST | None) -> int:
+        """The line in the file."""
+        return self.first + getattr(node, "lineno", 1) - 1
+
+    def place(self, node: ast.AST | None) -> tuple[str, int, str]:
+        """File, line and function, as nodes of a graph keep them."""
+        return (self.file, self.line_of(node), self.name)
+
+    def excerpt(self, node: ast.AST | None) -> str:
+        """Where something is, with the line and a caret under it."""
+        node = node if node is not None and hasattr(node, "lineno") else getattr(self, "definition", None)
+        line = getattr(node, "lineno", 1)
+        text = self.lines[line - 1] if line <= len(self.lines) else ""
+        column = getattr(node, "col_offset", 0)
+        # Offsets are in bytes of the dedented line.
+        body = text[self.indent :].encode()
+        start = len(body[:column].decode(errors="replace"))
+        end = getattr(node, "end_col_offset", None)
+        stop = len(body[:end].decode(errors="replace")) if end is not None and getattr(node, "end_lineno", line) == line else len(text) - self.indent
+        caret = " " * start + "~" * max(stop - start, 1) + " <--- HERE"
+        return f'\n  File "{self.file}", line {self.first + line - 1}, in {self.name}\n    {text[self.indent :]}\n    {caret}'
+
+
+def source_lines(function: Any) -> tuple[list[str], int]:
+    """The lines of a function's definition, and the number of the first.
+
+    Its code says where the last line begins that does something; from there on it is just a matter of where that ends.
+    """
+    code = function.__code__
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    start = code.co_firstlineno - 1
+    if not lines or start >= len(lines):
+        raise OSError("could not get source code")
+    last = max(last_line(code), start + 1)
+    for stop in range(last, min(last + 40, len(lines)) + 1):
+        part = lines[start:stop]
+        try:
+            tree = ast.parse(textwrap.dedent("".join(part)))
+        except SyntaxError:
+            continue
+        if len(tree.body) == 1:
+            return part, start + 1
+    return inspect.getsourcelines(function)
+
+
+def last_line(code: Any) -> int:
+    """The last line that code, or code in it, has something on."""
+    last = max((line for _, _, line in code.co_lines() if line is not None), default=code.co_firstlineno)
+    return max([last, *(last_line(each) for each in code.co_consts if hasattr(each, "co_lines"))])

@@ -1,0 +1,499 @@
+"""Statements of scripts, as nodes of a graph."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from typing import Any
+
+from ...graph import Node
+from ...graph.control import branch, loop, within
+from . import builtins
+from .blocks import Block, ModuleValue, Static, Undefined, Unrolled, Value
+from .errors import NotSupportedError, ScriptError
+from .exits import negated
+from .expressions import INPLACE, OPERATORS, Expressions
+from .names import assigned, loaded
+from .types import (
+    ANY,
+    BOOL,
+    INT,
+    NEVER,
+    STR,
+    TENSOR,
+    DictType,
+    ListType,
+    TupleType,
+    Type,
+    UnknownAnnotation,
+    assignable,
+    from_annotation,
+    unify,
+)  # fmt: skip
+
+_HINTS = {
+    ast.Try: "exceptions can't be caught: test for the case with an if instead",
+    ast.FunctionDef: "write the inner function outside, and give it what it needs as arguments",
+    ast.ClassDef: "define the class outside",
+    ast.Global: "give the value as an argument and return the new one",
+    ast.Nonlocal: "give the value as an argument and return the new one",
+    ast.Import: "import at the top of the file",
+    ast.ImportFrom: "import at the top of the file",
+    ast.Match: "write it as if and elif",
+    ast.AsyncFor: "write it without async",
+    ast.AsyncWith: "write it without async",
+}
+
+
+class Statements(Expressions):
+    """Compiles statements."""
+
+    live: set[str]
+
+    def statements(self, statements: list[ast.stmt], live: set[str]) -> None:
+        """Statements in order; ``live`` are the names that are read after them."""
+        for at, each in enumerate(statements):
+            if self.block.dead:
+                return
+            before, self.live = getattr(self, "live", set()), loaded(statements[at + 1 :]) | live
+            self.here = each
+            method = getattr(self, f"do_{type(each).__name__}", None)
+            if method is None:
+                hint = _HINTS.get(type(each), "write it with what scripts have")
+                raise NotSupportedError(f"'{type(each).__name__}' statements are not supported in scripts: {hint}", self.source, each)
+            method(each)
+            self.live = before
+
+    # -- simple statements ---------------------------------------------------------------------------------------
+
+    def do_Pass(self, node: ast.Pass) -> None:
+        """Nothing."""
+
+    def do_Expr(self, node: ast.Expr) -> None:
+        """An expression for what it does."""
+        if not isinstance(node.value, ast.Constant):
+            self.expression(node.value)
+
+    def do_Return(self, node: ast.Return) -> None:
+        """The one return, at the end."""
+        value = self.materialized(self.value(node.value)) if node.value is not None else Value(from_annotation(None), None)
+        if self.return_type is not None and not assignable(value.type, self.return_type):
+            raise ScriptError(
+                f"Return value was annotated as having type {self.return_type} but is actually of type {value.type}", self.source, node
+            )
+        self.result_type = self.return_type or value.type
+        self.block.graph.output(value.arg, self.result_type)
+
+    def do_Assign(self, node: ast.Assign) -> None:
+        """``a = b = value``."""
+        value = self.expression(node.value)
+        if node.type_comment:
+            value = self.annotated(value, node.type_comment, node)
+        if isinstance(value, Value):
+            value = self.materialized(value)
+        for target in node.targets:
+            self.assign(target, value)
+
+    def do_AnnAssign(self, node: ast.AnnAssign) -> None:
+        """``a: type = value``."""
+        if node.value is None:
+            return
+        if isinstance(node.target, ast.Name) and isinstance(node.value, ast.List) and not node.value.elts:
+            value = Value(self.type_from(node.annotation), [])
+        else:
+            value = self.value(node.value)
+        self.assign(node.target, self.materialized(self.annotated(value, node.annotation, node)))
+
+    def annotated(self, value: Any, annotation: Any, node: ast.AST) -> Any:
+        """A value of a type that the program says it has."""
+        wanted = self.type_from(annotation)
+        if not isinstance(value, Value) or not assignable(value.type, wanted):
+            raise ScriptError(
+                f"a variable is annotated with type {wanted} but is being assigned to a value of type {self.type_name(value)}", self.source, node
+            )
+        return Value(wanted, value.arg)
+
+    def type_from(self, annotation: Any, node: ast.AST | None = None) -> Type:
+        """The type that an annotation means."""
+        try:
+            return from_annotation(self.source.evaluate(annotation), self.source.evaluate)
+        except (UnknownAnnotation, NameError, TypeError, SyntaxError, AttributeError) as error:
+            text = annotation if isinstance(annotation, str) else ast.unparse(annotation)
+            raise ScriptError(
+                f"the annotation '{text}' is no type that scripts have ({error})", self.source, node if isinstance(annotation, str) else annotation
+            ) from None
+
+    def assign(self, target: ast.expr, value: Any) -> None:
+        """Give a target a value."""
+        if isinstance(target, ast.Name):
+            if isinstance(value, Value) and value.type == NEVER and value.arg is not builtins.UNSET:
+                value = Value(ANY, value.arg)
+            self.block.set(target.id, value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            self.unpack(target, value)
+        elif isinstance(target, ast.Subscript):
+            base = self.value(target.value)
+            self.check_item(base, value, target)
+            self.emit(operator.setitem, (base.arg, self.index(target.slice), self.plain(value, target).arg), ANY, impure=True)
+        elif isinstance(target, ast.Attribute):
+            owner = self.expression(target.value)
+            if not isinstance(owner, ModuleValue):
+                raise NotSupportedError("attributes can be assigned to of self and its Modules alone", self.source, target)
+            self.set_attribute(owner, target, self.plain(value, target))
+        elif isinstance(target, ast.Starred):
+            raise NotSupportedError("a starred target may stand only among others on the left side", self.source, target)
+        else:
+            raise NotSupportedError(f"'{type(target).__name__}' can't be assigned to in scripts", self.source, target)
+
+    def check_item(self, base: Value, value: Any, node: ast.AST) -> None:
+        """The type of what is put into a list or dict; the first one settles that of an empty one."""
+        if not isinstance(value, Value):
+            return
+        kind = base.type
+        if isinstance(kind, DictType) and kind.value == ANY:
+            kind.value = value.type
+        elif isinstance(kind, DictType) and not assignable(value.type, kind.value):
+            raise ScriptError(f"a value of type {value.type} can't be put into a {kind}", self.source, node)
+        elif isinstance(kind, ListType) and isinstance(getattr(node, "slice", None), ast.expr) and not isinstance(node.slice, ast.Slice):  # type: ignore[attr-defined]
+            if not assignable(value.type, kind.element):
+                raise ScriptError(f"a value of type {value.type} can't be put into a {kind}", self.source, node)
+
+    def unpack(self, target: ast.Tuple | ast.List, value: Any) -> None:
+        """``a, b = value``, also with ``*rest``."""
+        elements = target.elts
+        starred = [at for at, each in enumerate(elements) if isinstance(each, ast.Starred)]
+        if isinstance(value, Unrolled):
+            items = value.items
+        elif isinstance(value, Value) and isinstance(value.type, TupleType):
+            items = [self.item(value, at) for at in range(len(value.type.elements))]
+        elif isinstance(value, Value) and starred and isinstance(value.type, ListType) and isinstance(node_list(value), list):
+            items = [Value(value.type.element, each) for each in node_list(value)]
+        elif isinstance(value, Value) and value.type not in (INT, BOOL) and not starred:
+            element = self.element_type(value.type)
+            made = self.emit(builtins.unpack, (value.arg, len(elements)), TupleType((element,) * len(elements)))
+            items = [self.item(made, at) for at in range(len(elements))]
+        else:
+            raise ScriptError(f"a value of type {self.type_name(value)} can't be unpacked here", self.source, target)
+        if starred:
+            at, after = starred[0], len(elements) - starred[0] - 1
+            if len(items) < len(elements) - 1:
+                raise ScriptError(f"there are {len(items)} values for {len(elements)} targets", self.source, target)
+            middle = items[at : len(items) - after]
+            star: Any = elements[at]
+            rest = self.materialized(Value(ListType(self.common_type(middle, target)), [self.plain(each, target).arg for each in middle]))
+            items = [*items[:at], rest, *items[len(items) - after :]]
+            elements = [*elements[:at], star.value, *elements[at + 1 :]]
+        if len(items) != len(elements):
+            raise ScriptError(f"there are {len(items)} values for {len(elements)} targets", self.source, target)
+        for each, item in zip(elements, items):
+            self.assign(each, item)
+
+    def do_AugAssign(self, node: ast.AugAssign) -> None:
+        """``a += b``: in place of tensors and lists."""
+        target = node.target
+        right = self.value(node.value)
+        load: Any = ast.copy_location(type(target)(**{field: getattr(target, field) for field in target._fields}), target)
+        load.ctx = ast.Load()
+        if isinstance(target, ast.Subscript):
+            base, index = self.value(target.value), self.index(target.slice)
+            left = self.emit(operator.getitem, (base.arg, index), self.item_type(base.type, target.slice))
+            made = self.augmented(left, right, node)
+            self.emit(operator.setitem, (base.arg, index, made.arg), ANY, impure=True)
+            return
+        self.assign(target, self.augmented(self.value(load), right, node))
+
+    def augmented(self, left: Value, right: Value, node: ast.AugAssign) -> Value:
+        """The new value of an augmented assignment."""
+        function = OPERATORS.get(type(node.op))
+        if function is None:
+            raise NotSupportedError(f"the operator '{type(node.op).__name__}' is not supported in scripts", self.source, node)
+        if left.type in (TENSOR, ANY) or isinstance(left.type, (ListType, DictType)):
+            kind = left.type if left.type != ANY else ANY
+            return self.emit(INPLACE[function], (left.arg, right.arg), kind, impure=True)
+        return self.binary(function, left, right, node)
+
+    def do_Delete(self, node: ast.Delete) -> None:
+        """``del d[key]``, ``del name``."""
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                self.block.set(target.id, Undefined(f"'{target.id}' was deleted"))
+            elif isinstance(target, ast.Subscript):
+                self.emit(builtins.delete_item, (self.value(target.value).arg, self.index(target.slice)), ANY, impure=True)
+            else:
+                raise NotSupportedError("del takes a name or an item", self.source, target)
+
+    def do_Assert(self, node: ast.Assert) -> None:
+        """``assert``: what it says holds from here on."""
+        condition, holds, _ = self.condition(node.test)
+        condition = self.truth(condition, node.test)
+        if condition.constant and condition.arg:
+            self.refine(holds)
+            return
+        message = self.value(node.msg) if node.msg is not None else None
+        self.emit(builtins.check, (condition.arg, *(() if message is None else (message.arg,))), ANY, impure=True)
+        if condition.constant:
+            self.block.dead = True
+        self.refine(holds)
+
+    def do_Raise(self, node: ast.Raise) -> None:
+        """``raise``: what follows is never reached."""
+        kind: Any = "Exception"
+        arguments: tuple[Any, ...] = ()
+        if node.exc is None:
+            raise NotSupportedError("a raise needs an exception: raise ValueError(...)", self.source, node)
+        called = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        found = self.expression(called)
+        if not isinstance(found, Static) or not isinstance(found.object, type) or not issubclass(found.object, BaseException):
+            raise NotSupportedError("a raise needs the class of an exception: raise ValueError(...)", self.source, node.exc)
+        kind = found.object.__name__ if builtins.EXCEPTIONS.get(found.object.__name__) is found.object else found.object
+        if isinstance(node.exc, ast.Call):
+            arguments = tuple(self.value(each).arg for each in node.exc.args)
+        self.emit(builtins.raise_error, (kind, *arguments), ANY, impure=True)
+        self.block.dead = True
+
+    # -- choices -------------------------------------------------------------------------------------------------
+
+    def do_If(self, node: ast.If) -> None:
+        """``if``: a node with two bodies, or one of them at once where the condition is known."""
+        condition, holds, fails = self.condition(node.test)
+        condition = self.truth(condition, node.test)
+        live = set(self.live)
+        if condition.constant:
+            self.refine(holds if condition.arg else fails)
+            self.statements(node.body if condition.arg else node.orelse, live)
+            return
+        outer, here = self.block, self.here
+        blocks = []
+        for statements, refined in ((node.body, holds), (node.orelse, fails)):
+            self.block = Block(outer)
+            self.refine(refined)
+            self.statements(statements, live)
+            blocks.append(self.block)
+        self.block, self.here = outer, here
+        self.join(condition, blocks[0], blocks[1], live, node)
+        if blocks[0].dead != blocks[1].dead:  # the way that goes on is known
+            self.refine({name: kind for name, kind in (fails if blocks[0].dead else holds).items() if name not in self.joined})
+
+    def join(self, condition: Value, then: Block, otherwise: Block, live: set[str], node: ast.AST) -> None:
+        """The node for two branches; names that either sets have its results as values from here on."""
+        outer = self.block
+        names = sorted((then.assigned | otherwise.assigned) & live)
+        self.joined = set(names)
+        if then.dead and otherwise.dead:
+            outer.dead = True
+            names = []
+        outputs: tuple[list[Any], list[Any]] = ([], [])
+        results: list[tuple[str, Type]] = []
+        for name in names:
+            found = [Value(NEVER, builtins.UNSET) if each.dead else each.find(name) for each in (then, otherwise)]
+            outcome = self.merged(name, found)
+            if isinstance(outcome, Type):
+                for each, value in zip(outputs, found):
+                    each.append(value.arg)
+                results.append((name, outcome))
+            else:
+                outer.set(name, outcome)
+        made = self.branch_node(condition, (then, otherwise), outputs, node)
+        for at, (name, kind) in enumerate(results):
+            outer.set(name, self.getitem(made, at, kind, name))
+
+    def merged(self, name: str, found: list[Any]) -> Any:
+        """The type of a name after two branches, or what it stands for where nothing needs to be joined."""
+        shown = "the value" if name.startswith("$") else f"'{name}'"
+        for each, where in zip(found, ("true", "false")):
+            if each is None or isinstance(each, Undefined):
+                more = f": {each.reason}" if isinstance(each, Undefined) else ""
+                return Undefined(f"{shown} is not defined in the {where} branch of an if{more}")
+        first, second = found
+        if not isinstance(first, Value) or not isinstance(second, Value):
+            if isinstance(first, Value) and first.type == NEVER:
+                return second
+            if isinstance(second, Value) and second.type == NEVER:
+                return first
+            same = type(first) is type(second) and getattr(first, "object", getattr(first, "module", first)) is getattr(
+                second, "object", getattr(second, "module", second)
+            )
+            return first if same else Undefined(f"{shown} is something else in each branch of an if, and is no value")
+        if first.constant and second.constant and first.type == second.type and type(first.arg) is type(second.arg):
+            if first.arg is second.arg or repr(first.arg) == repr(second.arg):
+                return first
+        kind = unify(first.type, second.type)
+        if kind is None:
+            return Undefined(
+                f"{shown} is set to type {first.type} in the true branch and type {second.type} in the false branch of an if"
+            )
+        return kind
+
+    def branch_node(self, condition: Value, blocks: tuple[Block, Block], outputs: tuple[list[Any], list[Any]], node: ast.AST) -> Node:
+        """A call of ``branch`` with two finished blocks."""
+        inputs = list(dict.fromkeys([*blocks[0].captured, *blocks[1].captured]))
+        for each, values in zip(blocks, outputs):
+            each._last = None
+            self.arrange(each, [], inputs)
+            each.graph.output(tuple(values))
+        made = self.emit(branch, (condition.arg, *inputs), ANY)
+        made.arg.meta["bodies"] = {"then": blocks[0].graph, "otherwise": blocks[1].graph}
+        return made.arg
+
+    def arrange(self, block: Block, first: list[Node], inputs: list[Node]) -> None:
+        """Put the placeholders of a block in order: those given, then one for each input."""
+        wanted = list(first)
+        for outer in inputs:
+            found = block.captured.get(outer)
+            wanted.append(block.parameter(outer.name, outer.type) if found is None else found)
+        for each in reversed(wanted):
+            head = next(iter(block.graph.nodes))
+            head.prepend(each)
+
+    # -- loops ---------------------------------------------------------------------------------------------------
+
+    def do_While(self, node: ast.While) -> None:
+        """``while``: the test is computed before the loop, and anew at the end of its body."""
+        self.refuse_else(node)
+        self.loop(node, None, None, node.test)
+
+    def refuse_else(self, node: Any) -> None:
+        if node.orelse:
+            raise NotSupportedError("'else' of a loop is not supported in scripts: set a flag before break and test it", self.source, node.orelse[0])
+
+    def do_For(self, node: ast.For) -> None:
+        """``for``: a loop by number of the iteration, or once for each item of what is known item by item."""
+        self.refuse_else(node)
+        iterated = self.iterable(node.iter)
+        if isinstance(iterated, Unrolled):
+            self.unrolled(node, iterated)
+            return
+        count, item = iterated
+        self.loop(node, count, lambda index: self.assign(node.target, item(index)), None)
+
+    def unrolled(self, node: ast.For, iterated: Unrolled) -> None:
+        """A loop over items that are known: its body once for each."""
+        live = set(self.live)
+        stop = getattr(node, "stop", [])
+        again = loaded(node.body) | live | set(stop)
+        items = list(iterated.items)
+
+        def rest(at: int) -> None:
+            if at == len(items) or self.block.dead:
+                return
+            self.assign(node.target, self.block.bring(items[at]))
+            self.statements(node.body, again)
+            if not stop or at + 1 == len(items):
+                rest(at + 1)
+                return
+            outer, here = self.block, self.here
+            condition, _, _ = self.condition(negated(stop, node))
+            if condition.constant:
+                if condition.arg:
+                    rest(at + 1)
+                return
+            then, otherwise = Block(outer), Block(outer)
+            self.block = then
+            rest(at + 1)
+            self.block, self.here = outer, here
+            self.join(condition, then, otherwise, live | set(stop), node)
+
+        rest(0)
+
+    def loop(self, node: Any, count: Value | None, begin: Any, test: ast.expr | None) -> None:
+        """A loop: what its body sets and what was there before is carried from one iteration to the next."""
+        outer, here, live = self.block, self.here, set(self.live)
+        stop = getattr(node, "stop", [])
+        start = Value(BOOL, True) if test is None else self.truth(self.condition(test)[0], test)
+        if start.constant and not start.arg:
+            return
+        sets = assigned([*node.body, *([node.target] if isinstance(node, ast.For) else [])])
+        if test is not None:
+            sets |= assigned([test])
+        names = [name for name in sorted(sets) if isinstance(outer.find(name), Value)]
+        initial = {name: self.materialized(outer.find(name)) for name in names}
+        types = {name: initial[name].type for name in names}
+        again = loaded(node.body) | live | set(stop) | (loaded([test]) if test is not None else set())
+        for _ in range(4):
+            inner = self.block = Block(outer)
+            index = inner.parameter("i", INT)
+            places = [inner.parameter(name.strip("$"), types[name]) for name in names]
+            for name, place in zip(names, places):
+                inner.env[name] = Value(types[name], place)
+            if begin is not None:
+                begin(Value(INT, index))
+            self.statements(node.body, again)
+            goes_on = Value(BOOL, True)
+            ends: dict[str, Value] = {}
+            if inner.dead:
+                ends = {name: Value(NEVER, builtins.UNSET) for name in names}
+            else:
+                if stop:
+                    goes_on = self.condition(negated(stop, node))[0]
+                if test is not None:
+                    goes_on = self.both(goes_on, test)
+                for name in names:
+                    found = inner.find(name)
+                    if not isinstance(found, Value):
+                        reason = found.reason if isinstance(found, Undefined) else "it is no value"
+                        raise ScriptError(f"'{name}' can't be carried from one iteration of a loop to the next: {reason}", self.source, node)
+                    ends[name] = self.materialized(found)
+            self.block, self.here = outer, here
+            joined = {name: self.loop_type(name, types[name], ends[name].type, node) for name in names}
+            if joined == types:
+                break
+            types = joined
+        inner.graph.output((goes_on.arg, *(ends[name].arg for name in names)))
+        inputs = list(inner.captured)
+        self.arrange(inner, [index, *places], inputs)
+        made = self.emit(
+            loop, (None if count is None else count.arg, start.arg, tuple(initial[name].arg for name in names), tuple(inputs)), ANY
+        ).arg
+        made.meta["bodies"] = {"body": inner.graph}
+        for at, name in enumerate(names):
+            outer.set(name, self.getitem(made, at, types[name], name))
+        for name in sets - set(names):
+            if not isinstance(outer.find(name), Value) or name in sets:
+                outer.set(name, Undefined(f"'{name}' is defined inside a loop alone, which may run zero times: give it a value before the loop"))
+
+    def loop_type(self, name: str, before: Type, after: Type, node: ast.AST) -> Type:
+        """The type of a variable that a loop carries."""
+        kind = unify(before, after)
+        if kind is None:
+            shown = "the returned value" if name.startswith("$") else f"Variable '{name}'"
+            raise ScriptError(
+                f"{shown} previously had type {before} but is now being assigned to a value of type {after} in a loop", self.source, node
+            )
+        return kind
+
+    # -- contexts ------------------------------------------------------------------------------------------------
+
+    def do_With(self, node: ast.With) -> None:
+        """``with``: a node whose body runs inside the context."""
+        context = self.expression(node.items[0].context_expr)
+        if not isinstance(context, Value) or context.constant or context.type in (TENSOR, INT, STR):
+            raise NotSupportedError("only contexts such as torch.no_grad() can be used with 'with' in scripts", self.source, node.items[0].context_expr)
+        if node.items[0].optional_vars is not None:
+            raise NotSupportedError("'with ... as' is not supported in scripts", self.source, node.items[0].optional_vars)
+        body = node.body
+        if len(node.items) > 1:
+            body = [ast.copy_location(ast.With(node.items[1:], node.body), node)]
+        outer, here, live = self.block, self.here, set(self.live)
+        inner = self.block = Block(outer)
+        self.statements(body, live)
+        self.block, self.here = outer, here
+        names = [] if inner.dead else sorted(inner.assigned & live)
+        found = {name: inner.env[name] for name in names}
+        outputs = [name for name in names if isinstance(found[name], Value) and not found[name].constant]
+        inputs = list(inner.captured)
+        self.arrange(inner, [], inputs)
+        inner.graph.output(tuple(found[name].arg for name in outputs))
+        made = self.emit(within, (context.arg, *inputs), ANY, impure=True).arg
+        made.meta["bodies"] = {"body": inner.graph}
+        for name in names:
+            value = found[name]
+            outer.set(name, self.getitem(made, outputs.index(name), value.type, name) if name in outputs else value)
+        outer.dead = inner.dead
+
+
+def node_list(value: Value) -> Any:
+    """The items of a list that was just written down, or None."""
+    node = value.arg
+    if isinstance(node, Node) and node.target is list and node.args and isinstance(node.args[0], list) and not node.users:
+        return list(node.args[0])
+    return None

@@ -1,0 +1,319 @@
+"""Programs that are outside the language of scripts, with what the error must say and the text that its caret points at."""
+# ruff: noqa: B007, F841, RUF100, SIM115, UP006, UP035, UP037, UP045 - mistakes on purpose
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional  # noqa: UP035
+
+import rushlight as torch
+from rushlight import Tensor
+
+MISTAKES: dict[str, Any] = {}
+OUTSIDE = torch.ones(2)
+
+
+def mistake(says: str, points_at: str) -> Any:
+    def add(function: Any) -> Any:
+        MISTAKES[function.__name__] = (function, says, points_at)
+        return function
+
+    return add
+
+
+@mistake("'Try' statements are not supported", "try:")
+def catches(x):
+    try:
+        return x
+    except ValueError:
+        return x + 1
+
+
+@mistake("'FunctionDef' statements are not supported", "def inner(y):")
+def defines_function(x):
+    def inner(y):
+        return y
+
+    return inner(x)
+
+
+@mistake("'ClassDef' statements are not supported", "class Inner:")
+def defines_class(x):
+    class Inner:
+        pass
+
+    return x
+
+
+@mistake("'Lambda' expressions are not supported", "lambda a: a")
+def writes_lambda(x):
+    f = lambda a: a  # noqa: E731
+    return f(x)
+
+
+@mistake("'Yield' expressions are not supported", "yield x")
+def generates(x):
+    yield x
+
+
+@mistake("'Global' statements are not supported", "global OUTSIDE")
+def uses_global(x):
+    global OUTSIDE
+    OUTSIDE = x
+    return x
+
+
+@mistake("'Import' statements are not supported", "import math")
+def imports(x):
+    import math
+
+    return x * math.pi
+
+
+@mistake("'Set' expressions are not supported", "{1, 2}")
+def makes_set(x):
+    s = {1, 2}
+    return x + len(s)
+
+
+@mistake("'GeneratorExp' expressions are not supported", "(i for i in range(3))")
+def generator_expression(x):
+    return x + sum(i for i in range(3))
+
+
+@mistake("'Match' statements are not supported", "match n:")
+def matches(x, n: int):
+    match n:
+        case 1:
+            return x
+    return x + 1
+
+
+@mistake("'else' of a loop is not supported", "x = x + 5")
+def loop_else(x):
+    for i in range(3):
+        x = x + i
+    else:
+        x = x + 5
+    return x
+
+
+@mistake("variable number of arguments", "xs")
+def variable_arguments(*xs):
+    return xs[0]
+
+
+@mistake("undefined value missing", "missing")
+def undefined_name(x):
+    return x + missing  # noqa: F821
+
+
+@mistake("y is not defined in the false branch".replace("y is", "'y' is"), "y")
+def one_branch_only(x):
+    if x.sum() > 0:
+        y = x
+    return y
+
+
+@mistake("set to type Tensor in the true branch and type int in the false branch", "y")
+def types_of_branches(x):
+    if x.sum() > 0:
+        y = x
+    else:
+        y = 1
+    return y
+
+
+@mistake("Variable 'y' previously had type int but is now being assigned to a value of type Tensor", "for i in range(3):")
+def type_in_loop(x):
+    y = 0
+    for i in range(3):
+        y = y + x
+    return y
+
+
+@mistake("is defined inside a loop alone", "y")
+def defined_in_loop(x):
+    for i in range(3):
+        y = x + i
+    return y
+
+
+@mistake("called recursively", "def recursive(x, n: int):")
+def recursive(x, n: int):
+    if n == 0:
+        return x
+    return recursive(x + 1, n - 1)
+
+
+@mistake("Lists must contain only a single type", '[1, "a"]')
+def mixed_list(x):
+    items = [1, "a"]
+    return x + len(items)
+
+
+@mistake("can't be put into a List[int]", "items.append(x)")
+def mixed_append(x):
+    items = [1]
+    items.append(x)
+    return x
+
+
+@mistake("Return value was annotated as having type int but is actually of type Tensor", "return x")
+def wrong_return(x) -> int:
+    return x
+
+
+@mistake("annotated with type int but is being assigned to a value of type Tensor", "n: int = x")
+def wrong_annotation(x):
+    n: int = x
+    return n
+
+
+@mistake("expected a value of type 'int' for argument 'n' but instead found type 'Tensor'", "takes_number(x)")
+def wrong_argument(x):
+    return takes_number(x)
+
+
+def takes_number(n: int) -> int:
+    return n + 1
+
+
+@mistake("missing a value for argument 'n'", "takes_number()")
+def missing_argument(x):
+    return x + takes_number()
+
+
+@mistake("has no parameter 'm'", "takes_number(1, m=2)")
+def unknown_keyword(x):
+    return x + takes_number(1, m=2)
+
+
+@mistake("Tensor has no attribute 'no_such_method'", "x.no_such_method")
+def unknown_method(x):
+    return x.no_such_method()
+
+
+@mistake("has no attribute 'no_such_function'", "torch.no_such_function")
+def unknown_function(x):
+    return torch.no_such_function(x)
+
+
+@mistake("may be None", "y + x")
+def optional_used(x, y: Optional[Tensor]):
+    return y + x
+
+
+@mistake("has no attribute 'push'", "items.push")
+def unknown_list_method(x):
+    items = [1]
+    items.push(2)
+    return x
+
+
+@mistake("can't be iterated over", "5")
+def iterates_number(x):
+    for i in 5:
+        x = x + i
+    return x
+
+
+@mistake("range() takes ints", "x.sum()")
+def range_of_tensor(x):
+    for i in range(x.sum()):
+        x = x + i
+    return x
+
+
+@mistake("can't be called in a script: mark it with jit.ignore", "open")
+def calls_python(x):
+    open("file")
+    return x
+
+
+@mistake("a tensor from outside", "OUTSIDE")
+def tensor_from_outside(x):
+    return x + OUTSIDE
+
+
+@mistake("is no type that scripts have", '"object_type"')
+def unknown_annotation(x, y: "object_type"):  # noqa: F821
+    return x
+
+
+@mistake("'**' in a call is not supported", "torch.sum(x, **options)")
+def keyword_spread(x):
+    options = {"dim": 1}
+    return torch.sum(x, **options)
+
+
+@mistake("needs a sequence whose length is known", "*sizes")
+def list_spread(x, sizes: List[int]):
+    return x.view(*sizes)
+
+
+@mistake("there are 2 values for 3 targets", "a, b, c")
+def wrong_unpacking(x):
+    a, b, c = (x, x)
+    return a
+
+
+@mistake("Dict entries must contain only a single type", '{"a": 1, "b": "c"}')
+def mixed_dict(x):
+    table = {"a": 1, "b": "c"}
+    return x + len(table)
+
+
+@mistake("can't be put into a Dict[str, int]", 'table["b"]')
+def wrong_dict_value(x):
+    table: Dict[str, int] = {"a": 1}
+    table["b"] = x
+    return x
+
+
+@mistake("a raise needs", "raise")
+def bare_raise(x):
+    raise
+
+
+@mistake("the tuple has 2 items", "pair[2]")
+def tuple_index(x):
+    pair = (x, x)
+    return pair[2]
+
+
+@mistake("objects of the class 'Plain' can't be made", "Plain()")
+def makes_object(x):
+    Plain()
+    return x
+
+
+class Plain:
+    pass
+
+
+@mistake("attributes can be assigned to of self", "x.flag")
+def sets_attribute(x):
+    x.flag = 1
+    return x
+
+
+@mistake("only contexts such as torch.no_grad()", "x")
+def strange_context(x):
+    with x:
+        return x + 1
+
+
+@mistake("type() is not supported", "type(x)")
+def asks_type(x):
+    return type(x)
+
+
+@mistake("bytes are not supported", 'b"abc"')
+def uses_bytes(x):
+    y = b"abc"
+    return x + len(y)
+
+
+@mistake("an operator on values of types int and str", '1 + text')
+def adds_text(x, text: str):
+    return x + (1 + text)

@@ -1,0 +1,127 @@
+"""Scripts against plain Python: results, gradients, exceptions, and the exported file in ONNX Runtime."""
+
+from __future__ import annotations
+
+import copy
+import io
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from script_programs import PROGRAMS
+
+import rushlight as torch
+from rushlight import jit
+from rushlight.graph import verify
+
+CASES = sorted(PROGRAMS)
+
+
+def fresh(value: Any, grad: bool = False) -> Any:
+    """Arguments of their own; floating tensors require a gradient if asked."""
+    if isinstance(value, torch.Tensor):
+        made = value.detach().clone()
+        return made.requires_grad_() if grad and made.is_floating_point() else made
+    if isinstance(value, (tuple, list)):
+        return type(value)(fresh(each, grad) for each in value)
+    return copy.deepcopy(value)
+
+
+def same(got: Any, want: Any) -> None:
+    if isinstance(want, torch.Tensor):
+        assert isinstance(got, torch.Tensor)
+        assert got.dtype == want.dtype and got.shape == want.shape
+        assert got.requires_grad == want.requires_grad
+        np.testing.assert_allclose(got.detach().numpy(), want.detach().numpy(), rtol=1e-6, atol=1e-7)
+    elif isinstance(want, (tuple, list)):
+        assert type(got) is type(want) and len(got) == len(want)
+        for one, other in zip(got, want):
+            same(one, other)
+    else:
+        assert type(got) is type(want) and got == want
+
+
+def tensors(value: Any) -> list[Any]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    return [each for part in value for each in tensors(part)] if isinstance(value, (tuple, list)) else []
+
+
+def outcome(function: Any, args: Any) -> tuple[Any, Any]:
+    try:
+        return function(*args), None
+    except Exception as error:
+        return None, error
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_results_and_exceptions(name: str) -> None:
+    function, inputs, _, _ = PROGRAMS[name]
+    scripted = jit.script(function)
+    verify(scripted.graph)
+    for args in inputs:
+        want, expected = outcome(function, fresh(args))
+        got, error = outcome(scripted, fresh(args))
+        if expected is not None:
+            assert type(error) is type(expected), error
+            assert str(error.args) == str(expected.args)
+        else:
+            assert error is None, error
+            same(got, want)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients(name: str) -> None:
+    function, inputs, _, _ = PROGRAMS[name]
+    scripted = jit.script(function)
+    for args in inputs:
+        runs = []
+        for run in (function, scripted):
+            given = fresh(args, grad=True)
+            result, error = outcome(run, given)
+            if error is not None:
+                runs.append(type(error))
+                continue
+            outputs = [each for each in tensors(result) if each.requires_grad]
+            if outputs:
+                sum((each * each).sum() for each in outputs).backward()
+            runs.append([None if each.grad is None else each.grad.numpy() for each in tensors(given)])
+            same_flags = [each.requires_grad for each in tensors(result)]
+            runs.append(same_flags)
+        half = len(runs) // 2
+        if isinstance(runs[0], type):
+            assert runs[0] is runs[1]
+            continue
+        assert runs[1] == runs[half + 1]
+        for want, got in zip(runs[0], runs[half]):
+            assert (want is None) == (got is None)
+            if want is not None:
+                np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if PROGRAMS[name][2] is not None])
+def test_export(name: str) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    function, inputs, export, dynamic = PROGRAMS[name]
+    scripted = jit.script(function)
+    for group in [inputs] if export == "one" else [(args,) for args in inputs]:
+        first = fresh(group[0])
+        names = [f"input_{at}" for at in range(len(tensors(first)))]
+        axes = {each: axis for each, axis in zip(names, dynamic) if axis} if dynamic else None
+        buffer = io.BytesIO()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", jit.TracerWarning)
+            torch.onnx.export(scripted, first, buffer, opset_version=17, input_names=names, dynamic_axes=axes)
+        session = onnxruntime.InferenceSession(buffer.getvalue(), providers=["CPUExecutionProvider"])
+        taken = {each.name for each in session.get_inputs()}
+        for args in group:
+            want = function(*fresh(args))
+            flat = [each for each in (want if isinstance(want, tuple) else (want,)) if not isinstance(each, str)]
+            feeds = {key: each.numpy() for key, each in zip(names, tensors(fresh(args))) if key in taken}
+            got = session.run(None, feeds)
+            assert len(got) == len(flat)
+            for one, other in zip(got, flat):
+                expected = other.numpy() if isinstance(other, torch.Tensor) else np.asarray(other)
+                assert one.shape == expected.shape
+                np.testing.assert_allclose(one, expected, rtol=1e-4, atol=1e-5)

@@ -1,0 +1,115 @@
+"""What is outside the language of scripts: an error with the line, a caret under the place, and what to write instead."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from script_mistakes import MISTAKES
+
+import rushlight as torch
+from rushlight import jit, nn
+
+
+@pytest.mark.parametrize("name", sorted(MISTAKES))
+def test_mistakes(name):
+    function, says, points_at = MISTAKES[name]
+    with pytest.raises(jit.ScriptError) as caught:
+        jit.script(function)
+    text = str(caught.value)
+    assert says in text
+    lines = text.splitlines()
+    place = next(at for at, line in enumerate(lines) if "<--- HERE" in line)
+    match = re.fullmatch(r'  File "(.*script_mistakes\.py)", line (\d+), in (\w+)', lines[place - 2])
+    assert match is not None
+    shown = open(match[1], encoding="utf8").read().splitlines()[int(match[2]) - 1]
+    assert lines[place - 1].strip() == shown.strip()
+    caret = lines[place].index("~")
+    marked = lines[place - 1][caret : caret + lines[place].count("~")]
+    assert marked.startswith(points_at) or points_at.startswith(marked), marked
+
+
+def test_no_source():
+    space: dict = {}
+    exec("def made(x):\n    return x", space)
+    with pytest.raises(jit.ScriptError, match="source of the function 'made' is not available"):
+        jit.script(space["made"])
+
+
+def test_lambda_class_and_others():
+    with pytest.raises(jit.ScriptError, match="lambda"):
+        jit.script(lambda x: x)
+    with pytest.raises(RuntimeError, match="passing an instance"):
+        jit.script(nn.Linear)
+    with pytest.raises(jit.ScriptError, match="class 'Plain' can't be scripted"):
+        jit.script(type("Plain", (), {}))
+    with pytest.raises(TypeError, match="takes a function or a Module"):
+        jit.script(3)
+    with pytest.raises(jit.ScriptError, match="function of the package"):
+        jit.script(torch.sin)
+    with pytest.raises(NotImplementedError, match="interface"):
+        jit.interface(type("Face", (), {}))
+
+
+def test_mistakes_in_modules():
+    class Missing(nn.Module):
+        def forward(self, x):
+            return self.weight + x
+
+    class SetsNew(nn.Module):
+        def forward(self, x):
+            self.fresh = x
+            return x
+
+    class Wrong(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.n = 1
+
+        def forward(self, x):
+            self.n = x
+            return x
+
+    class Inner(nn.Module):
+        def forward(self, x):
+            return helper(x)
+
+    def helper(x):
+        yield x
+
+    class Outer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = Inner()
+
+        def forward(self, x):
+            return self.inner(x)
+
+    class Recursive(nn.Module):
+        def forward(self, x):
+            return self.again(x)
+
+        def again(self, x):
+            return self.forward(x)
+
+    for model, says in (
+        (Missing(), "Module 'Missing' has no attribute 'weight'"),
+        (SetsNew(), "Tried to set nonexistent attribute: fresh"),
+        (Wrong(), "the attribute 'n' is of type int"),
+        (Recursive(), "recursively"),
+        (Outer(), "Yield"),
+    ):
+        with pytest.raises(jit.ScriptError, match=says):
+            jit.script(model)
+
+
+def test_errors_when_it_runs_name_the_line():
+    @jit.script
+    def run(x, y):
+        z = x + 1
+        return torch.mm(z, y)
+
+    with pytest.raises(RuntimeError) as caught:
+        run(torch.ones(2, 3), torch.ones(2, 3))
+    note = "".join(caught.value.__notes__)
+    assert f'File "{__file__}", line ' in note and "return torch.mm(z, y)" in note

@@ -1,0 +1,225 @@
+"""Random programs: as Python, as scripts, saved and loaded, and exported, they must do the same."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import os
+import random
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight import jit
+
+SECONDS = float(os.environ.get("SCRIPT_FUZZ_SECONDS", "20"))
+
+
+class Program:
+    """Writes one random function of two tensors."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.lines: list[str] = []
+        self.budget = self.random.randint(4, 14)
+        self.tensors, self.numbers, self.fractions, self.flags = ["x", "y", "a", "b"], ["n", "m"], ["k"], ["p", "q"]
+        self.fresh = 0
+
+    def source(self) -> str:
+        start = ["import rushlight as torch", "", "", "def program(x, y):", "    a = x + 1", "    b = y * 2", "    n = 1", "    m = 3", "    k = 0.5", "    p = True", "    q = False", "    items = [x, y]"]
+        self.block(1, None)
+        ends = ["    return a, b, x, n, m, torch.stack(items).sum(0)"]
+        return "\n".join([*start, *self.lines, *ends]) + "\n"
+
+    def pick(self, *options: Any) -> Any:
+        return self.random.choice(options)
+
+    def tensor(self, depth: int = 0) -> str:
+        if depth > 2 or self.random.random() < 0.35:
+            return self.random.choice(self.tensors)
+        kind = self.random.randrange(7)
+        if kind == 0:
+            return f"torch.tanh({self.tensor(depth + 1)})"
+        if kind == 1:
+            return f"({self.tensor(depth + 1)} {self.pick('+', '-', '*')} {self.tensor(depth + 1)}).tanh()"
+        if kind == 2:
+            return f"({self.tensor(depth + 1)} {self.pick('+', '-', '*')} {self.number(1)} * 0.25)"
+        if kind == 3:
+            return f"({self.tensor(depth + 1)} * {self.fraction()}).sin()"
+        if kind == 4:
+            return f"({self.tensor(depth + 1)} if {self.condition()} else {self.tensor(depth + 1)})"
+        if kind == 5:
+            return f"items[{self.pick('0', '1', '-1')}]"
+        return f"-{self.tensor(depth + 1)}"
+
+    def number(self, depth: int = 0) -> str:
+        if depth > 1 or self.random.random() < 0.5:
+            return self.pick(*self.numbers, str(self.random.randint(0, 4)))
+        return f"({self.number(depth + 1)} {self.pick('+', '-', '*')} {self.number(depth + 1)}) % {self.random.randint(2, 7)}"
+
+    def fraction(self) -> str:
+        return self.pick("k", "0.5", "(k * 0.5 + 0.25)", "(n * 0.125)", "1.5")
+
+    def condition(self, depth: int = 0) -> str:
+        kind = self.random.randrange(8 if depth < 2 else 5)
+        if kind <= 1:
+            return f"{self.random.choice(self.tensors)}.sum() {self.pick('>', '<')} {self.pick('0', '0.5', '-1')}"
+        if kind == 2:
+            return f"{self.number()} {self.pick('>', '<', '==', '!=', '>=')} {self.number()}"
+        if kind == 3:
+            return self.random.choice(self.flags)
+        if kind == 4:
+            return f"k > {self.pick('0.3', '0.7')}"
+        if kind == 5:
+            return f"not ({self.condition(depth + 1)})"
+        return f"({self.condition(depth + 1)}) {self.pick('and', 'or')} ({self.condition(depth + 1)})"
+
+    def block(self, depth: int, loop: str | None) -> None:
+        for _ in range(self.random.randint(1, 4 if depth > 1 else 6)):
+            if self.statement(depth, loop):
+                return
+
+    def write(self, depth: int, text: str) -> None:
+        self.lines.append("    " * depth + text)
+
+    def statement(self, depth: int, loop: str | None) -> bool:
+        """One statement; whether nothing can follow it."""
+        self.budget -= 1
+        kind = self.random.randrange(16)
+        if kind >= 11 and (depth > 4 or self.budget < 0):
+            kind = self.random.randrange(10)
+        if kind <= 2:
+            self.write(depth, f"{self.pick('a', 'b', 'x')} = {self.tensor()}")
+        elif kind == 3:
+            self.write(depth, f"a {self.pick('+', '-')}= {self.tensor()} * 0.5")
+        elif kind == 4:
+            self.write(depth, f"n = {self.number()}")
+        elif kind == 5:
+            self.write(depth, f"m {self.pick('+', '-')}= {self.number()}")
+            self.write(depth, "m = m % 9")
+        elif kind == 6:
+            self.write(depth, f"k = {self.pick('k * 0.5 + 0.1', '0.25 + k * 0.25', 'n * 0.125')}")
+        elif kind == 7:
+            self.write(depth, f"{self.pick('p', 'q')} = {self.pick('not p', 'n > m', 'p and q', 'q or n == 2')}")
+        elif kind == 8:
+            self.write(depth, f"a, b = b, {self.tensor()}")
+        elif kind == 9:
+            self.write(depth, f"items[{self.pick('0', '1')}] = {self.tensor()}")
+        elif kind == 10:
+            self.write(depth, f"b = torch.where(a > 0, a, {self.tensor()})")
+        elif kind in (11, 12):
+            self.write(depth, f"if {self.condition()}:")
+            self.block(depth + 1, loop)
+            if self.random.random() < 0.6:
+                self.write(depth, "else:")
+                self.block(depth + 1, loop)
+        elif kind == 13:
+            self.fresh += 1
+            self.write(depth, f"for i{self.fresh} in range({self.pick('2', '3', 'm % 4', '1, 4')}):")
+            self.numbers.append(f"i{self.fresh}")
+            self.block(depth + 1, "for")
+            self.numbers.pop()
+        elif kind == 14:
+            self.fresh += 1
+            self.write(depth, f"c{self.fresh} = 0")
+            self.write(depth, f"while c{self.fresh} < 4 and {self.condition(2)}:")
+            self.write(depth + 1, f"c{self.fresh} += 1")
+            self.block(depth + 1, "while")
+        elif loop is not None and self.random.random() < 0.7:
+            self.write(depth, f"if {self.condition()}:")
+            self.write(depth + 1, self.pick("break", "continue"))
+        elif depth > 1 and self.random.random() < 0.5:
+            self.write(depth, f"return {self.tensor()}, b, x, n, {self.number()}, a")
+            return True
+        else:
+            self.write(depth, f"a = {self.tensor()}")
+        return False
+
+
+def load(source: str, folder: Any, name: str) -> Any:
+    path = folder / f"{name}.py"
+    path.write_text(source)
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.program
+
+
+def inputs() -> list[Any]:
+    generator = np.random.default_rng(5)
+    made = []
+    for scale in (1.0, -1.0, 0.3, 2.0):
+        x = torch.tensor(np.abs(generator.standard_normal((2, 3))).astype(np.float32) * scale)
+        made.append((x, torch.tensor(generator.standard_normal((2, 3)).astype(np.float32))))
+    return made
+
+
+def close(got: Any, want: Any) -> None:
+    assert len(got) == len(want)
+    for one, other in zip(got, want):
+        if isinstance(other, torch.Tensor):
+            np.testing.assert_allclose(np.asarray(one), other.detach().numpy(), rtol=1e-4, atol=1e-5)
+        else:
+            assert int(one) == other
+
+
+def copies(args: Any, grad: bool = False) -> Any:
+    return [each.detach().clone().requires_grad_(grad) for each in args]
+
+
+def check(seed: int, folder: Any, export: bool) -> bool:
+    """Compare one program; whether it could be exported."""
+    source = Program(seed).source()
+    program = load(source, folder, f"program_{seed}")
+    scripted = jit.script(program)
+    buffer = io.BytesIO()
+    jit.save(scripted, buffer)
+    buffer.seek(0)
+    loaded = jit.load(buffer)
+    given = inputs()
+    for args in given:
+        want = program(*copies(args))
+        close([each.numpy() if isinstance(each, torch.Tensor) else each for each in scripted(*copies(args))], want)
+        close([each.numpy() if isinstance(each, torch.Tensor) else each for each in loaded(*copies(args))], want)
+        grads = []
+        for run in (program, scripted):
+            leaves = copies(args, True)
+            total = sum(each.sum() for each in run(*leaves) if isinstance(each, torch.Tensor))
+            grads.append(torch.autograd.grad(total, leaves, allow_unused=True) if total.requires_grad else (None, None))
+        for one, other in zip(*grads):
+            assert (one is None) == (other is None)
+            if one is not None:
+                np.testing.assert_allclose(other.numpy(), one.numpy(), rtol=1e-4, atol=1e-5)
+    if not export:
+        return False
+    onnxruntime = pytest.importorskip("onnxruntime")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            exported = torch.onnx.export(scripted, tuple(copies(given[0])), input_names=["x", "y"], opset_version=17)
+        except jit.CaptureError:
+            return False
+    session = onnxruntime.InferenceSession(exported.model_proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    names = {each.name for each in session.get_inputs()}
+    for args in given:
+        feeds = {name: each.numpy() for name, each in zip(("x", "y"), copies(args)) if name in names}
+        close(session.run(None, feeds), program(*copies(args)))
+    return True
+
+
+def test_random_programs(tmp_path):
+    end = time.monotonic() + SECONDS
+    seed = exported = 0
+    while time.monotonic() < end:
+        try:
+            exported += check(seed, tmp_path, export=True)
+        except BaseException as error:
+            error.add_note(f"program {seed}:\n{Program(seed).source()}")
+            raise
+        seed += 1
+    assert seed > 20 and exported > seed * 0.6, (seed, exported)
