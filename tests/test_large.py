@@ -8,7 +8,7 @@ import pytest
 import rushlight as torch
 from rushlight.core.parallel import LARGE, pool
 
-SHAPE = (520, 521)  # a little more than LARGE, and no multiple of the block
+SHAPE = (730, 731)  # a little more than LARGE, and no multiple of the block
 
 
 @pytest.fixture(params=[1, 2, 3])

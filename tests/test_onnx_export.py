@@ -279,6 +279,18 @@ def test_traced_modules_export_with_their_original_lines():
     assert "in forward" in facts["pkg.torch.onnx.stack_trace"] and "test_onnx_export.py" in facts["pkg.torch.onnx.stack_trace"]
 
 
+def test_modules_as_functions():
+    model = nn.Sequential(Net(), nn.Linear(3, 3), nn.Linear(3, 3), nn.GELU())
+    x = torch.randn(2, 4)
+    for chosen in (True, {nn.Linear, nn.GELU}):
+        exported = load(model, x, export_modules_as_functions=chosen, opset_version=17)
+        names = sorted(each.name for each in exported.functions)
+        assert names == (["GELU", "Linear", "Net", "ReLU", "Sequential"] if chosen is True else ["GELU", "Linear"])
+        assert len([node for node in exported.graph.node if node.op_type == "Linear"]) == (2 if chosen is True else 4)
+        close(run(exported, x)[0], model(x))
+    refused("needs opset 15", model, (x,), None, export_modules_as_functions=True, opset_version=13, kind=ValueError)
+
+
 # -- custom Functions ----------------------------------------------------------------------------------------------
 
 

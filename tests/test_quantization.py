@@ -339,7 +339,7 @@ def test_older_names():
     assert torch.nn.intrinsic.qat.ConvBn2d is torch.ao.nn.intrinsic.qat.ConvBn2d and torch.nn.qat.Linear is torch.ao.nn.qat.Linear
     assert callable(Q.quantize) and callable(Q.fuse_modules)
     with pytest.raises(AttributeError, match="not in rushlight"):
-        Q.prepare_fx  # noqa: B018
+        Q.prepare_fx
 
 
 def test_engines():
@@ -350,3 +350,15 @@ def test_engines():
     engines.engine = before
     with pytest.raises(RuntimeError, match="not supported"):
         engines.engine = "abacus"
+
+
+@pytest.mark.parametrize("name", ["LSTM", "GRU"])
+def test_recurrent_layers_are_made_empty_and_loaded(name):
+    dynamic = torch.ao.nn.quantized.dynamic
+    source = Q.quantize_dynamic(nn.Sequential(getattr(nn, name)(3, 4, 2, bidirectional=True)))[0]
+    made = getattr(dynamic, name)(3, 4, 2, bidirectional=True)
+    x = torch.randn(5, 2, 3)
+    assert made(x)[0].shape == source(x)[0].shape
+    made.load_state_dict(source.state_dict())
+    assert torch.equal(made(x)[0], source(x)[0]) and torch.equal(source(x[:, 0])[0], source(x[:, :1])[0][:, 0])
+    assert getattr(dynamic, name + "Cell")(3, 4)(x[0]) is not None

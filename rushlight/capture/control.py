@@ -34,7 +34,7 @@ class BodyTracer(Tracer):
         self.attributes, self.constants, self.classes = parent.attributes, parent.constants, parent.classes
         self.symbols = dict(parent.symbols)
         self.modules, self.origin = list(parent.modules), parent.origin
-        self.refusing, self.sequences = parent.refusing, parent.sequences
+        self.refusing, self.sequences, self.partners, self.doubtful = parent.refusing, parent.sequences, parent.partners, parent.doubtful
         self.captured: dict[Node, Node] = {}  # of the graph around -> the placeholder here
         self.outside: dict[int, tuple[Any, Node]] = {}  # tensors from around, and the nodes they were when they came in
         self.undo: list[tuple[Any, Any]] = []
@@ -309,6 +309,8 @@ def branch(condition: Any, *inputs: Any, bodies: dict[str, Callable[..., Any]]) 
     taken = "then" if bool(condition._array) else "otherwise"
     other = "otherwise" if taken == "then" else "then"
     speculated = run_body(capture, bodies[other], inputs)
+    if isinstance(speculated, CaptureError):
+        raise speculated
     if isinstance(speculated, Exception):
         reason = f"{type(speculated).__name__}: {speculated}".splitlines()[0]
         capture_warning(capture, f"a branch that this run does not take can't be captured ({reason}): the capture always takes the other one")
@@ -316,8 +318,16 @@ def branch(condition: Any, *inputs: Any, bodies: dict[str, Callable[..., Any]]) 
     found = run_body(capture, bodies[taken], inputs, keep=True)
     if isinstance(found, Exception):
         raise found
+    # What a branch does to lists is part of what it gives.
+    changed = list({id(items): (items, before) for side in (found, speculated) for items, before, _ in side[2]}.values())
+    for side in (found, speculated):
+        after = {id(items): contents for items, _, contents in side[2]}
+        side[1] = (side[1], [after.get(id(items), before) for items, before in changed])
     sides = {taken: found, other: speculated}
-    return join(capture, condition, sides["then"], sides["otherwise"], found)
+    result, contents = join(capture, condition, sides["then"], sides["otherwise"], found)
+    for (items, _), values in zip(changed, contents):
+        items[:] = values
+    return result
 
 
 def capture_warning(capture: Any, message: str) -> None:
@@ -330,22 +340,44 @@ def capture_warning(capture: Any, message: str) -> None:
 
 
 def run_body(capture: Any, body: Callable[..., Any], inputs: tuple[Any, ...], keep: bool = False) -> Any:
-    """Capture a body: its tracer and result, or the exception that it raised; with ``keep``, its writes stay."""
+    """Capture a body: its tracer, its result and what it did to lists, or the exception that it raised.
+
+    With ``keep`` its writes to memory stay; lists get back what they held in any case.
+    """
     tracer = BodyTracer(capture)
     lists = snapshot(inputs)
     try:
         with tracer:
             result = body(*inputs)
-    except Exception as error:
+    except Exception as error:  # whatever the user's branch raises
         tracer.restore()
         put_back(lists)
         return error
-    grown = put_back(lists, check=not keep)
     if not keep:
         tracer.restore()
-    if grown:
-        return CaptureError("a list or dict is changed inside a branch that depends on the inputs: assign a new one there instead")
-    return tracer, result
+    try:
+        changed = changes(lists)
+    except CaptureError as error:
+        return error
+    finally:
+        put_back(lists)
+    return [tracer, result, changed]
+
+
+def changes(lists: list[tuple[Any, Any]]) -> list[tuple[list[Any], list[Any], list[Any]]]:
+    """The lists of a snapshot that hold something else now: each with what it held and what it holds."""
+    found = []
+    for value, before in lists:
+        if len(value) == len(before) and all(map(operator.is_, _values(value), _values(before))):
+            continue
+        if isinstance(value, dict):
+            raise CaptureError("a dict is changed inside a branch or a loop that depends on the inputs: that can't be captured")
+        found.append((value, before, list(value)))
+    return found
+
+
+def _values(container: Any) -> Any:
+    return container.values() if isinstance(container, dict) else container
 
 
 def snapshot(values: Any) -> list[tuple[Any, Any]]:
@@ -362,20 +394,14 @@ def snapshot(values: Any) -> list[tuple[Any, Any]]:
     return found
 
 
-def put_back(lists: list[tuple[Any, Any]], check: bool = True) -> bool:
-    """Give lists and dicts back what they held; whether that was something else."""
-    changed = False
+def put_back(lists: list[tuple[Any, Any]]) -> None:
+    """Give lists and dicts back what they held."""
     for value, before in lists:
-        same = len(value) == len(before) and all(map(operator.is_, value, before))
         if isinstance(value, dict):
-            same = same and all(map(operator.is_, value.values(), before.values()))
-        if same:
-            continue
-        changed = True
-        if check:
             value.clear()
-            value.update(before) if isinstance(value, dict) else value.extend(before)
-    return changed
+            value.update(before)
+        else:
+            value[:] = before
 
 
 def join(capture: Any, condition: Any, then: Any, otherwise: Any, taken: Any) -> Any:
@@ -414,8 +440,11 @@ def join(capture: Any, condition: Any, then: Any, otherwise: Any, taken: Any) ->
     node = emit(capture, control.branch, (test, *inputs), tracers)
     node.meta["val"] = tuple([None] * len(outputs[0]))
     leaves = []
-    for position, value, (first, second) in zip(results, real, pairs):
-        leaves.append(value if position is None else result_of(capture, node, position, value, (outputs[0][position], outputs[1][position])))
+    for position, value, pair in zip(results, real, pairs):
+        if position is not None:
+            value = result_of(capture, node, position, value, (outputs[0][position], outputs[1][position]))
+            share(capture, value, [each for each in pair if isinstance(each, TensorBase) and known(capture, each)])
+        leaves.append(value)
     parts = []
     for at, each in enumerate(written, len(outputs[0]) - len(written)):
         nodes = (outputs[0][at], outputs[1][at])
@@ -498,6 +527,15 @@ def result_of(capture: Any, node: Node, position: int, value: Any, nodes: tuple[
         value = copied(value)
     capture.bind(value, made, joined_shape(capture, made, value._array.shape, nodes))
     return value
+
+
+def share(capture: Any, value: Any, others: list[Any]) -> None:
+    """On some ways through the program a value is the same tensor as one of others: a write to either puts the other in doubt."""
+    if isinstance(value, TensorBase):
+        for each in others:
+            if each is not value:
+                capture.partners.setdefault(id(value), []).append(each)
+                capture.partners.setdefault(id(each), []).append(value)
 
 
 def known(capture: Any, tensor: Any) -> bool:

@@ -19,6 +19,7 @@ from .control import (
     BodyTracer,
     arrange,
     blank,
+    changes,
     copied,
     emit,
     equal,
@@ -34,6 +35,7 @@ from .control import (
     rebuild,
     rewritten,
     shape_of_containers,
+    share,
     snapshot,
 )  # fmt: skip
 from .numbers import as_tensor, item, truth
@@ -178,19 +180,33 @@ class Attempt:
             with tracer:
                 self.condition, *new = body(number, *given, *inputs)
                 self.condition = truth(self.condition)
+            self.changes = changes(lists)
+        except CaptureError:
+            raise
         except Exception as error:
             raise CaptureError(f"the body of a loop can't be captured for any iteration: {type(error).__name__}: {error}") from error
         finally:
-            self.grown = [(each, list(each[len(before) :])) for each, before in lists if isinstance(each, list) and len(each) > len(before)]
-            changed = put_back(lists)
+            put_back(lists)
             self.touched = {id(array) for array, _ in tracer.undo}
             tracer.restore()
-        if changed and not self.grown:
-            raise CaptureError("a loop changes the items of a list or dict: that can't be captured")
+        # A list that grows is collected; of one whose items change, they are carried along.
+        self.grown = [
+            (items, after[len(before) :])
+            for items, before, after in self.changes
+            if len(after) > len(before) and all(map(operator.is_, after, before))
+        ]
         if shape_of_containers(tuple(new)) != shape_of_containers(tuple(carried)):
             raise CaptureError("a loop changes the length of a list that it carries: that can't be captured")
         self.new = flatten(new)
         self.shapes = [tracer.shape_of(each) if isinstance(each, TensorBase) else () for each in self.new]
+
+    def changed_lists(self) -> list[list[Any]]:
+        """The lists whose items change."""
+        grown = {id(items) for items, _ in self.grown}
+        found = [(items, before, after) for items, before, after in self.changes if id(items) not in grown]
+        if any(len(before) != len(after) for _, before, after in found):
+            raise CaptureError("a loop changes the length of a list other than by append(): that can't be captured")
+        return [items for items, _, _ in found]
 
 
 def loop(count: Any, condition: Any, carried: tuple[Any, ...], inputs: tuple[Any, ...] = (), *, bodies: dict[str, Callable[..., Any]], scans: Any = ()) -> Any:
@@ -203,7 +219,7 @@ def loop(count: Any, condition: Any, carried: tuple[Any, ...], inputs: tuple[Any
     if type(count) is int and count <= 0:
         return tuple(carried)
     try:
-        return captured(capture, count, condition, carried, inputs, bodies["body"])
+        return with_lists(capture, count, condition, carried, inputs, bodies["body"])
     except CaptureError as error:
         if isinstance(count, SymbolicInt) or isinstance(condition, TensorBase) or (type(count) is int and count > _UNROLLED):
             raise
@@ -229,12 +245,44 @@ def _unrolled(count: int | None, carried: tuple[Any, ...], inputs: tuple[Any, ..
     return tuple(carried)
 
 
-def captured(capture: Any, count: Any, condition: Any, carried: tuple[Any, ...], inputs: tuple[Any, ...], body: Callable[..., Any]) -> Any:
-    """A loop as one node."""
+class ListsChange(Exception):
+    """The body of a loop changes the items of lists."""
+
+    def __init__(self, lists: list[list[Any]]) -> None:
+        self.lists = lists
+
+
+def with_lists(capture: Any, count: Any, condition: Any, carried: tuple[Any, ...], inputs: tuple[Any, ...], body: Callable[..., Any]) -> Any:
+    """A loop as one node; items of lists that its body changes are carried along like variables."""
+    lists: list[list[Any]] = []
+
+    def run(number: Any, *given: Any) -> Any:
+        values, contents = given[: len(carried)], given[len(carried) : len(carried) + len(lists)]
+        for items, content in zip(lists, contents):
+            items[:] = content
+        condition, *results = body(number, *values, *given[len(carried) + len(lists) :])
+        return (condition, *results, *(list(items) for items in lists))
+
+    while True:
+        try:
+            results = captured(capture, count, condition, (*carried, *(list(items) for items in lists)), inputs, run, lists)
+        except ListsChange as found:
+            lists += found.lists
+            continue
+        for items, content in zip(lists, results[len(carried) :]):
+            items[:] = content
+        return results[: len(carried)]
+
+
+def captured(capture: Any, count: Any, condition: Any, carried: tuple[Any, ...], inputs: tuple[Any, ...], body: Callable[..., Any], lists: list[Any]) -> Any:
+    """A loop as one node; the items of ``lists`` are among what is carried."""
     leaves = [Leaf(each, "tensor" if isinstance(each, TensorBase) else "constant") for each in flatten(carried)]
     extras: list[Leaf] = []
     for _ in range(_ROUNDS):
         attempt = Attempt(capture, body, carried, inputs, leaves, extras)
+        more_lists = [items for items in attempt.changed_lists() if not any(items is each for each in lists)]
+        if more_lists:
+            raise ListsChange(more_lists)
         changed = [leaf.changed(new, shape, capture) for leaf, new, shape in zip(leaves, attempt.new, attempt.shapes)]
         changed += [leaf.changed(leaf.initial, attempt.tracer.shape_of(leaf.initial), capture) for leaf in extras]
         more = [each for each in attempt.tracer.written() if not any(each is leaf.initial for leaf in extras)]
@@ -244,6 +292,7 @@ def captured(capture: Any, count: Any, condition: Any, carried: tuple[Any, ...],
     else:
         raise CaptureError("what a loop carries along keeps changing from iteration to iteration: it can't be captured")
     tracer = attempt.tracer
+    check_aliases(leaves, attempt)
     varying = [leaf for leaf in leaves if leaf.kind != "constant"]
     outputs = [leaf.output(tracer, new) for leaf, new in zip(leaves, attempt.new) if leaf.kind != "constant"]
     outputs += [in_body(tracer, lambda leaf=leaf: tracer.node_of(leaf.initial)) for leaf in extras]  # type: ignore[misc]
@@ -279,6 +328,17 @@ def captured(capture: Any, count: Any, condition: Any, carried: tuple[Any, ...],
     return rebuild(final, iter(results))
 
 
+def check_aliases(leaves: list[Leaf], attempt: Attempt) -> None:
+    """Refuse a write in place to what may be, from the second iteration on, another name of something else."""
+    values = [leaf.value for leaf in leaves]
+    for at, (leaf, new) in enumerate(zip(leaves, attempt.new)):
+        if not isinstance(new, TensorBase) or not isinstance(leaf.value, TensorBase) or new is leaf.value:
+            continue
+        others = [*values, *(tensor for tensor, _ in attempt.tracer.outside.values()), *attempt.new[:at], *attempt.new[at + 1 :]]
+        if any(new is each for each in others) and id(leaf.value._array) in attempt.touched:
+            raise CaptureError("a loop writes in place to a tensor that may be another name of one that it uses: clone() it")
+
+
 def _results(capture: Any, node: Node, leaves: list[Leaf], final: list[Any], attempt: Attempt) -> list[Any]:
     """The values after a loop, as results of its node."""
     results: list[Any] = []
@@ -293,6 +353,7 @@ def _results(capture: Any, node: Node, leaves: list[Leaf], final: list[Any], att
             made.meta["val"] = found = capture.new_symbol(made, None, int.__int__(value))
             results.append(found)
             continue
+        original = value
         if is_unset(value):
             value = copied(leaf.initial)
         if not isinstance(value, TensorBase):
@@ -304,6 +365,7 @@ def _results(capture: Any, node: Node, leaves: list[Leaf], final: list[Any], att
             rewritten(capture, [(value, made, shape)])
         else:
             capture.bind(value, made, shape)
+        share(capture, value, [each for each in (original, leaf.initial) if isinstance(each, TensorBase) and known(capture, each)])
         results.append(value)
     return results
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-LARGE = 1 << 18  # from this many elements on it pays to split the work
+LARGE = 1 << 19  # from this many elements on it pays to wake other threads
 BLOCK = 1 << 18  # elements of a block: few enough that what a kernel reads again is still in the cache
 HEAD_START = 1 << 18  # how many numbers can be read while a worker wakes up; the asking thread does that much more
 
@@ -89,7 +89,7 @@ def over_rows(task: Callable[[int, int], None], rows: int, elements: int, work: 
 
     ``work`` says how many times as long as reading it the work on an element takes, roughly.
     """
-    if elements * work < 4 * HEAD_START or pool.threads < 2:
+    if elements < LARGE or elements * work < 8 * HEAD_START or pool.threads < 2:
         task(0, rows)
         return
     extra = rows * HEAD_START // (elements * work)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .declare import Op
-from .dtypes import BY_NUMPY, dtype, legacy_name
+from .dtypes import BY_NUMPY, dtype
 from .errors import NotSupported, OperationError
 from .widening import ARRAY_MODULES
 
@@ -206,8 +206,3 @@ def require_quantized(tensor: Any, what: str) -> QuantizedArray:
             f"Could not run '{what}' on a tensor of type torch.{BY_NUMPY[array.dtype].name}: only quantized tensors have one"
         )
     return array  # type: ignore[no-any-return]
-
-
-def type_name(kind: Any) -> str:
-    """The name of a type in messages."""
-    return legacy_name(kind)

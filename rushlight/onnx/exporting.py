@@ -19,6 +19,7 @@ from .enums import OperatorExportTypes, TrainingMode
 from .errors import ExportInputError, OnnxExporterError
 from .globals import GLOBALS
 from .ir import OnnxGraph, Value
+from .local_functions import group_modules
 from .lowering import Lowering
 from .names import dynamic_names, input_symbols, name_outputs, output_names_of
 from .program import ONNXProgram
@@ -171,11 +172,13 @@ class Request:
         graph, arrays, result, captured = self.lowered()
         if not graph._outputs:
             raise ExportInputError("the model returns no tensor: there is nothing to export")
-        made = Model(
+        functions = None
+        if self.modules_as_functions:
+            functions = group_modules(graph, captured.tracer.classes, self.modules_as_functions, self.opset)
+        return Model(
             graph, arrays, self.opset, domains=self.custom_opsets, classes=captured.tracer.classes, export_params=self.export_params,
-            initializers_as_inputs=self.initializers_as_inputs,
+            initializers_as_inputs=self.initializers_as_inputs, functions=functions,
         )  # fmt: skip
-        return made
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ from ..core.release import VERSION
 from ..core.sizes import SymbolicInt
 from .errors import CheckerError, ExportInputError
 from .ir import OnnxGraph, OnnxNode, Value
+from .local_functions import LocalFunction
 from .types import onnx_type
 
 LARGE = 1 << 12  # bytes: tensors from here on are written around the message
@@ -29,8 +30,9 @@ class Model:
     def __init__(
         self, graph: OnnxGraph, arrays: dict[str, np.ndarray], opset: int, *, domains: dict[str, int] | None = None,
         name: str = "main_graph", classes: dict[str, type] | None = None, export_params: bool = True,
-        initializers_as_inputs: bool = False,
+        initializers_as_inputs: bool = False, functions: list[LocalFunction] | None = None,
     ) -> None:  # fmt: skip
+        self.functions = functions or []
         self.graph = graph
         self.arrays = arrays
         self.opset = opset
@@ -51,13 +53,27 @@ class Model:
         model.producer_version = VERSION
         model.opset_import.add(domain="", version=self.opset)
         used = {node.domain for node in all_nodes(self.graph)} - {""}
+        used |= {node.domain for function in self.functions for node in function.nodes} - {""}
         for domain in sorted(used | set(self.domains)):
             model.opset_import.add(domain=domain, version=self.domains.get(domain, 1))
         standard = [each for each in model.opset_import if each.domain in ("", "ai.onnx.ml")]
-        model.ir_version = max(onnx.helper.find_min_ir_version_for(standard, True), 7)
+        model.ir_version = max(onnx.helper.find_min_ir_version_for(standard, True), 8 if self.functions else 7)
         self.fill(model.graph, self.graph, tensors)
         model.graph.name = self.name
+        for function in self.functions:
+            self.write_function(model.functions.add(), function)
         return model
+
+    def write_function(self, proto: Any, function: LocalFunction) -> None:
+        """Write a function of the model."""
+        proto.domain, proto.name = function.domain, function.name
+        proto.input.extend(value.name for value in function.inputs)
+        proto.output.extend(value.name for value in function.outputs)
+        for node in function.nodes:
+            self.write_node(proto.node.add(), node)
+        proto.opset_import.add(domain="", version=self.opset)
+        for domain in sorted({node.domain for node in function.nodes} - {""}):
+            proto.opset_import.add(domain=domain, version=self.domains.get(domain, 1))
 
     def fill(self, proto: Any, graph: OnnxGraph, tensors: bool) -> None:
         """Write a graph into a GraphProto."""

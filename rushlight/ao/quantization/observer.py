@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from abc import ABC, abstractmethod
 from collections import OrderedDict
@@ -452,3 +453,9 @@ default_fixed_qparams_range_0to1_observer: Maker = FixedQParamsObserver.with_arg
 default_symmetric_fixed_qparams_observer = default_fixed_qparams_range_neg1to1_observer
 default_affine_fixed_qparams_observer = default_fixed_qparams_range_0to1_observer
 default_reuse_input_observer: Maker = ReuseInputObserver
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("HistogramObserver", "default_histogram_observer"):  # PyTorch has them here; their file builds on this one
+        return getattr(importlib.import_module(f"{__package__}.histogram"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}: it is not in rushlight yet", name=name)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .... import nn
 from ....core.declare import table
 from ....core.dtypes import qint8
 from ....core.errors import NotSupported
 from ....nn.modules.module import Module
+from ....ops.quantization import _make_per_tensor_quantized_tensor
 from ....ops.quantized_layers import quantized_linear_dynamic
 from ....ops.quantized_recurrent import gru_step, lstm_step, quantized_gru_layer, quantized_lstm_layer
+from ....tensor.construct import tensor
 from ...quantization.observer import default_weight_observer
 from .. import intrinsic as nni
 from . import linear as static
@@ -84,6 +88,12 @@ class PackedParameter(Module):
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
 
+def _zeros(rows: int, input_size: int, hidden_size: int, bias: bool) -> tuple[Any, ...]:
+    """Parameters before any are loaded."""
+    weights = [_make_per_tensor_quantized_tensor(tensor(np.zeros((rows, size), np.int8)), 1.0, 0) for size in (input_size, hidden_size)]
+    return *weights, *[tensor(np.zeros(rows, np.float32)) if bias else None for _ in range(2)]
+
+
 class RNNBase(Module):
     """What dynamically quantized recurrent layers have in common."""
 
@@ -101,7 +111,11 @@ class RNNBase(Module):
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, float(dropout), bidirectional
         self.dtype, self.training = dtype, False
-        self._all_weight_values = nn.ModuleList()
+        self._all_weight_values = nn.ModuleList(
+            PackedParameter(_zeros(self._gates * hidden_size, size, hidden_size, bias))
+            for layer in range(num_layers)
+            for size in [hidden_size * self._directions() if layer else input_size] * self._directions()
+        )
 
     def _get_name(self) -> str:
         return "DynamicQuantized" + type(self).__name__
@@ -120,11 +134,12 @@ class RNNBase(Module):
         if getattr(mod, "proj_size", 0):
             raise NotSupported("a recurrent layer with a projection can't be quantized")
         made = cls(mod.input_size, mod.hidden_size, mod.num_layers, mod.bias, mod.batch_first, mod.dropout, mod.bidirectional)
+        packed = iter(made._all_weight_values)
         for layer in range(mod.num_layers):
             for suffix in ("", "_reverse") if mod.bidirectional else ("",):
                 weights = [_quantized(getattr(mod, f"weight_{kind}_l{layer}{suffix}"), mod) for kind in ("ih", "hh")]
                 biases = [getattr(mod, f"bias_{kind}_l{layer}{suffix}").detach() if mod.bias else None for kind in ("ih", "hh")]
-                made._all_weight_values.append(PackedParameter((*weights, *biases)))
+                next(packed).param = (*weights, *biases)
         return made
 
     def _directions(self) -> int:
@@ -185,6 +200,8 @@ class LSTM(RNNBase):
 class GRU(RNNBase):
     """Gated recurrent units with quantized weights."""
 
+    _gates = 3
+
     def forward(self, input: Any, hx: Any = None) -> Any:
         """The outputs, and the last hidden states."""
         input, batched = self._prepared(input)
@@ -203,12 +220,13 @@ class GRU(RNNBase):
 class _Cell(Module):
     """One step of a recurrent layer."""
 
+    _gates = 1
     __repr__ = static.QuantizedModule.__repr__
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, dtype: Any = qint8) -> None:
         super().__init__()
         self.input_size, self.hidden_size, self.bias, self.dtype = input_size, hidden_size, bias, dtype
-        self._packed: Any = PackedParameter((None, None, None, None))
+        self._packed = PackedParameter(_zeros(self._gates * hidden_size, input_size, hidden_size, bias))
 
     def _get_name(self) -> str:
         return "DynamicQuantized" + type(self).__name__
@@ -242,6 +260,8 @@ class _Cell(Module):
 class LSTMCell(_Cell):
     """One step of an LSTM with quantized weights."""
 
+    _gates = 4
+
     def forward(self, input: Any, hx: Any = None) -> Any:
         """The new hidden state and cell."""
         hidden, cell = (None, None) if hx is None else hx
@@ -250,6 +270,8 @@ class LSTMCell(_Cell):
 
 class GRUCell(_Cell):
     """One step of a GRU with quantized weights."""
+
+    _gates = 3
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         """The new hidden state."""
