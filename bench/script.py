@@ -85,7 +85,7 @@ def compile_module(package: Any) -> Callable[[], Any]:
 
 def small_ops(package: Any) -> Callable[[], Any]:
     def repeat(x, n: int):
-        for i in range(n):
+        for _ in range(n):
             x = x + 1
         return x
 
@@ -131,7 +131,7 @@ def recorded_region(package: Any) -> Callable[[], Any]:
 
 def recorded_loop(package: Any) -> Callable[[], Any]:
     def repeat(x, n: int):
-        for i in range(n):
+        for _ in range(n):
             x = x * 1.01
         return x.sum()
 

@@ -11,13 +11,17 @@ from .capture.script import (
     ScriptModule,
     annotate,
     export,
+    freeze,
     ignore,
     interface,
     is_scripting,
+    optimize_for_inference,
     script,
+    script_if_tracing,
     script_method,
     unused,
 )
+from .capture.script import is_instance as isinstance
 from .capture.traced import Future, TracedFunction, TracedModule, TracingCheckError, fork, load, save, trace, wait
 from .capture.tracer import TracerWarning
 from .core.errors import CaptureError
@@ -36,7 +40,7 @@ def is_tracing() -> bool:
 __getattr__ = _missing(__name__)
 
 __all__ = [
-    "CaptureError", "NotSupportedError", "RecursiveScriptModule", "ScriptError", "ScriptFunction", "ScriptMethod", "ScriptModule", "annotate", "export", "ignore",
-    "interface", "is_scripting", "script", "script_method", "unused", "Future", "TopLevelTracedModule", "TracedFunction", "TracedModule", "TracerWarning", "TracingCheckError", "fork", "is_tracing",
+    "CaptureError", "NotSupportedError", "RecursiveScriptModule", "ScriptError", "ScriptFunction", "ScriptMethod", "ScriptModule", "annotate", "export", "freeze", "ignore",
+    "interface", "is_scripting", "isinstance", "optimize_for_inference", "script", "script_if_tracing", "script_method", "unused", "Future", "TopLevelTracedModule", "TracedFunction", "TracedModule", "TracerWarning", "TracingCheckError", "fork", "is_tracing",
     "load", "save", "trace", "wait",
 ]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from script_mistakes import MISTAKES
@@ -22,7 +23,7 @@ def test_mistakes(name):
     place = next(at for at, line in enumerate(lines) if "<--- HERE" in line)
     match = re.fullmatch(r'  File "(.*script_mistakes\.py)", line (\d+), in (\w+)', lines[place - 2])
     assert match is not None
-    shown = open(match[1], encoding="utf8").read().splitlines()[int(match[2]) - 1]
+    shown = Path(match[1]).read_text(encoding="utf8").splitlines()[int(match[2]) - 1]
     assert lines[place - 1].strip() == shown.strip()
     caret = lines[place].index("~")
     marked = lines[place - 1][caret : caret + lines[place].count("~")]

@@ -581,3 +581,36 @@ def test_arguments_are_checked():
         run(torch.ones(1), 1, ["a"], 5)
     with pytest.raises(RuntimeError, match="unknown keyword argument 'm'"):
         run(torch.ones(1), 1, ["a"], m=5)
+
+
+def test_freeze(net, tmp_path):
+    scripted = jit.script(net)
+    frozen = jit.freeze(scripted)
+    assert not list(frozen.parameters()) and not frozen.state_dict()
+    assert not any(node.op == "get_attr" and node.target.endswith("training") for node in frozen.graph.nodes)
+    x = torch.randn(3, 4)
+    for mode in ("a", "b"):
+        close(frozen(x, mode), net(x, mode))
+    assert not frozen(x).requires_grad
+    jit.save(frozen, tmp_path / "frozen.pt")
+    close(jit.load(tmp_path / "frozen.pt")(x), net(x))
+    close(jit.optimize_for_inference(scripted)(x), net(x))
+    with pytest.raises(RuntimeError, match="training mode"):
+        jit.freeze(jit.script(Net()))
+    with pytest.raises(RuntimeError, match="expects a ScriptModule"):
+        jit.freeze(net)
+    kept = jit.freeze(jit.script(Exported().eval()), preserved_attrs=["other", "k"])
+    close(kept.other(x, 2), Exported().other(x, 2))
+    assert kept.k == 2
+
+
+def test_script_if_tracing():
+    @jit.script_if_tracing
+    def choose(x):
+        if x.sum() > 0:
+            return x + 1
+        return x - 1
+
+    assert choose(torch.ones(1)).item() == 2
+    traced = jit.trace(lambda x: choose(x) * 2, torch.ones(1))
+    assert traced(torch.ones(1)).item() == 4 and traced(-torch.ones(1)).item() == -4

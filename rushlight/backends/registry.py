@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
 from ..core.errors import NotSupported
 
 _backends: dict[str, Callable[..., Any]] = {}
+_late = {"aot_eager": "aot", "onnxrt": "onnxrt"}  # modules that are loaded when a program asks for their back-end
 
 
 def register_backend(compiler_fn: Any = None, name: str | None = None, tags: Any = ()) -> Any:
@@ -20,13 +22,15 @@ def register_backend(compiler_fn: Any = None, name: str | None = None, tags: Any
 
 def list_backends(exclude_tags: Any = ()) -> list[str]:
     """The names of the back-ends."""
-    return sorted(_backends)
+    return sorted({*_backends, *_late})
 
 
 def find(backend: Any) -> tuple[Callable[..., Any], str]:
     """A back-end by its name, or as it is."""
     if callable(backend):
         return backend, getattr(backend, "__name__", type(backend).__name__)
+    if backend in _late and backend not in _backends:
+        importlib.import_module(f"{__package__}.{_late[backend]}")
     if backend not in _backends:
         raise NotSupported(
             f"Invalid backend: {backend!r}, see `torch._dynamo.list_backends()` for available backends: {', '.join(list_backends())}"
@@ -37,10 +41,4 @@ def find(backend: Any) -> tuple[Callable[..., Any], str]:
 @register_backend
 def eager(gm: Any, example_inputs: list[Any]) -> Any:
     """Runs the graph as it was captured, op by op."""
-    return gm.forward
-
-
-@register_backend
-def aot_eager(gm: Any, example_inputs: list[Any]) -> Any:
-    """Runs the graph op by op."""
     return gm.forward

@@ -26,12 +26,39 @@ class Aliases:
         self.versions: dict[int, int] = {}  # of a storage: how many writes the capture has seen
         self.by_array: dict[int, Entry] = {}
         self.held: list[Any] = []  # storages, so that their ids stay theirs
+        self.partners: dict[int, list[Any]] = {}  # by id: tensors that share memory with it on some ways through the program
+        self.doubtful: dict[int, Any] = {}  # by id: tensors that a write to a partner may have changed
 
     def bound(self, entry: Entry) -> None:
         """A tensor has become the value of a node."""
         self.by_array[id(entry.tensor._array)] = entry
         storage = entry.tensor._storage
         entry.version = 0 if storage is None else self.versions.get(id(storage), 0)
+
+    def share(self, one: Any, other: Any) -> None:
+        """On some ways through branches and loops two tensors are the same."""
+        if one is not other:
+            self.partners.setdefault(id(one), []).append(other)
+            self.partners.setdefault(id(other), []).append(one)
+            self.held += [one, other]
+
+    def doubt(self, tensor: Any) -> None:
+        """A tensor is written to: those that may be the same may hold other values now."""
+        waiting, seen = [tensor], {id(tensor)}
+        while waiting:
+            for each in self.partners.get(id(waiting.pop()), ()):
+                if id(each) not in seen:
+                    seen.add(id(each))
+                    self.doubtful[id(each)] = each
+                    waiting.append(each)
+
+    def check(self, tensor: Any) -> None:
+        """Refuse to use a tensor of which nobody knows what it holds."""
+        if id(tensor) in self.doubtful:
+            raise CaptureError(
+                "a tensor is used that was, on some ways through branches and loops, written to in place under another name: clone() it before it is "
+                "written to"
+            )
 
     def stale(self, entry: Entry) -> bool:
         """Whether the tensor's memory was written to, through another tensor, since its node was made."""

@@ -34,10 +34,12 @@ class BodyTracer(Tracer):
         self.attributes, self.constants, self.classes = parent.attributes, parent.constants, parent.classes
         self.symbols = dict(parent.symbols)
         self.modules, self.origin = list(parent.modules), parent.origin
-        self.refusing, self.sequences, self.partners, self.doubtful = parent.refusing, parent.sequences, parent.partners, parent.doubtful
+        self.refusing, self.sequences = parent.refusing, parent.sequences
+        self.aliases.partners, self.aliases.doubtful, self.aliases.held = parent.aliases.partners, parent.aliases.doubtful, parent.aliases.held
         self.captured: dict[Node, Node] = {}  # of the graph around -> the placeholder here
         self.outside: dict[int, tuple[Any, Node]] = {}  # tensors from around, and the nodes they were when they came in
         self.undo: list[tuple[Any, Any]] = []
+        self.touched: dict[int, Any] = {}  # by id: all arrays that were written to, also on ways that are not taken
         self._last: Node | None = None
 
     def __enter__(self) -> BodyTracer:
@@ -137,9 +139,12 @@ class BodyTracer(Tracer):
         """Keep what a tensor held before it is written to."""
         if isinstance(tensor, TensorBase) and isinstance(tensor._array, np.ndarray):
             self.undo.append((tensor._array, tensor._array.copy()))
+            self.touched[id(tensor._array)] = tensor._array
             around: Any = self.parent
             while around is not None:
                 preserve(around, tensor)
+                if isinstance(around, BodyTracer):
+                    around.touched[id(tensor._array)] = tensor._array
                 around = getattr(around, "parent", None)
 
     def restore(self) -> None:
@@ -175,9 +180,9 @@ def rebuild(value: Any, leaves: Iterator[Any]) -> Any:
         return {key: rebuild(each, leaves) for key, each in value.items()}
     if isinstance(value, (tuple, list)):
         items = [rebuild(each, leaves) for each in value]
-        if hasattr(value, "_fields"):
-            return tuple.__new__(type(value), items)
-        return items if isinstance(value, list) else tuple(items)
+        if isinstance(value, list):
+            return items
+        return tuple.__new__(type(value), items) if hasattr(value, "_fields") else tuple(items)
     return next(leaves)
 
 
@@ -318,6 +323,8 @@ def branch(condition: Any, *inputs: Any, bodies: dict[str, Callable[..., Any]]) 
     found = run_body(capture, bodies[taken], inputs, keep=True)
     if isinstance(found, Exception):
         raise found
+    if isinstance(capture, BodyTracer):  # itself a trial
+        capture.undo += found[0].undo
     # What a branch does to lists is part of what it gives.
     changed = list({id(items): (items, before) for side in (found, speculated) for items, before, _ in side[2]}.values())
     for side in (found, speculated):
@@ -429,7 +436,8 @@ def join(capture: Any, condition: Any, then: Any, otherwise: Any, taken: Any) ->
     written = list({id(each): each for tracer in tracers.values() for each in tracer.written()}.values())
     for each in written:
         for side, tracer in ((outputs[0], then[0]), (outputs[1], otherwise[0])):
-            side.append(in_body(tracer, lambda tracer=tracer, each=each: tracer.node_of(each)))
+            with tracer:
+                side.append(tracer.node_of(each))
     if not outputs[0]:
         return taken[1]
     inputs = list(dict.fromkeys([*then[0].captured, *otherwise[0].captured]))
@@ -445,6 +453,10 @@ def join(capture: Any, condition: Any, then: Any, otherwise: Any, taken: Any) ->
             value = result_of(capture, node, position, value, (outputs[0][position], outputs[1][position]))
             share(capture, value, [each for each in pair if isinstance(each, TensorBase) and known(capture, each)])
         leaves.append(value)
+    for at, (one, first) in enumerate(zip(leaves, pairs)):
+        for other, second in zip(leaves[:at], pairs[:at]):
+            if isinstance(one, TensorBase) and isinstance(other, TensorBase) and (first[0] is second[0] or first[1] is second[1]):
+                share(capture, one, [other])
     parts = []
     for at, each in enumerate(written, len(outputs[0]) - len(written)):
         nodes = (outputs[0][at], outputs[1][at])
@@ -533,9 +545,7 @@ def share(capture: Any, value: Any, others: list[Any]) -> None:
     """On some ways through the program a value is the same tensor as one of others: a write to either puts the other in doubt."""
     if isinstance(value, TensorBase):
         for each in others:
-            if each is not value:
-                capture.partners.setdefault(id(value), []).append(each)
-                capture.partners.setdefault(id(each), []).append(value)
+            capture.aliases.share(value, each)
 
 
 def known(capture: Any, tensor: Any) -> bool:

@@ -100,6 +100,8 @@ class Leaf:
             self.value = alias(self.initial, self.initial._array) if isinstance(self.initial._array, np.ndarray) else copied(self.initial)
             if self.initial._view is not None:
                 self.value._view = self.initial._view
+            if id(self.initial) in capture.aliases.partners:
+                capture.aliases.share(self.value, self.initial)
         else:
             self.value = make(np.asarray(self.initial, np.bool_ if self.kind == "bool" else np.float32))
         shape = capture.shape_of(self.initial) if isinstance(self.initial, TensorBase) else ()
@@ -126,7 +128,7 @@ class Leaf:
             self.kind = kind if kind != "int" or isinstance(self.initial, int) else "float"
             return True
         if self.kind == "int":
-            if isinstance(new, TensorBase) or isinstance(new, float):
+            if isinstance(new, (TensorBase, float)):
                 self.kind = "float"
                 return True
             return False
@@ -187,7 +189,7 @@ class Attempt:
             raise CaptureError(f"the body of a loop can't be captured for any iteration: {type(error).__name__}: {error}") from error
         finally:
             put_back(lists)
-            self.touched = {id(array) for array, _ in tracer.undo}
+            self.touched = tracer.touched
             tracer.restore()
         # A list that grows is collected; of one whose items change, they are carried along.
         self.grown = [
@@ -292,7 +294,10 @@ def captured(capture: Any, count: Any, condition: Any, carried: tuple[Any, ...],
     else:
         raise CaptureError("what a loop carries along keeps changing from iteration to iteration: it can't be captured")
     tracer = attempt.tracer
-    check_aliases(leaves, attempt)
+    check_aliases(leaves, extras, attempt)
+    for leaf, new in zip(leaves, attempt.new):
+        if new is leaf.value and leaf.kind == "tensor" and id(new._array) not in attempt.touched:
+            leave_outside(capture, tracer, leaf)
     varying = [leaf for leaf in leaves if leaf.kind != "constant"]
     outputs = [leaf.output(tracer, new) for leaf, new in zip(leaves, attempt.new) if leaf.kind != "constant"]
     outputs += [in_body(tracer, lambda leaf=leaf: tracer.node_of(leaf.initial)) for leaf in extras]  # type: ignore[misc]
@@ -307,6 +312,8 @@ def captured(capture: Any, count: Any, condition: Any, carried: tuple[Any, ...],
     around = list(tracer.captured)
     tracer.graph.output((goes_on, *outputs))
     arrange(tracer, [attempt.index, *(leaf.node for leaf in (*varying, *extras) if leaf.node is not None)], around)
+    if isinstance(capture, BodyTracer):  # itself a trial: what the loop now writes for good is undone with it
+        capture.undo += [(array, array.copy()) for array in attempt.touched.values()]
     with paused(capture):
         start = bool(condition._array) if isinstance(condition, TensorBase) else condition
         lengths = [len(items) for items, _ in appended]
@@ -328,14 +335,39 @@ def captured(capture: Any, count: Any, condition: Any, carried: tuple[Any, ...],
     return rebuild(final, iter(results))
 
 
-def check_aliases(leaves: list[Leaf], attempt: Attempt) -> None:
-    """Refuse a write in place to what may be, from the second iteration on, another name of something else."""
-    values = [leaf.value for leaf in leaves]
+def written_to(leaf: Leaf, attempt: Attempt) -> bool:
+    """Whether an iteration writes in place to a tensor that is carried along, under any of its names."""
+    return id(leaf.value._array) in attempt.touched or id(leaf.value) in attempt.tracer.aliases.doubtful
+
+
+def leave_outside(capture: Any, tracer: BodyTracer, leaf: Leaf) -> None:
+    """A tensor that no iteration changes is not carried along: the body uses the one from around."""
+    outer = argument(capture, leaf.initial)
+    inside, leaf.kind = leaf.node, "constant"
+    assert inside is not None
+    known_here = tracer.captured.setdefault(outer, inside)
+    if known_here is not inside:
+        inside.replace_all_uses_with(known_here)
+        tracer.graph.erase_node(inside)
+        tracer.entries[id(leaf.value)].node = known_here
+
+
+def check_aliases(leaves: list[Leaf], extras: list[Leaf], attempt: Attempt) -> None:
+    """Refuse writes in place to what may be, in this iteration or a later one, another name of something else."""
+    carried = [leaf for leaf in leaves if leaf.kind != "constant" and isinstance(leaf.initial, TensorBase)]
+    outside = [tensor for tensor, _ in attempt.tracer.outside.values()]
+    for leaf in carried:
+        others = [each.initial for each in carried if each is not leaf]
+        if written_to(leaf, attempt) and any(leaf.initial is each for each in (*others, *outside)):
+            raise CaptureError("a loop writes in place to a tensor that it also uses under another name: clone() it")
+    written = [leaf.initial for leaf in extras]
     for at, (leaf, new) in enumerate(zip(leaves, attempt.new)):
         if not isinstance(new, TensorBase) or not isinstance(leaf.value, TensorBase) or new is leaf.value:
             continue
-        others = [*values, *(tensor for tensor, _ in attempt.tracer.outside.values()), *attempt.new[:at], *attempt.new[at + 1 :]]
-        if any(new is each for each in others) and id(leaf.value._array) in attempt.touched:
+        others = [*(each.value for each in leaves), *outside, *attempt.new[:at], *attempt.new[at + 1 :]]
+        same = any(new is each for each in others) or id(new) in attempt.tracer.aliases.partners or known(attempt.tracer.parent, new)
+        moved = any(new is each.value and each is not leaf and written_to(each, attempt) for each in carried)
+        if moved or any(new is each for each in written) or (same and written_to(leaf, attempt)):
             raise CaptureError("a loop writes in place to a tensor that may be another name of one that it uses: clone() it")
 
 
@@ -343,7 +375,8 @@ def _results(capture: Any, node: Node, leaves: list[Leaf], final: list[Any], att
     """The values after a loop, as results of its node."""
     results: list[Any] = []
     position = 0
-    for leaf, value in zip(leaves, final):
+    unsure: list[Any] = []  # results that may be the same tensor as another one
+    for leaf, value, new in zip(leaves, final, attempt.new):
         if leaf.kind == "constant":
             results.append(value)
             continue
@@ -358,14 +391,19 @@ def _results(capture: Any, node: Node, leaves: list[Leaf], final: list[Any], att
             value = copied(leaf.initial)
         if not isinstance(value, TensorBase):
             value = make(np.asarray(value, np.bool_ if leaf.kind == "bool" else np.float32))
-        elif known(capture, value) and id(value._array) not in attempt.touched:
+        elif known(capture, value) and (value is not leaf.initial or id(value._array) not in attempt.touched):
             value = copied(value)
         shape = result_shape(capture, made, leaf, value._array.shape)
         if known(capture, value):
             rewritten(capture, [(value, made, shape)])
         else:
             capture.bind(value, made, shape)
-        share(capture, value, [each for each in (original, leaf.initial) if isinstance(each, TensorBase) and known(capture, each)])
+        if id(leaf.initial._array if isinstance(leaf.initial, TensorBase) else None) in attempt.touched and leaf.initial is not value:
+            capture.aliases.doubtful[id(leaf.initial)] = leaf.initial
+        share(capture, value, [each for each in (original, leaf.initial, new) if isinstance(each, TensorBase) and known(capture, each)])
+        if isinstance(new, TensorBase) and (id(new) in capture.aliases.partners or sum(new is each for each in attempt.new) > 1):
+            share(capture, value, unsure)
+            unsure.append(value)
         results.append(value)
     return results
 

@@ -101,8 +101,6 @@ class Tracer:
         self.bodies: dict[Graph, Any] = {}  # of nodes with sub-graphs: the tracers that captured those
         self.body_symbols = 0  # how many symbols those have
         self.sequences: dict[int, Any] = {}  # by id: lists to which a captured loop has appended
-        self.partners: dict[int, list[Any]] = {}  # by id: tensors that share memory with it on some ways through the program
-        self.doubtful: dict[int, Any] = {}  # by id: tensors that a write to a partner may have changed
         self.refusing = False  # whether calls of Python functions and dicts of scripts are errors
 
     # -- being on ------------------------------------------------------------------------------------------------
@@ -189,11 +187,7 @@ class Tracer:
 
     def node_of(self, tensor: Any) -> Node:
         """The node whose value a tensor is; parameters and constants get one when they are first seen."""
-        if id(tensor) in self.doubtful:
-            raise CaptureError(
-                "a tensor is used that was, on some ways through branches and loops, written to in place under another name: clone() it before it is "
-                "written to"
-            )
+        self.aliases.check(tensor)
         entry = self.entries.get(id(tensor))
         if entry is not None and not (self.functional and self.aliases.stale(entry)):
             return entry.node
@@ -303,7 +297,7 @@ class Tracer:
             recorded = tuple([self.argument(value) for value in args])
             in_place = op.functional is not None
             if in_place:
-                self.doubtful.update({id(each): each for each in self.partners.get(id(args[0]), ())})
+                self.aliases.doubt(args[0])
             if in_place and self.functional:
                 return self.write(op, args, recorded)
             keywords: dict[str, Any] = {}

@@ -220,6 +220,8 @@ def check_devices(op: Op, values: list[Any]) -> None:
 
 def wrap(op: Op, args: tuple[Any, ...], array: Any, index: int | None) -> Any:
     """A tensor over a result; of a view op, an alias of the input that knows how it came about."""
+    if array.__class__ is Spec:  # a rule may give one that it was given, or one for several results: each tensor has its own
+        array = Spec(array.shape, array.dtype, array._strides)
     result = make(array)
     if not op.view:
         if state.inference:

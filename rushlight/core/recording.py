@@ -139,7 +139,10 @@ class _Writer:
             return f"({name} if {plain} else save({name}))", "unpack({}, self)"
         for suffix in ("_shape", "_dtype"):
             if name.endswith(suffix) and name[: -len(suffix)] in self.kinds:
-                return f"{suffix[1:]}_of({name[: -len(suffix)]})", "{}"
+                source = name[: -len(suffix)]
+                if self.kinds[source] == "tensor":
+                    return f"{source}._array.{suffix[1:]}", "{}"
+                return f"{suffix[1:]}_of({source})", "{}"
         raise TypeError(f"op {op.name}: a gradient rule asks for '{name}', which is neither a parameter nor an output")
 
     def saved(self) -> dict[str, set[str]]:

@@ -13,7 +13,7 @@ from .types import JitScalarType, TensorProtoDataType
 
 producer_name = "rushlight"
 
-__getattr__ = _missing(__name__, lazy=("operators", "symbolic_helper", "utils"))
+__getattr__ = _missing(__name__, lazy=("operators", "symbolic_helper", "utils", "verification"))
 
 __all__ = [
     "JitScalarType", "ONNXProgram", "OnnxExporterError", "OperatorExportTypes", "SymbolicContext", "TensorProtoDataType", "TrainingMode",

@@ -117,7 +117,7 @@ def result_types(node: Node) -> list[Spec]:
 def typed(values: list[Value], kinds: list[Spec], bodies: list[list[Value]]) -> tuple[Value, ...]:
     """Results with their types; of one whose number of dimensions depends on the way that is taken, no shape is known."""
     for at, (value, kind) in enumerate(zip(values, kinds)):
-        ranks = {None if outputs[at].shape is None else len(outputs[at].shape) for outputs in bodies}
+        ranks = {None if shape is None else len(shape) for shape in (outputs[at].shape for outputs in bodies)}
         value.dtype, value.shape = kind.dtype, kind.shape if len(ranks) == 1 else None
     return tuple(values)
 

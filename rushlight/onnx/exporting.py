@@ -154,7 +154,7 @@ class Request:
         try:
             with select_model_mode_for_export(self.model, self.training), preserved(self.model):
                 captured = self.captured()
-            lowering = Lowering(captured, self.opset, mode=self.mode, folding=self.folding)
+            lowering = self.lowering = Lowering(captured, self.opset, mode=self.mode, folding=self.folding)
             g = lowering.run()
             output = lowering.argument(captured.graph.output_node().args[0])
             outputs = flat_outputs(g, output, captured.result)
@@ -284,6 +284,7 @@ def export(
         raise ExportInputError("custom_translation_table is for onnxscript functions; use register_custom_op_symbolic here")
     made = request.model_file()
     program = ONNXProgram(made)
+    program._request = request  # for verification
     if verbose:
         print(made.graph)
     if f is not None:

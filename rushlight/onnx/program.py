@@ -20,6 +20,7 @@ class ONNXProgram:
         self._model = model
         self._session: Any = None
         self._proto: Any = None
+        self._request: Any = None  # the export that made it: the program and its example inputs
 
     @property
     def model_proto(self) -> Any:

@@ -32,7 +32,7 @@ def _along(g: Any, value: Any, rank: int, axis: int | None) -> Any:
     value = _constant(g, value, _FLOAT32)
     if axis is None:
         return value if value.shape in ((), None) or not value.shape else g.reshape(value, ())
-    return g.reshape(value, [-1 if dim == axis else 1 for dim in range(rank)])
+    return g.reshape(value, [value.shape[0] if dim == axis else 1 for dim in range(rank)])
 
 
 def rounded(

@@ -23,6 +23,8 @@ _DEEP = 256  # the same for rows that are added element by element
 
 
 def _spread_kernel(xp: Any, grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
+    if not grad.ndim:  # one number for all elements
+        return np.ndarray(shape, grad.dtype, grad, 0, (0,) * len(shape))
     folded = range(len(shape)) if dim is None else normalize_dims(dim, len(shape))
     if not grad.flags.c_contiguous:
         kept = grad if keepdim or not shape else xp.expand_dims(grad, tuple(folded))

@@ -239,6 +239,7 @@ class Compiled:
             value = recipes.value(outcome.value)
             result = f"{recorder.guards.names.of(Returned)}({value})"
         finish = recipes.compiled(result)
+        tracer.note_grad_mode()  # the graph leaves the mode as the program does
         tracer.graph.output(tuple(outputs))
         tracer.graph.eliminate_dead_code()
         inputs, run, module = self.build(recorder, tracer)

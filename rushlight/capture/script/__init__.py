@@ -3,18 +3,36 @@
 from __future__ import annotations
 
 import enum
+import functools
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 from ...core.declare import PACKAGE, Op
+from ...core.state import state
 from ...nn.modules.module import Module
 from ..traced import TracedFunction
 from . import files
 from .errors import NotSupportedError, ScriptError, UnusedCallError
+from .freezing import freeze, optimize_for_inference
 from .functions import ScriptFunction, caller_frames, script_function
-from .marks import annotate, export, ignore, interface, is_scripting, script_method, unused
+from .marks import annotate, export, ignore, interface, is_instance, is_scripting, script_method, unused
 from .modules import RecursiveScriptModule, ScriptMethod, ScriptModule, scripted
 from .types import type_of
+
+
+def script_if_tracing(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that is scripted when it is first called while a program is traced or exported, so that its choices are kept."""
+
+    @functools.wraps(fn)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if state.capture is None:
+            return fn(*args, **kwargs)
+        return script_function(fn)(*args, **kwargs)
+
+    run.__script_if_tracing_wrapper = True  # type: ignore[attr-defined]
+    run._script_wrapped = fn  # type: ignore[attr-defined]
+    return run
 
 
 def script(
@@ -49,5 +67,5 @@ def script(
 
 __all__ = [
     "NotSupportedError", "RecursiveScriptModule", "ScriptError", "ScriptFunction", "ScriptMethod", "ScriptModule", "UnusedCallError", "annotate",
-    "export", "files", "ignore", "interface", "is_scripting", "script", "script_method", "unused",
+    "export", "files", "freeze", "optimize_for_inference", "script_if_tracing", "is_instance", "ignore", "interface", "is_scripting", "script", "script_method", "unused",
 ]  # fmt: skip

@@ -70,7 +70,7 @@ def is_kind(value: Any, names: tuple[str, ...]) -> bool:
 def formatted(value: Any, conversion: str, specification: str) -> str:
     """One part of an f-string."""
     if conversion:
-        value = {"r": repr, "s": str, "a": ascii}[conversion](value)
+        value = repr(value) if conversion == "r" else str(value) if conversion == "s" else ascii(value)
     return format(value, specification)
 
 

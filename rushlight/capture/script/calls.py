@@ -22,7 +22,7 @@ from .blocks import Bound, ModuleValue, Static, Unrolled, Value
 from .core import tuple_like
 from .errors import NotSupportedError, ScriptError
 from .iterating import Iterating
-from .marks import IGNORED, UNUSED, annotate, is_scripting, mark_of
+from .marks import IGNORED, UNUSED, annotate, is_instance, is_scripting, mark_of
 from .results import LIST_METHODS, MUTATORS, STR_METHODS, attribute_type, builtin_type, function_type, method_type
 from .types import (
     ANY,
@@ -241,7 +241,7 @@ class Calls(Iterating):
                 return None
         if found is None:
             return None
-        if found is isinstance and len(node.args) == 2:
+        if found in (isinstance, is_instance) and len(node.args) == 2:
             return self.condition(node)[0]  # type: ignore[attr-defined]
         if found in (hasattr, getattr) and len(node.args) >= 2:
             return self.reflected(found, node)
@@ -306,6 +306,7 @@ class Calls(Iterating):
         if isinstance(found, Module):
             raise ScriptError("a Module from outside can't be called: make it an attribute of the Module that is scripted", self.source, node)
         if isinstance(found, FunctionType):
+            found = getattr(found, "_script_wrapped", found)
             scripted = self.script_function(found, node)
             return self.call_scripted(scripted, scripted, arguments, keywords, node)
         if callable(found) and hasattr(found, "graph"):  # a traced function

@@ -83,6 +83,7 @@ class Compiler(Statements):
         self.return_type: Type | None = None
         self.result_type = NONE
         self.examples = example_types or {}
+        self.live = set()
 
     def compile(self) -> tuple[Graph, Signature]:
         """The graph of the function, and its signature."""

@@ -13,6 +13,7 @@ from .blocks import Block, ModuleValue, Static, Unrolled, Value
 from .calls import Calls
 from .core import number_type
 from .errors import NotSupportedError, ScriptError
+from .marks import is_instance
 from .names import Renamed, assigned
 from .types import (
     ANY,
@@ -70,6 +71,7 @@ class Expressions(Calls):
     """Compiles expressions."""
 
     comprehensions = 0
+    live: set[str]
 
     def expression(self, node: ast.expr) -> Any:
         """What an expression stands for: a value, or something that exists only while the program is compiled."""
@@ -183,7 +185,7 @@ class Expressions(Calls):
         ast.fix_missing_locations(loop)
         start = self.materialized(self.expression(ast.copy_location(empty, node)))
         self.block.set(name, start)
-        live = getattr(self, "live", set())
+        live = self.live
         self.statements([loop], live | {name})
         self.live = live
         return self.block.find(name)  # type: ignore[no-any-return]
@@ -359,11 +361,20 @@ class Expressions(Calls):
                 return (value if value.type == TENSOR else value), holds, fails
             if isinstance(node, ast.BoolOp):
                 return self.connected(node.op, node.values)
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance" and len(node.args) == 2:
+            if isinstance(node, ast.Call) and len(node.args) == 2 and self.asks_type(node.func):
                 return self.is_instance(node)
             return self.truth(self.value(node), node), {}, {}
         finally:
             self.here = before
+
+    def asks_type(self, function: ast.expr) -> bool:
+        """Whether a function is ``isinstance``, or that of jit."""
+        if not isinstance(function, (ast.Name, ast.Attribute)) or (isinstance(function, ast.Attribute) and function.attr != "isinstance"):
+            return False
+        try:
+            return self.source.evaluate(function) in (isinstance, is_instance)
+        except (NameError, AttributeError, TypeError):
+            return False
 
     def connected(self, op: ast.boolop, values: list[ast.expr]) -> tuple[Value, Refined, Refined]:
         """``a and b and c`` as a condition: later ones are looked at only where earlier ones leave it open."""
@@ -463,7 +474,7 @@ class Expressions(Calls):
         if not isinstance(found, Value):
             return Value(BOOL, False), {}, {}
         kind = found.type
-        if isinstance(kind, OptionalType) or isinstance(kind, UnionType) or kind in (ANY, OBJECT):
+        if isinstance(kind, (OptionalType, UnionType)) or kind in (ANY, OBJECT):
             made = self.emit(builtins.is_kind, (found.arg, names), BOOL)
             if not isinstance(node.args[0], ast.Name):
                 return made, {}, {}

@@ -101,7 +101,7 @@ def script_function(function: Any, frames: tuple[dict[str, Any], ...] = (), exam
 def caller_frames(depth: int) -> tuple[dict[str, Any], ...]:
     """The local variables of those who call: annotations may name what is defined there."""
     frame: Any = sys._getframe(depth)
-    found = []
+    found: list[dict[str, Any]] = []
     while frame is not None and len(found) < 3:
         if not frame.f_code.co_filename.startswith("<"):
             found.append(frame.f_locals)

@@ -30,9 +30,9 @@ def _copy(graph: Graph, made: Graph, here: dict[Node, Any], owner: Any, prefix: 
             continue
         inner: dict[Node, Any] = {}
         values = list(map_arg(node.args, here.__getitem__))
-        for each in program.graph.nodes:
-            if each.op == "placeholder":
-                inner[each] = values.pop(0) if values else each.args[0]
+        named = map_arg(dict(node.kwargs), here.__getitem__)
+        for each in program.graph.find_nodes(op="placeholder"):
+            inner[each] = values.pop(0) if values else named[each.target] if each.target in named else each.args[0]
         here[node] = _copy(program.graph, made, inner, root, path, False)
     return None
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .types import checker, from_annotation
+
 IGNORED, UNUSED, EXPORTED, METHOD = "ignored", "unused", "exported", "method"
 
 
@@ -57,6 +59,12 @@ def annotate(the_type: Any, the_value: Any) -> Any:
 def is_scripting() -> bool:
     """Whether this runs as a script: False in Python, and True in what is made of the same line by ``jit.script``."""
     return False
+
+
+def is_instance(obj: Any, target_type: Any) -> bool:
+    """Whether a value is of a type with brackets: ``jit.isinstance(x, List[int])``; scripts know the value's type after it."""
+    check = checker(from_annotation(target_type))
+    return check is None or check(obj)
 
 
 def interface(cls: Any) -> Any:

@@ -48,14 +48,12 @@ _HINTS = {
 class Statements(Expressions):
     """Compiles statements."""
 
-    live: set[str]
-
     def statements(self, statements: list[ast.stmt], live: set[str]) -> None:
         """Statements in order; ``live`` are the names that are read after them."""
         for at, each in enumerate(statements):
             if self.block.dead:
                 return
-            before, self.live = getattr(self, "live", set()), loaded(statements[at + 1 :]) | live
+            before, self.live = self.live, loaded(statements[at + 1 :]) | live
             self.here = each
             method = getattr(self, f"do_{type(each).__name__}", None)
             if method is None:

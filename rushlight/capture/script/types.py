@@ -305,7 +305,7 @@ def without_none(given: Type) -> Type:
 
 def assignable(given: Type, wanted: Type) -> bool:
     """Whether a value of one type may stand where another is asked for."""
-    if given == wanted or given == NEVER or ANY in (given, wanted) or wanted == OBJECT:
+    if given in (wanted, NEVER) or ANY in (given, wanted) or wanted == OBJECT:
         return True
     if isinstance(wanted, OptionalType):
         return given == NONE or assignable(without_none(given), wanted.inner)

@@ -1,0 +1,125 @@
+"""Expressions as instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import functions
+from .code import BITS, TYPES, Code, Scalar
+from .expressions import Expression
+
+_COMPARISONS = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
+_ARITHMETIC = {"add": "add", "sub": "sub", "mul": "mul"}
+_ROUNDING = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "rint", "sqrt": "sqrt"}
+
+
+class Emission:
+    """Writes expressions into code; what was written once is used again.
+
+    ``operand`` gives the value of an operand that is not known yet.
+    """
+
+    def __init__(self, code: Code, operand: Callable[[Any], Scalar]) -> None:
+        self.code = code
+        self.operand = operand
+        self.known: dict[int, tuple[Expression, Scalar]] = {}  # by id; the expression is held, so that its id stays its own
+
+    def value(self, expression: Expression) -> Scalar:
+        """The value of an expression."""
+        found = self.known.get(id(expression))
+        if found is None:
+            found = self.known[id(expression)] = (expression, self._make(expression))
+        return found[1]
+
+    def _make(self, expression: Expression) -> Scalar:
+        c, op, dtype = self.code, expression.op, expression.dtype
+        type = TYPES[dtype]
+        if op == "constant":
+            return c.constant(type, expression.data)
+        if op == "operand":
+            return self.operand(expression.data)
+        args = [self.value(each) for each in expression.args]
+        if op == "cast":
+            return convert(c, args[0], expression.args[0].dtype, dtype)
+        if op == "where":
+            return c.select(args[0], args[1], args[2])
+        if op in functions.UNARY:
+            return functions.UNARY[op](c, *args)  # type: ignore[no-any-return]
+        if op in functions.SINGLE_ONLY:
+            return functions.SINGLE_ONLY[op](c, *args)  # type: ignore[no-any-return]
+        if op == "power":
+            return functions.power(c, *args)
+        if op in _ROUNDING:
+            return c.intrinsic(_ROUNDING[op], args[0])
+        if op in _COMPARISONS:
+            return compare(c, op, args[0], args[1], expression.args[0].dtype)
+        if op in ("max", "min"):
+            return extreme(c, op, args[0], args[1], dtype, expression.args[1].op == "constant")
+        floating = dtype.kind == "f"
+        if op in _ARITHMETIC:
+            return c.binary(("f" if floating else "") + op, args[0], args[1])
+        if op == "div":
+            return c.binary("fdiv", args[0], args[1])
+        if op == "fmod":
+            return c.binary("frem", args[0], args[1])
+        if op == "neg":
+            return c.neg(args[0]) if floating else c.binary("sub", c.like(args[0], 0), args[0])
+        if op == "abs":
+            if floating:
+                return c.intrinsic("fabs", args[0])
+            negative = c.compare("slt", args[0], c.like(args[0], 0))
+            return c.select(negative, c.binary("sub", c.like(args[0], 0), args[0]), args[0])
+        if op == "copysign":
+            return c.intrinsic("copysign", *args)
+        if op == "signbit":
+            word = f"i{BITS[args[0].type]}"
+            return c.compare("slt", c.convert("bitcast", args[0], word), Scalar("0", word))
+        if op == "not":
+            return c.binary("xor", args[0], c.like(args[0], 1))
+        if op in ("and", "or", "xor", "shl"):
+            return c.binary(op, args[0], args[1])
+        if op == "shr":
+            return c.binary("lshr" if dtype.kind == "u" else "ashr", args[0], args[1])
+        raise AssertionError(f"no instruction for {op}")
+
+
+def compare(c: Code, op: str, a: Scalar, b: Scalar, dtype: np.dtype[Any]) -> Scalar:
+    """A comparison of two values of one type."""
+    if dtype.kind == "f":
+        return c.compare(_COMPARISONS[op], a, b)
+    return c.compare(op if op in ("eq", "ne") else ("u" if dtype.kind in "ub" else "s") + op, a, b)
+
+
+def extreme(c: Code, op: str, a: Scalar, b: Scalar, dtype: np.dtype[Any], number: bool = False) -> Scalar:
+    """The larger or smaller of two values; NaN where either is (the second can't be where it is a number)."""
+    if dtype.kind != "f":
+        return c.intrinsic(("u" if dtype.kind == "u" else "s") + op, a, b)
+    found = c.select(c.compare("ugt" if op == "max" else "ult", a, b), a, b)
+    return found if number else c.select(c.compare("uno", b, b), b, found)
+
+
+def convert(c: Code, a: Scalar, source: np.dtype[Any], target: np.dtype[Any]) -> Scalar:
+    """A value in another type, as NumPy casts it."""
+    type = TYPES[target]
+    if target.kind == "b":
+        return c.compare("une" if source.kind == "f" else "ne", a, c.like(a, 0))
+    if source.kind == "f" and target.kind == "f":
+        return c.convert("fpext" if target.itemsize > source.itemsize else "fptrunc", a, type)
+    if target.kind == "f":
+        return c.convert("uitofp" if source.kind in "ub" else "sitofp", a, type)
+    if source.kind == "f":
+        # What does not fit gives the smallest integer, as the processor has it, before it is cut to size.
+        wide = "i64" if target.itemsize == 8 or target.kind == "u" else "i32"
+        limit = 2.0 ** (BITS[wide] - 1)
+        inside = c.binary("and", c.compare("oge", a, c.like(a, -limit)), c.compare("olt", a, c.like(a, limit)))
+        whole = c.convert("fptosi", c.select(inside, a, c.like(a, 0.0)), wide)
+        whole = c.select(inside, whole, c.constant(wide, -int(limit)))
+        return whole if wide == type else c.convert("trunc", whole, type)
+    if target.itemsize == source.itemsize and source.kind != "b":
+        return a
+    if target.itemsize < source.itemsize:
+        return c.convert("trunc", a, type)
+    return c.convert("zext" if source.kind in "ub" else "sext", a, type)

@@ -1,0 +1,345 @@
+"""Elementary functions as straight-line arithmetic, so that LLVM can compute many elements side by side.
+
+Arguments are brought near 0 by exact steps, and a polynomial does the rest.  The polynomials interpolate in Chebyshev's
+points, which comes within a few percent of the best there is.  NaN, infinities, denormal numbers and signed zeros are
+right; ``tests/test_native_functions.py`` measures the errors over the whole range.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .code import Code, Scalar
+
+
+class Format(NamedTuple):
+    """What the functions need to know about a floating-point type."""
+
+    word: str  # the integer type of the same width
+    fraction: int  # bits behind the point
+    bias: int
+    low: float  # exp of less is 0 ...
+    high: float  # ... and of more infinite
+    smallest: float  # the smallest number that is not denormal
+    ln2: tuple[float, float]  # log(2) in two parts; multiples of the first are exact
+    exp: tuple[float, ...]  # (exp(r) - 1 - r) / r**2
+    log: tuple[float, ...]  # with s = f / (2 + f) and z = s * s: (log(1 + f) / s - 2) / z
+
+
+SINGLE = Format(
+    "i32", 23, 127, -104.0, 89.0, 2.0**-126, (0.693145751953125, 1.4286068203094172e-06),
+    (0.00019891080463998842, 0.0013933730715792083, 0.0083333108446478626, 0.041666464197405692, 0.16666666681704215, 0.50000000135387299),
+    (0.23353427603651185, 0.28549968591308469, 0.40000129426956259, 0.66666666545127132),
+)  # fmt: skip
+DOUBLE = Format(
+    "i64", 52, 1023, -746.0, 710.0, 2.0**-1022, (0.693147180369123816490, 1.90821492927058770002e-10),
+    (2.09147553258932022e-9, 2.5105312729622101787e-8, 2.7557273478718580474e-7, 2.7557255170000887438e-6, 2.48015873256774619e-5,
+     0.00019841269875002278793, 0.0013888888888883711167, 0.0083333333333260831202, 0.041666666666666669783, 0.1666666666666667103, 0.5),
+    (0.11911140964953425846, 0.11684875777034337673, 0.13335785054380889394, 0.15384571714534154042, 0.18181818637598999785,
+     0.22222222219554103805, 0.28571428571436387475, 0.39999999999999991192, 0.66666666666666666668),
+)  # fmt: skip
+SIN = (2.7246868722877944544e-6, -0.00019840063040804116852, 0.0083333318306294283635, -0.1666666666374136766)
+COS = (-2.7298407652795174721e-7, 0.000024800580601354642352, -0.0013888887635227974877, 0.041666666664226133516)
+TURNS = 0xA2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE5163ABDEBBC561B7  # the first 264 bits of 2 / pi
+
+
+def format_of(x: Scalar) -> Format:
+    """The format of a value's type."""
+    return SINGLE if x.type == "float" else DOUBLE
+
+
+def clamp(c: Code, x: Scalar, low: float, high: float) -> Scalar:
+    """A number held between two bounds; NaN stays NaN."""
+    low_, high_ = c.like(x, low), c.like(x, high)
+    x = c.select(c.compare("olt", x, low_), low_, x)
+    return c.select(c.compare("ogt", x, high_), high_, x)
+
+
+def to_word(c: Code, x: Scalar) -> Scalar:
+    """A small whole number as an integer; 0 for NaN."""
+    whole = c.select(c.compare("ord", x, x), x, c.like(x, 0.0))
+    return c.convert("fptosi", whole, format_of(x).word)
+
+
+def power_of_two(c: Code, n: Scalar, type: str) -> Scalar:
+    """``2 ** n`` for an exponent that a normal number can have."""
+    f = SINGLE if type == "float" else DOUBLE
+    bits = c.binary("shl", c.binary("add", n, c.like(n, f.bias)), c.like(n, f.fraction))
+    return c.convert("bitcast", bits, type)
+
+
+def reduced(c: Code, x: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+    """``n``, ``r`` and ``exp(r) - 1`` with ``x = n log(2) + r`` and r near 0."""
+    f = format_of(x)
+    n = c.intrinsic("rint", c.binary("fmul", x, c.like(x, 1 / math.log(2))))
+    r = c.fma(n, c.like(x, -f.ln2[0]), x)
+    low = c.binary("fmul", n, c.like(x, -f.ln2[1]))
+    exact = c.binary("fadd", r, low)
+    rest = c.binary("fadd", c.binary("fsub", r, exact), low)  # what was rounded away
+    square = c.binary("fmul", exact, exact)
+    tail = c.fma(c.polynomial(exact, f.exp), square, rest)
+    return n, exact, c.binary("fadd", exact, tail)
+
+
+def exp(c: Code, x: Scalar) -> Scalar:
+    f = format_of(x)
+    bounded = clamp(c, x, f.low, f.high)
+    n, _, less_one = reduced(c, bounded)
+    n = to_word(c, n)
+    half = c.binary("ashr", n, c.like(n, 1))  # two factors: the power alone may be too large, or denormal
+    result = c.binary("fmul", c.binary("fadd", less_one, c.like(x, 1.0)), power_of_two(c, half, x.type))
+    return c.binary("fmul", result, power_of_two(c, c.binary("sub", n, half), x.type))
+
+
+def expm1(c: Code, x: Scalar) -> Scalar:
+    """``exp(x) - 1``, with all its digits near 0."""
+    f = format_of(x)
+    bounded = clamp(c, x, -f.fraction - 2.0, f.high)
+    n, _, less_one = reduced(c, bounded)
+    n = to_word(c, n)
+    half = c.binary("ashr", n, c.like(n, 1))
+    first, second = power_of_two(c, half, x.type), power_of_two(c, c.binary("sub", n, half), x.type)
+    # 2**n (e + 1) - 1 as (2**a e + (2**a - 2**-b)) 2**b, n = a + b: 2**n alone may be too large
+    inverse = power_of_two(c, c.binary("sub", half, n), x.type)
+    result = c.binary("fmul", c.fma(first, less_one, c.binary("fsub", first, inverse)), second)
+    return c.select(c.compare("oeq", x, c.like(x, 0.0)), x, result)  # -0 stays -0
+
+
+def logarithm(c: Code, x: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+    """The power of two next to a positive number as a float, and ``log`` of their quotient in two parts."""
+    f = format_of(x)
+    denormal = c.compare("olt", x, c.like(x, f.smallest))
+    normal = c.select(denormal, c.binary("fmul", x, c.like(x, 2.0**f.fraction)), x)
+    bits = c.convert("bitcast", normal, f.word)
+    kind = np.float32 if f is SINGLE else np.float64
+    offset = int.from_bytes(kind(math.sqrt(0.5)).tobytes(), "little")
+    e = c.binary("ashr", c.binary("sub", bits, c.like(bits, offset)), c.like(bits, f.fraction))
+    m = c.convert("bitcast", c.binary("sub", bits, c.binary("shl", e, c.like(bits, f.fraction))), x.type)
+    n = c.convert("sitofp", e, x.type)
+    n = c.select(denormal, c.binary("fsub", n, c.like(x, float(f.fraction))), n)
+    fraction = c.binary("fsub", m, c.like(x, 1.0))
+    s = c.binary("fdiv", fraction, c.binary("fadd", fraction, c.like(x, 2.0)))
+    z = c.binary("fmul", s, s)
+    rest = c.binary("fmul", c.polynomial(z, f.log), z)
+    return n, fraction, c.binary("fmul", s, c.binary("fsub", rest, fraction))
+
+
+def log(c: Code, x: Scalar, correction: Scalar | None = None) -> Scalar:
+    """The natural logarithm; ``correction`` is added before the larger parts."""
+    f = format_of(x)
+    n, high, low = logarithm(c, x)
+    if correction is not None:
+        low = c.binary("fadd", low, correction)
+    low = c.fma(n, c.like(x, f.ln2[1]), low)
+    result = c.fma(n, c.like(x, f.ln2[0]), c.binary("fadd", high, low))
+    return log_special(c, x, result)
+
+
+def log_special(c: Code, x: Scalar, result: Scalar) -> Scalar:
+    """-inf for 0, NaN for what is negative, and inf and NaN as they are."""
+    result = c.select(c.compare("olt", x, c.like(x, math.inf)), result, x)
+    result = c.select(c.compare("olt", x, c.like(x, 0.0)), c.like(x, math.nan), result)
+    return c.select(c.compare("oeq", x, c.like(x, 0.0)), c.like(x, -math.inf), result)
+
+
+def log1p(c: Code, x: Scalar) -> Scalar:
+    """``log(1 + x)``, with all its digits near 0."""
+    one = c.like(x, 1.0)
+    u = c.binary("fadd", x, one)
+    big = c.compare("ogt", x, one)  # the part of the sum that is rounded away is found from the larger one
+    lost = c.select(
+        big, c.binary("fsub", one, c.binary("fsub", u, x)), c.binary("fsub", x, c.binary("fsub", u, one))
+    )
+    result = log(c, u, c.binary("fdiv", lost, u))
+    small = c.compare("olt", c.intrinsic("fabs", x), c.like(x, 2.0 ** -(format_of(x).fraction + 2)))
+    result = c.select(small, x, result)
+    return c.select(c.compare("oeq", x, c.like(x, math.inf)), x, result)
+
+
+def scaled_log(base: float) -> Any:
+    """The logarithm to another base; powers of two that are whole stay so."""
+
+    def run(c: Code, x: Scalar) -> Scalar:
+        f = format_of(x)
+        n, high, low = logarithm(c, x)
+        whole = c.binary("fadd", high, low)
+        rest = c.binary("fadd", c.binary("fsub", high, whole), low)
+        factor = 1 / math.log(base)
+        top = float(_round(factor, f))
+        result = c.binary("fmul", whole, c.like(x, factor - top))
+        result = c.fma(rest, c.like(x, top), result)
+        if base == 2:
+            return log_special(c, x, c.binary("fadd", n, c.fma(whole, c.like(x, top), result)))
+        step = math.log(2, base)
+        first = float(_round(step, f, f.fraction // 2))
+        result = c.fma(n, c.like(x, step - first), result)
+        return log_special(c, x, c.fma(n, c.like(x, first), c.fma(whole, c.like(x, top), result)))
+
+    return run
+
+
+def _round(value: float, f: Format, bits: int | None = None) -> float:
+    """A constant with as few bits as the format (or fewer) has."""
+    bits = f.fraction if bits is None else bits
+    mantissa, exponent = math.frexp(value)
+    return math.ldexp(round(mantissa * 2**bits), exponent - bits)
+
+
+def exp2(c: Code, x: Scalar) -> Scalar:
+    f = format_of(x)
+    bounded = clamp(c, x, f.low / math.log(2) - 1, f.high / math.log(2) + 1)
+    n = c.intrinsic("rint", bounded)
+    part = c.binary("fsub", bounded, n)
+    high = float(_round(math.log(2), f))
+    r = c.binary("fmul", part, c.like(x, high))
+    rest = c.fma(part, c.like(x, math.log(2) - high), c.fma(part, c.like(x, high), c.neg(r)))
+    square = c.binary("fmul", r, r)
+    value = c.binary("fadd", r, c.fma(c.polynomial(r, f.exp), square, rest))
+    word = to_word(c, n)
+    half = c.binary("ashr", word, c.like(word, 1))
+    result = c.binary("fmul", c.binary("fadd", value, c.like(x, 1.0)), power_of_two(c, half, x.type))
+    return c.binary("fmul", result, power_of_two(c, c.binary("sub", word, half), x.type))
+
+
+def tanh(c: Code, x: Scalar) -> Scalar:
+    """``e / (e + 2)`` with ``e = expm1(2 |x|)``, and the sign of x."""
+    size = c.intrinsic("fabs", x)
+    size = c.select(c.compare("ogt", size, c.like(x, 22.0)), c.like(x, 22.0), size)
+    e = expm1(c, c.binary("fadd", size, size))
+    two = c.like(x, 2.0)
+    below = c.binary("fadd", e, two)
+    larger, smaller = c.select(c.compare("ogt", e, two), e, two), c.select(c.compare("ogt", e, two), two, e)
+    lost = c.binary("fsub", smaller, c.binary("fsub", below, larger))  # what the sum rounds away
+    quotient = c.binary("fdiv", e, below)
+    quotient = c.fma(c.neg(quotient), c.binary("fdiv", lost, below), quotient)
+    result = c.intrinsic("copysign", quotient, x)
+    return c.select(c.compare("uno", x, x), x, result)
+
+
+def sinh(c: Code, x: Scalar) -> Scalar:
+    """``(e + e / (e + 1)) / 2`` with ``e = expm1(|x|)``; of large numbers, half of exp without overflow."""
+    size = c.intrinsic("fabs", x)
+    e = expm1(c, size)
+    quotient, half = c.binary("fdiv", e, c.binary("fadd", e, c.like(x, 1.0))), c.binary("fmul", e, c.like(x, 0.5))
+    small = c.fma(c.neg(half), quotient, e)  # the same, where e is less than 1 and exact to the last digit
+    near = c.select(c.compare("olt", e, c.like(x, 1.0)), small, c.fma(c.like(x, 0.5), quotient, half))
+    large = c.compare("ogt", size, c.like(x, format_of(x).fraction * 1.0))
+    return c.intrinsic("copysign", c.select(large, half_exp(c, size), near), x)
+
+
+def cosh(c: Code, x: Scalar) -> Scalar:
+    size = c.intrinsic("fabs", x)
+    e = exp(c, size)
+    near = c.fma(c.like(x, 0.5), e, c.binary("fdiv", c.like(x, 0.5), e))
+    return c.select(c.compare("ogt", size, c.like(x, format_of(x).fraction * 1.0)), half_exp(c, size), near)
+
+
+def half_exp(c: Code, x: Scalar) -> Scalar:
+    """``exp(x) / 2`` where exp alone may be too large."""
+    f = format_of(x)
+    n, _, less_one = reduced(c, clamp(c, x, 0.0, f.high + 1))
+    word = to_word(c, n)
+    half = c.binary("ashr", word, c.like(word, 1))
+    result = c.binary("fmul", c.binary("fadd", less_one, c.like(x, 1.0)), power_of_two(c, half, x.type))
+    other = c.binary("sub", c.binary("sub", word, half), c.like(word, 1))
+    return c.binary("fmul", result, power_of_two(c, other, x.type))
+
+
+# -- angles, in single precision ---------------------------------------------------------------------------------
+
+
+def quarter_turns(c: Code, x: Scalar) -> tuple[Scalar, Scalar]:
+    """The quarter turn (mod 4) next to an angle of single precision, and the angle from there, in double precision.
+
+    The angle is a whole number times a power of two.  Times as many bits of 2 / pi as count, in 64-bit arithmetic that
+    drops whole turns by itself, it gives the position on the circle to 2**-64 for every angle there is.
+    """
+    bits = c.convert("bitcast", x, "i32")
+    exponent = c.binary("and", c.binary("lshr", bits, c.like(bits, 23)), c.like(bits, 255))
+    fraction = c.binary("or", c.binary("and", bits, c.like(bits, 0x7FFFFF)), c.like(bits, 0x800000))
+    at = c.convert("sext", c.binary("sub", exponent, c.like(exponent, 96)), "i64")
+    at = c.intrinsic("smax", at, c.like(at, 0))  # of what is smaller than 2**-31 no quarter turn comes
+    first = c.load(circle_table(c, 0), at, "i64")
+    second = c.load(circle_table(c, 1), at, "i64")
+    whole = c.convert("zext", fraction, "i64")
+    product = c.binary("mul", whole, first)
+    product = c.binary("add", product, c.binary("lshr", c.binary("mul", whole, second), c.like(whole, 32)))
+    turn = c.binary("lshr", c.binary("add", product, c.like(product, 1 << 61)), c.like(product, 62))
+    rest = c.binary("sub", product, c.binary("shl", turn, c.like(turn, 62)))
+    angle = c.binary("fmul", c.convert("sitofp", rest, "double"), c.constant("double", math.pi / 2 * 2.0**-62))
+    small = c.compare("slt", exponent, c.like(exponent, 96))
+    angle = c.select(small, c.convert("fpext", c.intrinsic("fabs", x), "double"), angle)
+    turn = c.select(small, c.like(turn, 0), turn)
+    negative = c.compare("slt", bits, c.like(bits, 0))
+    turn = c.select(negative, c.binary("sub", c.like(turn, 0), turn), turn)
+    return turn, c.select(negative, c.neg(angle), angle)
+
+
+def circle_table(c: Code, part: int) -> str:
+    """For each exponent from 96 on, the 64 bits of 2 / pi that count, and the 32 after them."""
+    name = f"@circle{part}"
+    entries = []
+    for exponent in range(96, 256):
+        power = exponent - 150  # the angle is a whole number of 24 bits times 2**power
+        # bits so that product / 2**64 is the angle in turns of 4 quarters: 2/pi * 2**power * 2**62, mod 2**64
+        window = TURNS >> (264 - 62 - 32 - power) & ((1 << 96) - 1)
+        value = window >> 32 if part == 0 else window & 0xFFFFFFFF
+        entries.append(f"i64 {value - (1 << 64) if value >> 63 else value}")
+    c.module.declare(f"{name} = internal constant [{len(entries)} x i64] [{', '.join(entries)}]")
+    return name
+
+
+def circular(quarter: int) -> Any:
+    """sin, or with one quarter turn more cos."""
+
+    def run(c: Code, x: Scalar) -> Scalar:
+        turn, angle = quarter_turns(c, x)
+        if quarter:
+            turn = c.binary("add", turn, c.like(turn, quarter))
+        z = c.binary("fmul", angle, angle)
+        sine = c.fma(c.binary("fmul", c.polynomial(z, SIN), z), angle, angle)
+        cosine = c.fma(c.fma(c.polynomial(z, COS), z, c.like(z, -0.5)), z, c.like(z, 1.0))
+        odd = c.compare("ne", c.binary("and", turn, c.like(turn, 1)), c.like(turn, 0))
+        value = c.select(odd, cosine, sine)
+        value = c.select(c.compare("ne", c.binary("and", turn, c.like(turn, 2)), c.like(turn, 0)), c.neg(value), value)
+        result = c.convert("fptrunc", value, "float")
+        if not quarter:
+            result = c.select(c.compare("oeq", x, c.like(x, 0.0)), x, result)  # -0 stays -0
+        finite = c.compare("olt", c.intrinsic("fabs", x), c.like(x, math.inf))
+        return c.select(finite, result, c.like(x, math.nan))
+
+    return run
+
+
+# -- powers, in single precision ---------------------------------------------------------------------------------
+
+
+def power(c: Code, x: Scalar, y: Scalar) -> Scalar:
+    """``x ** y`` of single precision, by way of exp and log in double precision."""
+    base, exponent = c.convert("fpext", c.intrinsic("fabs", x), "double"), c.convert("fpext", y, "double")
+    result = exp(c, c.binary("fmul", exponent, log(c, base)))
+    result = c.convert("fptrunc", result, "float")
+    one, zero = c.like(x, 1.0), c.like(x, 0.0)
+    whole = c.compare("oeq", c.intrinsic("floor", y), y)
+    half = c.binary("fmul", y, c.like(y, 0.5))
+    odd = c.binary("and", whole, c.compare("une", c.intrinsic("floor", half), half))
+    negative = c.compare("slt", c.convert("bitcast", x, "i32"), Scalar("0", "i32"))
+    flipped = c.select(c.binary("and", odd, negative), c.neg(result), result)
+    finite = c.compare("ogt", x, c.like(x, -math.inf))
+    strange = c.binary("and", c.compare("olt", x, zero), c.binary("and", finite, c.binary("xor", whole, c.like(whole, 1))))
+    result = c.select(strange, c.like(x, math.nan), flipped)
+    # 1 to any power is 1, and so is -1 to an infinite one
+    infinite = c.compare("oeq", c.intrinsic("fabs", y), c.like(y, math.inf))
+    unit = c.select(infinite, c.intrinsic("fabs", x), x)
+    result = c.select(c.compare("oeq", unit, one), one, result)
+    return c.select(c.compare("oeq", y, zero), one, result)
+
+
+UNARY: dict[str, Any] = {
+    "exp": exp, "expm1": expm1, "exp2": exp2, "log": log, "log2": scaled_log(2), "log10": scaled_log(10), "log1p": log1p,
+    "tanh": tanh, "sinh": sinh, "cosh": cosh,
+}  # fmt: skip
+SINGLE_ONLY: dict[str, Any] = {"sin": circular(0), "cos": circular(1)}

@@ -1,0 +1,131 @@
+"""LLVM: from text to functions in memory; and the BLAS that NumPy brings along."""
+
+from __future__ import annotations
+
+import ctypes
+import glob
+import logging
+import os
+import threading
+import time
+from typing import Any
+
+import numpy as np
+
+log = logging.getLogger("rushlight.native")
+_lock = threading.Lock()  # LLVM's text reader and passes run on one thread at a time
+
+
+class Machine:
+    """Compiles for this processor."""
+
+    def __init__(self) -> None:
+        import llvmlite.binding as llvm
+
+        self.llvm = llvm
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        self.triple = llvm.get_process_triple()
+        self.processor = llvm.get_host_cpu_name()
+        self.features = llvm.get_host_cpu_features().flatten()
+        self.spent = 0.0  # seconds, in all
+
+    def compile(self, text: str) -> Compiled:
+        """Functions from text; a mistake in it raises RuntimeError."""
+        llvm = self.llvm
+        started = time.perf_counter()
+        with _lock:
+            module = llvm.parse_assembly(text)
+            module.triple = self.triple
+            module.verify()
+            # A machine belongs to the engine that it is given to, so each module needs its own.
+            target = llvm.Target.from_triple(self.triple).create_target_machine(
+                cpu=self.processor, features=self.features, opt=2, jit=True
+            )
+            options = llvm.PipelineTuningOptions(speed_level=2)
+            options.loop_vectorization = True
+            options.loop_interleaving = True
+            builder = llvm.create_pass_builder(target, options)
+            builder.getModulePassManager().run(module, builder)
+            engine = llvm.create_mcjit_compiler(module, target)
+            engine.finalize_object()
+        self.spent += time.perf_counter() - started
+        return Compiled(engine)
+
+
+class Compiled:
+    """Functions in memory, which stay there as long as this is held."""
+
+    def __init__(self, engine: Any) -> None:
+        self.engine = engine
+
+    def address(self, name: str) -> int:
+        """Where a function is."""
+        return int(self.engine.get_function_address(name))
+
+
+_machine: list[Machine] = []
+
+
+def machine() -> Machine:
+    """The one machine; raises ImportError where llvmlite is not installed."""
+    if not _machine:
+        _machine.append(Machine())
+    return _machine[0]
+
+
+# -- BLAS --------------------------------------------------------------------------------------------------------
+
+# Names under which the libraries that NumPy is built with have the product of matrices; with 64-bit sizes, and with 32-bit ones.
+_NAMES = (("scipy_cblas_{}64_", "i64"), ("cblas_{}64_", "i64"), ("scipy_cblas_{}", "i32"), ("cblas_{}", "i32"))
+
+
+class Blas:
+    """The product of matrices, as the library that NumPy uses has it."""
+
+    def __init__(self) -> None:
+        self.size = ""  # the type of its sizes
+        self.addresses: dict[str, int] = {}
+        for library in _libraries():
+            for pattern, size in _NAMES:
+                found = {name: getattr(library, pattern.format(name), None) for name in ("sgemm", "dgemm")}
+                if all(found.values()) and self._works(found["sgemm"], size):
+                    self.size = size
+                    self.addresses = {name: ctypes.cast(each, ctypes.c_void_p).value or 0 for name, each in found.items()}
+                    return
+
+    def _works(self, function: Any, size: str) -> bool:
+        """Whether it multiplies two small matrices as it should."""
+        integer = ctypes.c_int64 if size == "i64" else ctypes.c_int32
+        a, b = np.arange(6, dtype=np.float32).reshape(2, 3), np.arange(12, dtype=np.float32).reshape(3, 4)
+        made = np.zeros((2, 4), np.float32)
+        order = [ctypes.c_int32(each) for each in (101, 111, 111)]
+        sizes = [integer(each) for each in (2, 4, 3)]
+        pointers = [ctypes.c_void_p(each.ctypes.data) for each in (a, b, made)]
+        function.restype = None
+        function(*order, *sizes, ctypes.c_float(1), pointers[0], integer(3), pointers[1], integer(4), ctypes.c_float(0), pointers[2], integer(4))
+        return bool(np.array_equal(made, a @ b))
+
+
+def _libraries() -> list[Any]:
+    """The libraries beside NumPy that may have BLAS in them."""
+    folder = os.path.dirname(np.__file__)
+    places = [os.path.join(os.path.dirname(folder), "numpy.libs"), os.path.join(folder, ".dylibs"), os.path.join(folder, ".libs")]
+    paths = [path for place in places for path in sorted(glob.glob(os.path.join(place, "*blas*")))]
+    found = []
+    for path in paths:
+        try:
+            found.append(ctypes.CDLL(path))
+        except OSError as error:
+            log.info("%s can't be loaded: %s", path, error)
+    return found
+
+
+_blas: list[Blas] = []
+
+
+def blas() -> Blas:
+    """BLAS, looked for once."""
+    if not _blas:
+        _blas.append(Blas())
+    return _blas[0]

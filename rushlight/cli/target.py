@@ -1,0 +1,181 @@
+"""FILE.py:NAME: loads the file with `import torch` meaning rushlight, and finds what the name stands for."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import inspect
+import os
+import sys
+from types import ModuleType
+from typing import Any
+
+from .. import compat
+from ..autograd.function import Function
+from ..nn.modules.module import Module
+from ..serialization import load as load_checkpoint
+from ..utils.safetensors import load_file as load_safetensors
+from .output import Failure, raised, users_code
+
+FORM = "FILE.py:NAME"
+
+
+def split(text: str) -> tuple[str, str]:
+    """The file and the name."""
+    file, colon, name = text.rpartition(":")
+    if not colon or not file or not name or not all(part.isidentifier() for part in name.split(".")):
+        raise Failure(f"'{text}' is not of the form {FORM}, as in model.py:Net")
+    return file, name
+
+
+def load_module(file: str) -> ModuleType:
+    """Import a file by its path (as a part of its package, where it is in one), or a module by its dotted name."""
+    looks_like_module = not file.endswith(".py") and os.sep not in file and not os.path.exists(file)
+    if looks_like_module and not all(part.isidentifier() for part in file.split(".")):
+        raise Failure(f"there is no file '{file}'")
+    if not looks_like_module and not os.path.isfile(file):
+        folder = os.path.dirname(file) or "."
+        near = difflib.get_close_matches(os.path.basename(file), os.listdir(folder), 3, 0.6) if os.path.isdir(folder) else []
+        raise Failure(f"there is no file '{file}'" + (f"; did you mean {', '.join(os.path.join(os.path.dirname(file), each) for each in near)}?" if near else ""))
+    try:
+        compat.install()
+    except Exception as error:
+        raise Failure(str(error)) from error
+    with users_code():
+        try:
+            if looks_like_module:
+                sys.path.insert(0, os.getcwd())
+                return importlib.import_module(file)
+            return import_file(os.path.abspath(file))
+        except ModuleNotFoundError as error:
+            if looks_like_module and error.name and file.startswith(error.name):
+                raise Failure(f"there is no file or module '{file}'") from error
+            raise raised(f"'{file}' can't be imported", error) from error
+        except Exception as error:
+            raise raised(f"'{file}' can't be imported", error) from error
+        except SystemExit as error:
+            raise Failure(
+                f"'{file}' ends the program when it is imported (exit status {error.code}): put what it does under `if __name__ == \"__main__\":`"
+            ) from error
+
+
+def import_file(path: str) -> ModuleType:
+    """Import a file."""
+    folder, name = os.path.split(path)
+    name = os.path.splitext(name)[0]
+    while os.path.exists(os.path.join(folder, "__init__.py")):
+        folder, package = os.path.split(folder)
+        name = f"{package}.{name}"
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    if "." in name:
+        return importlib.import_module(name)
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise Failure(f"'{path}' is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def candidates(module: ModuleType) -> list[str]:
+    """What a file defines that one may mean: Modules, custom Functions, functions."""
+    found = []
+    for name, value in vars(module).items():
+        own = getattr(value, "__module__", None) == module.__name__
+        if not name.startswith("_") and (isinstance(value, Module) or (own and (inspect.isclass(value) or inspect.isfunction(value)))):
+            found.append(name)
+    return found
+
+
+def find(text: str) -> tuple[Any, str]:
+    """What FILE.py:NAME stands for, and the name."""
+    file, path = split(text)
+    module = load_module(file)
+    found: Any = module
+    for at, part in enumerate(path.split(".")):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            names = candidates(module) if at == 0 else [each for each in dir(found) if not each.startswith("_")]
+            near = difflib.get_close_matches(part, names, 3, 0.5)
+            words = f"; did you mean {', '.join(near)}?" if near else (f"; it has {', '.join(names[:12])}" if names else "")
+            raise Failure(f"'{file}' has no '{path}'{words}") from None
+    return found, path
+
+
+def required(function: Any) -> list[str]:
+    """The parameters that a call must give."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [
+        each.name for each in parameters
+        if each.default is each.empty and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+    ]  # fmt: skip
+
+
+def model(text: str, weights: str | None = None) -> Any:
+    """The program that FILE.py:NAME stands for: a Module, made where a class or a function that makes one is named, or a function of tensors."""
+    found, name = find(text)
+    if inspect.isclass(found) and issubclass(found, Function):
+        function = found
+
+        def apply(*inputs: Any) -> Any:
+            return function.apply(*inputs)
+
+        apply.__name__ = name
+        made: Any = apply
+    elif isinstance(found, Module):
+        made = found
+    elif inspect.isclass(found):
+        if not issubclass(found, Module):
+            raise Failure(f"'{name}' is a class, but neither a Module nor a custom Function")
+        made = build(found, name)
+    elif callable(found):
+        made = found if required(found) else build(found, name)
+        if not callable(made):
+            raise Failure(f"'{name}()' returned {type(made).__name__}, and no Module")
+    else:
+        raise Failure(f"'{name}' is of type {type(found).__name__}: it must be a Module, a function that returns one, or a function of tensors")
+    if weights is not None:
+        load_weights(made, weights)
+    return made
+
+
+def build(maker: Any, name: str) -> Any:
+    """Call what makes the Module."""
+    missing = required(maker)
+    if missing:
+        raise Failure(f"'{name}' needs arguments ({', '.join(missing)}): name a function that takes none and returns the Module")
+    with users_code():
+        try:
+            return maker()
+        except Exception as error:
+            raise raised(f"'{name}()' raised an exception", error) from error
+
+
+def load_weights(module: Any, path: str) -> None:
+    """Put the tensors of a checkpoint into a Module."""
+    if not isinstance(module, Module):
+        raise Failure("--weights is for Modules; this is a function")
+    if not os.path.isfile(path):
+        raise Failure(f"there is no file '{path}' with weights")
+    try:
+        state = load_safetensors(path) if path.endswith(".safetensors") else load_checkpoint(path, map_location="cpu", weights_only=True)
+    except Exception as error:
+        raise Failure(f"the weights in '{path}' can't be read: {error}") from error
+    for key in ("state_dict", "model_state_dict", "model"):
+        if isinstance(state, dict) and isinstance(state.get(key), dict):
+            state = state[key]
+    if isinstance(state, Module):
+        state = state.state_dict()
+    if not isinstance(state, dict):
+        raise Failure(f"'{path}' holds a {type(state).__name__}, and no weights by name")
+    try:
+        module.load_state_dict(state)
+    except (RuntimeError, ValueError, TypeError) as error:
+        raise Failure(f"the weights in '{path}' do not fit {type(module).__name__}: {error}") from error

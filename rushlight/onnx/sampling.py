@@ -1,0 +1,121 @@
+"""Random inputs for a model: from a description of each input, with other sizes where sizes are open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..core.base import make
+from ..core.dtypes import BY_NAME, BY_NUMPY
+from .types import NUMPY_TYPES
+
+FIRST, FURTHER = 2, 64  # what an open size is at first: of the first dimension, of others
+
+
+@dataclass
+class InputSpec:
+    """One input: its name (where it has one), its element type, its sizes (a word for an open one), and the range of whole numbers."""
+
+    name: str | None
+    dtype: Any  # NumPy's
+    dims: tuple[int | str, ...]
+    low: int = 0
+    high: int = 2  # not reached: 0 and 1 are indices that every table has
+
+    @property
+    def kind(self) -> str:
+        """The element type by its name: ``float32``."""
+        return BY_NUMPY[self.dtype].name
+
+    def __str__(self) -> str:
+        return f"{self.name or '?'}={self.kind}:{'x'.join(map(str, self.dims))}"
+
+    def symbols(self) -> dict[int, str]:
+        """The dimensions that are open, with their words."""
+        return {at: each for at, each in enumerate(self.dims) if isinstance(each, str)}
+
+
+@dataclass
+class Sizes:
+    """What open sizes are in one run."""
+
+    values: dict[str, int] = field(default_factory=dict)
+
+    def of(self, spec: InputSpec) -> tuple[int, ...]:
+        """The shape of an input."""
+        return tuple(self.values[each] if isinstance(each, str) else each for each in spec.dims)
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name}={size}" for name, size in self.values.items()) or "fixed sizes"
+
+
+def first_sizes(specs: Sequence[InputSpec], given: dict[str, int] | None = None) -> Sizes:
+    """The sizes of the first run: those that are given, else small ones."""
+    values = dict(given or {})
+    for spec in specs:
+        for at, symbol in spec.symbols().items():
+            values.setdefault(symbol, FIRST if at == 0 else FURTHER)
+    used = {symbol for spec in specs for symbol in spec.symbols().values()}
+    return Sizes({name: size for name, size in values.items() if name in used})
+
+
+def other_sizes(first: Sizes) -> Iterator[Sizes]:
+    """Further sizes to try, those first that tell symbols apart; a model may refuse some of them."""
+    names = list(first.values)
+    seen = {tuple(first.values.values())}
+    ways = (
+        lambda size, at: size + 1 + at, lambda size, at: size * 2, lambda size, at: max(1, size // 2), lambda size, at: size + 32 * (at + 1),
+        lambda size, at: 1, lambda size, at: size + 1, lambda size, at: size + 32,
+    )  # fmt: skip
+    for way in ways:
+        values = {name: way(first.values[name], at) for at, name in enumerate(names)}
+        if names and tuple(values.values()) not in seen:
+            seen.add(tuple(values.values()))
+            yield Sizes(values)
+
+
+def draw(specs: Sequence[InputSpec], sizes: Sizes, stream: np.random.Generator, scale: float = 1.0, shift: float = 0.0) -> list[Any]:
+    """A tensor for each input."""
+    return [make(draw_array(spec, sizes.of(spec), stream, scale, shift)) for spec in specs]
+
+
+def draw_array(spec: InputSpec, shape: tuple[int, ...], stream: np.random.Generator, scale: float, shift: float) -> np.ndarray:
+    """Random elements: normally distributed, whole numbers of the range, or true and false."""
+    kind = spec.dtype.kind
+    if kind == "b":
+        return stream.random(shape) < 0.5
+    if kind in "iu":
+        return stream.integers(spec.low, spec.high, shape).astype(spec.dtype)
+    values = stream.standard_normal(shape) * scale + shift
+    if kind == "c":
+        values = values + 1j * stream.standard_normal(shape) * scale
+    return values.astype(spec.dtype)
+
+
+def specs_of(model: Any) -> list[InputSpec]:
+    """The inputs that an ONNX file asks for; a size that it says nothing about is an open one."""
+    stored = {each.name for each in model.graph.initializer}
+    found = []
+    for each in model.graph.input:
+        if each.name in stored:
+            continue
+        kind = each.type.tensor_type
+        if not each.type.HasField("tensor_type") or kind.elem_type not in NUMPY_TYPES:
+            raise ValueError(f"the input '{each.name}' is no tensor of numbers: random values for it can't be made")
+        dims = tuple(
+            int(dim.dim_value) if dim.HasField("dim_value") else (dim.dim_param or f"{each.name}_{at}")
+            for at, dim in enumerate(kind.shape.dim)
+        )
+        found.append(InputSpec(each.name, np.dtype(NUMPY_TYPES[kind.elem_type]), dims))
+    return found
+
+
+def numpy_type(name: str) -> Any:
+    """NumPy's type of the name of a data type; a KeyError where there is none."""
+    return BY_NAME[name].numpy
+
+
+__all__ = ["InputSpec", "Sizes", "draw", "first_sizes", "numpy_type", "other_sizes", "specs_of"]

@@ -1,0 +1,1 @@
+"""Rewriting graphs: without writes to memory, forward and backward together, and apart again."""
