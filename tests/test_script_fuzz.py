@@ -16,7 +16,7 @@ import pytest
 import rushlight as torch
 from rushlight import jit
 
-SECONDS = float(os.environ.get("SCRIPT_FUZZ_SECONDS", "20"))
+SECONDS = float(os.environ.get("SCRIPT_FUZZ_SECONDS", "60"))
 
 
 class Program:

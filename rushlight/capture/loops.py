@@ -331,7 +331,8 @@ def captured(capture: Any, count: Any, condition: Any, carried: tuple[Any, ...],
         written.append((leaf.initial, made, result_shape(capture, made, leaf, leaf.initial._array.shape)))
     rewritten(capture, written)
     for at, ((items, example), before) in enumerate(zip(appended, lengths), len(varying) + len(extras)):
-        _sequence(capture, node, at, items, before, tracer.shape_of(example))
+        fixed = type(count) is int and not isinstance(condition, TensorBase) and not isinstance(attempt.condition, TensorBase)
+        _sequence(capture, node, at, items, before, tracer.shape_of(example), fixed)
     return rebuild(final, iter(results))
 
 
@@ -420,18 +421,19 @@ def result_shape(capture: Any, made: Node, leaf: Leaf, actual: tuple[int, ...]) 
     return tuple(sizes)
 
 
-def _sequence(capture: Any, node: Node, at: int, items: list[Any], before: int, shape: tuple[int, ...]) -> None:
+def _sequence(capture: Any, node: Node, at: int, items: list[Any], before: int, shape: tuple[int, ...], fixed: bool) -> None:
     """What a loop appended to a list: one tensor, of which the items are parts."""
     made = part(capture, node, at)
     with paused(capture):
         real = [each.detach() for each in items[before:]]
         array = np.stack([each._array for each in real]) if real else np.zeros((0, *map(int.__int__, shape)), np.float32)
         stacked = make(array)
-    sizes = [capture.new_symbol(made, 0, len(real))]
+    sizes = [len(real) if fixed else capture.new_symbol(made, 0, len(real))]
     for dim, size in enumerate(shape):
         sizes.append(size if known_sizes(capture, (size,)) else capture.new_symbol(made, dim + 1, int.__int__(size)))
     capture.bind(stacked, made, tuple(sizes))
-    capture.sequences[id(items)] = Sequence(items, before, len(real), stacked)
+    if not fixed:
+        capture.sequences[id(items)] = Sequence(items, before, len(real), stacked)
     items[before:] = [stacked[index] for index in range(len(real))]
 
 

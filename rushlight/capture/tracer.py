@@ -211,6 +211,8 @@ class Tracer:
         if isinstance(value, (SymbolicInt, SymbolicFloat)):
             return self.number_node(value)
         if isinstance(value, (tuple, list)):
+            if id(value) in self.sequences:
+                raise CaptureError("a list whose length depends on the inputs can be indexed, stacked and concatenated, and nothing else")
             values = [self.argument(each) for each in value]
             if hasattr(value, "_fields"):
                 return tuple.__new__(type(value), values)  # not its own: what that checks, it checks of tensors

@@ -259,7 +259,7 @@ class Builder:
     def named_like(self, array: np.ndarray, name: str, values: list[Any]) -> Value:
         """A computed constant; one made from a stored tensor is stored under a name that says so."""
         parents = [each.name for each in values if each is not None and each.name in self.graph.initializers]
-        if parents and array.size > SMALL:
+        if parents and (array.size > SMALL or array.ndim > 1):
             key = ("derived", name, tuple(map(id, values)), array.shape, array.strides)
             found = self._placed.get(key)
             if found is None:

@@ -40,6 +40,12 @@ class DifferentiableGraphBackward(GradientNode):
             raise ValueError(f"{self.name()} has {count} outputs: gradients beyond that must be None")
         return tuple(self.backward(list(gradients[:count])))
 
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """The names of the region's inputs; those that are lists have a gradient for each of their tensors."""
+        code = getattr(self.body, "__code__", None)
+        return () if code is None else tuple(code.co_varnames[: code.co_argcount])
+
     def backward(self, gradient: Any) -> Any:
         """Run the backward of the region."""
         if self.saved is None:

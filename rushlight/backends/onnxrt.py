@@ -1,0 +1,220 @@
+"""Graphs in ONNX Runtime: forward and backward are exported to models in memory, and run there.
+
+A graph is cut into runs of nodes that have an ONNX form, each a session, and the nodes between them, which run as they are: ops
+without an ONNX form (a warning names them once), ops that draw random numbers, and types that ONNX Runtime does not take.
+"""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..capture.graph_module import GraphModule
+from ..capture.trace import Captured
+from ..capture.tracer import Tracer
+from ..core.base import Spec, make
+from ..graph import Graph, Node
+from ..onnx.cleaning import clean
+from ..onnx.exporting import flat_outputs
+from ..onnx.lowering import Lowering
+from ..onnx.names import name_outputs
+from ..onnx.program import ONNXProgram
+from ..onnx.proto import Model
+from .aot import AheadOfTime
+from .registry import register_backend
+
+OPSET = 20
+_TYPES = frozenset(np.dtype(each) for each in ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?"))
+_named: set[str] = set()  # ops that a warning was given for
+_forms: dict[Any, str | None] = {}  # of calls that were tried: why they have no ONNX form, or None
+
+
+class NotExportable(Exception):
+    """Why a part of a graph can't be a model."""
+
+
+@register_backend
+def onnxrt(gm: Any, example_inputs: list[Any]) -> Any:
+    """Exports the forward and the backward graph, and runs them in ONNX Runtime."""
+    return AheadOfTime(gm, compile_graph)
+
+
+def compile_graph(module: GraphModule) -> Callable[..., Any]:
+    """A graph as a function: its runs of exportable nodes as sessions, in a graph with what lies between."""
+    graph = module.graph
+    runs: list[list[Node]] = [[]]
+    for node in graph.nodes:
+        if node.op in ("placeholder", "output"):
+            continue
+        if why_not(module, node) is None:
+            runs[-1].append(node)
+        elif runs[-1]:
+            runs.append([])
+    for run in runs:
+        if any(each.table_op is not None and not each.table_op.view for each in run):
+            replace(module, run)
+    graph.lint()
+    module.recompile()
+    return module.forward
+
+
+def why_not(module: Any, node: Node) -> str | None:
+    """Why a node stays as it is; None where it can be exported."""
+    if node.op == "get_attr":
+        return None
+    if node.target is operator.getitem and isinstance(node.args[0], Node):
+        return why_not(module, node.args[0])
+    op = node.table_op
+    if op is None:
+        return f"a call of {node.target}"
+    specs = [each.meta.get("val") for each in (node, *node.all_input_nodes)]
+    flat = [part for each in specs for part in (each if isinstance(each, tuple) else (each,)) if part is not None]
+    if node.is_impure():
+        return "it draws random numbers"
+    if not all(isinstance(each, Spec) and each.dtype in _TYPES for each in flat):
+        return "a type that ONNX Runtime does not take"
+    key = (op.name, _signature(node.args), _signature(dict(node.kwargs)))
+    if key not in _forms:
+        try:
+            model_of(module, [node])
+            _forms[key] = None
+        except NotExportable as error:
+            _forms[key] = str(error)
+    found = _forms[key]
+    if found is not None:
+        say(op.qualified_name, found)
+    return found
+
+
+def say(name: str, why: str) -> None:
+    """Warn, once for each op, that it does not run in ONNX Runtime."""
+    if name not in _named:
+        _named.add(name)
+        warnings.warn(f"onnxrt: {name} runs outside of ONNX Runtime, and the graph is cut there: {why}", stacklevel=2)
+
+
+def _signature(value: Any) -> Any:
+    """What an argument is, as far as its ONNX form depends on it."""
+    if isinstance(value, Node):
+        found = value.meta.get("val")
+        return ("value", found.shape, str(found.dtype)) if isinstance(found, Spec) else ("node",)
+    if isinstance(value, dict):
+        return tuple((key, _signature(each)) for key, each in value.items())
+    if isinstance(value, (list, tuple)):
+        return (type(value).__name__, *[_signature(each) for each in value])
+    return (type(value).__name__, repr(value))
+
+
+# -- a run of nodes as a model ------------------------------------------------------------------------------------------------
+
+
+def results_of(run: list[Node]) -> list[Node]:
+    """The nodes of a run that something outside of it uses; of several results of one, its parts."""
+    inside = set(run)
+    found = [node for node in run if isinstance(node.meta.get("val"), Spec) and node.op != "get_attr"]
+    return [node for node in found if any(user not in inside for user in node.users)]
+
+
+def given_to(run: list[Node]) -> list[Node]:
+    """The values from outside that a run uses."""
+    inside = set(run)
+    return list(dict.fromkeys(each for node in run for each in node.all_input_nodes if each not in inside))
+
+
+def model_of(module: Any, run: list[Node], outputs: list[Node] | None = None) -> Model:
+    """A run of nodes as an ONNX model."""
+    part = Graph()
+    here: dict[Node, Node] = {}
+    inputs: list[tuple[str, Node]] = []
+    for each in given_to(run):
+        if not isinstance(each.meta.get("val"), Spec):
+            raise NotExportable("one of its arguments is no tensor")
+        here[each] = node = part.placeholder(each.name)
+        node.meta["val"] = each.meta["val"]
+        inputs.append((node.name, node))
+    tracer = Tracer(functional=True)
+    for each in run:
+        here[each] = part.node_copy(each, here.__getitem__)
+        if each.op == "get_attr":
+            tracer.constants[each.target] = operator.attrgetter(each.target)(module)
+    last = here[run[-1]]
+    wanted = [here[each] for each in outputs] if outputs is not None else [last]
+    tracer.graph, tracer.depends = part, set(part.nodes)
+    try:
+        lowering = Lowering(Captured(tracer, inputs, None), OPSET)
+        g = lowering.run()
+        made = [lowering.values[each] for each in wanted]
+        if outputs is None:  # just whether it can be
+            made = [value for value in (made[0] if isinstance(made[0], tuple) else made) if value is not None]
+        values = flat_outputs(g, made, made)
+        name_outputs(g, values, [f"output_{number}" for number in range(len(values))], [], None)
+        clean(g, [])
+        return Model(g.graph, g.params_dict, OPSET)
+    except Exception as error:  # whatever it is that has no form: the nodes can always run as they are
+        raise NotExportable(str(error).partition("\n")[0]) from error
+
+
+class Session:
+    """A run of nodes in ONNX Runtime, called like a function of tensors."""
+
+    __name__ = __qualname__ = "onnx_session"
+    __module__ = __name__
+
+    def __init__(self, model: Model, outputs: list[Node]) -> None:
+        try:
+            self.session = ONNXProgram(model).session()
+        except ImportError:
+            raise
+        except Exception as error:  # it knows the operations, but has no kernel for these types
+            raise NotExportable(str(error).partition("\n")[0]) from error
+        self.names = [each.name for each in self.session.get_inputs()]
+        self.types = [each.meta["val"].dtype for each in outputs]
+
+    def __call__(self, *args: Any) -> tuple[Any, ...]:
+        results = self.session.run(None, {name: each._array for name, each in zip(self.names, args)})
+        return tuple([make(np.asarray(each)) for each in results])
+
+
+def replace(module: Any, run: list[Node]) -> None:
+    """Put one call of a session in the place of a run of nodes; of a run that is refused, its halves, down to single nodes."""
+    outputs = results_of(run)
+    if not outputs or all(node.op == "get_attr" or node.target is operator.getitem for node in run):
+        return
+    try:
+        model = model_of(module, run, outputs)
+        session = Session(model, outputs)
+    except NotExportable as error:
+        calls = [node for node in run if node.table_op is not None]
+        if len(calls) == 1:
+            say(calls[0].table_op.qualified_name, str(error))  # type: ignore[union-attr]
+            return
+        for half in halves(run):
+            replace(module, half)
+        return
+    graph = run[0].graph
+    used = {value.name for value in model.graph._inputs}
+    given = [each for each in given_to(run) if each.name in used]
+    session.names = [each.name for each in given]
+    with graph.inserting_after(run[-1]):
+        call = graph.call_function(session, tuple(given))
+        call.meta = {"source": run[0].meta.get("source"), "module": run[0].meta.get("module", ""), "val": tuple(each.meta["val"] for each in outputs)}
+        for number, each in enumerate(outputs):
+            part = graph.call_function(operator.getitem, (call, number))
+            part.meta = dict(each.meta)
+            part.meta.pop("bodies", None)
+            inside = set(run)
+            each.replace_all_uses_with(part, lambda user: user not in inside)
+    for each in reversed(run):
+        if not each.users:
+            graph.erase_node(each)
+
+
+def halves(run: list[Node]) -> list[list[Node]]:
+    """A run in two, with the parts of a node beside it."""
+    calls = [number for number, node in enumerate(run) if node.table_op is not None]
+    cut = calls[len(calls) // 2]
+    return [run[:cut], run[cut:]]
