@@ -122,12 +122,17 @@ def vmap(
 
 def compile(
     model: _Any = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: _Any = "aot_eager", mode: str | None = None,
-    options: dict[str, _Any] | None = None, disable: bool = False,
+    options: dict[str, _Any] | None = None, disable: bool = False, check: bool = False,
 ) -> _Any:  # fmt: skip
     """Run a function or Module compiled: see :func:`rushlight.compiler.compile`."""
     return __getattr__("compiler").compile(
-        model, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable
+        model, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable, check=check
     )
+
+
+def check(function: _Any, *args: _Any, skip: _Any = ()) -> _Any:
+    """Look at everything that a custom Function can get wrong: see :func:`rushlight.checks.check`."""
+    return __getattr__("checks").check(function, *args, skip=skip)
 
 
 def save(
@@ -153,7 +158,7 @@ def load(
 __getattr__ = _missing(
     __name__,
     lazy=(
-        "__config__", "ao", "quantization", "backends", "cli", "compat", "cpu", "cuda", "fft", "hub", "linalg", "nn", "random", "serialization", "signal", "special", "testing", "utils", "optim", "amp",
-        "func", "onnx", "jit", "fx", "compiler", "version",
+        "__config__", "ao", "quantization", "backends", "checks", "cli", "compat", "cpu", "cuda", "fft", "hub", "linalg", "nn", "random", "serialization", "signal", "special", "testing", "utils", "optim", "amp",
+        "func", "onnx", "jit", "fx", "compiler", "version", "viewer",
     ),
 )  # fmt: skip

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from typing import Any
 
+from .backends.checking import CheckError, checked
 from .backends.registry import find, list_backends, register_backend
 from .capture.compile.breaks import BREAKS, Unsupported, counters
 from .capture.compile.recorder import mark, marks
@@ -73,22 +75,25 @@ def _call_module(module: Any, *args: Any, **kwargs: Any) -> Any:
 
 def compile(
     model: Any = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: Any = "aot_eager", mode: str | None = None,
-    options: dict[str, Any] | None = None, disable: bool = False,
+    options: dict[str, Any] | None = None, disable: bool = False, check: bool = False,
 ) -> Any:  # fmt: skip
     """Run a function or Module compiled: captured from its bytecode at the first call, and run by a back-end from then on.
 
     ``backend`` is a name (see :func:`list_backends`) or a function of a graph module and example inputs that gives a callable.
-    ``fullgraph=True`` refuses programs that would take more than one graph.  Also a decorator.
+    ``fullgraph=True`` refuses programs that would take more than one graph.  ``check=True`` (or ``RUSHLIGHT_CHECK=1`` in the
+    environment) runs eager beside the compiled code, and raises a :class:`CheckError` where they differ.  Also a decorator.
     """
     if model is None:
         return lambda function: compile(
-            function, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable
+            function, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable, check=check
         )
     if disable:
         return model
     if not callable(model):
         raise RuntimeError(f"compile() takes a function or a Module, not {type(model).__name__}")
     run, name = find(backend)
+    if check or os.environ.get("RUSHLIGHT_CHECK", "0") not in ("", "0"):
+        run = checked(run, name)
     chosen = Options(run, name, fullgraph, dynamic)
     if isinstance(model, Module):
         return OptimizedModule(model, chosen)
@@ -142,6 +147,6 @@ mark(is_compiling, "compiling")
 mark(CompiledFunction.__call__, "compiled")
 
 __all__ = [
-    "BREAKS", "Callable", "CompiledFunction", "OptimizedModule", "Unsupported", "allow_in_graph", "assume_constant_result", "compile", "counters",
+    "BREAKS", "Callable", "CheckError", "CompiledFunction", "OptimizedModule", "Unsupported", "allow_in_graph", "assume_constant_result", "compile", "counters",
     "disable", "graph_break", "is_compiling", "is_dynamo_compiling", "list_backends", "marks", "register_backend", "reset",
 ]  # fmt: skip

@@ -21,7 +21,7 @@ ROWS = [
     {"nn", "optim", "amp", "ao", "func", "utils", "serialization", "passes", "capture"},
     {"onnx"},
     {"backends"},
-    {"cli", "compat", "cpu", "cuda", "signal", "testing"},
+    {"checks", "cli", "compat", "cpu", "cuda", "signal", "testing", "viewer"},
 ]
 FACE = len(ROWS) - 1
 HEIGHT = {room: height for height, row in enumerate(ROWS) for room in row}

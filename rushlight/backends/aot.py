@@ -6,12 +6,14 @@ What can't be differentiated ahead of time (see ``counters["aot_fallback"]`` for
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 from ..autograd.differentiation import grad
 from ..autograd.function import Function
 from ..capture.compile.breaks import counters
+from ..capture.compile.recorder import set_grad_mode
 from ..capture.graph_module import GraphModule
 from ..core.base import TensorBase, make
 from ..core.declare import table
@@ -34,6 +36,7 @@ class AheadOfTime:
     def __init__(self, gm: Any, compiler: Compiler | None = None) -> None:
         self.gm = gm
         self.compiler = compiler
+        self.enables = any(node.target is set_grad_mode and node.args == (True,) for node in gm.graph.nodes)
         self.plans: dict[Any, Any] = {}
         self.lock = threading.RLock()
 
@@ -44,7 +47,7 @@ class AheadOfTime:
 
     def plan(self, args: Any) -> Any:
         """The plan for such inputs; None where the graph runs as it is."""
-        gradients = state.grad_enabled and any([each._requires_grad for each in args])
+        gradients = (state.grad_enabled or self.enables) and any([each._requires_grad for each in args])
         if not gradients and self.compiler is None:
             return None
         key = (state.grad_enabled, *[(each._array.shape, each._array.strides, each._array.dtype, each._requires_grad) for each in args])
@@ -72,7 +75,10 @@ class Plan:
 
     def __init__(self, owner: AheadOfTime, args: Any, gradients: bool) -> None:
         self.owner = owner
-        self.joint = joint = differentiate(owner.gm, args, gradients=gradients)
+        self.enabled = state.grad_enabled
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what the program warns of, it has said when it was captured
+            self.joint = joint = differentiate(owner.gm, args, gradients=gradients, enabled=self.enabled)
         self.parts: Partition = partition(joint)
         self.differentiable = joint.differentiable
         self.forward = owner.compiled(self.parts.forward, joint)
@@ -89,20 +95,14 @@ class Plan:
         """Run the forward, put writes back, and make the program's outputs."""
         if self.written and _share_memory(args):
             return self.owner.gm.forward(*args)
-        if self.differentiable:
-            values: Any = self.node.apply(*args)  # type: ignore[attr-defined]
-        else:
-            enabled, state.grad_enabled = state.grad_enabled, False
-            try:
-                values = self.forward(*args)[: self.count]
-            finally:
-                state.grad_enabled = enabled
-        for write in self.joint.writes:
-            enabled, state.grad_enabled = state.grad_enabled, write.tracked
-            try:
+        state.grad_enabled = bool(self.differentiable)
+        try:
+            values: Any = self.node.apply(*args) if self.differentiable else self.forward(*args)  # type: ignore[attr-defined]
+            for write in self.joint.writes:
+                state.grad_enabled = write.tracked
                 table["copy_"].call(args[write.index], values[write.value])
-            finally:
-                state.grad_enabled = enabled
+        finally:
+            state.grad_enabled = self.enabled
         seen: dict[Place, Any] = {}
 
         def output(place: Any) -> Any:
@@ -121,7 +121,7 @@ class Plan:
         found = self.backwards.get(present)
         if found is None:
             with self.owner.lock:
-                joint = differentiate(self.owner.gm, self.examples, set(present))
+                joint = differentiate(self.owner.gm, self.examples, set(present), enabled=self.enabled)
                 found = self.backwards[present] = self.owner.compiled(partition(joint, self.parts.kept).backward, joint)
         return found
 

@@ -7,6 +7,7 @@ without an ONNX form (a warning names them once), ops that draw random numbers, 
 from __future__ import annotations
 
 import operator
+import threading
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +18,7 @@ from ..capture.graph_module import GraphModule
 from ..capture.trace import Captured
 from ..capture.tracer import Tracer
 from ..core.base import Spec, make
-from ..graph import Graph, Node
+from ..graph import Graph, Interpreter, Node
 from ..onnx.cleaning import clean
 from ..onnx.exporting import flat_outputs
 from ..onnx.lowering import Lowering
@@ -40,11 +41,62 @@ class NotExportable(Exception):
 @register_backend
 def onnxrt(gm: Any, example_inputs: list[Any]) -> Any:
     """Exports the forward and the backward graph, and runs them in ONNX Runtime."""
-    return AheadOfTime(gm, compile_graph)
+    return AheadOfTime(gm, Exported)
 
 
-def compile_graph(module: GraphModule) -> Callable[..., Any]:
-    """A graph as a function: its runs of exportable nodes as sessions, in a graph with what lies between."""
+class Exported:
+    """A graph as a function: its runs of exportable nodes as sessions, in a graph with what lies between.
+
+    The first call runs the graph as it is, and notes how values lie in memory: random numbers fill a tensor, and a program may look
+    at a result, in that order, while ONNX Runtime knows no layouts.
+    """
+
+    def __init__(self, module: GraphModule) -> None:
+        self.module = module
+        self.run: Callable[..., Any] | None = None
+        self.lock = threading.RLock()
+
+    def __call__(self, *args: Any) -> Any:
+        if self.run is not None:
+            return self.run(*args)
+        with self.lock:
+            if self.run is None:
+                observer = Layouts(self.module)
+                results = observer.run(*args)
+                export_runs(self.module, observer.strides)
+                self.run = self.module.forward
+                return results
+        return self.run(*args)
+
+
+class Layouts(Interpreter):
+    """Runs a graph, and notes the strides of values that do not lie in memory row by row."""
+
+    def __init__(self, module: Any) -> None:
+        super().__init__(module)
+        self.strides: dict[Node, tuple[int, ...]] = {}
+
+    def run_node(self, n: Node) -> Any:
+        result = super().run_node(n)
+        array = getattr(result, "_array", None)
+        if array.__class__ is np.ndarray and not array.flags.c_contiguous and all(array.strides):
+            self.strides[n] = array.strides
+        return result
+
+
+def laid_out(tensor: Any, strides: tuple[int, ...]) -> Any:
+    """A tensor with its dimensions in memory in the order that strides have."""
+    array = tensor._array
+    order = sorted(range(array.ndim), key=lambda dim: -strides[dim])
+    if array.strides == strides:
+        return tensor
+    made = np.empty([array.shape[dim] for dim in order], array.dtype).transpose(np.argsort(order))
+    made[...] = array
+    return make(made)
+
+
+def export_runs(module: GraphModule, strides: dict[Node, tuple[int, ...]]) -> None:
+    """Replace runs of exportable nodes by sessions."""
     graph = module.graph
     runs: list[list[Node]] = [[]]
     for node in graph.nodes:
@@ -54,12 +106,19 @@ def compile_graph(module: GraphModule) -> Callable[..., Any]:
             runs[-1].append(node)
         elif runs[-1]:
             runs.append([])
+    for node in list(graph.nodes):
+        if node.op != "placeholder" and node.is_impure():
+            for each in node.all_input_nodes:
+                if each in strides and each.op != "placeholder":
+                    with graph.inserting_before(node):
+                        laid = graph.call_function(laid_out, (each, strides[each]))
+                        laid.meta = dict(each.meta)
+                    node.replace_input_with(each, laid)
     for run in runs:
         if any(each.table_op is not None and not each.table_op.view for each in run):
             replace(module, run)
     graph.lint()
     module.recompile()
-    return module.forward
 
 
 def why_not(module: Any, node: Node) -> str | None:

@@ -20,7 +20,7 @@ from ..core.errors import CaptureError
 from ..core.sizes import Expression, SymbolicFloat, SymbolicInt
 from ..core.state import flags, state
 from ..graph import Node, control
-from .numbers import as_tensor
+from .numbers import Maybe, as_tensor
 from .tracer import Tracer, TracerWarning
 
 
@@ -210,6 +210,8 @@ def kind_of(value: Any) -> str:
         return "int"
     if isinstance(value, float):
         return "float"
+    if value is None or isinstance(value, Maybe):
+        return "optional"
     return "unset" if is_unset(value) else "constant"
 
 
@@ -425,7 +427,15 @@ def join(capture: Any, condition: Any, then: Any, otherwise: Any, taken: Any) ->
             results.append(None)
             continue
         kinds = {kind_of(first), kind_of(second)} - {"unset"}
-        if "constant" in kinds:
+        if kinds <= {"tensor", "optional"} and "optional" in kinds:
+            results.append((len(outputs[0]), len(outputs[0]) + 1))
+            for side, tracer, value, example in ((outputs[0], then[0], first, second), (outputs[1], otherwise[0], second, first)):
+                example = example.value if isinstance(example, Maybe) else example
+                there, tensor = (value.present, value.value) if isinstance(value, Maybe) else (value is not None, value)
+                side.append(output_of(tracer, there, {"bool"}, True, condition))
+                side.append(output_of(tracer, control.UNSET if tensor is None else tensor, {"tensor"}, example, condition))
+            continue
+        if "constant" in kinds or "optional" in kinds:
             raise CaptureError(
                 f"a variable is {show(first)} after one branch of an if and {show(second)} after the other: that can't be captured, give it a tensor "
                 "or a number in both"
@@ -449,7 +459,9 @@ def join(capture: Any, condition: Any, then: Any, otherwise: Any, taken: Any) ->
     node.meta["val"] = tuple([None] * len(outputs[0]))
     leaves = []
     for position, value, pair in zip(results, real, pairs):
-        if position is not None:
+        if isinstance(position, tuple):
+            value = maybe_of(capture, node, position, value, pair, outputs)
+        elif position is not None:
             value = result_of(capture, node, position, value, (outputs[0][position], outputs[1][position]))
             share(capture, value, [each for each in pair if isinstance(each, TensorBase) and known(capture, each)])
         leaves.append(value)
@@ -546,6 +558,17 @@ def share(capture: Any, value: Any, others: list[Any]) -> None:
     if isinstance(value, TensorBase):
         for each in others:
             capture.aliases.share(value, each)
+
+
+def maybe_of(capture: Any, node: Node, positions: tuple[int, int], value: Any, pair: tuple[Any, Any], outputs: Any) -> Maybe:
+    """A result that is a tensor after one branch and None after the other."""
+    other = next(each.value if isinstance(each, Maybe) else each for each in pair if each is not None and not is_unset(each))
+    there, tensor = (value.present, value.value) if isinstance(value, Maybe) else (value is not None, other if value is None else value)
+    if isinstance(there, TensorBase):
+        there = bool(there._array)
+    first, second = positions
+    present = result_of(capture, node, first, there, (outputs[0][first], outputs[1][first]))
+    return Maybe(present, result_of(capture, node, second, tensor, (outputs[0][second], outputs[1][second])))
 
 
 def known(capture: Any, tensor: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import linecache
+import operator
 from itertools import count
 from typing import Any
 
@@ -16,10 +17,11 @@ from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
 from .control import branch
 from .loops import SEQUENCES, loop
-from .numbers import SUBSTITUTES, item
+from .numbers import SUBSTITUTES, Maybe, item, unwrapped
 
 _numbers = count()
 UNDER_CAPTURE: dict[Any, Any] = {**SUBSTITUTES, control.branch: branch, control.loop: loop, **SEQUENCES}
+KEEP_OPTIONAL = (branch, loop, UNDER_CAPTURE[operator.is_], UNDER_CAPTURE[operator.is_not])  # what takes values that may be None
 
 
 class GraphModule(Module):
@@ -97,14 +99,24 @@ class Replay(Interpreter):
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a function, or what stands for it under a capture."""
-        found = UNDER_CAPTURE.get(target) if state.capture is not None and target.__hash__ is not None else None
+        if state.capture is None:
+            return target(*args, **kwargs)
+        found = UNDER_CAPTURE.get(target) if target.__hash__ is not None else None
+        if found not in KEEP_OPTIONAL:
+            args = unwrapped(args)
         return target(*args, **kwargs) if found is None else found(*args, **kwargs)
 
     def call_method(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a method of the first argument."""
-        if target == "item" and state.capture is not None:
-            return item(args[0])
+        if state.capture is not None:
+            args = unwrapped(args)
+            if target == "item":
+                return item(args[0])
         return super().call_method(target, args, kwargs)
+
+    def call_module(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a module of the root."""
+        return super().call_module(target, args if state.capture is None else unwrapped(args), kwargs)
 
     def run_node(self, node: Any) -> Any:
         capture = state.capture
@@ -116,7 +128,9 @@ class Replay(Interpreter):
         path = ".".join(filter(None, (prefix, node.meta.get("module", ""))))
         capture.origin = {"source": node.meta["source"], "module": path}
         try:
-            return super().run_node(node)
+            result = super().run_node(node)
+            # The program has made sure that it is there where its type says so.
+            return result.value if result.__class__ is Maybe and str(node.type) == "Tensor" else result
         finally:
             capture.origin = before
 

@@ -123,7 +123,7 @@ class Leaf:
             if kind == "tensor" and not isinstance(self.initial, TensorBase):
                 kind = kind_of(self.initial)
                 kind = "float" if kind == "int" and new._array.dtype.kind == "f" else kind
-            if kind in ("constant", "unset") or not isinstance(self.initial, (int, float)):
+            if kind in ("constant", "optional", "unset") or not isinstance(self.initial, (int, float)):
                 raise CaptureError(f"a loop changes a variable from {self.initial!r} to {new!r}: that can't be captured, use tensors or numbers")
             self.kind = kind if kind != "int" or isinstance(self.initial, int) else "float"
             return True

@@ -20,6 +20,33 @@ from ..core.state import state
 INT64, FLOAT32, BOOL = BY_NAME["int64"], BY_NAME["float32"], BY_NAME["bool"]
 
 
+class Maybe:
+    """A tensor that is there on some ways through the program, and None on others; ``present`` says which."""
+
+    __slots__ = ("present", "value")
+
+    def __init__(self, present: Any, value: Any) -> None:
+        self.present = present
+        self.value = value
+
+
+def unwrapped(values: Any) -> Any:
+    """Arguments of a call: what may be None is used where the program has made sure that it is not."""
+    return tuple([each.value if each.__class__ is Maybe else each for each in values])
+
+
+def identity(positive: bool) -> Callable[[Any, Any], Any]:
+    """``is`` (or ``is not``), also of what may be None."""
+
+    def run(a: Any, b: Any) -> Any:
+        maybe = a if a.__class__ is Maybe else b if b.__class__ is Maybe else None
+        if maybe is None or (a is not None and b is not None):
+            return (a is b) is positive
+        return negation(maybe.present) if positive else maybe.present
+
+    return run
+
+
 def is_traced(value: Any) -> bool:
     """Whether a value is a tensor that depends on the inputs of the capture."""
     return isinstance(value, TensorBase) and state.capture is not None and state.capture.is_traced(value)
@@ -166,7 +193,7 @@ def of_tensors(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 SUBSTITUTES: dict[Any, Callable[..., Any]] = {
-    bool: truth, int: whole, float: fraction, len: length, operator.not_: negation, max: extreme("max", max), min: extreme("min", min),
+    operator.is_: identity(True), operator.is_not: identity(False), bool: truth, int: whole, float: fraction, len: length, operator.not_: negation, max: extreme("max", max), min: extreme("min", min),
     **{function: compare(function) for function in (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)},
     **{
         function: arithmetic(function)

@@ -13,6 +13,7 @@ from ..core.sizes import SymbolicInt
 from ..core.state import state
 from ..graph import Graph, Node
 from ..nn.modules.module import Module, register_module_forward_hook, register_module_forward_pre_hook
+from .stand_ins import without_data
 from .tracer import Tracer
 
 
@@ -38,15 +39,20 @@ def capture(
     dynamic: Callable[[str, int], str | None] = lambda name, dim: None,
     names: Callable[[int, str], str] = lambda position, name: name,
     started: Callable[[Tracer], None] | None = None,
+    values: bool = True,
     **options: Any,
 ) -> Captured:
     """Run a program on example inputs and write down what it does.
 
     ``dynamic(name, dim)`` gives the symbol of a dimension of an input that may differ from run to run, or None; ``names`` may
-    rename the inputs; ``started`` gets the tracer before the program runs; ``options`` are those of :class:`~rushlight.capture.tracer.Tracer`.
+    rename the inputs; ``started`` gets the tracer before the program runs; with ``values=False`` it runs on inputs without data, which
+    takes no time to compute, and raises where the program asks for a value; ``options`` are those of :class:`~rushlight.capture.tracer.Tracer`.
     """
     known = [*program.named_parameters(remove_duplicate=False), *program.named_buffers(remove_duplicate=False)] if isinstance(program, Module) else []
     tracer = Tracer(known, **options)
+    if not values:
+        tracer.without_values = True
+        args, kwargs = without_data(args), without_data(kwargs or {})
     if started is not None:
         started(tracer)
     inputs: list[tuple[str, Node]] = []

@@ -26,6 +26,7 @@ from ..core.state import flags, state
 from ..graph import Graph, Node
 from ..graph.calls import bind, canonical
 from .aliases import Aliases
+from .stand_ins import StandIns
 
 PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _HOUSE = (PACKAGE_FOLDER, "<call of ", "<gradient of ", "<graph ")  # files whose lines are not the user's
@@ -101,6 +102,8 @@ class Tracer:
         self.bodies: dict[Graph, Any] = {}  # of nodes with sub-graphs: the tracers that captured those
         self.body_symbols = 0  # how many symbols those have
         self.sequences: dict[int, Any] = {}  # by id: lists to which a captured loop has appended
+        self.without_values = False  # whether the inputs have shapes and no data: the program is followed, and nothing computed
+        self.stand_ins = StandIns(self)
         self.refusing = False  # whether calls of Python functions and dicts of scripts are errors
 
     # -- being on ------------------------------------------------------------------------------------------------
@@ -166,7 +169,7 @@ class Tracer:
             node.meta["quantizer"] = array.quantizer
         entry = self.entries[id(tensor)] = Entry(tensor, node, shape)
         self.aliases.bound(entry)
-        if node not in self.depends:
+        if node not in self.depends and array.__class__ is not Spec:
             self.known[node] = tensor
 
     def tensor_of(self, name: str) -> Any:
@@ -197,6 +200,8 @@ class Tracer:
                 return node
         name = self.attributes.get(id(tensor), (None,))[0]
         if name is None:
+            if tensor._array.__class__ is Spec and self.without_values:
+                raise CaptureError("a tensor without data that no op has made")
             name = f"_tensor_constant{len(self.constants)}"
             self.constants[name] = tensor
         node = self.graph.get_attr(name)
@@ -305,7 +310,8 @@ class Tracer:
             keywords: dict[str, Any] = {}
             if out is not None and not self.functional:
                 keywords["out"] = self.argument(out)
-            result = dispatch_in_place(op, args) if in_place else dispatch(op, args, out)
+            given = self.stand_ins.given(op, args) if self.without_values else args
+            result = dispatch_in_place(op, given) if in_place else dispatch(op, given, out)
             node = self.emit(op, recorded, keywords)
             self.results(op, args, recorded, node, result)
             if out is not None and self.functional:
@@ -383,7 +389,8 @@ class Tracer:
         target = args[0]
         before = self.shape_of(target)
         dtype = target._array.dtype
-        result = dispatch_in_place(op, args)
+        dispatch_in_place(op, self.stand_ins.given(op, args) if self.without_values else args)
+        result = target
         node = self.emit(functional, recorded)
         shapes = self.shapes(functional, args, recorded, node, result)
         shape = shapes if isinstance(shapes, tuple) and len(shapes) == len(before) else before
@@ -397,9 +404,10 @@ class Tracer:
 
     def shapes(self, op: Op, args: tuple[Any, ...], recorded: tuple[Any, ...], node: Node, result: Any) -> Any:
         """The shape of a result (or of each of several) by formulas; None where all sizes are fixed."""
-        if getattr(result, "_array", None).__class__ is Spec:
+        if getattr(result, "_array", None).__class__ is Spec and not self.without_values:
             return None  # its sizes are formulas already
-        data_dependent = op.notes.startswith("data-dependent") and node in self.depends
+        masked = op.name == "index" and any(each is not None and each._array.dtype.kind == "b" for each in args[1])
+        data_dependent = (masked or op.notes.startswith("data-dependent")) and node in self.depends
         if not data_dependent and not any(self.is_dynamic(value) for value in args):
             return None
         several = isinstance(result, (tuple, list))

@@ -19,7 +19,6 @@ from .output import Failure
 FORM = "[NAME=][TYPE:]SIZExSIZEx..., as in 1x3x224x224 or ids=int64[0:1000]:NxT"
 _SHORT = {"float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32", "byte": "uint8", "f32": "float32", "f64": "float64", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32"}  # fmt: skip
 _SPEC = re.compile(r"(?:(?P<name>[^=\[\]:]+)=)?(?:(?P<type>\w+)(?:\[(?P<low>-?\d+):(?P<high>-?\d+)\])?:)?(?P<shape>[^=:\[\]]*)")
-_SIZE = re.compile(r"\d+|[^\W\d]\w*?(?=x|$)|[^\W\d]\w*")
 HELP = """\
 inputs:
   1x3x224x224               float32, of this shape
@@ -27,6 +26,7 @@ inputs:
   ids=int64[0:1000]:NxT     whole numbers from 0 to 999 (0 and 1 if no range is given)
   mask=bool:N               true and false
   scalar                    a tensor without dimensions
+  N,max_len                 sizes apart by commas, for words with an x in them
 """
 
 
@@ -57,7 +57,7 @@ def shape(text: str, whole: str) -> tuple[int | str, ...]:
     if text == "scalar":
         return ()
     sizes: list[int | str] = []
-    for part in re.split(r"[x×,*]", text):
+    for part in re.split("," if "," in text else "[x×]", text):
         part = part.strip()
         if part.isdigit():
             sizes.append(int(part))
@@ -85,15 +85,21 @@ class Inputs:
     def __init__(self, model: Any, specs: list[InputSpec], sizes: dict[str, int]) -> None:
         self.model = model
         self.specs = specs
+        self.given = sizes
         self.sizes: Sizes = first_sizes(specs, sizes)
-        unknown = set(sizes) - set(self.sizes.values)
-        if unknown:
-            raise Failure(f"--size names '{sorted(unknown)[0]}', which is no open size of an input ({', '.join(self.sizes.values) or 'there are none'})")
 
     def example(self, seed: int = 0) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Random tensors of the first sizes, as the program takes them."""
         tensors = draw(self.specs, self.sizes, np.random.default_rng(seed))
         return arguments(self.model, self.specs, tensors)
+
+    def settle(self, dynamic: Sequence[str] = ()) -> None:
+        """Give every input its name, and open the sizes that --dynamic names."""
+        self.name()
+        self.open(dynamic)
+        unknown = set(self.given) - set(self.sizes.values)
+        if unknown:
+            raise Failure(f"--size names '{sorted(unknown)[0]}', which is no open size of an input ({', '.join(self.sizes.values) or 'there are none'})")
 
     def name(self) -> None:
         """Give inputs without a name that of the parameter that takes them, and put all in the order of the parameters."""
@@ -125,7 +131,7 @@ class Inputs:
                 at = int(dim)
                 size, symbol = spec.dims[at], word or f"{name}_{at}"
                 if isinstance(size, int):
-                    self.sizes.values.setdefault(symbol, size)
+                    self.sizes.values.setdefault(symbol, self.given.get(symbol, size))
                     spec.dims = (*spec.dims[:at], symbol, *spec.dims[at + 1 :])
 
     def axes(self) -> dict[str, dict[int, str]]:

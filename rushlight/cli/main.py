@@ -1,57 +1,95 @@
-"""Reads the command line, and starts a program under the alias as Python itself would start it."""
+"""Reads the command line and starts the command that it names; each command is a module beside this one."""
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
-import runpy
 import sys
-from collections.abc import Callable, Sequence
-from functools import partial
+import traceback
+import warnings
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
-from types import ModuleType, TracebackType
+from typing import Any
 
-from .. import compat
+from .output import INTERRUPTED, RAISED, STATUSES, Failure, say, use_utf8
 
+COMMANDS = ("run", "export", "verify", "env")
 EXAMPLES = """\
 examples:
-  rushlight run train.py --epochs 3      run a script that says `import torch`
-  rushlight run -m package.train         run a module, as `python -m` does
-  rushlight run -c "import torch; print(torch.ones(2))"
+  rushlight run train.py --epochs 3
+  rushlight run -m package.train
+  rushlight export model.py:Net -o model.onnx --input Nx3x224x224
+  rushlight verify model.onnx --against model.py:Net
+  rushlight check functions.py:MyFunction
+  rushlight explain model.py:Net --input 1x3x224x224
+  rushlight view model.onnx
+  rushlight env
+
 """
-INTERRUPTED = 130  # what a shell reports of a program that was ended by control-C
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line says, and return the exit status."""
-    options = parser().parse_args(arguments)
-    status: int = options.command(options)
-    return status
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    name = next((each for each in given if not each.startswith("-")), None)
+    if name != "run":
+        use_utf8()
+    try:
+        options = parser([name] if name in COMMANDS else COMMANDS).parse_args(given)
+        return guarded(options)
+    except BrokenPipeError:  # the reader (head, a pager) has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        say("interrupted")
+        return INTERRUPTED
 
 
-def parser() -> argparse.ArgumentParser:
-    """The grammar of the command line."""
+def guarded(options: argparse.Namespace) -> int:
+    """Run a command; what goes wrong is one message."""
+    if options.module.NAME == "run":
+        try:
+            return int(options.module.run(options))
+        except Failure as error:
+            options.parser.error(str(error))
+    with warnings.catch_warnings():
+        if not options.traceback:
+            warnings.simplefilter("ignore")
+        try:
+            return int(options.module.run(options))
+        except Failure as error:
+            if options.traceback:
+                traceback.print_exception(error)
+            say(f"rushlight {options.module.NAME}: error: {error}")
+            return error.status
+        except Exception as error:  # a mistake of this program's own
+            traceback.print_exception(error)
+            say(f"rushlight {options.module.NAME}: error: this is a mistake in rushlight, please report it with the lines above")
+            return RAISED
+
+
+def parser(names: Sequence[str | None]) -> argparse.ArgumentParser:
+    """The grammar of the command line, with these commands."""
     top = argparse.ArgumentParser(
         prog="rushlight",
         description="A deep-learning system in plain Python that speaks PyTorch's language.",
-        epilog=EXAMPLES,
+        epilog=EXAMPLES + STATUSES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument("--version", action="version", version=f"rushlight {installed_version()}")
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    run = commands.add_parser(
-        "run",
-        help="run a program in which `import torch` means rushlight",
-        description="Run a program in which `import torch` means rushlight. What follows the program goes to it.",
-        usage="rushlight run (SCRIPT | -m MODULE | -c CODE) [ARGUMENT ...]",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    rest = argparse.REMAINDER
-    run.add_argument("-m", dest="module", nargs=rest, metavar="MODULE", help="a module, and the arguments for it")
-    run.add_argument("-c", dest="code", nargs=rest, metavar="CODE", help="a program's text, and the arguments for it")
-    run.add_argument("script", nargs=rest, metavar="SCRIPT", help="a file, or a folder or archive with __main__.py")
-    run.set_defaults(command=lambda options: run_program(run, options))
+    for name in names:
+        module: Any = importlib.import_module(f".{name}", __package__)  # a command costs nothing until it is used
+        command = commands.add_parser(
+            module.NAME, help=module.HELP, description=module.DESCRIPTION, usage=getattr(module, "USAGE", None),
+            epilog=module.EXAMPLES + getattr(module, "NOTES", ""), formatter_class=argparse.RawDescriptionHelpFormatter,
+        )  # fmt: skip
+        module.grammar(command)
+        if name != "run":
+            command.add_argument("--json", action="store_true", help="print the result as JSON")
+            command.add_argument("--traceback", action="store_true", help="show where an error came from, and warnings")
+        command.set_defaults(module=module, parser=command)
     return top
 
 
@@ -61,60 +99,3 @@ def installed_version() -> str:
         return version("rushlight")
     except PackageNotFoundError:
         return "(not installed: run from its source)"
-
-
-def run_program(grammar: argparse.ArgumentParser, options: argparse.Namespace) -> int:
-    """Install the alias, make the program believe that Python started it, and run it."""
-    start: Callable[[], object]
-    if options.module:
-        name, *arguments = options.module
-        program, folder = "-m", os.getcwd()
-        start = partial(runpy.run_module, name, run_name="__main__", alter_sys=True)
-    elif options.code:
-        text, *arguments = options.code
-        program, folder = "-c", ""
-        start = partial(run_text, text)
-    elif options.script:
-        program, *arguments = options.script
-        if not os.path.exists(program):
-            grammar.error(f"there is no file {program!r}")
-        folder = os.path.dirname(os.path.realpath(program))
-        start = partial(runpy.run_path, program, run_name="__main__")
-    else:
-        grammar.error("say what to run: a script, -m MODULE or -c CODE")
-    sys.argv = [program, *arguments]
-    if not sys.flags.safe_path:
-        sys.path[0] = folder
-    compat.install()
-    return guarded(start)
-
-
-def run_text(text: str) -> None:
-    """Run a program's text as the main module."""
-    main_module = ModuleType("__main__")
-    sys.modules["__main__"] = main_module
-    exec(compile(text, "<string>", "exec"), vars(main_module))
-
-
-def guarded(start: Callable[[], object]) -> int:
-    """Run a program to its end. An exception is shown as Python shows it, without the launcher's own frames."""
-    try:
-        start()
-    except SystemExit:
-        raise  # the program's own exit, with its status
-    except BaseException as error:
-        error.__traceback__ = program_frames(error.__traceback__)
-        sys.excepthook(type(error), error, error.__traceback__)
-        return INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
-    return 0
-
-
-def program_frames(traceback: TracebackType | None) -> TracebackType | None:
-    """The part of a traceback that begins in the program."""
-    launcher = {__file__, runpy.__file__}
-    while traceback is not None:
-        file = traceback.tb_frame.f_code.co_filename
-        if file not in launcher and not file.startswith("<frozen"):
-            return traceback
-        traceback = traceback.tb_next
-    return None

@@ -14,6 +14,7 @@ from typing import Any
 from .. import compat
 from ..autograd.function import Function
 from ..nn.modules.module import Module
+from ..random import manual_seed
 from ..serialization import load as load_checkpoint
 from ..utils.safetensors import load_file as load_safetensors
 from .output import Failure, raised, users_code
@@ -42,6 +43,7 @@ def load_module(file: str) -> ModuleType:
         compat.install()
     except Exception as error:
         raise Failure(str(error)) from error
+    manual_seed(0)  # weights that are drawn are the same in every command
     with users_code():
         try:
             if looks_like_module:

@@ -141,10 +141,20 @@ class Request:
             taken.append(found)
             return found
 
-        captured = capture(
-            self.model, self.args, self.kwargs, dynamic=lambda name, dim: symbols(name, dim, len(taken) - 1), names=rename, functional=True,
-            keep_function=self.keeps, escaped=escaped, started=hold,
-        )  # fmt: skip
+        def run(values: bool) -> Captured:
+            taken.clear()
+            captured_tracer.clear()
+            return capture(
+                self.model, self.args, self.kwargs, dynamic=lambda name, dim: symbols(name, dim, len(taken) - 1), names=rename, functional=True,
+                keep_function=self.keeps, escaped=escaped, started=hold, values=values,
+            )  # fmt: skip
+
+        try:  # first on shapes alone, which computes nothing
+            captured = run(values=False)
+        except OnnxExporterError:
+            raise
+        except Exception:
+            captured = run(values=True)
         input_symbols(self.dynamic_axes, captured, self.output_names)
         return captured
 

@@ -26,6 +26,7 @@ from ..core.errors import (
 )
 from ..core.families import broadcast_shapes, normalize_dim
 from ..core.samples import Sample, cases
+from ..core.sizes import unknown_size
 from .copying import cast
 from .creation import zeros
 from .indexing_onnx import index_backward_form, index_form, index_put_form, one_hot_form, put_form, take_form
@@ -119,7 +120,8 @@ def _fills(indices: Sequence[Any], values: Any, accumulate: bool) -> bool:
 
 def _index_meta(input: Any, indices: Sequence[Any]) -> Spec:
     if _check_indices(tuple(input.shape), indices):
-        raise NotSupported("indexing with a mask: the shape of the result depends on the data, and meta tensors have none")
+        found = Spec((unknown_size("indexing with a mask"),), np.dtype(np.int64))
+        indices = [each for index in indices for each in ([found] * index.ndim if index is not None and index.dtype in _MASKS else [index])]
     return Spec(_layout(tuple(input.shape), indices)[0], input.dtype)
 
 

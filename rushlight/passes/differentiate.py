@@ -71,16 +71,16 @@ class Joint:
         return any(node.is_impure() for node in self.forward if node.op not in ("placeholder", "output"))
 
 
-def differentiate(gm: Any, example_inputs: Any, wanted: Any = None, gradients: bool = True) -> Joint:
+def differentiate(gm: Any, example_inputs: Any, wanted: Any = None, *, gradients: bool = True, enabled: bool = True) -> Joint:
     """The joint graph of a captured one for inputs like these.
 
     ``wanted`` are the numbers of the values (of those that have a gradient) from which gradients come; None means all.  With
-    ``gradients=False`` there is just the forward part.  A CaptureError says why a graph can't be differentiated ahead of time.
+    ``gradients=False`` there is just the forward part.  ``enabled`` is the grad mode in which the program begins.  An error says
+    why a graph can't be differentiated ahead of time.
     """
     check_calls(gm.graph)
     tracer = FunctionalTracer()
     program = Rerun(gm, tracer)
-    enabled = state.grad_enabled
     leaves: list[Any] = []
     given: list[Any] = []
     for node, tensor in zip((each for each in gm.graph.nodes if each.op == "placeholder"), example_inputs, strict=True):
@@ -94,7 +94,7 @@ def differentiate(gm: Any, example_inputs: Any, wanted: Any = None, gradients: b
     joint = Joint()
     joint.inputs = [tracer.entries[id(each)].node for each in given]
     before = [each._grad_fn for each in given]
-    state.grad_enabled = enabled and gradients
+    mode, state.grad_enabled = state.grad_enabled, enabled and gradients
     try:
         with tracer:
             result = program.run(*given)
@@ -108,7 +108,7 @@ def differentiate(gm: Any, example_inputs: Any, wanted: Any = None, gradients: b
             roots = [outputs.tensors[at] for at in joint.differentiable if at in wanted]
         found, joint.tangents = _gradients(tracer, program.origins, roots, leaves)
     finally:
-        state.grad_enabled = enabled
+        state.grad_enabled = mode
     joint.gradients = found
     joint.values = outputs.nodes
     joint.origins = outputs.origins

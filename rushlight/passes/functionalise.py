@@ -19,6 +19,7 @@ from ..capture.tracer import Tracer, as_size, tensors_in
 from ..core.base import Spec, TensorBase, make, storage_of
 from ..core.declare import Op, table
 from ..core.devices import CPU, META, as_device
+from ..core.dispatch import dispatch
 from ..core.errors import CaptureError
 from ..core.node import Node as GradientNode
 from ..core.node import check_in_place
@@ -105,8 +106,10 @@ class FunctionalTracer(Tracer):
             raise CaptureError(f"{op.public_name}() with out=")
         if op.functional is not None and args[0]._array.__class__ is not Spec:
             raise CaptureError(f"{op.public_name}() writes to a tensor from outside")
-        result = super().__call__(op, self.without_constants(args), None)
-        return self.made(op, result)
+        given = self.without_constants(args)
+        if op.factory:  # made without data, it draws no random numbers
+            given = tuple([META if each.name == "device" and value is None else value for each, value in zip(op.parameters, given)])
+        return self.made(op, super().__call__(op, given, None))
 
     def emit(self, op: Op, recorded: tuple[Any, ...], keywords: dict[str, Any] | None = None) -> Node:
         # What was asked to be made beside a tensor without data will be made beside one that has them.
@@ -133,10 +136,13 @@ class FunctionalTracer(Tracer):
         if not state.grad_enabled or not any(each._requires_grad for each in tensors_in(args)) or not functional.vjp or functional.name == "copy":
             return super().write(op, args, recorded)
         check_in_place(target)
+        before = without_data(target)  # what rules save of the target is its value before the write
+        before._grad_fn, before._output_index, before._requires_grad = target._grad_fn, target._output_index, target._requires_grad
+        self.bind(before, self.node_of(target), self.shape_of(target))
         state.capture = self
         state.interceptors.insert(0, self)  # this one was taken out to run the op
         try:
-            new = functional.call(*args)
+            new = dispatch(functional, (before, *args[1:]))
             if new._array.dtype is not target._array.dtype or new._array.shape != target._array.shape or target._view is not None:
                 return table["copy_"].call(target, new)
         finally:

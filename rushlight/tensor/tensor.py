@@ -53,7 +53,9 @@ class Tensor(TensorBase):
     @property
     def device(self) -> device:
         """Where the elements are."""
-        return META if self._array.__class__ is Spec else CPU
+        if self._array.__class__ is Spec:  # a capture may follow a program on tensors without data, which it takes for others
+            return CPU if flags.special and state.capture is not None and state.capture.without_values else META
+        return CPU
 
     @property
     def ndim(self) -> int:

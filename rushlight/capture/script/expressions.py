@@ -9,6 +9,7 @@ from typing import Any
 
 from . import builtins
 from .blocks import ModuleValue, Static, Unrolled, Value
+from .conditions import Conditions
 from .core import number_type
 from .errors import NotSupportedError, ScriptError
 from .names import Renamed, assigned

@@ -8,6 +8,7 @@ import linecache
 from itertools import count
 from typing import Any
 
+from ...core.errors import CaptureError
 from ...core.state import state
 from ...graph import Graph
 from ..graph_module import Replay
@@ -47,6 +48,8 @@ class Program:
             elif parameter.type == FLOAT and type(args[at]) is int:
                 args = (*args[:at], float(args[at]), *args[at + 1 :])
         if state.capture is not None:
+            if state.capture.without_values:
+                raise CaptureError("a scripted program chooses by values")
             return Replay(owner, self.graph).run(*args)
         run = self._run
         if run is None:

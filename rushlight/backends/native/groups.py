@@ -1,0 +1,233 @@
+"""Which values are computed together, in one pass over memory.
+
+A group has a space, the shape that its loops run over, and at most one set of axes along which it folds.  Its members are
+values of the whole space, folds along the axes, and values of a row: one element for each fold.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import Any
+
+from .expressions import Expression
+from .values import Call, Fold, Given, Pointwise, Product, Reference, Value, operands
+
+CHEAP = 6  # an expression of at most this cost is computed anew rather than stored
+LARGEST = 64  # members of a group
+
+
+class Group:
+    """Values that are computed by one kernel."""
+
+    def __init__(self, space: tuple[int, ...]) -> None:
+        self.space = space
+        self.axes: tuple[int, ...] | None = None
+        self.members: list[Value] = []
+        self.rows: set[Value] = set()  # the members with one element for each row
+        self.needs: set[Any] = set()  # the steps that come before
+        self.order = 0
+
+    @property
+    def row_shape(self) -> tuple[int, ...] | None:
+        return None if self.axes is None else tuple([1 if at in self.axes else size for at, size in enumerate(self.space)])
+
+    def add(self, value: Value) -> None:
+        self.members.append(value)
+        self.order = value.index
+
+    def __repr__(self) -> str:
+        names = [each.node.name if each.node is not None else "copy" for each in self.members]
+        return f"group over {list(self.space)}{f' folding {list(self.axes)}' if self.axes else ''}: {', '.join(names)}"
+
+
+class Step:
+    """A product or a call."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.needs: set[Any] = set()
+        self.order = value.index
+
+
+class Grouping:
+    """Forms the groups of a program, in the order of its values."""
+
+    def __init__(self, values: list[Value], outputs: list[Reference]) -> None:
+        self.home: dict[Value, Any] = {}  # the group or step that computes a value
+        self.inlined: dict[Value, bool] = {}
+        used = self.used(values, outputs)
+        for value in values:
+            if value not in used or isinstance(value, Given):
+                continue
+            if isinstance(value, (Product, Call)):
+                self.step(value)
+            else:
+                self.place(value)
+        self.mark_stored(values, used)
+        self.steps = self.scheduled()
+
+    def used(self, values: list[Value], outputs: list[Reference]) -> set[Value]:
+        """The values that the outputs, or side effects, depend on."""
+        found: set[Value] = {each.value for each in outputs}
+        for value in reversed(values):
+            if isinstance(value, Call):
+                first = value.first or value
+                if first.node.is_impure() or any(each in found for each in first.others):  # type: ignore[union-attr]
+                    found.update(first.others)
+            if value in found:
+                found.update(each.value for each in value.inputs())
+        return found
+
+    # -- forming groups ------------------------------------------------------------------------------------------
+
+    def step(self, value: Any) -> None:
+        """A product or call of its own."""
+        if isinstance(value, Call) and value.first is not None:
+            self.home[value] = self.home[value.first]
+            return
+        step = self.home[value] = Step(value)
+        self.depend(step, value)
+        if isinstance(value, Call) and value.after is not None:
+            step.needs.add(self.home[value.after])
+
+    def depend(self, home: Any, value: Value) -> None:
+        for each in value.inputs():
+            other = self.home.get(each.value)
+            if other is not None and other is not home:
+                home.needs.add(other)
+
+    def place(self, value: Any) -> None:
+        """Put a value into the group of something it is computed from, or into one of its own."""
+        space = value.source if isinstance(value, Fold) else value.shape
+        candidates: list[Group] = []
+        for each in value.inputs():
+            group = self.home.get(each.value)
+            if isinstance(group, Group) and each.aligned() and group not in candidates:
+                candidates.append(group)
+        for group in sorted(candidates, key=lambda each: -each.order):
+            role = self.role(group, value, space)
+            if role and not self.would_wait_for_itself(group, value):
+                break
+        else:
+            group, role = Group(space), "fold" if isinstance(value, Fold) else "full"
+        if role == "fold":
+            group.axes = value.axes
+        if role in ("fold", "row"):
+            group.rows.add(value)
+        group.add(value)
+        self.home[value] = group
+        self.depend(group, value)
+
+    def role(self, group: Group, value: Any, space: tuple[int, ...]) -> str:
+        """What a value would be in a group, or ''."""
+        if len(group.members) >= LARGEST:
+            return ""
+        inside = [each for each in value.inputs() if self.home.get(each.value) is group]
+        if not all(each.aligned() for each in inside):
+            return ""
+        if isinstance(value, Fold):
+            fits = group.space == space and group.axes in (None, value.axes)
+            # A fold of what was computed from rows of other axes would need them all at once.
+            return "fold" if fits and (group.axes is not None or not group.rows) else ""
+        if value.shape == group.space:
+            return "full"
+        if value.shape == group.row_shape and all(each.value in group.rows for each in inside):
+            return "row"
+        return ""
+
+    def would_wait_for_itself(self, group: Group, value: Value) -> bool:
+        """Whether something else that the value needs is computed from the group."""
+        waiting = [self.home[each.value] for each in value.inputs() if each.value in self.home]
+        seen = {id(group)}
+        waiting = [each for each in waiting if each is not group]
+        while waiting:
+            home = waiting.pop()
+            if id(home) in seen:
+                continue
+            seen.add(id(home))
+            if group in home.needs:
+                return True
+            waiting.extend(home.needs)
+        return False
+
+    # -- what is stored ------------------------------------------------------------------------------------------
+
+    def can_inline(self, value: Value) -> bool:
+        """Whether a value is cheap enough to be computed wherever it is used."""
+        found = self.inlined.get(value)
+        if found is None:
+            found = isinstance(value, Pointwise) and value.expression.cost <= CHEAP
+            found = found and all(isinstance(each.value, (Given, Product, Call)) or each.value.stored for each in value.inputs())
+            self.inlined[value] = found
+        return found
+
+    def mark_stored(self, values: list[Value], used: set[Value]) -> None:
+        """A value that another group uses is stored, unless that can compute it by itself."""
+        for value in values:
+            if value not in used or not isinstance(value, (Pointwise, Fold)):
+                continue
+            home = self.home[value]
+            for each in value.inputs():
+                source = each.value
+                if self.home.get(source) is home and each.aligned():
+                    continue
+                if each.aligned() and self.can_inline(source):
+                    continue
+                source.stored = True
+        # Computed elsewhere, a value's own operands must be there first.
+        for value in values:
+            home = self.home.get(value)
+            if isinstance(home, Group):
+                for each in value.inputs():
+                    if self.home.get(each.value) is not home and not each.value.stored and self.can_inline(each.value):
+                        self.depend(home, each.value)
+
+    # -- the order -----------------------------------------------------------------------------------------------
+
+    def scheduled(self) -> list[Any]:
+        """Groups and steps so that each comes after what it needs; groups that store nothing are left out."""
+        homes = list(dict.fromkeys(self.home.values()))
+        homes = [each for each in homes if isinstance(each, Step) or any(value.stored for value in each.members)]
+        alive = set(homes)
+        needs = {home: {each for each in home.needs if each in alive} for home in homes}
+        users: dict[Any, list[Any]] = {home: [] for home in homes}
+        for home, wanted in needs.items():
+            for each in wanted:
+                users[each].append(home)
+        ready = [(home.order, at) for at, home in enumerate(homes) if not needs[home]]
+        places = {home: at for at, home in enumerate(homes)}
+        heapq.heapify(ready)
+        order: list[Any] = []
+        while ready:
+            home = homes[heapq.heappop(ready)[1]]
+            order.append(home)
+            for user in users[home]:
+                needs[user].discard(home)
+                if not needs[user]:
+                    heapq.heappush(ready, (user.order, places[user]))
+        assert len(order) == len(homes), "groups wait for each other"
+        return order
+
+
+def substituted(expression: Expression, inner: Any) -> Expression:
+    """An expression with others in the place of some operands."""
+    made: dict[int, Expression] = {}
+
+    def visit(each: Expression) -> Expression:
+        found = made.get(id(each))
+        if found is None:
+            if each.op == "operand":
+                found = inner(each)
+            elif each.args:
+                args = tuple([visit(arg) for arg in each.args])
+                same = all(a is b for a, b in zip(args, each.args))
+                found = each if same else Expression(each.op, args, each.dtype, each.data)
+            else:
+                found = each
+            made[id(each)] = found
+        return found
+
+    return visit(expression)
+
+
+__all__ = ["Group", "Grouping", "Step", "operands", "substituted"]

@@ -1,0 +1,386 @@
+"""A group as a kernel: loops over its rows, and inside them passes over the elements of a row.
+
+A fold needs all elements of a row before what follows from it can begin, so a row takes as many passes as folds depend on
+each other.  What a later pass needs again is computed anew where that is cheap, else kept beside the stack, in the cache.
+
+Where the last dimension is not folded, neighbouring rows lie side by side in memory.  A pass then works on a tile of
+rows at once, with a place for each of them, so that memory is still read in its order.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+
+from .code import TYPES, Code, Module, Scalar
+from .emission import Emission
+from .expressions import Expression
+from .groups import CHEAP, Group, Grouping, substituted
+from .values import Fold, Pointwise, Reference, Value, operands, strides_of
+
+CHUNK = 4096  # elements that are added up in single precision before the sum goes on in double precision
+TILE = 256  # rows that are worked on side by side
+SCRATCH = 1 << 18  # bytes that a kernel may keep on its stack
+
+
+class Dimension:
+    """A loop of a kernel: how far it runs, and whether it folds."""
+
+    __slots__ = ("folds", "places", "size")
+
+    def __init__(self, size: int, folds: bool, places: tuple[int, ...]) -> None:
+        self.size = size
+        self.folds = folds
+        self.places = places  # the dimensions of the space that it stands for, which merge into one
+
+
+class Kernel:
+    """Writes the code of one group."""
+
+    def __init__(self, module: Module, group: Group, grouping: Grouping, name: str) -> None:
+        self.module = module
+        self.group = group
+        self.grouping = grouping
+        self.name = name
+        self.code = Code(module)
+        self.members = set(group.members)
+        self.buffers: dict[Value, str] = {}  # the parameters of the kernel
+        self.expressions = {each: self.own_expression(each) for each in group.members}  # type: ignore[arg-type]
+        self.levels = self.find_levels()
+        self.kept = self.find_kept()
+        self.dimensions = self.find_dimensions()
+        folded = [each for each in self.dimensions if each.folds]
+        outer = [each for each in self.dimensions if not each.folds]
+        self.tiled = bool(group.rows) and bool(outer) and not self.dimensions[-1].folds
+        self.tile = outer.pop() if self.tiled else None
+        if not group.rows:
+            folded = [outer.pop()]
+        self.outer, self.inner = outer, folded
+        self.indices: dict[Dimension, Scalar] = {}
+        self.lane: Scalar | None = None  # the row of the tile
+        self.row_slots: dict[Value, str] = {}
+        self.scratch: dict[Value, str] = {}
+        self.emit()
+
+    # -- what is computed ----------------------------------------------------------------------------------------
+
+    def own_expression(self, value: Pointwise | Fold) -> Expression:
+        """A member's expression, with what other groups do not store computed here."""
+
+        def inner(operand: Expression) -> Expression:
+            reference: Reference = operand.data
+            source = reference.value
+            if source.stored or source in self.members:
+                return operand
+            assert isinstance(source, Pointwise)
+            return substituted(source.expression, lambda each: Expression("operand", (), each.dtype, each.data.broadcast(reference.shape)))
+
+        return substituted(value.expression, inner)
+
+    def inside(self, reference: Reference) -> bool:
+        """Whether an operand is a member's element in the same place."""
+        return reference.value in self.members and reference.aligned()
+
+    def find_levels(self) -> dict[Value, int]:
+        """The pass in which a member can be computed; of a row's value, the pass before which it is known."""
+        levels: dict[Value, int] = {}
+        for value in self.group.members:
+            known = [levels[each.value] for each in operands(self.expressions[value]) if self.inside(each)]
+            levels[value] = max(known, default=0) + (1 if isinstance(value, Fold) else 0)
+        return levels
+
+    def find_kept(self) -> set[Value]:
+        """The members of the whole space that a later pass reads again instead of computing them anew."""
+        costs: dict[Value, int] = {}
+        wanted: dict[Value, int] = {}  # the latest pass that uses a member
+        for value in self.group.members:
+            if value in self.group.rows and not isinstance(value, Fold):
+                continue
+            at = self.levels[value] - (1 if isinstance(value, Fold) else 0)
+            wanted[value] = max(wanted.get(value, 0), at)
+            costs[value] = self.expressions[value].cost
+            for each in operands(self.expressions[value]):
+                if self.inside(each) and each.value not in self.group.rows:
+                    costs[value] += costs[each.value]
+        kept: set[Value] = set()
+        for value in reversed(self.group.members):
+            if value not in wanted:
+                continue
+            if value not in self.group.rows and wanted[value] > self.levels[value] and (costs[value] > CHEAP or value.stored):
+                kept.add(value)
+            for each in operands(self.expressions[value]):
+                if self.inside(each) and each.value not in self.group.rows:
+                    at = self.levels[value] if value in kept or value.stored else wanted[value]
+                    wanted[each.value] = max(wanted.get(each.value, 0), at)
+        return kept
+
+    # -- loops ---------------------------------------------------------------------------------------------------
+
+    def find_dimensions(self) -> list[Dimension]:
+        """The loops: neighbouring dimensions that all operands run through as through one become one."""
+        group, space = self.group, self.group.space
+        references = [each for value in group.members for each in operands(self.expressions[value]) if not self.inside(each)]
+        strides = [each.strides for each in references] + [strides_of(space)]
+        if group.row_shape is not None:
+            strides.append(strides_of(group.row_shape))
+        axes = group.axes or ()
+        found: list[Dimension] = []
+        for at, size in enumerate(space):
+            if size == 1:
+                continue
+            folds = at in axes
+            if found and found[-1].folds is folds:
+                last = found[-1].places[-1]
+                if all(each[last] == each[at] * size for each in strides):
+                    found[-1] = Dimension(found[-1].size * size, folds, (*found[-1].places, at))
+                    continue
+            found.append(Dimension(size, folds, (at,)))
+        if not any(not each.folds for each in found) and not (group.rows and found):
+            found.append(Dimension(1, False, ()))
+        return found
+
+    @property
+    def extent(self) -> int:
+        """How many pieces of work there are that can be done side by side."""
+        return self.parallel.size if self.parallel is not None else 1
+
+    @property
+    def parallel(self) -> Dimension | None:
+        """The loop that is cut into pieces."""
+        if self.outer:
+            return self.outer[0]
+        return self.tile if self.tiled else self.inner[0] if not self.group.rows else None
+
+    def bounds(self, dimension: Dimension) -> tuple[Scalar, Scalar]:
+        if dimension is self.parallel:
+            return Scalar("%first", "i64"), Scalar("%last", "i64")
+        return self.code.integer(0), self.code.integer(dimension.size)
+
+    def emit(self) -> None:
+        c = self.code
+        with ExitStack() as nest:
+            for dimension in self.outer:
+                self.indices[dimension] = nest.enter_context(c.loop(*self.bounds(dimension)))
+            if self.tile is not None:
+                first, last = self.bounds(self.tile)
+                length = c.let("i64", f"sub nsw i64 {last.name}, {first.name}")
+                count = c.let("i64", f"sdiv i64 {c.add(length, c.integer(TILE - 1)).name}, {TILE}")
+                at = nest.enter_context(c.loop(c.integer(0), count))
+                self.start = c.add(first, c.scale(at, TILE))
+                self.stop = c.intrinsic("smin", c.add(self.start, c.integer(TILE)), last)
+            self.row()
+        parameters = [f"ptr noalias {name}" for name in self.buffers.values()]
+        text = c.function(self.name, ", ".join([*parameters, "i64 %first", "i64 %last"]))
+        self.module.functions.append(text)
+
+    def row(self) -> None:
+        """The passes over a row, or over a tile of rows."""
+        group = self.group
+        passes = max([self.levels[each] - (each in group.rows) for each in group.members if each not in group.rows or isinstance(each, Fold)], default=0)
+        self.row_values(0)
+        for number in range(passes + 1):
+            folds = [each for each in group.members if isinstance(each, Fold) and self.levels[each] == number + 1]
+            stores = [each for each in group.members if each not in group.rows and self.levels[each] == number and (each.stored or each in self.kept)]
+            if folds or stores:
+                self.one_pass(number, folds, stores)
+            self.row_values(number + 1)
+
+    def lanes(self, stack: ExitStack) -> None:
+        """A loop over the rows of a tile, where there is one."""
+        if self.tile is not None:
+            index = stack.enter_context(self.code.loop(self.start, self.stop, vector=True))
+            self.indices[self.tile] = index
+            self.lane = self.code.let("i64", f"sub nsw i64 {index.name}, {self.start.name}")
+
+    def row_values(self, level: int) -> None:
+        """The values of rows that are known at a level: computed from folds, stored where they are needed."""
+        c = self.code
+        values = [each for each in self.group.members if each in self.group.rows and self.levels[each] == level]
+        if not values:
+            return
+        with ExitStack() as stack:
+            self.lanes(stack)
+            emission = Emission(c, lambda reference: self.operand(reference, emission, level))
+            for value in values:
+                if isinstance(value, Pointwise):
+                    self.store_row(value, emission.value(self.expressions[value]))
+                if value.stored:
+                    c.store(self.load_row(value), self.buffer(value), self.position(value.strides, 0))
+
+    def store_row(self, value: Value, scalar: Scalar) -> None:
+        type = "i8" if scalar.type == "i1" else scalar.type
+        if value not in self.row_slots:
+            self.row_slots[value] = self.code.slot(type, TILE if self.tiled else 1)
+        self.code.store(scalar, self.row_slots[value], self.lane or self.code.integer(0))
+
+    def load_row(self, value: Value) -> Scalar:
+        return self.code.load(self.row_slots[value], self.lane or self.code.integer(0), TYPES[value.dtype])
+
+    # -- one pass ------------------------------------------------------------------------------------------------
+
+    def one_pass(self, number: int, folds: list[Any], stores: list[Value]) -> None:
+        c = self.code
+        sums = {each: Accumulator(self, each) for each in folds}
+        with ExitStack() as stack:
+            self.lanes(stack)
+            for each in sums.values():
+                each.begin()
+        with ExitStack() as nest:
+            for dimension in self.inner[:-1] if not self.tiled else self.inner:
+                self.indices[dimension] = nest.enter_context(c.loop(*self.bounds(dimension)))
+            if not self.tiled:
+                self.innermost(nest, list(sums.values()))
+            else:
+                self.lanes(nest)
+            emission = Emission(c, lambda reference: self.operand(reference, emission, number))
+            for value in stores:
+                made = emission.value(self.expressions[value])
+                if value.stored:
+                    c.store(made, self.buffer(value), self.position(value.strides, 0))
+                if value in self.kept and not value.stored:
+                    self.keep(value, made)
+            for each in sums.values():
+                each.take(emission.value(self.expressions[each.value]))
+        with ExitStack() as stack:
+            self.lanes(stack)
+            for each in sums.values():
+                self.store_row(each.value, each.finish())
+
+    def innermost(self, nest: ExitStack, sums: list[Accumulator]) -> None:
+        """The loop over neighbouring elements; long sums are cut into chunks."""
+        c, dimension = self.code, self.inner[-1]
+        first, last = self.bounds(dimension)
+        if any(each.in_chunks for each in sums):
+            if dimension.size > 2 * CHUNK:
+                chunk = nest.enter_context(c.loop(c.integer(0), c.integer(-(-dimension.size // CHUNK))))
+                first = c.scale(chunk, CHUNK)
+                last = c.intrinsic("smin", c.add(first, c.integer(CHUNK)), c.integer(dimension.size))
+            for each in sums:
+                each.begin_chunk()
+            nest.callback(lambda: [each.end_chunk() for each in sums])
+        self.indices[dimension] = nest.enter_context(c.loop(first, last, vector=True))
+
+    def position(self, strides: tuple[int, ...], offset: int) -> Scalar:
+        """Where the element of the loops' indices is, for strides over the space."""
+        c = self.code
+        result = c.integer(offset)
+        for dimension in self.dimensions:
+            if dimension.places and dimension in self.indices:
+                result = c.add(result, c.scale(self.indices[dimension], strides[dimension.places[-1]]))
+        return result
+
+    def operand(self, reference: Reference, emission: Emission, number: int) -> Scalar:
+        """The value of an operand in a pass (or of a row, before it)."""
+        value = reference.value
+        if not self.inside(reference):
+            return self.code.load(self.buffer(value), self.position(reference.strides, reference.offset), TYPES[value.dtype])
+        if value in self.group.rows:
+            return self.load_row(value)
+        if value in self.kept and self.levels[value] < number:
+            if value.stored:
+                return self.code.load(self.buffer(value), self.position(value.strides, 0), TYPES[value.dtype])
+            if value in self.scratch:
+                return self.code.load(self.scratch[value], self.place_in_row(), TYPES[value.dtype])
+        return emission.value(self.expressions[value])
+
+    def keep(self, value: Value, made: Scalar) -> None:
+        """Keep an element for later passes, where a row is short enough."""
+        length = math.prod([each.size for each in self.inner]) * (TILE if self.tiled else 1)
+        if (len(self.scratch) + 1) * length * 8 > SCRATCH:
+            return
+        if value not in self.scratch:
+            self.scratch[value] = self.code.slot("i8" if made.type == "i1" else made.type, length)
+        self.code.store(made, self.scratch[value], self.place_in_row())
+
+    def place_in_row(self) -> Scalar:
+        """The number of an element in its row (or in its tile)."""
+        c = self.code
+        step = TILE if self.tiled else 1
+        result = self.lane or c.integer(0)
+        for dimension in reversed(self.inner):
+            result = c.add(result, c.scale(self.indices[dimension], step))
+            step *= dimension.size
+        return result
+
+    def buffer(self, value: Value) -> str:
+        """The parameter for the memory of a value."""
+        if value not in self.buffers:
+            self.buffers[value] = f"%b{len(self.buffers)}"
+        return self.buffers[value]
+
+
+class Accumulator:
+    """The running result of a fold; sums of single precision go on in double precision from chunk to chunk."""
+
+    def __init__(self, kernel: Kernel, value: Any) -> None:
+        self.kernel = kernel
+        self.value = value
+        self.type = TYPES[value.dtype]
+        inner = kernel.inner
+        long = len(inner) > 1 or (bool(inner) and inner[-1].size > 2 * CHUNK)
+        narrow_sum = value.how == "add" and self.type == "float"
+        self.in_chunks = narrow_sum and long and not kernel.tiled
+        self.wide = "double" if self.in_chunks or (narrow_sum and kernel.tiled) else self.type
+        stored = "i8" if self.type == "i1" else self.wide
+        self.slot = kernel.code.slot(stored, TILE if kernel.tiled else 1)
+        self.chunk = kernel.code.slot(self.type) if self.in_chunks else ""
+
+    @property
+    def place(self) -> Scalar:
+        return self.kernel.lane or self.kernel.code.integer(0)
+
+    def identity(self, type: str) -> Scalar:
+        """What changes nothing."""
+        c, how, dtype = self.kernel.code, self.value.how, self.value.dtype
+        if how in ("add", "or"):
+            return c.constant(type, 0)
+        if how in ("mul", "and"):
+            return c.constant(type, 1)
+        if dtype.kind == "f":
+            return c.constant(type, -math.inf if how == "max" else math.inf)
+        limits = np.iinfo(dtype)
+        value = int(limits.min if how == "max" else limits.max)
+        return c.constant(type, value - 256 if dtype.kind == "u" and value > 127 else value)
+
+    def combine(self, a: Scalar, b: Scalar) -> Scalar:
+        c, how = self.kernel.code, self.value.how
+        if self.value.dtype.kind == "f":
+            if how in ("max", "min"):
+                return c.intrinsic("maximum" if how == "max" else "minimum", a, b)
+            return c.let(a.type, f"f{how} reassoc {a.type} {a.name}, {b.name}")  # the order of a sum is free
+        if how in ("max", "min"):
+            return c.intrinsic(("u" if self.value.dtype.kind == "u" else "s") + how, a, b)
+        return c.binary(how, a, b)
+
+    def begin(self) -> None:
+        self.kernel.code.store(self.identity("i1" if self.type == "i1" else self.wide), self.slot, self.place)
+
+    def begin_chunk(self) -> None:
+        if self.in_chunks:
+            self.kernel.code.write(self.identity(self.type), self.chunk)
+
+    def take(self, element: Scalar) -> None:
+        """Fold one element in."""
+        c = self.kernel.code
+        if self.in_chunks:
+            c.write(self.combine(c.read(self.chunk, self.type), element), self.chunk)
+            return
+        before = c.load(self.slot, self.place, self.wide)
+        if self.wide != self.type:
+            element = c.convert("fpext", element, self.wide)
+        c.store(self.combine(before, element), self.slot, self.place)
+
+    def end_chunk(self) -> None:
+        if self.in_chunks:
+            c = self.kernel.code
+            part = c.convert("fpext", c.read(self.chunk, self.type), self.wide)
+            c.store(c.binary("fadd", c.load(self.slot, self.place, self.wide), part), self.slot, self.place)
+
+    def finish(self) -> Scalar:
+        """The result."""
+        c = self.kernel.code
+        result = c.load(self.slot, self.place, self.wide)
+        return result if self.wide == self.type else c.convert("fptrunc", result, self.type)

@@ -1,0 +1,444 @@
+"""An expanded graph as values: what is computed element by element, what is folded, what is multiplied, what is called.
+
+A node's tensor is a :class:`Reference`: a value seen through strides.  Views make references and compute nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from ...core.base import Spec, contiguous_strides
+from ...core.declare import Op, table
+from ...core.dispatch import run
+from ...core.families import Elementwise, Reduction
+from ...graph import Node
+from ...graph.calls import bind
+from .expanding import Declined, Expanded
+from .expressions import BOOL, Array, Expression, Functions, NotExpressible, cast, constant
+from .expressions import make as operation
+
+# Ops outside the family of pointwise ones whose kernels are pointwise all the same.
+_POINTWISE = frozenset(("cast", "clone", "masked_fill", "fill", "zero", "copy"))
+_FILLED = {"zeros": 0, "ones": 1, "zeros_like": 0, "ones_like": 1}
+_INT64 = np.dtype(np.int64)
+
+
+class Value:
+    """A tensor of the program."""
+
+    def __init__(self, index: int, shape: tuple[int, ...], dtype: np.dtype[Any], node: Node | None) -> None:
+        self.index = index
+        self.shape = shape
+        self.dtype = dtype
+        self.node = node  # where it comes from
+        self.strides = strides_of(shape)  # in elements; 0 where a dimension has one element
+        self.stored = False  # whether it is needed in memory
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    def inputs(self) -> list[Reference]:
+        """What it is computed from."""
+        return []
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__.lower()} {self.index} {list(self.shape)} {self.dtype}"
+
+
+class Given(Value):
+    """An input of the program, or a tensor that is always the same."""
+
+    array: Any = None  # of the latter
+    position = -1  # of the former
+
+
+class Pointwise(Value):
+    """An expression of elements of other values."""
+
+    expression: Expression
+
+    def inputs(self) -> list[Reference]:
+        return operands(self.expression)
+
+
+class Fold(Value):
+    """All elements along some dimensions, which stay with size 1, folded into one."""
+
+    how: str  # "add", "mul", "max", "min", "and", "or"
+    expression: Expression  # of an element of what is folded
+    source: tuple[int, ...]  # the shape of that
+    axes: tuple[int, ...]
+
+    def inputs(self) -> list[Reference]:
+        return operands(self.expression)
+
+
+class Product(Value):
+    """A product of matrices, or of batches of them."""
+
+    left: Reference
+    right: Reference
+
+    def inputs(self) -> list[Reference]:
+        return [self.left, self.right]
+
+
+class Call(Value):
+    """Results of an op that runs as it does in eager mode; the values that follow are its other results."""
+
+    target: Any
+    args: Any
+    kwargs: Any
+    part: int | None = None  # which of several results
+    first: Call | None = None  # of another than the first: that
+    others: list[Call]
+    after: Call | None = None  # a call with side effects that comes first
+
+    def inputs(self) -> list[Reference]:
+        found: list[Reference] = []
+        collect((self.args, self.kwargs), found)
+        return found
+
+
+class Reference:
+    """A value seen through strides (in elements), from an offset on."""
+
+    __slots__ = ("offset", "shape", "strides", "value")
+
+    def __init__(self, value: Value, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0) -> None:
+        self.value = value
+        self.shape = shape
+        self.strides = tuple([0 if size == 1 else stride for size, stride in zip(shape, strides)])
+        self.offset = offset
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.value.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def broadcast(self, shape: tuple[int, ...]) -> Reference:
+        """The reference, broadcast to a shape."""
+        extra = len(shape) - len(self.shape)
+        return Reference(self.value, shape, (0,) * extra + self.strides, self.offset)
+
+    def aligned(self) -> bool:
+        """Whether it is the value itself, at most broadcast: element by element where the user's are."""
+        extra = len(self.shape) - len(self.value.shape)
+        return extra >= 0 and not self.offset and self.strides == (0,) * extra + self.value.strides
+
+    def __repr__(self) -> str:
+        return f"{self.value!r} as {list(self.shape)} by {list(self.strides)} from {self.offset}"
+
+
+def strides_of(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Row-major strides in elements, 0 where there is one element."""
+    return tuple([0 if size == 1 else stride for size, stride in zip(shape, contiguous_strides(shape))])
+
+
+def operands(expression: Expression) -> list[Reference]:
+    """The operands of an expression, each once."""
+    found: dict[int, Reference] = {}
+    seen: set[int] = set()
+    waiting = [expression]
+    while waiting:
+        each = waiting.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        if each.op == "operand":
+            found[id(each.data)] = each.data
+        waiting.extend(each.args)
+    return list(found.values())
+
+
+def collect(value: Any, found: list[Reference]) -> None:
+    """The references in nested arguments."""
+    if isinstance(value, Reference):
+        found.append(value)
+    elif isinstance(value, (tuple, list)):
+        for each in value:
+            collect(each, found)
+    elif isinstance(value, dict):
+        collect(tuple(value.values()), found)
+
+
+class Builder:
+    """Makes the values of an expanded graph."""
+
+    def __init__(self, expanded: Expanded, layouts: list[Any], products: bool = True) -> None:
+        self.values: list[Value] = []
+        self.notes = list(expanded.notes)
+        self.references: dict[Node, Any] = {}
+        self.products = products  # whether there is a BLAS
+        self.last_effect: Call | None = None
+        for position, (node, layout) in enumerate(zip(expanded.inputs, layouts)):
+            if node is not None:
+                self.given(node, layout).position = position
+        for node in expanded.graph.nodes:
+            if node in self.references or node.op == "output":
+                continue
+            if node.op == "placeholder":
+                array = expanded.constants[node.name]._array
+                self.given(node, elements(array)).array = array
+                continue
+            self.references[node] = self.node(node)
+        self.outputs = [self.references[node] for node in expanded.outputs]
+        for each in self.outputs:
+            each.value.stored = True
+
+    def add(self, value: Any) -> Reference:
+        """A reference to a value that was just made."""
+        self.values.append(value)
+        return Reference(value, value.shape, value.strides)
+
+    def make(self, kind: Any, shape: tuple[int, ...], dtype: np.dtype[Any], node: Node | None) -> Any:
+        return kind(len(self.values), tuple(shape), dtype, node)
+
+    def given(self, node: Node, strides: tuple[int, ...]) -> Any:
+        """An input that lies in memory as it does."""
+        spec = node.meta["val"]
+        value = self.make(Given, spec.shape, spec.dtype, node)
+        value.strides = tuple([0 if size == 1 else stride for size, stride in zip(spec.shape, strides)])
+        self.references[node] = self.add(value)
+        return value
+
+    # -- nodes ---------------------------------------------------------------------------------------------------
+
+    def node(self, node: Node) -> Any:
+        """The reference, or references, of a node."""
+        if node.target is operator.getitem:
+            return self.argument(node.args[0])[node.args[1]]
+        op = node.table_op
+        if op is None:
+            raise Declined(f"a call of {node.target}")
+        if node.meta.get("opaque"):
+            return self.call(node, op)
+        args = tuple([self.argument(each) for each in bind(op, node.args, dict(node.kwargs))])
+        spec = node.meta["val"]
+        try:
+            made = self.native(op, args, spec, node)
+        except (NotExpressible, TypeError, AttributeError, ValueError) as error:
+            self.notes.append(f"{node.name} ({op.name}) is called: {error}")
+            made = NotImplemented
+        return self.call(node, op) if made is NotImplemented else made
+
+    def argument(self, value: Any) -> Any:
+        """An argument with references in place of nodes."""
+        if isinstance(value, Node):
+            return self.references[value]
+        if isinstance(value, (tuple, list)):
+            made = [self.argument(each) for each in value]
+            return made if isinstance(value, list) else tuple(made)
+        return value
+
+    def native(self, op: Op, args: tuple[Any, ...], spec: Any, node: Node) -> Any:
+        """The op as values that are computed here, or NotImplemented."""
+        if op.name == "reshape":
+            return self.reshape(args[0], spec)
+        if op.name == "lay_out":
+            wanted = contiguous_strides(spec.shape)
+            return self.copy(args[0], node) if tuple(args[1]) == wanted else NotImplemented
+        if op.view:
+            return self.view(op, args)
+        if op.name in _FILLED or op.name in ("full", "full_like"):
+            number = _FILLED.get(op.name, args[1])
+            return self.pointwise(constant(number, spec.dtype), spec.shape, spec.dtype, node)
+        if isinstance(op.family, Elementwise) or op.name in _POINTWISE:
+            return self.elementwise(op, args, spec, node)
+        if isinstance(op.family, Reduction):
+            return self.reduction(op, args, node)
+        if op.name == "matmul":
+            return self.product(args[0], args[1], spec, node)
+        return NotImplemented
+
+    def pointwise(self, expression: Expression, shape: tuple[int, ...], dtype: np.dtype[Any], node: Node | None) -> Reference:
+        value = self.make(Pointwise, shape, dtype, node)
+        value.expression = cast(expression, dtype)
+        return self.add(value)
+
+    def elementwise(self, op: Op, args: tuple[Any, ...], spec: Spec, node: Node) -> Reference:
+        """A pointwise kernel, run for its expression."""
+        arrays = [
+            Array(Expression("operand", (), each.dtype, each.broadcast(spec.shape)), each.shape) if isinstance(each, Reference) else each
+            for each in args
+        ]
+        if isinstance(op.family, Elementwise):
+            made = op.family.execute(op, Functions(), arrays)
+        else:
+            made = op.kernel(Functions(), *arrays)
+        if not isinstance(made, Array):
+            raise NotExpressible("the kernel gives no expression")
+        return self.pointwise(made.expression, spec.shape, spec.dtype, node)
+
+    def copy(self, source: Reference, node: Node | None) -> Reference:
+        """A copy in row-major order."""
+        return self.pointwise(Expression("operand", (), source.dtype, source), source.shape, source.dtype, node)
+
+    # -- views ---------------------------------------------------------------------------------------------------
+
+    def view(self, op: Op, args: tuple[Any, ...]) -> Any:
+        """A view op is run on an array that lies as the value does, but is never looked at: its strides are the result."""
+        source = args[0]
+        dtype = source.dtype
+        stand_in, start = self.laid_out(source)
+        try:
+            made = run(op, [stand_in, *args[1:]], np.ndarray)
+        except Exception as error:
+            raise NotExpressible(f"its memory lies otherwise ({error})") from error
+        results = []
+        for each in made if isinstance(made, (tuple, list)) else (made,):
+            if each.dtype != dtype or not np.may_share_memory(each, stand_in):
+                raise NotExpressible("it is a view of another type, or no view")
+            offset = (address(each) - start) // dtype.itemsize if each.size else 0
+            results.append(Reference(source.value, each.shape, elements(each), offset))
+        return tuple(results) if isinstance(made, (tuple, list)) else results[0]
+
+    def laid_out(self, source: Reference) -> tuple[Any, int]:
+        """An array with the strides of a reference, in memory that is not touched, and where element 0 of the value would be."""
+        low = sum(min(0, stride * (size - 1)) for size, stride in zip(source.shape, source.strides))
+        high = sum(max(0, stride * (size - 1)) for size, stride in zip(source.shape, source.strides))
+        memory = np.empty(max(1, high - low + 1), source.dtype)
+        steps = [stride * source.dtype.itemsize for stride in source.strides]
+        array = np.ndarray(source.shape, source.dtype, memory, -low * source.dtype.itemsize, steps)
+        return array, address(memory) - (low + source.offset) * source.dtype.itemsize
+
+    def reshape(self, source: Reference, spec: Spec) -> Reference:
+        """Other sizes: seen through other strides where that is possible, else a copy."""
+        array, _ = self.laid_out(source)
+        strides = reshaped(array, spec.shape)
+        if strides is None:
+            source = self.copy(source, None)
+            strides = strides_of(spec.shape)
+        return Reference(source.value, tuple(spec.shape), strides, source.offset)
+
+    # -- folds and products --------------------------------------------------------------------------------------
+
+    def reduction(self, op: Op, args: tuple[Any, ...], node: Node) -> Any:
+        """A reduction that folds elements by one operation."""
+        source, axes, keepdim, others, compute, dtype = op.family.resolve(op, args)
+        if op.name not in _FOLDS or others or not source.shape or not math.prod(source.shape):
+            return NotImplemented
+        how, prepare = _FOLDS[op.name]
+        element = Array(Expression("operand", (), source.dtype, source), source.shape)
+        prepared = prepare(element if op.name == "count_nonzero" else element.astype(compute))
+        value = self.make(Fold, tuple([1 if at in axes else size for at, size in enumerate(source.shape)]), prepared.dtype, node)
+        value.how, value.expression, value.source, value.axes = how, prepared.expression, source.shape, tuple(sorted(axes))
+        if prepared.dtype == BOOL and how not in ("and", "or"):
+            value.how = "or" if how == "max" else "and"
+        folded = self.add(value)
+        if op.name == "mean":
+            count = math.prod([source.shape[axis] for axis in axes])
+            total = Array(Expression("operand", (), folded.dtype, folded), folded.shape)
+            folded = self.pointwise(operation("div", folded.dtype, total, count).expression, folded.shape, folded.dtype, node)
+        if folded.dtype != dtype:
+            folded = self.pointwise(Expression("operand", (), folded.dtype, folded), folded.shape, dtype, node)
+        if keepdim:
+            return folded
+        kept = [at for at in range(len(source.shape)) if at not in axes]
+        return Reference(folded.value, tuple([folded.shape[at] for at in kept]), tuple([folded.strides[at] for at in kept]))
+
+    def product(self, left: Reference, right: Reference, spec: Spec, node: Node) -> Any:
+        """A product of matrices by BLAS."""
+        if not self.products or left.dtype.char not in "fd" or left.dtype != right.dtype or not spec.size or 0 in left.shape:
+            return NotImplemented
+        shape = spec.shape
+        if len(left.shape) == 1:
+            left = Reference(left.value, (1, *left.shape), (0, *left.strides), left.offset)
+            shape = (*shape[:-1], 1, *shape[-1:]) if len(right.shape) > 1 else (1, *shape)
+        if len(right.shape) == 1:
+            right = Reference(right.value, (*right.shape, 1), (*right.strides, 0), right.offset)
+            shape = (*shape, 1)
+        batch = shape[:-2]
+        left, right = (self.as_matrices(each.broadcast((*batch, *each.shape[-2:]))) for each in (left, right))
+        value = self.make(Product, shape, left.dtype, node)
+        value.left, value.right, value.stored = left, right, True
+        made = self.add(value)
+        for each in (left, right):
+            each.value.stored = True
+        return Reference(value, tuple(spec.shape), strides_of(tuple(spec.shape))) if made.shape != tuple(spec.shape) else made
+
+    def as_matrices(self, source: Reference) -> Reference:
+        """The reference, or a copy where its last two dimensions do not lie as BLAS wants them."""
+        rows, columns = source.strides[-2:]
+        height, width = source.shape[-2:]
+        plain = (columns == 1 or width == 1) and (rows >= width or height == 1)
+        turned = (rows == 1 or height == 1) and (columns >= height or width == 1)
+        return source if plain or turned else self.copy(source, None)
+
+    # -- calls ---------------------------------------------------------------------------------------------------
+
+    def call(self, node: Node, op: Op) -> Any:
+        """An op that runs as it does in eager mode."""
+        spec = node.meta["val"]
+        args, kwargs = self.argument(tuple(node.args)), {name: self.argument(each) for name, each in node.kwargs.items()}
+        several = isinstance(spec, (tuple, list))
+        if not isinstance(spec, (Spec, tuple, list)) or (several and not all(isinstance(each, Spec) for each in spec)):
+            raise Declined(f"{node.name} gives what is no tensor")
+        if op.factory and not node.is_impure() and not node.all_input_nodes:
+            return self.constant_of(node, op, args, kwargs)
+        made: list[Call] = []
+        for part, each in enumerate(spec if several else (spec,)):
+            value = self.make(Call, each.shape, each.dtype, node)
+            value.target, value.part, value.others = op.call, part if several else None, made
+            value.args, value.kwargs = (args, kwargs) if part == 0 else ((), {})
+            value.first = made[0] if made else None
+            value.stored = True
+            made.append(value)
+            self.values.append(value)
+        if node.is_impure():
+            made[0].after, self.last_effect = self.last_effect, made[0]
+        for source in made[0].inputs():
+            source.value.stored = True
+        references = [Reference(value, value.shape, value.strides) for value in made]
+        return tuple(references) if several else references[0]
+
+    def constant_of(self, node: Node, op: Op, args: Any, kwargs: Any) -> Reference:
+        """What is always the same is computed now."""
+        array = np.ascontiguousarray(table[op.name].call(*args, **kwargs)._array)
+        value = self.make(Given, array.shape, array.dtype, node)
+        value.array = array
+        return self.add(value)
+
+
+def elements(array: Any) -> tuple[int, ...]:
+    """The strides of an array in elements; those that are no whole number of them can't be used."""
+    if any(each % array.itemsize for each in array.strides):
+        raise Declined("an array whose elements lie askew")
+    return tuple([each // array.itemsize for each in array.strides])
+
+
+def address(array: Any) -> int:
+    """Where an array begins in memory."""
+    return int(array.__array_interface__["data"][0])
+
+
+def reshaped(array: Any, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The strides (in elements) of a view with other sizes, or None where only a copy has them."""
+    if array.size == 0:
+        return strides_of(tuple(shape))
+    view = array.view()
+    try:
+        made = np.reshape(view, shape, copy=False)
+    except ValueError:
+        return None
+    return elements(made)
+
+
+def _wide(element: Array) -> Array:
+    return element.astype(_INT64)
+
+
+_FOLDS: dict[str, Any] = {
+    "sum": ("add", lambda a: a), "mean": ("add", lambda a: a), "amax": ("max", lambda a: a), "amin": ("min", lambda a: a),
+    "prod": ("mul", lambda a: a), "all": ("and", lambda a: a.astype(BOOL)), "any": ("or", lambda a: a.astype(BOOL)),
+    "nansum": ("add", lambda a: Functions().where(a != a, a.dtype.type(0), a) if a.dtype.kind == "f" else a),
+    "count_nonzero": ("add", lambda a: _wide(a.astype(BOOL))),
+}  # fmt: skip

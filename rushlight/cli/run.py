@@ -1,0 +1,90 @@
+"""`rushlight run`: starts a program under the alias as Python itself would start it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import runpy
+import sys
+from collections.abc import Callable
+from functools import partial
+from types import ModuleType, TracebackType
+
+from .. import compat
+from .output import INTERRUPTED, Failure
+
+NAME = "run"
+HELP = "run a program in which `import torch` means rushlight"
+DESCRIPTION = "Run a program in which `import torch` means rushlight. What follows the program goes to it."
+USAGE = "rushlight run (SCRIPT | -m MODULE | -c CODE) [ARGUMENT ...]"
+EXAMPLES = """\
+examples:
+  rushlight run train.py --epochs 3      run a script that says `import torch`
+  rushlight run -m package.train         run a module, as `python -m` does
+  rushlight run -c "import torch; print(torch.ones(2))"
+"""
+
+
+def grammar(parser: argparse.ArgumentParser) -> None:
+    """The options: all that follows belongs to the program."""
+    rest = argparse.REMAINDER
+    parser.add_argument("-m", dest="module", nargs=rest, metavar="MODULE", help="a module, and the arguments for it")
+    parser.add_argument("-c", dest="code", nargs=rest, metavar="CODE", help="a program's text, and the arguments for it")
+    parser.add_argument("script", nargs=rest, metavar="SCRIPT", help="a file, or a folder or archive with __main__.py")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Install the alias, make the program believe that Python started it, and run it."""
+    start: Callable[[], object]
+    if options.module:
+        name, *arguments = options.module
+        program, folder = "-m", os.getcwd()
+        start = partial(runpy.run_module, name, run_name="__main__", alter_sys=True)
+    elif options.code:
+        text, *arguments = options.code
+        program, folder = "-c", ""
+        start = partial(run_text, text)
+    elif options.script:
+        program, *arguments = options.script
+        if not os.path.exists(program):
+            raise Failure(f"there is no file {program!r}")
+        folder = os.path.dirname(os.path.realpath(program))
+        start = partial(runpy.run_path, program, run_name="__main__")
+    else:
+        raise Failure("say what to run: a script, -m MODULE or -c CODE")
+    sys.argv = [program, *arguments]
+    if not sys.flags.safe_path:
+        sys.path[0] = folder
+    compat.install()
+    return guarded(start)
+
+
+def run_text(text: str) -> None:
+    """Run a program's text as the main module."""
+    main_module = ModuleType("__main__")
+    sys.modules["__main__"] = main_module
+    exec(compile(text, "<string>", "exec"), vars(main_module))
+
+
+def guarded(start: Callable[[], object]) -> int:
+    """Run a program to its end. An exception is shown as Python shows it, without the launcher's own frames."""
+    try:
+        start()
+    except SystemExit:
+        raise  # the program's own exit, with its status
+    except BaseException as error:
+        error.__traceback__ = program_frames(error.__traceback__)
+        sys.excepthook(type(error), error, error.__traceback__)
+        return INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+    return 0
+
+
+def program_frames(traceback: TracebackType | None) -> TracebackType | None:
+    """The part of a traceback that begins in the program."""
+    launcher = {__file__, runpy.__file__}
+    while traceback is not None:
+        file = traceback.tb_frame.f_code.co_filename
+        if file not in launcher and not file.startswith("<frozen"):
+            return traceback
+        traceback = traceback.tb_next
+    return None
