@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from op_samples import flatten, same_layout
 from test_ops import GRADIENT_CASES, SAMPLES, name_of
 
 import rushlight as torch
-from op_samples import flatten, same_layout
 from rushlight.backends.aot import AheadOfTime
 from rushlight.capture.compile.breaks import counters
 from rushlight.capture.graph_module import GraphModule

@@ -260,7 +260,7 @@ case(
 def bubble(x):
     n = x.size(0)
     y = x.clone()
-    for i in range(n):
+    for _ in range(n):
         for j in range(n - 1):
             a = y[j].clone()
             b = y[j + 1].clone()

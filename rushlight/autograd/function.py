@@ -132,7 +132,7 @@ class FunctionNode(Node):
         shape, dtype = self.outputs[index]
         if dtype is None:  # an output that is no tensor
             return None
-        return make(np.zeros(shape, dtype)) if not self.context._meta else make(Spec(shape, dtype))
+        return make(np.zeros(shape, dtype)) if not self.context._meta else table["zeros"].call(shape, dtype=BY_NUMPY[dtype], device="meta")
 
     def release(self) -> None:
         if self.saved:

@@ -47,7 +47,7 @@ class AheadOfTime:
 
     def plan(self, args: Any) -> Any:
         """The plan for such inputs; None where the graph runs as it is."""
-        gradients = (state.grad_enabled or self.enables) and any([each._requires_grad for each in args])
+        gradients = (state.grad_enabled or self.enables) and any(each._requires_grad for each in args)
         if not gradients and self.compiler is None:
             return None
         key = (state.grad_enabled, *[(each._array.shape, each._array.strides, each._array.dtype, each._requires_grad) for each in args])

@@ -258,6 +258,7 @@ def replace(module: Any, run: list[Node]) -> None:
     used = {value.name for value in model.graph._inputs}
     given = [each for each in given_to(run) if each.name in used]
     session.names = [each.name for each in given]
+    inside = set(run)
     with graph.inserting_after(run[-1]):
         call = graph.call_function(session, tuple(given))
         call.meta = {"source": run[0].meta.get("source"), "module": run[0].meta.get("module", ""), "val": tuple(each.meta["val"] for each in outputs)}
@@ -265,7 +266,6 @@ def replace(module: Any, run: list[Node]) -> None:
             part = graph.call_function(operator.getitem, (call, number))
             part.meta = dict(each.meta)
             part.meta.pop("bodies", None)
-            inside = set(run)
             each.replace_all_uses_with(part, lambda user: user not in inside)
     for each in reversed(run):
         if not each.users:

@@ -32,6 +32,7 @@ class BodyTracer(Tracer):
         self.parent = parent
         self.root: Any = getattr(parent, "root", parent)
         self.attributes, self.constants, self.classes = parent.attributes, parent.constants, parent.classes
+        self.by_name = parent.by_name
         self.symbols = dict(parent.symbols)
         self.modules, self.origin = list(parent.modules), parent.origin
         self.refusing, self.sequences = parent.refusing, parent.sequences

@@ -86,6 +86,7 @@ class Tracer:
         self.graph = Graph()
         self.entries: dict[int, Entry] = {}
         self.attributes = {id(tensor): (name, tensor) for name, tensor in reversed(list(names))}
+        self.by_name = {name: tensor for name, tensor in self.attributes.values()}
         self.constants: dict[str, Any] = {}
         self.symbols: dict[str, Symbol] = {}
         self.size_nodes: dict[Any, Node] = {}
@@ -174,7 +175,7 @@ class Tracer:
 
     def tensor_of(self, name: str) -> Any:
         """The parameter or buffer of a name."""
-        return next(tensor for found, tensor in self.attributes.values() if found == name)
+        return self.by_name[name]
 
     def shape_of(self, tensor: Any) -> tuple[int, ...]:
         """The sizes of a tensor, those that may differ by their formulas."""

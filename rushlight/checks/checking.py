@@ -52,6 +52,8 @@ def check(function: Any, *args: Any, skip: Sequence[str] = (), step: Callable[[s
                     report.add(name, FAILED, short(error), "forward or backward raises here, though forward ran on such arguments without gradients")
             if name == "forward" and not report.ok:
                 return report
+            if any(row.name == "backward" and row.outcome == FAILED for row in report.rows):
+                break  # what follows would say the same
     check_modes(subject, report, [each for each in ("traced", "scripted", "compiled", "exported") if each not in skip], step)
     return report
 
@@ -284,6 +286,9 @@ def check_values(subject: Subject, report: Report) -> None:
 def check_second(subject: Subject, report: Report) -> None:
     """The gradient itself can be differentiated, and rightly."""
     args = subject.prepared("float64")
+    if any(row.name == "gradients" and row.outcome == FAILED for row in report.rows):
+        report.add("second gradients", SKIPPED, "the first gradients are wrong")
+        return
     if not subject.positions() or not smaller(args) or recorded(subject, args)[1] is None:
         report.add("second gradients", SKIPPED, "there is no gradient to differentiate, or the arguments are large")
         return

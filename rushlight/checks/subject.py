@@ -130,7 +130,7 @@ def guess(function: Any) -> tuple[Any, ...] | None:
         for positive in (False, True):
             args = tuple(value(each, shape, positive) for each in needed)
             try:
-                result = function.apply(*args)
+                result = function.apply(*[each.clone() if isinstance(each, TensorBase) else each for each in args])
             except Exception:  # of the user's code: the next guess
                 continue
             found = [each for each in (result if isinstance(result, (tuple, list)) else (result,)) if isinstance(each, TensorBase)]

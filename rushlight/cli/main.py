@@ -14,7 +14,7 @@ from typing import Any
 
 from .output import INTERRUPTED, RAISED, STATUSES, Failure, say, use_utf8
 
-COMMANDS = ("run", "export", "verify", "env")
+COMMANDS = ("run", "export", "verify", "check", "view", "env")
 EXAMPLES = """\
 examples:
   rushlight run train.py --epochs 3

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -196,10 +197,16 @@ class Model:
         length = len(body) + sum(len(head) + (0 if array is None else array.nbytes) for head, array in parts)
         yield model.SerializeToString(deterministic=True)
         yield _key(7, length) + body  # graph
-        for head, array in parts:
-            yield head
-            if array is not None:
-                yield raw(array)
+        with ThreadPoolExecutor(1) as ahead:  # while one tensor is written, the next is put into ONNX's order
+            ready = [None if array is None else ahead.submit(raw, array) for _, array in parts[:2]]
+            for at, (head, _) in enumerate(parts):
+                yield head
+                data = ready.pop(0)
+                if at + 2 < len(parts):
+                    array = parts[at + 2][1]
+                    ready.append(None if array is None else ahead.submit(raw, array))
+                if data is not None:
+                    yield data.result()
 
     @property
     def nbytes(self) -> int:

@@ -177,11 +177,10 @@ class _Outputs:
         """What the program returned, with places for tensors."""
         leaves: list[Any] = []
         map_aggregate(result, lambda each: leaves.append(each) if isinstance(each, TensorBase) else None)
-        distinct = list({id(each): each for each in leaves}.values())
-        shared: dict[int, int] = {}
-        for each in distinct:
+        shared: dict[int, list[Any]] = {}  # by storage: the outputs that lie in it
+        for each in {id(each): each for each in leaves}.values():
             if each._storage is not None:
-                shared[id(each._storage)] = shared.get(id(each._storage), 0) + 1
+                shared.setdefault(id(each._storage), []).append(each)
 
         def place(each: Any) -> Any:
             if not isinstance(each, TensorBase):
@@ -193,22 +192,23 @@ class _Outputs:
 
         return map_aggregate(result, place)
 
-    def place(self, tensor: Any, number: int, shared: dict[int, int]) -> Place:
+    def place(self, tensor: Any, number: int, shared: dict[int, list[Any]]) -> Place:
         for index, each in enumerate(self.given):
             if each is tensor:
                 return Place("input", index)
         storage, view = tensor._storage, tensor._view
         owner = next((index for index, each in enumerate(self.given) if storage is not None and each._storage is storage), None)
-        if owner is None and (storage is None or shared.get(id(storage), 0) < 2):
+        others = [each for each in shared.get(id(storage), ()) if each is not tensor]
+        if owner is None and not others:
             return Place("value", self.value(tensor, ("output", number)))
+        if owner is not None and view is None:
+            node, source = self.node(tensor), self.node(self.given[owner])
+            if node is source or (node.table_op is not None and node.table_op.name == "detach" and node.args[0] is source):
+                return Place("input", owner, detached=True)
+            raise CaptureError("an output is a detached view of an input")
         if view is None:
-            if owner is None and not tensor._requires_grad and tensor._grad_fn is None:
+            if any(each._view is None or each._view.base is not tensor for each in others):
                 raise CaptureError("two outputs share memory, one of them detached")
-            if owner is not None:
-                node, source = self.node(tensor), self.tracer.entries[id(self.given[owner])].node
-                if node is source and not tensor._requires_grad:
-                    return Place("input", owner, detached=True)
-                raise CaptureError("an output is a detached view of an input")
             return Place("value", self.value(tensor, ("output", number)))
         if view.creation == "function":
             raise CaptureError("a custom Function returns an input or a view of it")

@@ -57,7 +57,8 @@ class Emission:
         if op in _COMPARISONS:
             return compare(c, op, args[0], args[1], expression.args[0].dtype)
         if op in ("max", "min"):
-            return extreme(c, op, args[0], args[1], dtype, expression.args[1].op == "constant")
+            second = expression.args[1]
+            return extreme(c, op, args[0], args[1], dtype, second.op == "constant" and second.data == second.data)
         floating = dtype.kind == "f"
         if op in _ARITHMETIC:
             return c.binary(("f" if floating else "") + op, args[0], args[1])

@@ -13,7 +13,7 @@ import numpy as np
 from ...capture.tracer import Tracer
 from ...core.base import Spec, TensorBase, make
 from ...core.declare import Op, call_body, table
-from ...core.devices import META
+from ...core.devices import CPU, META, device
 from ...core.families import normalize_dims
 from ...core.state import state
 from ...graph import Graph, Interpreter, Node
@@ -170,7 +170,8 @@ class Expander(Tracer):
         """A call of a factory function; the node has the arguments as they were."""
         state.capture = None
         try:
-            recorded = tuple([self.argument(value) for value in args])
+            # Where a body asks for the device of a tensor, it is told of the one without data.
+            recorded = tuple([CPU if isinstance(value, device) and value == META else self.argument(value) for value in args])
             values = [value._array if isinstance(value, TensorBase) else value for value in args]
             values = [META if parameter.name == "device" else value for parameter, value in zip(op.parameters, values)]
             result = make(op.meta(op, values))

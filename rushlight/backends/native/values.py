@@ -288,6 +288,8 @@ class Builder:
         """A view op is run on an array that lies as the value does, but is never looked at: its strides are the result."""
         source = args[0]
         dtype = source.dtype
+        if op.name == "strided_view" and not (isinstance(source.value, Given) and source.aligned()):
+            raise Declined("it looks at how a tensor lies in memory")
         stand_in, start = self.laid_out(source)
         try:
             made = run(op, [stand_in, *args[1:]], np.ndarray)
@@ -402,7 +404,7 @@ class Builder:
 
     def constant_of(self, node: Node, op: Op, args: Any, kwargs: Any) -> Reference:
         """What is always the same is computed now."""
-        array = np.ascontiguousarray(table[op.name].call(*args, **kwargs)._array)
+        array = np.array(table[op.name].call(*args, **kwargs)._array, order="C")
         value = self.make(Given, array.shape, array.dtype, node)
         value.array = array
         return self.add(value)

@@ -73,6 +73,9 @@ class BodyTracer(Tracer):
         self.depends.add(node)
         self.bind(tensor, node, shape)
 
+    def note_grad_mode(self) -> None:
+        """Nothing: bodies run with recording off."""
+
     def where(self) -> tuple[Any, str]:
         return self.around[-1].where()
 

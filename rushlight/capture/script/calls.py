@@ -233,12 +233,14 @@ class Calls(Iterating):
 
     def special_form(self, node: ast.Call) -> Any:
         """Calls whose arguments are no values: isinstance, hasattr, annotate, ..."""
-        found = None
-        if isinstance(node.func, (ast.Name, ast.Attribute)) and not (isinstance(node.func, ast.Name) and self.block.find(node.func.id) is not None):
-            try:
-                found = self.source.evaluate(node.func)
-            except (NameError, AttributeError, TypeError):
-                return None
+        first = node.func
+        while isinstance(first, ast.Attribute):
+            first = first.value
+        if not isinstance(first, ast.Name) or self.block.find(first.id) is not None:
+            return None
+        found = self.source.named(node.func)
+        if found.__hash__ is None:
+            return None
         if found is None:
             return None
         if found in (isinstance, is_instance) and len(node.args) == 2:

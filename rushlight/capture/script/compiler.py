@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import re
 from typing import Any
 
@@ -74,7 +73,7 @@ class Signature:
 class Compiler(Statements):
     """Compiles one function."""
 
-    def __init__(self, function: Any, owner: Any = None, frames: tuple[dict[str, Any], ...] = (), example_types: dict[str, Type] | None = None) -> None:
+    def __init__(self, function: Any, owner: Any = None, frames: tuple[Any, ...] = (), example_types: dict[str, Type] | None = None) -> None:
         self.source = Source(function, frames)
         self.frames = frames
         self.owner = owner
@@ -120,11 +119,10 @@ class Compiler(Statements):
         if self.owner is not None:
             first = named.pop(0)
             self.block.env[first.arg] = ModuleValue(self.owner, "")
-        defaults = {
-            each.name: each.default
-            for each in inspect.signature(self.source.function).parameters.values()
-            if each.default is not inspect.Parameter.empty
-        }
+        function = self.source.function
+        positional = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
+        values = function.__defaults__ or ()
+        defaults = {**dict(zip(positional[len(positional) - len(values) :], values)), **(function.__kwdefaults__ or {})}
         comment = self.type_comment(definition)
         hints = getattr(self.source.function, "__annotations__", {})
         parameters = []

@@ -139,10 +139,8 @@ class Conditions(Calls):
         """Whether a function is ``isinstance``, or that of jit."""
         if not isinstance(function, (ast.Name, ast.Attribute)) or (isinstance(function, ast.Attribute) and function.attr != "isinstance"):
             return False
-        try:
-            return self.source.evaluate(function) in (isinstance, is_instance)
-        except (NameError, AttributeError, TypeError):
-            return False
+        found = self.source.named(function)
+        return found is isinstance or found is is_instance
 
     def connected(self, op: ast.boolop, values: list[ast.expr]) -> tuple[Value, Refined, Refined]:
         """``a and b and c`` as a condition: later ones are looked at only where earlier ones leave it open."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from .names import assigned
+
 RETURNED, VALUE = "$returned", "$value"
 
 
@@ -23,6 +25,8 @@ class Exits:
         """The statements of the function without jumps; the last is its only ``return``."""
         last = definition.body[-1]
         statements = list(definition.body)
+        if isinstance(last, ast.Return) and not any(jumps(each) for each in statements[:-1]):
+            return statements
         may_return, always = exits_of(statements)
         if may_return and not always:
             statements.append(ast.copy_location(ast.Return(ast.copy_location(ast.Constant(None), last)), last))
@@ -39,7 +43,7 @@ class Exits:
         return [*body, final]
 
     def used_before(self, statements: list[ast.stmt]) -> bool:
-        return any(isinstance(node, ast.Name) and node.id == VALUE for each in statements for node in ast.walk(each))
+        return VALUE in assigned(statements)
 
     def pruned(self, statements: list[ast.stmt]) -> list[ast.stmt]:
         """Without assignments to flags that nobody reads."""
@@ -140,11 +144,20 @@ class Exits:
         return may - {broken, skipped}
 
     def assign(self, name: str, value: ast.expr, place: ast.AST) -> ast.stmt:
-        made = ast.Assign([ast.Name(name, ast.Store())], value, lineno=getattr(place, "lineno", 1))
-        for node in ast.walk(made):
-            if isinstance(node, (ast.expr, ast.stmt)) and not hasattr(node, "lineno") or node is made:
-                ast.copy_location(node, place)
-        return ast.fix_missing_locations(made)
+        if not hasattr(value, "lineno"):
+            ast.copy_location(value, place)
+        return ast.copy_location(ast.Assign([ast.copy_location(ast.Name(name, ast.Store()), place)], value), place)
+
+
+def jumps(node: ast.AST) -> bool:
+    """Whether there is a ``return``, ``break`` or ``continue`` in a statement."""
+    if isinstance(node, (ast.Return, ast.Break, ast.Continue)):
+        return True
+    for field in ("body", "orelse", "handlers", "finalbody", "cases"):
+        inner = getattr(node, field, None)
+        if isinstance(inner, list) and any(map(jumps, inner)):
+            return True
+    return False
 
 
 def target_of(statement: ast.stmt) -> str | None:

@@ -8,6 +8,7 @@ from types import FunctionType
 from typing import Any
 
 from ...graph import Graph
+from ..traced import save
 from .compiler import Compiler as PlainCompiler
 from .errors import ScriptError
 from .inlining import inlined
@@ -23,8 +24,11 @@ class ScriptFunction:
         self._program = program
         self.name = self.__name__ = self.__qualname__ = self.qualified_name = name
         self.__doc__ = getattr(function, "__doc__", None)
-        self.__signature__ = program.python_signature()
         self._function = function
+
+    @property
+    def __signature__(self) -> Any:
+        return self._program.python_signature()
 
     @property
     def _script_signature(self) -> Any:
@@ -61,6 +65,13 @@ class ScriptFunction:
         """The graph as Python, with the lines it comes from."""
         return self.graph.print_readable(print_output, name=self.name)
 
+    def save(self, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
+        """Write it to a file: see :func:`rushlight.jit.save`."""
+        save(self, f, _extra_files)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(f"a scripted function ({self.name}) can't be pickled: write it with jit.save(), which needs no pickle")
+
     def __repr__(self) -> str:
         return f"<scripted function {self.name}>"
 
@@ -83,7 +94,7 @@ class Compiler(PlainCompiler):
             raise
 
 
-def script_function(function: Any, frames: tuple[dict[str, Any], ...] = (), examples: dict[str, Type] | None = None) -> ScriptFunction:
+def script_function(function: Any, frames: tuple[Any, ...] = (), examples: dict[str, Type] | None = None) -> ScriptFunction:
     """Script a function; the same one again where that was done before."""
     if isinstance(function, ScriptFunction):
         return function
@@ -98,13 +109,12 @@ def script_function(function: Any, frames: tuple[dict[str, Any], ...] = (), exam
     return found
 
 
-def caller_frames(depth: int) -> tuple[dict[str, Any], ...]:
-    """The local variables of those who call: annotations may name what is defined there."""
+def caller_frames(depth: int) -> tuple[Any, ...]:
+    """Those who call: annotations may name what is defined there."""
     frame: Any = sys._getframe(depth)
-    found: list[dict[str, Any]] = []
+    found: list[Any] = []
     while frame is not None and len(found) < 3:
-        if not frame.f_code.co_filename.startswith("<"):
-            found.append(frame.f_locals)
+        found.append(frame)
         frame = frame.f_back
     return tuple(found)
 

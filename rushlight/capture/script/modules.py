@@ -5,19 +5,24 @@ from __future__ import annotations
 import copy
 import inspect
 import types
+import weakref
 from collections import OrderedDict
 from typing import Any
 
 from ...core.declare import PACKAGE
 from ...graph import Graph
+from ...graph.printer import all_graphs
 from ...nn.modules.container import ModuleDict, ModuleList, Sequential
 from ...nn.modules.module import Module
 from ..graph_module import GraphModule
+from ..traced import save
+from .calls import declared
 from .errors import NotSupportedError, ScriptError
 from .functions import Compiler
 from .inlining import inlined
 from .marks import EXPORTED, IGNORED, METHOD, UNUSED, mark_of
 from .running import Program
+from .types import EnumType, type_of
 
 _OWN = frozenset(Module().__dict__)
 
@@ -29,7 +34,10 @@ class ScriptMethod:
         self.owner = owner
         self._program = program
         self.name = self.__name__ = name
-        self.__signature__ = program.python_signature()
+
+    @property
+    def __signature__(self) -> Any:
+        return self._program.python_signature()
 
     @property
     def _script_signature(self) -> Any:
@@ -67,6 +75,45 @@ class ScriptMethod:
 
     def __repr__(self) -> str:
         return f"<scripted method {self.name} of {type(self.owner).__name__}>"
+
+
+_shared: weakref.WeakKeyDictionary[type, dict[Any, Program]] = weakref.WeakKeyDictionary()  # programs by class, method and structure
+
+
+def structure(module: Any) -> Any:
+    """All that the compiler sees of a Module: two that are equal in it have the same programs.  None where that can't be told."""
+    hints, constants = declared(module)
+    attributes = []
+    for name, value in module.__dict__.items():
+        if name in _OWN or name.startswith("_script") or isinstance(value, ScriptMethod):
+            continue
+        kind = type_of(value)
+        fixed = name in constants or callable(value) or kind.name == "object" or isinstance(kind, EnumType) or "Final" in str(hints.get(name, ""))
+        attributes.append((name, repr(kind), value if fixed else None))
+    key = (
+        getattr(module, "_script_class", type(module)), isinstance(module, ScriptModule), tuple(attributes), module.__dict__.get("return_indices"),
+        tuple((name, value is None) for table in (module._parameters, module._buffers) for name, value in table.items()),
+        tuple((name, None if child is None else structure(child)) for name, child in module._modules.items()),
+    )  # fmt: skip
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def _need(module: Any, program: Program) -> None:
+    """Make the methods that a program calls, of this Module and of those below it."""
+    for graph in all_graphs(program.graph):
+        for node in graph.nodes:
+            if node.op != "call_module":
+                continue
+            *way, last = node.target.split(".")
+            owner = module
+            for part in way:
+                owner = owner._modules[part]
+            if hasattr(owner, "_script_method") and last not in owner._modules and last not in owner.__dict__ and last != "__setattr__":
+                owner._script_method(last.removeprefix("_get_"))
 
 
 class _Constructed(type):
@@ -122,6 +169,13 @@ class ScriptModule(Module, metaclass=_Constructed):
                 raise NotSupportedError(
                     f"method '{name}' is called recursively: recursion is not supported in scripts", getattr(compiler, "source", None), node
                 )
+            known = _shared.setdefault(self._script_class, {})
+            key = (name, structure(self))
+            program = known.get(key) if key[1] is not None else None
+            if program is not None:  # of another Module that is made alike
+                self._script_adopt(name, program)
+                _need(self, program)
+                return ScriptMethod(self, program, name)
             running.append(name)
             try:
                 graph, signature = Compiler(function, self).compile()
@@ -131,7 +185,10 @@ class ScriptModule(Module, metaclass=_Constructed):
                 raise
             finally:
                 running.remove(name)
-            self._script_adopt(name, Program(graph, signature))
+            program = Program(graph, signature)
+            if key[1] is not None:
+                known[key] = program
+            self._script_adopt(name, program)
         return ScriptMethod(self, programs[name], name)
 
     def _script_adopt(self, name: str, program: Program) -> None:
@@ -168,6 +225,13 @@ class ScriptModule(Module, metaclass=_Constructed):
     def graph_for(self, *args: Any, **kwargs: Any) -> Graph:
         """The graph that runs."""
         return self._script_forward().graph_for(*args, **kwargs)
+
+    def save(self, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
+        """Write it to a file: see :func:`rushlight.jit.save`."""
+        save(self, f, _extra_files)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(f"a scripted Module ({self.original_name}) can't be pickled: write it with jit.save(), which needs no pickle")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         made = type(self).__new__(type(self))

@@ -21,7 +21,7 @@ from .types import TENSOR
 
 SMALLEST = 2  # ops in a region: one op alone is a node already
 _ARITHMETIC = frozenset(
-    (operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.matmul, operator.neg, operator.lt, operator.le, operator.gt, operator.ge)
+    (operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.matmul, operator.neg)
 )
 
 
@@ -153,7 +153,7 @@ def eligible(node: Node) -> bool:
     op = node.table_op
     if op is None or op.view or op.kernel is None or op.functional is not None or op.factory or node.is_impure():
         return False
-    return bool(op.tensor_positions) and op.returns is None
+    return bool(op.tensor_positions) and op.returns is None and op.differentiable
 
 
 def _shares(array: Any, other: Any) -> bool:

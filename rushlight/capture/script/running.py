@@ -13,6 +13,7 @@ from ...core.state import state
 from ...graph import Graph
 from ..graph_module import Replay
 from .compiler import Parameter, Signature
+from .lists import unpacked
 from .regions import grouped
 from .types import FLOAT, checker
 
@@ -32,9 +33,9 @@ class Program:
 
     @property
     def executed(self) -> Graph:
-        """The graph that runs: with differentiable regions as single nodes."""
+        """The graph that runs: without lists that never change, and with differentiable regions as single nodes."""
         if self._executed is None:
-            self._executed = grouped(self.graph)
+            self._executed = grouped(unpacked(self.graph))
         return self._executed
 
     def call(self, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -15,7 +15,7 @@ from .errors import NotSupportedError, ScriptError
 class Source:
     """The definition of a function: syntax tree, file, lines, and the names it can see."""
 
-    def __init__(self, function: Any, frames: tuple[dict[str, Any], ...] = ()) -> None:
+    def __init__(self, function: Any, frames: tuple[Any, ...] = ()) -> None:
         self.function = function
         self.name = function.__name__
         self.file = function.__code__.co_filename
@@ -24,21 +24,15 @@ class Source:
                 f'a lambda can\'t be scripted (File "{self.file}", line {function.__code__.co_firstlineno}): write it as a function with def'
             )
         try:
-            lines, self.first = source_lines(function)
+            lines, self.first, tree = source_lines(function)
         except (OSError, TypeError, SyntaxError) as error:
             raise ScriptError(
                 f"the source of the function '{self.name}' is not available, and scripting reads it: write the function in a file (the "
                 f"interactive prompt and exec() keep no source). {error}"
             ) from None
-        text = "".join(lines)
-        whole = textwrap.dedent(text)
         self.indent = len(lines[0]) - len(lines[0].lstrip()) if lines else 0
-        self.lines = text.splitlines()
-        try:
-            module = ast.parse(whole, type_comments=True)
-        except SyntaxError as error:
-            raise ScriptError(f"the source of the function '{self.name}' can't be read: {error}") from None
-        found = module.body[0]
+        self.lines = [line.rstrip("\r\n") for line in lines]
+        found = tree.body[0]
         if not isinstance(found, ast.FunctionDef):
             kind = "an async function" if isinstance(found, ast.AsyncFunctionDef) else f"a {type(found).__name__}"
             raise NotSupportedError(f"'{self.name}' is {kind}, and can't be scripted: only functions defined with def can", self, found)
@@ -68,9 +62,18 @@ class Source:
         if hasattr(builtins, name):
             return getattr(builtins, name)
         for frame in self.frames:
-            if name in frame:
-                return frame[name]
+            if name in frame.f_locals:
+                return frame.f_locals[name]
         raise KeyError(name)
+
+    def named(self, node: ast.expr) -> Any:
+        """What a dotted name means outside the function; None where it means nothing, or is something else than a name."""
+        if isinstance(node, ast.Name):
+            try:
+                return self.lookup(node.id)
+            except KeyError:
+                return None
+        return getattr(self.named(node.value), node.attr, None) if isinstance(node, ast.Attribute) else None
 
     def evaluate(self, expression: ast.expr | str) -> Any:
         """The value of an annotation: an expression of names that are known when the function is scripted."""
@@ -107,8 +110,8 @@ class Source:
         return f'\n  File "{self.file}", line {self.first + line - 1}, in {self.name}\n    {text[self.indent :]}\n    {caret}'
 
 
-def source_lines(function: Any) -> tuple[list[str], int]:
-    """The lines of a function's definition, and the number of the first.
+def source_lines(function: Any) -> tuple[list[str], int, ast.Module]:
+    """The lines of a function's definition, the number of the first, and what they say.
 
     Its code says where the last line begins that does something; from there on it is just a matter of where that ends.
     """
@@ -121,12 +124,13 @@ def source_lines(function: Any) -> tuple[list[str], int]:
     for stop in range(last, min(last + 40, len(lines)) + 1):
         part = lines[start:stop]
         try:
-            tree = ast.parse(textwrap.dedent("".join(part)))
+            tree = ast.parse(textwrap.dedent("".join(part)), type_comments=True)
         except SyntaxError:
             continue
         if len(tree.body) == 1:
-            return part, start + 1
-    return inspect.getsourcelines(function)
+            return part, start + 1, tree
+    part, first = inspect.getsourcelines(function)
+    return part, first, ast.parse(textwrap.dedent("".join(part)), type_comments=True)
 
 
 def last_line(code: Any) -> int:

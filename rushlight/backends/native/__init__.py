@@ -1,0 +1,140 @@
+"""Native code: a graph becomes machine code, made by LLVM in memory.  Needs ``llvmlite``; without it graphs run as in eager mode.
+
+>>> import rushlight
+>>> step = rushlight.compile(lambda x: (x * 2).tanh().sum(), backend="native")
+>>> with rushlight.no_grad():
+...     print(step(rushlight.zeros(3)))
+tensor(0.)
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import os
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ...core.base import Spec, TensorBase, alias, make
+from ...core.state import state
+from ..registry import register_backend
+from .expanding import Declined
+from .machine import log
+from .program import Program, compile_graph, elements
+from .values import Given
+
+LIMIT = 16  # programs for different layouts of the inputs, before new ones run as in eager mode
+_said: list[str] = []
+
+if "native" in os.environ.get("RUSHLIGHT_LOGS", "").split(","):
+    log.addHandler(logging.StreamHandler())
+    log.setLevel(logging.DEBUG)
+
+
+def available() -> bool:
+    """Whether llvmlite is installed; says once how to install it."""
+    if importlib.util.find_spec("llvmlite") is not None:
+        return True
+    if not _said:
+        _said.append("said")
+        warnings.warn("the native back-end needs llvmlite: pip install llvmlite. Graphs run op by op until then", stacklevel=3)
+    return False
+
+
+class Native:
+    """A graph module that runs native code where no gradient is recorded."""
+
+    def __init__(self, module: Any) -> None:
+        self.module = module
+        self.eager = module.forward
+        self.programs: list[Program] = []
+        self.declined = ""  # why the graph runs as in eager mode
+        self.last: Any = None
+
+    def __call__(self, *args: Any) -> Any:
+        recording = state.grad_enabled
+        arrays: list[Any] = []
+        for each in args:
+            if isinstance(each, TensorBase):
+                array = each._array
+                if array.__class__ is not np.ndarray or (recording and each._requires_grad):
+                    return self.eager(*args)
+                arrays.append(array)
+            else:
+                arrays.append(each)
+        if self.declined or state.capture is not None:
+            return self.eager(*args)
+        program = self.last
+        if program is None or not program.accepts(arrays) or program.fixed != fixed(arrays):
+            program = self.find(arrays)
+            if program is None:
+                return self.eager(*args)
+        made: list[Any] = []
+        first: dict[int, Any] = {}  # of a value: the tensor that others are views of
+        for reference, array in zip(program.outputs, program(arrays)):
+            value = reference.value
+            if isinstance(value, Given) and value.array is None:
+                base = args[value.position]
+                made.append(base if array is base._array else alias(base, array))
+                continue
+            base = first.get(id(value))
+            made.append(make(array) if base is None else base if base._array is array else alias(base, array))
+            first.setdefault(id(value), made[-1])
+        return tuple(made)
+
+    def find(self, arrays: list[Any]) -> Program | None:
+        """The program for inputs that lie as these do, compiled where there is none yet."""
+        kept = fixed(arrays)
+        for program in self.programs:
+            if program.fixed == kept and program.accepts(arrays):
+                self.last = program
+                return program
+        if len(self.programs) >= LIMIT:
+            return None
+        try:
+            program = compile_module(self.module, arrays)
+        except Declined as error:
+            self.declined = str(error)
+            log.info("a graph runs as in eager mode: %s", error)
+            return None
+        program.fixed = kept
+        self.programs.append(program)
+        self.last = program
+        return program
+
+
+def fixed(arrays: list[Any]) -> list[Any]:
+    """The inputs that are no arrays."""
+    return [each for each in arrays if each.__class__ is not np.ndarray]
+
+
+def compile_module(module: Any, arrays: list[Any]) -> Program:
+    """A program for a graph module and inputs that lie in memory as these arrays do."""
+    examples = [Spec(each.shape, each.dtype, elements(each)) if each.__class__ is np.ndarray else each for each in arrays]
+    if not all(each.flags.aligned for each in arrays if each.__class__ is np.ndarray):
+        raise Declined("an input whose elements lie askew")
+
+    def attribute(name: str) -> Any:
+        found = module
+        for part in name.split("."):
+            found = getattr(found, part)
+        return found
+
+    return compile_graph(module.graph, examples, attribute)
+
+
+@register_backend
+def native(gm: Any, example_inputs: list[Any]) -> Any:
+    """The back-end: native code for calls that record no gradient, the graph op by op for others."""
+    return Native(gm) if available() else gm.forward
+
+
+def explain(module: Any, *inputs: Any) -> str:
+    """What native code does with a graph module: the groups it forms, what it calls, and why."""
+    arrays = [each._array if isinstance(each, TensorBase) else each for each in inputs]
+    try:
+        return compile_module(module, arrays).describe()
+    except Declined as error:
+        return f"runs as in eager mode: {error}"

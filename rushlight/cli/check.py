@@ -1,0 +1,76 @@
+"""`rushlight check`: everything that a custom Function can get wrong, in one table."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+
+import numpy as np
+
+from ..autograd.function import Function
+from ..checks import check, guess
+from ..onnx.sampling import draw, first_sizes
+from . import inputs, target
+from .output import DONE, WRONG, Failure, Progress, give, give_json, users_code
+
+NAME = "check"
+HELP = "check a custom autograd Function: gradients, marks, memory, and the same results in every mode"
+DESCRIPTION = """\
+Check a custom Function: first and second gradients against differences, what is saved and what stays in memory, marks of in-place
+writes and of outputs without gradient, None gradients, several shapes, float32 and float64, and whether it computes the same
+traced, scripted, compiled and exported. Each failure comes with what to change.
+
+Without --input, arguments are guessed from the signature of forward. In Python: rushlight.check(MyFunction, x, ...).
+"""
+EXAMPLES = """\
+examples:
+  rushlight check functions.py:MyFunction
+  rushlight check functions.py:Attention --input 2x4x8 --input 2x4x8 --argument 0.5
+  rushlight check functions.py:Round --skip gradients --json
+"""
+NOTES = "\n" + inputs.HELP
+
+
+def grammar(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("target", metavar=target.FORM, help="the Function")
+    inputs.add(parser, needed=False)
+    parser.add_argument("--argument", action="append", default=[], metavar="VALUE", help="an argument after the inputs that is no tensor: a number, True, False or None")
+    parser.add_argument("--skip", action="append", default=[], metavar="ROW", help="a row of the table to leave out")
+
+
+def value(text: str) -> object:
+    """An argument that is no tensor."""
+    words = {"True": True, "False": False, "None": None}
+    if text in words:
+        return words[text]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def run(options: argparse.Namespace) -> int:
+    """Check, and print the table."""
+    specs = [inputs.parse(text) for text in options.input]
+    sizes = inputs.pairs(options.size, "--size")
+    function, name = target.find(options.target)
+    if not (inspect.isclass(function) and issubclass(function, Function)):
+        raise Failure(f"'{name}' is no custom Function, a class that derives from autograd.Function")
+    with users_code(), Progress(options.json) as progress:
+        if specs:
+            stream = np.random.default_rng(0)
+            args = (*draw(specs, first_sizes(specs, {**{word: 3 for spec in specs for word in spec.symbols().values()}, **sizes}), stream), *map(value, options.argument))
+        else:
+            found = guess(function)
+            if found is None:
+                raise Failure(f"arguments that {name}.forward takes could not be guessed: give them with --input")
+            args = (*found, *map(value, options.argument))
+        report = check(function, *args, skip=options.skip, step=progress.step)
+    if options.json:
+        give_json(report.data())
+    else:
+        give(str(report))
+    return DONE if report.ok else WRONG

@@ -1,0 +1,64 @@
+"""`rushlight view`: an ONNX file or a saved graph as one page for the browser."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import webbrowser
+from pathlib import Path
+
+from ..core.errors import RushlightError
+from ..serialization.saving import replacing
+from ..viewer import picture_of, render
+from .output import DONE, MISSING, Failure, give, give_json
+
+NAME = "view"
+HELP = "write an ONNX file or a saved graph as one HTML page, and open it"
+DESCRIPTION = """\
+Write an ONNX file, or a graph that was saved with jit.save, as one HTML page that needs no network: modules open and close, nodes
+show their inputs, shapes, attributes and the line of the program that made them; with a search, and made for the keyboard and
+for paper too.
+"""
+EXAMPLES = """\
+examples:
+  rushlight view model.onnx                    open it in the browser
+  rushlight view model.onnx -o model.html      write it to a file
+  rushlight view traced.pt -o traced.html
+"""
+
+
+def grammar(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("file", metavar="FILE", help="an ONNX file, or a file written by jit.save")
+    parser.add_argument("-o", "--output", metavar="FILE.html", help="where the page goes (a temporary file, which is opened in the browser)")
+    parser.add_argument("--open", action="store_true", help="open the page in the browser also where -o is given")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the page."""
+    if not os.path.isfile(options.file):
+        raise Failure(f"there is no file '{options.file}'")
+    try:
+        picture = picture_of(options.file)
+    except ImportError as error:
+        raise Failure(str(error), MISSING) from error
+    except (RushlightError, ValueError, KeyError, RuntimeError) as error:
+        raise Failure(f"'{options.file}' can't be shown: {error}") from error
+    path = options.output
+    if path is None:
+        handle, path = tempfile.mkstemp(prefix="rushlight-", suffix=".html")
+        os.close(handle)
+    text = render(picture).encode("utf-8")
+    try:
+        with replacing(path) as file:
+            file.write(text)
+    except (OSError, RushlightError) as error:
+        raise Failure(f"can't write '{path}': {getattr(error, 'strerror', None) or error}") from error
+    if options.output is None or options.open:
+        webbrowser.open(Path(path).resolve().as_uri())
+    if options.json:
+        give_json({"page": path, "bytes": len(text), "nodes": len(picture.nodes)})
+    else:
+        give(path)
+    return DONE
