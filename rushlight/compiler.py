@@ -131,9 +131,7 @@ is_dynamo_compiling = is_compiling
 def reset() -> None:
     """Forget all that was compiled; functions are captured anew when they are next called."""
     for each in _all:
-        each.segments.clear()
-        each.nested.clear()
-        each.given_up.clear()
+        each.clear()
 
 
 def assume_constant_result(fn: Any) -> Any:

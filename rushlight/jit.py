@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .capture.graph_module import GraphModule as _GraphModule
 from .capture.script import (
     NotSupportedError,
     RecursiveScriptModule,
@@ -27,9 +28,11 @@ from .capture.tracer import TracerWarning
 from .core.errors import CaptureError
 from .core.missing import missing as _missing
 from .core.state import state as _state
+from .viewer import attach as _attach
 
 TopLevelTracedModule = TracedModule
 _fork, _wait = fork, wait
+_attach(_GraphModule, TracedFunction, ScriptFunction, ScriptModule)
 
 
 def is_tracing() -> bool:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import io
 import re
+import sys
 import types
 import warnings
 from typing import Any
 
 import rushlight as torch
-from rushlight import compiler, nn
+from rushlight import nn
 
 PRELUDE = """
 import collections, contextlib, dataclasses, enum, functools, itertools, math, operator, copy
@@ -86,7 +86,8 @@ class Side:
     """A program in a world of its own: its globals, its function (compiled or not), and what its calls did."""
 
     def __init__(self, source: str, compile_it: bool, options: dict[str, Any]) -> None:
-        self.scope: dict[str, Any] = {"__name__": "program"}
+        module = sys.modules["program"] = types.ModuleType("program")  # where dataclasses look for it
+        self.scope: dict[str, Any] = module.__dict__
         exec(compile(PRELUDE + source, "<program>", "exec"), self.scope)
         self.function = self.scope["f"]
         if compile_it:
@@ -106,7 +107,7 @@ class Side:
                 result = error
             gradient: Any = None
             try:
-                sources = [each for each in leaves(result, [], set())]
+                sources = leaves(result, [], set())
                 if sources:
                     sum((each * each).sum() for each in sources).backward()
             except Exception as error:
@@ -128,6 +129,16 @@ def compare(source: str, calls: list[tuple[str, str]], **options: Any) -> Any:
     """Eager and compiled must not differ in any of the calls: (statement before it, arguments).  Gives the compiled side."""
     options.setdefault("backend", "eager")
     eager, compiled = Side(source, False, options), Side(source, True, options)
+    try:
+        _compare(eager, compiled, source, calls)
+    finally:
+        torch.set_grad_enabled(True)
+        torch.set_autocast_enabled("cpu", False)
+        torch.set_default_dtype(torch.float32)
+    return compiled
+
+
+def _compare(eager: Side, compiled: Side, source: str, calls: list[tuple[str, str]]) -> None:
     for number, (before, arguments) in enumerate(calls):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -135,7 +146,3 @@ def compare(source: str, calls: list[tuple[str, str]], **options: Any) -> Any:
             got = compiled.call(before, arguments, number)
         for part in want:
             assert got[part] == want[part], f"{part} of call {number} differ:\n got {got[part]}\nwant {want[part]}\n{before}\nf({arguments})\n{source}"
-    return compiled
-
-
-__all__ = ["PRELUDE", "Side", "compare", "compiler", "copy", "described"]

@@ -316,3 +316,11 @@ def test_memory_lives_as_long_as_it_is_looked_at() -> None:
     del view
     gc.collect()
     assert owner() is None
+
+
+def test_numpy_of_a_tensor_that_requires_grad_under_no_grad():
+    x = torch.ones(2, requires_grad=True)
+    with torch.no_grad():
+        assert x.numpy().tolist() == [1.0, 1.0]
+    with pytest.raises(RuntimeError, match="requires grad"):
+        x.numpy()

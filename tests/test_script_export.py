@@ -295,6 +295,55 @@ def f2(x, k):
     return x[:, 0]
 
 
+def filtered(x):
+    out: List[Tensor] = [x[0]]
+    for i in range(x.size(0)):
+        if bool(x[i].sum() > 0):
+            out.append(x[i])
+    return torch.stack(out)
+
+
+def grown_in_branch(x):
+    out = [x[0]]
+    if bool(x.sum() > 0):
+        out.append(x[1])
+        out.append(x[0] * 2)
+    return torch.cat(out), len(out)
+
+
+def two_at_once(x):
+    out: List[Tensor] = []
+    for i in range(x.size(0)):
+        out.append(x[i])
+        out.append(x[i] * 2)
+    y = torch.zeros(3)
+    for t in out:
+        y = y + t
+    return torch.stack(out), y, out[-1]
+
+
+def filtered_while(x):
+    out: List[Tensor] = []
+    i = 0
+    while i < x.size(0):
+        if bool(x[i, 0] > 0):
+            out.append(x[i])
+            i += 1
+        else:
+            i += 2
+    out.append(x[0])
+    return torch.stack(out), len(out)
+
+
+SIZES: Any = [(torch.randn(n, 3),) for n in (4, 7, 2)]
+for program in (filtered, grown_in_branch, two_at_once, filtered_while):
+    case(
+        f"lists: {program.__name__}",
+        program,
+        *SIZES,
+        *((each[0].abs() * sign,) for each in SIZES[:1] for sign in (1, -1)),
+        dyn=[{0: "n"}],
+    )
 LIMITS: Any = [(torch.randn(2, 3), torch.tensor(k)) for k in (1.0, -5.0, -0.5, 5.0)]
 case("optional in branches", f1, *LIMITS)
 case("optional in a loop", f2, *LIMITS)

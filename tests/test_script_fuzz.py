@@ -110,7 +110,7 @@ class Program:
         elif kind == 9:
             self.write(depth, f"items[{self.pick('0', '1')}] = {self.tensor()}")
         elif kind == 10:
-            self.write(depth, f"b = torch.where(a > 0, a, {self.tensor()})")
+            self.write(depth, self.pick(f"b = torch.where(a > 0, a, {self.tensor()})", f"items.append({self.tensor()} * 0.5)"))
         elif kind in (11, 12):
             self.write(depth, f"if {self.condition()}:")
             self.block(depth + 1, loop)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import pickle
+
 import pytest
 
 import rushlight as torch
@@ -43,6 +46,69 @@ def test_regions_record_one_node():
         z.add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace"):
         made.sum().backward()
+
+
+def test_lists_that_never_change_are_taken_apart():
+    @jit.script
+    def run(x, y):
+        parts = [x * 2, y + 1]
+        first = parts[0]
+        return torch.cat(parts, 0).sin() + first.sum()
+
+    x, y = torch.randn(2, requires_grad=True), torch.randn(3, requires_grad=True)
+    assert not any(node.target is list for node in run.graph_for(x, y).nodes)
+    close(run(x, y), torch.cat([x * 2, y + 1]).sin() + (x * 2).sum())
+    assert any(node.target is list for node in run.graph.nodes)
+
+
+def test_programs_are_shared_by_modules_made_alike():
+    class Scaled(torch.nn.Module):
+        __constants__ = ["k"]
+
+        def __init__(self, k):
+            super().__init__()
+            self.k = k
+            self.n = k
+
+        def forward(self, x):
+            return self.helper(x) * self.n
+
+        def helper(self, x):
+            return x * self.k
+
+    a, b, c = (jit.script(Scaled(k)) for k in (2, 2, 3))
+    assert a.graph is b.graph and a.graph is not c.graph
+    x = torch.ones(1)
+    b.n = 5
+    assert [float(each(x)) for each in (a, b, c)] == [4.0, 10.0, 9.0]
+    assert float(b.helper(x)) == 2.0
+    with pytest.raises(TypeError, match="jit.save"):
+        pickle.dumps(a)
+    buffer = io.BytesIO()
+    b.save(buffer)
+    buffer.seek(0)
+    assert float(jit.load(buffer)(x)) == 10.0
+
+
+def test_traced_programs_with_choices_are_exported_with_them():
+    onnxruntime = pytest.importorskip("onnxruntime")
+
+    @jit.script
+    def choose(x):
+        for _ in range(2):
+            if x.sum() > 0:
+                x = x * 2
+            else:
+                x = x - 1
+        return x
+
+    traced = jit.trace(lambda x: choose(x) + 1, torch.ones(2))
+    program = torch.onnx.export(traced, (torch.ones(2),), input_names=["x"])
+    session = onnxruntime.InferenceSession(program.model_proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    for value in (1.0, -1.0):
+        x = torch.full([2], value)
+        close(torch.tensor(session.run(None, {"x": x.numpy()})[0]), traced(x))
+        close(traced(x), choose(x) + 1)
 
 
 def test_is_scripting():

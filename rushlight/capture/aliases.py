@@ -27,6 +27,7 @@ class Aliases:
         self.by_array: dict[int, Entry] = {}
         self.held: list[Any] = []  # storages, so that their ids stay theirs
         self.partners: dict[int, list[Any]] = {}  # by id: tensors that share memory with it on some ways through the program
+        self.list_reads: dict[int, int] = {}  # by id: how often the program has looked into a list
         self.doubtful: dict[int, Any] = {}  # by id: tensors that a write to a partner may have changed
 
     def bound(self, entry: Entry) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import operator
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -18,150 +17,12 @@ from ..core.base import Spec, TensorBase, make
 from ..core.dtypes import BY_NUMPY
 from ..core.errors import CaptureError
 from ..core.sizes import Expression, SymbolicFloat, SymbolicInt
-from ..core.state import flags, state
+from ..core.state import state
 from ..graph import Node, control
+from .bodies import BodyTracer, copied, in_body
 from .numbers import Maybe, as_tensor
-from .tracer import Tracer, TracerWarning
-
-
-class BodyTracer(Tracer):
-    """Captures a body; values of the graph around it become placeholders."""
-
-    def __init__(self, parent: Tracer) -> None:
-        super().__init__((), functional=parent.functional, keep_function=parent.keep_function, escaped=parent.escaped)
-        self.parent = parent
-        self.root: Any = getattr(parent, "root", parent)
-        self.attributes, self.constants, self.classes = parent.attributes, parent.constants, parent.classes
-        self.by_name = parent.by_name
-        self.symbols = dict(parent.symbols)
-        self.modules, self.origin = list(parent.modules), parent.origin
-        self.refusing, self.sequences = parent.refusing, parent.sequences
-        self.aliases.partners, self.aliases.doubtful, self.aliases.held = parent.aliases.partners, parent.aliases.doubtful, parent.aliases.held
-        self.captured: dict[Node, Node] = {}  # of the graph around -> the placeholder here
-        self.outside: dict[int, tuple[Any, Node]] = {}  # tensors from around, and the nodes they were when they came in
-        self.undo: list[tuple[Any, Any]] = []
-        self.touched: dict[int, Any] = {}  # by id: all arrays that were written to, also on ways that are not taken
-        self._last: Node | None = None
-
-    def __enter__(self) -> BodyTracer:
-        self._around = list(state.interceptors)
-        state.interceptors[:] = [each for each in state.interceptors if each is not self.parent]
-        super().__enter__()
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        super().__exit__(*exception)
-        state.interceptors[:] = self._around
-
-    # -- values of the graph around ------------------------------------------------------------------------------
-
-    def parameter(self, name: str) -> Node:
-        """A further placeholder, after those that are there."""
-        with self.graph.inserting_before() if self._last is None else self.graph.inserting_after(self._last):
-            node = self.graph.placeholder(name)
-        self._last = node
-        self.depends.add(node)
-        return node
-
-    def from_around(self, outer: Node) -> Node:
-        """The placeholder for a node of the graph around."""
-        node = self.captured.get(outer)
-        if node is None:
-            node = self.captured[outer] = self.parameter(outer.name)
-            node.meta.update(val=outer.meta.get("val"), source=outer.meta.get("source"), module=outer.meta.get("module", ""))
-            if outer not in self.parent.depends:
-                self.depends.discard(node)
-        return node
-
-    def knows(self, tensor: Any) -> bool:
-        """Whether this, or a capture around it, has seen a tensor."""
-        if id(tensor) in self.entries:
-            return True
-        return self.parent.knows(tensor) if isinstance(self.parent, BodyTracer) else id(tensor) in self.parent.entries
-
-    def take(self, tensor: Any) -> None:
-        """Make a tensor from around one of this capture."""
-        if id(tensor) in self.entries or not self.knows(tensor):
-            return
-        shape = self.parent.shape_of(tensor)
-        node = self.from_around(self.parent.node_of(tensor))
-        self.bind(tensor, node, shape)
-        self.outside[id(tensor)] = (tensor, node)
-
-    def node_of(self, tensor: Any) -> Node:
-        self.take(tensor)
-        return super().node_of(tensor)
-
-    def shape_of(self, tensor: Any) -> tuple[int, ...]:
-        return super().shape_of(tensor) if id(tensor) in self.entries else self.parent.shape_of(tensor)
-
-    def is_traced(self, tensor: Any) -> bool:
-        return super().is_traced(tensor) if id(tensor) in self.entries else self.parent.is_traced(tensor)
-
-    def is_dynamic(self, value: Any) -> bool:
-        if isinstance(value, TensorBase):
-            return any(each.__class__ is SymbolicInt for each in self.shape_of(value))
-        return super().is_dynamic(value)
-
-    def size_from(self, tensor: Any) -> int:
-        self.take(tensor)
-        return super().size_from(tensor)
-
-    def new_symbol(self, source: Node, dim: int | None, size: int, name: str | None = None) -> SymbolicInt:
-        if name is None:
-            self.root.body_symbols += 1
-            name = f"v{self.root.body_symbols}"
-        return super().new_symbol(source, dim, size, name)
-
-    def symbol_node(self, name: str) -> Node:
-        expression = Expression.symbol(name)
-        if expression not in self.size_nodes and self.symbols[name].source.graph is not self.graph:
-            node = self.from_around(self.parent.symbol_node(name))
-            self.size_nodes[expression] = node
-        return super().symbol_node(name)
-
-    def derive(self, name: str, *recorded: Any) -> Node:
-        for each in recorded:
-            if isinstance(each, Node) and each.graph is not self.graph:
-                raise CaptureError("a view of a tensor from outside of a branch or loop can't be written to there: clone() it")
-        return super().derive(name, *recorded)
-
-    # -- writes --------------------------------------------------------------------------------------------------
-
-    def __call__(self, op: Any, args: tuple[Any, ...], out: Any) -> Any:
-        if op.functional is not None:
-            self.remember(args[0])
-        for each in out if isinstance(out, (tuple, list)) else (out,):
-            if each is not None:
-                self.remember(each)
-        return super().__call__(op, args, out)
-
-    def remember(self, tensor: Any) -> None:
-        """Keep what a tensor held before it is written to."""
-        if isinstance(tensor, TensorBase) and isinstance(tensor._array, np.ndarray):
-            self.undo.append((tensor._array, tensor._array.copy()))
-            self.touched[id(tensor._array)] = tensor._array
-            around: Any = self.parent
-            while around is not None:
-                preserve(around, tensor)
-                if isinstance(around, BodyTracer):
-                    around.touched[id(tensor._array)] = tensor._array
-                around = getattr(around, "parent", None)
-
-    def restore(self) -> None:
-        """Undo all writes to memory."""
-        for array, before in reversed(self.undo):
-            array[...] = before
-        self.undo = []
-
-    def written(self) -> list[Any]:
-        """The tensors from around that were written to."""
-        return [tensor for tensor, node in self.outside.values() if self.current(tensor) is not node]
-
-    def current(self, tensor: Any) -> Node:
-        """The node whose value a tensor is now."""
-        return Tracer.node_of(self, tensor)
-
+from .sequences import Sequence, example_of, stacked
+from .tracer import TracerWarning
 
 # -- values that go in and out -------------------------------------------------------------------------------------------
 
@@ -227,39 +88,6 @@ def equal(a: Any, b: Any) -> bool:
     return type(a) is type(b) and (a is b or a == b)
 
 
-def copied(tensor: Any) -> Any:
-    """A tensor of its own with the same values."""
-    array = tensor._array
-    made = make(Spec(array.shape, array.dtype) if array.__class__ is Spec else array.copy())
-    return made
-
-
-def preserve(capture: Any, tensor: Any) -> None:
-    """Constants of a capture whose memory is about to be written to keep the values that they have."""
-    for entry in capture.entries.values():
-        other = entry.tensor
-        if other._array is tensor._array or (other._storage is not None and other._storage is tensor._storage):
-            if entry.node in capture.known:
-                capture.known[entry.node] = copied(other)
-            if entry.node.op == "get_attr" and capture.constants.get(entry.node.target) is other:
-                capture.constants[entry.node.target] = copied(other)
-
-
-@contextmanager
-def paused(capture: Any) -> Iterator[None]:
-    """A time in which nothing is captured."""
-    around, before = list(state.interceptors), state.capture
-    state.interceptors[:] = [each for each in state.interceptors if each is not capture]
-    state.capture = None
-    flags.leave()
-    try:
-        yield
-    finally:
-        flags.enter()
-        state.interceptors[:] = around
-        state.capture = before
-
-
 def known_sizes(capture: Any, shape: tuple[Any, ...]) -> bool:
     """Whether all sizes follow from symbols that a capture has."""
     return all(not isinstance(each, SymbolicInt) or each.expression.symbols() <= set(capture.symbols) for each in shape)
@@ -312,6 +140,7 @@ def branch(condition: Any, *inputs: Any, bodies: dict[str, Callable[..., Any]]) 
     capture = state.capture
     if not isinstance(condition, TensorBase):
         return control.branch(condition, *inputs, bodies=bodies)
+    need_values(capture)
     if not capture.is_traced(condition) or condition._array.__class__ is Spec:
         return control.branch(bool(condition._array) if condition._array.__class__ is not Spec else True, *inputs, bodies=bodies)
     taken = "then" if bool(condition._array) else "otherwise"
@@ -329,15 +158,45 @@ def branch(condition: Any, *inputs: Any, bodies: dict[str, Callable[..., Any]]) 
     if isinstance(capture, BodyTracer):  # itself a trial
         capture.undo += found[0].undo
     # What a branch does to lists is part of what it gives.
-    changed = list({id(items): (items, before) for side in (found, speculated) for items, before, _ in side[2]}.values())
-    for side in (found, speculated):
-        after = {id(items): contents for items, _, contents in side[2]}
-        side[1] = (side[1], [after.get(id(items), before) for items, before in changed])
     sides = {taken: found, other: speculated}
-    result, contents = join(capture, condition, sides["then"], sides["otherwise"], found)
-    for (items, _), values in zip(changed, contents):
-        items[:] = values
+    changed = list({id(items): (items, before) for side in sides.values() for items, before, _ in side[2]}.values())
+    contents = [{name: contents_after(side, items, before) for name, side in sides.items()} for items, before in changed]
+    collected = [is_collected(capture, sides, items, after) for (items, _), after in zip(changed, contents)]
+    for name, side in sides.items():
+        values: list[Any] = []
+        for (items, _), after, whole in zip(changed, contents, collected):
+            values.append(collect(side, items, after[name], after.values()) if whole else after[name])
+        side[1] = (side[1], values)
+    result, joined = join(capture, condition, sides["then"], sides["otherwise"], found)
+    for (items, _), after, whole, value in zip(changed, contents, collected, joined):
+        items[:] = after[taken] if whole else value
+        if whole:
+            capture.sequences[id(items)] = Sequence(items, 0, len(items), value)
     return result
+
+
+def contents_after(side: Any, items: list[Any], before: list[Any]) -> list[Any]:
+    """What a list holds after one of the branches."""
+    return next((contents for changed, _, contents in side[2] if changed is items), before)
+
+
+def is_collected(capture: Any, sides: dict[str, Any], items: list[Any], after: dict[str, list[Any]]) -> bool:
+    """Whether a list is kept as one tensor: its length depends on which branch is taken, or on something before or in them."""
+    return len({len(each) for each in after.values()}) > 1 or any(id(items) in side[0].sequences for side in sides.values())
+
+
+def collect(side: Any, items: list[Any], contents: list[Any], others: Any) -> Any:
+    """The items of a list after one of the branches as one tensor."""
+    tracer = side[0]
+    sequence = tracer.sequences.get(id(items))
+    example = next((each for each in (example_of(other, sequence) for other in others) if each is not None), None)
+    return in_body(tracer, lambda: stacked(contents, sequence, example))
+
+
+def need_values(capture: Any) -> None:
+    """Control flow is captured on real values: a capture on shapes alone gives up here."""
+    if capture.without_values:
+        raise CaptureError("branches and loops are captured on values, and there are only shapes")
 
 
 def capture_warning(capture: Any, message: str) -> None:
@@ -367,6 +226,10 @@ def run_body(capture: Any, body: Callable[..., Any], inputs: tuple[Any, ...], ke
         tracer.restore()
     try:
         changed = changes(lists)
+        for items, before in lists:  # what another run would do to a list counts too
+            if isinstance(items, list) and tracer.sequences.get(id(items)) is not capture.sequences.get(id(items)):
+                if not any(items is each for each, _, _ in changed):
+                    changed.append((items, before, list(items)))
     except CaptureError as error:
         return error
     finally:
@@ -492,12 +355,6 @@ class _Identities(list[Any]):
 def show(value: Any) -> str:
     """A leaf, for messages."""
     return "a tensor" if isinstance(value, TensorBase) else repr(value)
-
-
-def in_body(tracer: BodyTracer, function: Callable[[], Any]) -> Any:
-    """Do something as if it were in a body that has been captured."""
-    with tracer:
-        return function()
 
 
 def output_of(tracer: BodyTracer, value: Any, kinds: set[str], example: Any, condition: Any) -> Any:

@@ -16,8 +16,9 @@ from ..graph.printer import source_of
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
 from .control import branch
-from .loops import SEQUENCES, loop
+from .loops import loop
 from .numbers import SUBSTITUTES, Maybe, item, unwrapped
+from .sequences import SEQUENCES, check_call
 
 _numbers = count()
 UNDER_CAPTURE: dict[Any, Any] = {**SUBSTITUTES, control.branch: branch, control.loop: loop, **SEQUENCES}
@@ -102,6 +103,7 @@ class Replay(Interpreter):
         if state.capture is None:
             return target(*args, **kwargs)
         found = UNDER_CAPTURE.get(target) if target.__hash__ is not None else None
+        check_call(target, args)
         if found not in KEEP_OPTIONAL:
             args = unwrapped(args)
         return target(*args, **kwargs) if found is None else found(*args, **kwargs)
@@ -109,6 +111,7 @@ class Replay(Interpreter):
     def call_method(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a method of the first argument."""
         if state.capture is not None:
+            check_call(target, args)
             args = unwrapped(args)
             if target == "item":
                 return item(args[0])

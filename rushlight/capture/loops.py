@@ -15,22 +15,20 @@ from ..core.errors import CaptureError
 from ..core.sizes import SymbolicInt
 from ..core.state import state
 from ..graph import Node, control
+from .bodies import BodyTracer, copied, in_body, paused
 from .control import (
-    BodyTracer,
     arrange,
     blank,
     changes,
-    copied,
     emit,
     equal,
     flatten,
-    in_body,
     is_unset,
     kind_of,
     known,
     known_sizes,
+    need_values,
     part,
-    paused,
     put_back,
     rebuild,
     rewritten,
@@ -38,36 +36,11 @@ from .control import (
     share,
     snapshot,
 )  # fmt: skip
-from .numbers import as_tensor, item, truth
+from .numbers import as_tensor, truth
+from .sequences import Sequence, example_of, stacked
 
 _ROUNDS = 16  # how often a body is captured until what it carries no longer changes
 _UNROLLED = 4096  # iterations of a loop that can only be written out one by one
-
-
-class Sequence:
-    """A list to which a captured loop has appended: what was appended is one tensor, with the iteration as first dimension."""
-
-    def __init__(self, items: list[Any], start: int, count: int, stacked: Any) -> None:
-        self.items = items
-        self.start = start  # where the appended items begin in the list
-        self.count = count  # how many there are in this run
-        self.stacked = stacked
-
-    def length(self) -> Any:
-        """The number of items, by a formula."""
-        return self.stacked.size(0) + (len(self.items) - self.count)
-
-    def tensors(self) -> list[Any]:
-        """All items as tensors with one more dimension in front."""
-        unsqueeze = lookup("unsqueeze").call
-        before = [unsqueeze(each, 0) for each in self.items[: self.start]]
-        return [*before, self.stacked, *(unsqueeze(each, 0) for each in self.items[self.start + self.count :])]
-
-    def item(self, index: Any) -> Any:
-        """One item, whose number may be symbolic."""
-        parts = self.tensors()
-        whole = parts[0] if len(parts) == 1 else lookup("cat").call(parts, 0)
-        return whole[index]
 
 
 class Leaf:
@@ -170,7 +143,7 @@ def argument(capture: Any, value: Any) -> Any:
 class Attempt:
     """One capture of a body."""
 
-    def __init__(self, capture: Any, body: Callable[..., Any], carried: Any, inputs: Any, leaves: list[Leaf], extras: list[Leaf]) -> None:
+    def __init__(self, capture: Any, body: Callable[..., Any], carried: Any, inputs: Any, leaves: list[Leaf], extras: list[Leaf], held: list[Any], whole: list[Any]) -> None:
         self.tracer = tracer = BodyTracer(capture)
         self.index = tracer.parameter("i")
         number = self.index.meta["val"] = tracer.new_symbol(self.index, None, 0)
@@ -178,11 +151,15 @@ class Attempt:
         for each in extras:
             each.place(tracer, capture)
         lists = snapshot((given, inputs))
+        reads = dict(tracer.aliases.list_reads)
         try:
             with tracer:
                 self.condition, *new = body(number, *given, *inputs)
                 self.condition = truth(self.condition)
-            self.changes = changes(lists)
+            self.changes = [each for each in changes(lists) if not any(each[0] is items for items in whole)]
+            self.read = {key for key, times in tracer.aliases.list_reads.items() if times != reads.get(key)}
+            self.collected = self.irregular(capture, [items for items, _ in lists if isinstance(items, list)], whole)
+            self.changes = [each for each in self.changes if not any(each[0] is items for items in held)]
         except CaptureError:
             raise
         except Exception as error:
@@ -202,6 +179,22 @@ class Attempt:
         self.new = flatten(new)
         self.shapes = [tracer.shape_of(each) if isinstance(each, TensorBase) else () for each in self.new]
 
+    def irregular(self, capture: Any, lists: list[Any], held: list[Any]) -> list[tuple[list[Any], Any]]:
+        """The lists that grow in another way than by one tensor in each iteration, or are looked into, each with a tensor like its items."""
+        found = []
+        for items in lists:
+            after = next((after for changed, _, after in self.changes if changed is items), None)
+            before = next((before for changed, before, _ in self.changes if changed is items), items)
+            sequence = self.tracer.sequences.get(id(items))
+            one_by_one = after is not None and len(after) == len(before) + 1 and isinstance(after[-1], TensorBase) and id(items) not in self.read
+            grown = sequence is not capture.sequences.get(id(items)) or (
+                after is not None and len(after) != len(before) and not (one_by_one and all(map(operator.is_, after, before)))
+            )
+            if grown or (after is not None and id(items) in capture.sequences):
+                if not any(items is each for each in held):
+                    found.append((items, example_of(after or items, sequence)))
+        return found
+
     def changed_lists(self) -> list[list[Any]]:
         """The lists whose items change."""
         grown = {id(items) for items, _ in self.grown}
@@ -214,6 +207,7 @@ class Attempt:
 def loop(count: Any, condition: Any, carried: tuple[Any, ...], inputs: tuple[Any, ...] = (), *, bodies: dict[str, Callable[..., Any]], scans: Any = ()) -> Any:
     """``control.loop`` under a capture."""
     capture = state.capture
+    need_values(capture)
     if isinstance(condition, TensorBase) and not capture.is_traced(condition):
         condition = bool(condition._array)
     if not isinstance(condition, TensorBase) and not condition:
@@ -248,43 +242,59 @@ def _unrolled(count: int | None, carried: tuple[Any, ...], inputs: tuple[Any, ..
 
 
 class ListsChange(Exception):
-    """The body of a loop changes the items of lists."""
+    """The body of a loop changes the items of lists, or lets them grow now and then."""
 
-    def __init__(self, lists: list[list[Any]]) -> None:
+    def __init__(self, lists: list[list[Any]], growing: list[tuple[list[Any], Any]]) -> None:
         self.lists = lists
+        self.growing = growing
 
 
 def with_lists(capture: Any, count: Any, condition: Any, carried: tuple[Any, ...], inputs: tuple[Any, ...], body: Callable[..., Any]) -> Any:
-    """A loop as one node; items of lists that its body changes are carried along like variables."""
+    """A loop as one node; items of lists that its body changes are carried along, as is a tensor of all items of a list that grows."""
     lists: list[list[Any]] = []
+    growing: list[tuple[list[Any], Any]] = []  # with a tensor like the items
 
     def run(number: Any, *given: Any) -> Any:
-        values, contents = given[: len(carried)], given[len(carried) : len(carried) + len(lists)]
-        for items, content in zip(lists, contents):
+        first, second = len(carried), len(carried) + len(lists)
+        third = second + len(growing)
+        for items, content in zip(lists, given[first:second]):
             items[:] = content
-        condition, *results = body(number, *values, *given[len(carried) + len(lists) :])
-        return (condition, *results, *(list(items) for items in lists))
+        if state.capture is not None:
+            for (items, _), tensor in zip(growing, given[second:third]):
+                state.capture.sequences[id(items)] = Sequence(items, 0, len(items), tensor)
+        condition, *results = body(number, *given[:first], *given[third:])
+        contents = [list(items) for items in lists]
+        wholes = [stacked(list(items), None if state.capture is None else state.capture.sequences[id(items)], like) for items, like in growing]
+        return (condition, *results, *contents, *wholes)
 
     while True:
+        whole = [stacked(list(items), capture.sequences.get(id(items)), like) for items, like in growing]
         try:
-            results = captured(capture, count, condition, (*carried, *(list(items) for items in lists)), inputs, run, lists)
+            results = captured(
+                capture, count, condition, (*carried, *(list(items) for items in lists), *whole), inputs, run, lists, [items for items, _ in growing]
+            )
         except ListsChange as found:
-            lists += found.lists
+            growing += found.growing
+            lists[:] = [items for items in (*lists, *found.lists) if not any(items is each for each, _ in growing)]
             continue
         for items, content in zip(lists, results[len(carried) :]):
             items[:] = content
+        for (items, _), tensor in zip(growing, results[len(carried) + len(lists) :]):
+            capture.sequences[id(items)] = Sequence(items, 0, len(items), tensor)
         return results[: len(carried)]
 
 
-def captured(capture: Any, count: Any, condition: Any, carried: tuple[Any, ...], inputs: tuple[Any, ...], body: Callable[..., Any], lists: list[Any]) -> Any:
-    """A loop as one node; the items of ``lists`` are among what is carried."""
+def captured(capture: Any, count: Any, condition: Any, carried: tuple[Any, ...], inputs: tuple[Any, ...], body: Callable[..., Any], lists: list[Any], whole: list[Any]) -> Any:
+    """A loop as one node; what is in ``lists``, and the lists ``whole`` as tensors, is among what is carried."""
     leaves = [Leaf(each, "tensor" if isinstance(each, TensorBase) else "constant") for each in flatten(carried)]
     extras: list[Leaf] = []
     for _ in range(_ROUNDS):
-        attempt = Attempt(capture, body, carried, inputs, leaves, extras)
-        more_lists = [items for items in attempt.changed_lists() if not any(items is each for each in lists)]
+        attempt = Attempt(capture, body, carried, inputs, leaves, extras, lists, whole)
+        if attempt.collected:
+            raise ListsChange([], attempt.collected)
+        more_lists = attempt.changed_lists()
         if more_lists:
-            raise ListsChange(more_lists)
+            raise ListsChange(more_lists, [])
         changed = [leaf.changed(new, shape, capture) for leaf, new, shape in zip(leaves, attempt.new, attempt.shapes)]
         changed += [leaf.changed(leaf.initial, attempt.tracer.shape_of(leaf.initial), capture) for leaf in extras]
         more = [each for each in attempt.tracer.written() if not any(each is leaf.initial for leaf in extras)]
@@ -302,7 +312,7 @@ def captured(capture: Any, count: Any, condition: Any, carried: tuple[Any, ...],
     outputs = [leaf.output(tracer, new) for leaf, new in zip(leaves, attempt.new) if leaf.kind != "constant"]
     outputs += [in_body(tracer, lambda leaf=leaf: tracer.node_of(leaf.initial)) for leaf in extras]  # type: ignore[misc]
     appended = [(items, each) for items, new in attempt.grown for each in new]
-    if any(len(new) != 1 or not isinstance(new[0], TensorBase) for _, new in attempt.grown):
+    if any(len(new) != 1 or not isinstance(new[0], TensorBase) for _, new in attempt.grown):  # numbers, say
         raise CaptureError("a loop appends something else than one tensor to a list in each iteration: that can't be captured")
     outputs += [in_body(tracer, lambda each=each: argument(tracer, each)) for _, each in appended]  # type: ignore[misc]
     goes_on = attempt.condition
@@ -435,57 +445,3 @@ def _sequence(capture: Any, node: Node, at: int, items: list[Any], before: int, 
     if not fixed:
         capture.sequences[id(items)] = Sequence(items, before, len(real), stacked)
     items[before:] = [stacked[index] for index in range(len(real))]
-
-
-def _found(value: Any) -> Sequence | None:
-    return state.capture.sequences.get(id(value)) if isinstance(value, list) else None
-
-
-def getitem(container: Any, index: Any) -> Any:
-    """``container[index]``, also of a list to which a loop has appended."""
-    sequence = _found(container)
-    if sequence is not None and not isinstance(index, slice):
-        return sequence.item(index)
-    if not isinstance(index, SymbolicInt) or not isinstance(container, (list, tuple)):
-        return container[index]
-    return _chosen(list(container), index)
-
-
-def _chosen(items: list[Any], index: Any) -> Any:
-    """An item of a list that is known, by a number that is not."""
-    kinds = {kind_of(each) for each in items}
-    if kinds == {"tensor"}:
-        if len({(each._array.dtype, each._array.shape) for each in items}) == 1:
-            return lookup("stack").call(items, 0)[index]
-    elif kinds and kinds <= {"int", "float", "bool"}:
-        table = lookup("stack").call([as_tensor(each) if len(kinds) == 1 else as_tensor(each) + 0.0 for each in items], 0)
-        return item(table[index])
-    raise CaptureError("an item of a list is taken by a number that depends on the inputs: that can be captured of numbers and of tensors of one shape alone")
-
-
-def stack(tensors: Any, dim: int = 0, **options: Any) -> Any:
-    """``torch.stack``, also of such a list."""
-    sequence = _found(tensors)
-    if sequence is None:
-        return lookup("stack").call(tensors, dim, **options)
-    parts = sequence.tensors()
-    whole = parts[0] if len(parts) == 1 else lookup("cat").call(parts, 0)
-    return lookup("movedim").call(whole, 0, dim)
-
-
-def cat(tensors: Any, dim: int = 0, **options: Any) -> Any:
-    """``torch.cat``, also of such a list."""
-    sequence = _found(tensors)
-    if sequence is None:
-        return lookup("cat").call(tensors, dim, **options)
-    parts = sequence.tensors()
-    whole = parts[0] if len(parts) == 1 else lookup("cat").call(parts, 0)
-    rank = whole._array.ndim - 1
-    moved = lookup("movedim").call(whole, 0, dim % rank)
-    shape = list(moved.shape)
-    return lookup("reshape").call(moved, (*shape[: dim % rank], shape[dim % rank] * shape[dim % rank + 1], *shape[dim % rank + 2 :]))
-
-
-SEQUENCES: dict[Any, Callable[..., Any]] = {operator.getitem: getitem, lookup("stack").call: stack, lookup("cat").call: cat}
-
-__all__ = ["SEQUENCES", "Sequence", "loop"]

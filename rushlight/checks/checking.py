@@ -292,21 +292,35 @@ def check_second(subject: Subject, report: Report) -> None:
     if not subject.positions() or not smaller(args) or recorded(subject, args)[1] is None:
         report.add("second gradients", SKIPPED, "there is no gradient to differentiate, or the arguments are large")
         return
+    if marked_once(subject, args):
+        report.add("second gradients", SKIPPED, "backward says that it is differentiable once")
+        return
     try:
         gradgradcheck(subject.call, args)
     except GradcheckError as error:
         report.add(
-            "second gradients", FAILED, str(error).splitlines()[0].rstrip(","), 
+            "second gradients", FAILED, str(error).splitlines()[0].rstrip(","),
             "write backward with differentiable operations on ctx.saved_tensors (no numpy(), detach(), .data or in-place writes), or say that it can't be "
             "differentiated again: @once_differentiable",
         )  # fmt: skip
     except Exception as error:
-        if "once_differentiable" in str(error):
-            report.add("second gradients", SKIPPED, "backward says that it is differentiable once")
-            return
         report.add("second gradients", FAILED, short(error), "backward must be differentiable, or be marked with @once_differentiable")
     else:
         report.add("second gradients", PASSED, "agree with differences")
+
+
+def marked_once(subject: Subject, args: tuple[Any, ...]) -> bool:
+    """Whether backward refuses to be differentiated."""
+    outputs = [each for each in subject.outputs(*args) if each.requires_grad]
+    starts = [each.requires_grad_() for each in seeds(subject, outputs)]
+    found = [each for each in grad(outputs, [args[at] for at in subject.positions()], starts, create_graph=True, allow_unused=True) if each is not None and each.requires_grad]
+    if not found:
+        return False
+    try:
+        grad([each.sum() for each in found], starts, allow_unused=True)
+    except RuntimeError as error:
+        return "once_differentiable" in str(error)
+    return False
 
 
 def gradients(subject: Subject, args: tuple[Any, ...], only: Sequence[int] | None = None) -> list[Any]:

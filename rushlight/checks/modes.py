@@ -71,7 +71,7 @@ def check_modes(subject: Subject, report: Report, modes: Sequence[str], step: Ca
         except Exception as error:
             report.add("modes", SKIPPED, f"the Function raises {type(error).__name__} on float32 inputs with gradients")
             return
-    makers = {"traced": traced, "scripted": script, "compiled": compile_program, "exported": exported}
+    makers: dict[str, Any] = {"traced": traced, "scripted": script, "compiled": compile_program, "exported": exported}
     for mode in modes:
         step(f"checking that it is the same {mode}")
         both = backward and mode != "exported"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.function import Function, FunctionCtx
+from ..autograd.function import Function, FunctionCtx, bound_arguments
 from ..core.base import TensorBase, make
 from ..core.dtypes import BY_NAME
 
@@ -20,7 +20,7 @@ class Subject:
 
     def __init__(self, function: Any, args: tuple[Any, ...]) -> None:
         self.function = function
-        self.args = args
+        self.args = bound_arguments(function, args, {})  # with all defaults, where forward takes no ctx
         self.stream = np.random.default_rng(0)
         self.dirty: list[int] = []  # the positions of inputs that forward writes to, and says so
 

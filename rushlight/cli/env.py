@@ -52,7 +52,7 @@ def installed(package: str, module: str) -> str | None:
 
 def facts() -> dict[str, Any]:
     """All of it as data."""
-    config: dict[str, Any] = np.show_config(mode="dicts") or {}  # type: ignore[assignment]
+    config: dict[str, Any] = np.show_config(mode="dicts")  # type: ignore[assignment]
     blas = config.get("Build Dependencies", {}).get("blas", {})
     simd = config.get("SIMD Extensions", {})
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()

@@ -14,7 +14,7 @@ from typing import Any
 
 from .output import INTERRUPTED, RAISED, STATUSES, Failure, say, use_utf8
 
-COMMANDS = ("run", "export", "verify", "check", "view", "env")
+COMMANDS = ("run", "export", "verify", "check", "explain", "view", "env")
 EXAMPLES = """\
 examples:
   rushlight run train.py --epochs 3
@@ -48,24 +48,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def guarded(options: argparse.Namespace) -> int:
     """Run a command; what goes wrong is one message."""
-    if options.module.NAME == "run":
+    if options.command.NAME == "run":
         try:
-            return int(options.module.run(options))
+            return int(options.command.run(options))
         except Failure as error:
             options.parser.error(str(error))
     with warnings.catch_warnings():
         if not options.traceback:
             warnings.simplefilter("ignore")
         try:
-            return int(options.module.run(options))
+            return int(options.command.run(options))
         except Failure as error:
             if options.traceback:
                 traceback.print_exception(error)
-            say(f"rushlight {options.module.NAME}: error: {error}")
+            say(f"rushlight {options.command.NAME}: error: {error}")
             return error.status
         except Exception as error:  # a mistake of this program's own
             traceback.print_exception(error)
-            say(f"rushlight {options.module.NAME}: error: this is a mistake in rushlight, please report it with the lines above")
+            say(f"rushlight {options.command.NAME}: error: this is a mistake in rushlight, please report it with the lines above")
             return RAISED
 
 
@@ -89,7 +89,7 @@ def parser(names: Sequence[str | None]) -> argparse.ArgumentParser:
         if name != "run":
             command.add_argument("--json", action="store_true", help="print the result as JSON")
             command.add_argument("--traceback", action="store_true", help="show where an error came from, and warnings")
-        command.set_defaults(module=module, parser=command)
+        command.set_defaults(command=module, parser=command)
     return top
 
 

@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
         picture = picture_of(options.file)
     except ImportError as error:
         raise Failure(str(error), MISSING) from error
-    except (RushlightError, ValueError, KeyError, RuntimeError) as error:
+    except Exception as error:  # a damaged file can be wrong in any way
         raise Failure(f"'{options.file}' can't be shown: {error}") from error
     path = options.output
     if path is None:

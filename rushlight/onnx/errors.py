@@ -59,7 +59,13 @@ class ExportInputError(OnnxExporterError, ValueError):
     code = "RL506"
 
 
+class ModelFileError(OnnxExporterError, ValueError):
+    """A file that is no ONNX model, is damaged, or reaches out of its folder."""
+
+    code = "RL507"
+
+
 __all__ = [
-    "CheckerError", "ExportInputError", "ExportTypesError", "OnnxExporterError", "SymbolicValueError",
+    "CheckerError", "ExportInputError", "ExportTypesError", "ModelFileError", "OnnxExporterError", "SymbolicValueError",
     "UnsupportedOperatorError",
 ]  # fmt: skip

@@ -71,6 +71,8 @@ def select_model_mode_for_export(model: Any, mode: TrainingMode | None) -> Itera
 class Request:
     """The arguments of one export, checked."""
 
+    with_values = False  # whether the program runs on data at once; what each op computed is then known afterwards
+
     def __init__(
         self, model: Any, args: Any, *, kwargs: dict[str, Any] | None, input_names: Sequence[str] | None, output_names: Sequence[str] | None,
         opset_version: int | None, dynamic_axes: Any, dynamic_shapes: Any, training: TrainingMode, mode: OperatorExportTypes,
@@ -150,10 +152,12 @@ class Request:
             )  # fmt: skip
 
         try:  # first on shapes alone, which computes nothing
-            captured = run(values=False)
+            captured = run(values=self.with_values)
         except OnnxExporterError:
             raise
         except Exception:
+            if self.with_values:
+                raise
             captured = run(values=True)
         input_symbols(self.dynamic_axes, captured, self.output_names)
         return captured

@@ -6,16 +6,10 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from .errors import OnnxExporterError
+from .errors import ModelFileError
 
 DOMAINS = frozenset(("", "ai.onnx", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.training", "com.microsoft", "com.microsoft.nchwc"))
 _EXTERNAL = 1  # TensorProto.DataLocation.EXTERNAL
-
-
-class ModelFileError(OnnxExporterError, ValueError):
-    """A file that is no ONNX model, or one that can't be trusted or used here."""
-
-    code = "RL507"
 
 
 def read_model(path: Any, *, check: bool = True, tensors: bool = False) -> Any:

@@ -40,7 +40,7 @@ def numpy(self: Any, *, force: bool = False) -> Any:
         raise ArgumentError(
             "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
         )
-    if self.requires_grad and not force:
+    if self.requires_grad and state.grad_enabled and not force:
         raise GradientError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     if (array.dtype in LOW_PRECISION and array.dtype != np.float16) or quantizer_of(self) is not None:
         raise ArgumentError(f"Got unsupported ScalarType {legacy_name(array.dtype)}")

@@ -44,7 +44,8 @@ for (const node of nodes) {
   const place = node.source ? `${node.source.file.split(/[\\/]/).pop()}:${node.source.line}` : "";
   node.place = place;
   node.shape = node.outputs.length ? values[node.outputs[0]].type : node.inputs.length && node.op === "Output" ? values[node.inputs[0]].type : "";
-  node.words = [node.op, node.name, node.module, place, node.source ? node.source.text : "", ...node.outputs.map((at) => values[at].name), ...node.inputs.map((at) => values[at].name)].join("\n").toLowerCase();
+  node.words = [node.op, node.name, node.module, node.module.replaceAll("/", "."), place].join("\n").toLowerCase();
+  node.more = [node.source ? node.source.text : "", ...node.outputs.map((at) => values[at].name), ...node.inputs.map((at) => values[at].name)].join("\n").toLowerCase();
 }
 // At first as much is open as makes a page or two.
 for (let depth = 0, shown = root.items.length; depth < 12 && shown < 60; depth++) {
@@ -256,7 +257,9 @@ function table(title, pairs) {
 // -- searching ------------------------------------------------------------------------------------------------------------
 function search(text) {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  matches = words.length ? nodes.filter((node) => words.every((word) => node.words.includes(word))) : [];
+  const having = (text) => (words.length ? nodes.filter((node) => words.every((word) => text(node).includes(word))) : []);
+  matches = having((node) => node.words);
+  if (!matches.length) matches = having((node) => node.words + node.more);  // else in lines of the program and names of values
   hits = new Set(matches);
   match = -1;
   $("found").textContent = words.length ? `${matches.length.toLocaleString("en")} found` : "";

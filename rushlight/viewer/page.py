@@ -10,8 +10,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..capture.graph_module import GraphModule
-from ..capture.traced import TracedFunction
 from ..serialization.saving import replacing
 from .picture import Picture
 from .reading import picture_of
@@ -69,6 +67,7 @@ def _repr_html_(self: Any) -> str:
     return notebook(self)
 
 
-for kind in (GraphModule, TracedFunction):
-    kind.show = _show  # type: ignore[union-attr]
-    kind._repr_html_ = _repr_html_  # type: ignore[union-attr]
+def attach(*kinds: Any) -> None:
+    """Give classes that have a graph ``show()``, and a form for notebooks."""
+    for kind in kinds:
+        kind.show, kind._repr_html_ = _show, _repr_html_

@@ -21,6 +21,7 @@ from .picture import CONSTANT, GIVEN, INPUT, OUTPUT, STORED, Picture, shortened
 _TYPES = {number: short_name(name) for name, number in ONNX_NUMBERS.items()}
 _STACK = re.compile(r'File "(.*)", line (\d+), in (.*)')
 PREFIX = "pkg.torch.onnx."
+LARGEST = 1 << 29  # bytes of a model whose shapes are inferred
 
 
 def picture_of(subject: Any, title: str | None = None) -> Picture:
@@ -49,6 +50,7 @@ def picture_of(subject: Any, title: str | None = None) -> Picture:
 def onnx_picture(model: Any, title: str) -> Picture:
     """The picture of an ONNX model, with its bodies and its functions."""
     picture = Picture(title)
+    model = with_shapes(model)
     graph = model.graph
     weights = sum(elements(each.dims) for each in graph.initializer)
     picture.facts = [
@@ -66,6 +68,18 @@ def onnx_picture(model: Any, title: str) -> Picture:
         read_nodes(picture, function.node, module, scope)
         picture.node(OUTPUT, function.name, module, [picture.value(key_in(scope, name), name) for name in function.output], [], [])
     return picture
+
+
+def with_shapes(model: Any) -> Any:
+    """The model with the shapes of its values, which some exporters leave out; as it is where they can't be inferred."""
+    if model.graph.value_info or model.ByteSize() > LARGEST:
+        return model
+    import onnx
+
+    try:
+        return onnx.shape_inference.infer_shapes(model)
+    except (onnx.shape_inference.InferenceError, ValueError, RuntimeError):
+        return model
 
 
 def elements(dims: Any) -> int:
@@ -237,7 +251,7 @@ def operation(node: Node) -> str:
         return f".{node.target}" if node.op == "call_method" else str(node.target)
     op = node.table_op
     function = node.meta.get("function")
-    return op.name if op is not None else getattr(function or node.target, "__name__", str(node.target))
+    return op.public_name if op is not None else getattr(function or node.target, "__name__", str(node.target))
 
 
 def arguments(node: Node) -> Iterator[tuple[str, str]]:

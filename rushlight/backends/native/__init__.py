@@ -19,6 +19,7 @@ import numpy as np
 
 from ...core.base import Spec, TensorBase, alias, make
 from ...core.state import state
+from ..aot import AheadOfTime
 from ..registry import register_backend
 from .expanding import Declined
 from .machine import log
@@ -48,32 +49,33 @@ class Native:
 
     def __init__(self, module: Any) -> None:
         self.module = module
-        self.eager = module.forward
         self.programs: list[Program] = []
         self.declined = ""  # why the graph runs as in eager mode
         self.last: Any = None
 
     def __call__(self, *args: Any) -> Any:
-        recording = state.grad_enabled
         arrays: list[Any] = []
         for each in args:
             if isinstance(each, TensorBase):
                 array = each._array
-                if array.__class__ is not np.ndarray or (recording and each._requires_grad):
-                    return self.eager(*args)
+                if array.__class__ is not np.ndarray or (each._requires_grad and state.grad_enabled):
+                    return self.module.forward(*args)
                 arrays.append(array)
             else:
                 arrays.append(each)
         if self.declined or state.capture is not None:
-            return self.eager(*args)
+            return self.module.forward(*args)
         program = self.last
         if program is None or not program.accepts(arrays) or program.fixed != fixed(arrays):
             program = self.find(arrays)
             if program is None:
-                return self.eager(*args)
+                return self.module.forward(*args)
         made: list[Any] = []
         first: dict[int, Any] = {}  # of a value: the tensor that others are views of
         for reference, array in zip(program.outputs, program(arrays)):
+            if reference is None:
+                made.append(None)
+                continue
             value = reference.value
             if isinstance(value, Given) and value.array is None:
                 base = args[value.position]
@@ -105,6 +107,21 @@ class Native:
         return program
 
 
+class Entry:
+    """What a compiled program calls: the graph as it is, or differentiated ahead of time."""
+
+    def __init__(self, module: Any) -> None:
+        self.plain = Native(module)
+        self.differentiated = AheadOfTime(module, Native)
+
+    def __call__(self, *args: Any) -> Any:
+        if state.grad_enabled:
+            for each in args:
+                if isinstance(each, TensorBase) and each._requires_grad:
+                    return self.differentiated(*args)
+        return self.plain(*args)
+
+
 def fixed(arrays: list[Any]) -> list[Any]:
     """The inputs that are no arrays."""
     return [each for each in arrays if each.__class__ is not np.ndarray]
@@ -127,8 +144,8 @@ def compile_module(module: Any, arrays: list[Any]) -> Program:
 
 @register_backend
 def native(gm: Any, example_inputs: list[Any]) -> Any:
-    """The back-end: native code for calls that record no gradient, the graph op by op for others."""
-    return Native(gm) if available() else gm.forward
+    """The back-end: native code for the graph or, where gradients are recorded, for its forward and its backward graph."""
+    return Entry(gm) if available() else gm.forward
 
 
 def explain(module: Any, *inputs: Any) -> str:

@@ -162,7 +162,7 @@ class Code:
         return a if factor == 1 else self.let("i64", f"mul nsw i64 {a.name}, {factor}")
 
     @contextmanager
-    def loop(self, first: Scalar, last: Scalar, vector: bool = False) -> Iterator[Scalar]:
+    def loop(self, first: Scalar, last: Scalar) -> Iterator[Scalar]:
         """The block that follows runs for every index from the first to before the last."""
         head, body, done = self.fresh("head"), self.fresh("body"), self.fresh("done")
         before = self.block
@@ -176,7 +176,7 @@ class Code:
         self.label(body)
         yield Scalar(index, "i64")
         self.do(f"{following} = add nsw nuw i64 {index}, 1")
-        self.do(f"br label %{head}" + (f", !llvm.loop {self.module.vector_loop()}" if vector else ""))
+        self.do(f"br label %{head}")
         self.lines[place] = f"  {index} = phi i64 [ {first.name}, %{before} ], [ {following}, %{self.block} ]"
         self.label(done)
 
@@ -192,22 +192,24 @@ class Module:
     def __init__(self) -> None:
         self.functions: list[str] = []
         self.declarations: dict[str, None] = {}
-        self.metadata: list[str] = []
+        self.names: dict[str, str] = {}
 
     def declare(self, text: str) -> None:
         """A function from elsewhere, or a table of constants; said once."""
         self.declarations[text] = None
 
-    def vector_loop(self) -> str:
-        """The mark of a loop whose iterations may run side by side."""
-        number = len(self.metadata)
-        self.metadata.append(f'!{number} = distinct !{{!{number}, !{number + 1}}}')
-        self.metadata.append(f'!{number + 1} = !{{!"llvm.loop.vectorize.enable", i1 true}}')
-        return f"!{number}"
+    def add(self, name: str, text: str) -> str:
+        """Add a function, written with ``NAME`` for its name; of functions that do the same there is one.  Its name."""
+        if text not in self.names:
+            self.names[text] = name
+            # Not made part of the functions that call it, which would compile it once for each call.
+            head, rest = text.split("\n", 1)
+            self.functions.append(head.replace("void @NAME(", f"internal void @{name}(").replace("#0", "#1") + "\n" + rest)
+        return self.names[text]
 
     def __str__(self) -> str:
-        attributes = "attributes #0 = { nounwind }"
-        return "\n\n".join([*self.declarations, *self.functions, attributes, "\n".join(self.metadata)]) + "\n"
+        attributes = "attributes #0 = { nounwind }\nattributes #1 = { nounwind noinline }"
+        return "\n\n".join([*self.declarations, *self.functions, attributes]) + "\n"
 
 
 def is_float(a: Scalar) -> bool:

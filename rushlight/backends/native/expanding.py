@@ -29,7 +29,7 @@ class Declined(Exception):
 class Expanded:
     """A graph of primitive ops on values of known shapes."""
 
-    def __init__(self, graph: Graph, inputs: list[Node | None], outputs: list[Node], constants: dict[str, Any], notes: list[str]) -> None:
+    def __init__(self, graph: Graph, inputs: list[Node | None], outputs: list[Node | None], constants: dict[str, Any], notes: list[str]) -> None:
         self.graph = graph
         self.inputs = inputs
         self.outputs = outputs
@@ -54,8 +54,8 @@ def expand(graph: Graph, examples: list[Any], attribute: Callable[[str], Any]) -
         state.grad_enabled = enabled
     if written or runner.constants_written():
         raise Declined("it writes to its inputs")
-    if not all(isinstance(each, Node) for each in outputs):
-        raise Declined("it returns what is no tensor")
+    if not isinstance(results, (tuple, list)) or not all(isinstance(each, Node) or each is None for each in outputs):
+        raise Declined("it returns other things than tensors")
     tracer.graph.output(tuple(outputs))
     tracer.graph.eliminate_dead_code()
     return Expanded(tracer.graph, nodes, outputs, runner.constants, runner.notes)

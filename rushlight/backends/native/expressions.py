@@ -6,6 +6,7 @@ NumPy, and with :class:`Array` in the place of arrays, it gives an :class:`Expre
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -337,6 +338,15 @@ UNARY: dict[str, Callable[[Any], Array]] = {
 }  # fmt: skip
 UNARY["abs"] = UNARY["fabs"] = UNARY["absolute"]
 UNARY["conj"] = UNARY["conjugate"]
+
+
+def _gelu(a: Array) -> Array:
+    kind = a.dtype.type
+    return a * kind(0.5) * (kind(1) + UNARY["erf"](a * kind(math.sqrt(0.5))))
+
+
+# Ops that are written here with functions that NumPy does not have.
+EXPRESSIONS: dict[str, Callable[..., Array]] = {"erf": UNARY["erf"], "gelu_exact": _gelu}
 
 
 class Functions:

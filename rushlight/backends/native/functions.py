@@ -41,6 +41,21 @@ DOUBLE = Format(
     (0.11911140964953425846, 0.11684875777034337673, 0.13335785054380889394, 0.15384571714534154042, 0.18181818637598999785,
      0.22222222219554103805, 0.28571428571436387475, 0.39999999999999991192, 0.66666666666666666668),
 )  # fmt: skip
+# erf(x) / x - 1 in x**2 up to 1; beyond, erfc(x) exp(x**2) in (x - 3) / (x + 3)
+ERF = {
+    "float": (7.8758750626854883e-05, -0.00080168642871658695, 0.0051890874234339740, -0.026854212010626412, 0.11283594715160218,
+              -0.37612626666720331, 0.12837916584835095),
+    "double": (5.9571761477489114e-11, -1.1372848856791674e-09, 1.4659775274047436e-08, -1.6350312701054695e-07, 1.6461000484121368e-06,
+               -1.4925595266831182e-05, 0.00012055331111642711, -0.00085483269808337899, 0.0052239776248180145, -0.026866170645076793,
+               0.11283791670954879, -0.37612638903183748, 0.12837916709551257),
+}  # fmt: skip
+ERFC = {
+    "float": (0.0015493261768614457, 0.0046650945273359075, -0.024337653526757346, 0.071657498174566636, -0.15011811326231994,
+              0.24560382210495476, -0.32623354491338166, 0.17900115118131857),
+    "double": (1.2801900862962662e-06, 2.0236031796417566e-06, -8.0080213194126843e-06, -1.2848894512523529e-05, 6.4061820735305467e-05,
+               4.5254726354833541e-05, -0.00059706235170932843, 0.00070774644439015373, 0.0042691363475082564, -0.024392499318273193,
+               0.071665837197748743, -0.15011593650078744, 0.24560380171233194, -0.32623356004303717, 0.17900115118138995),
+}  # fmt: skip
 SIN = (2.7246868722877944544e-6, -0.00019840063040804116852, 0.0083333318306294283635, -0.1666666666374136766)
 COS = (-2.7298407652795174721e-7, 0.000024800580601354642352, -0.0013888887635227974877, 0.041666666664226133516)
 TURNS = 0xA2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE5163ABDEBBC561B7  # the first 264 bits of 2 / pi
@@ -219,6 +234,20 @@ def tanh(c: Code, x: Scalar) -> Scalar:
     return c.select(c.compare("uno", x, x), x, result)
 
 
+def erf(c: Code, x: Scalar) -> Scalar:
+    """``x + x p(x**2)`` near 0, and ``1 - erfc(x)`` elsewhere."""
+    size = c.intrinsic("fabs", x)
+    square = c.binary("fmul", x, x)
+    near = c.fma(x, c.polynomial(square, ERF[x.type]), x)
+    limit = c.like(x, 4.0 if x.type == "float" else 6.0)  # beyond, the result is 1
+    size = c.select(c.compare("ogt", size, limit), limit, size)
+    t = c.binary("fdiv", c.binary("fsub", size, c.like(x, 3.0)), c.binary("fadd", size, c.like(x, 3.0)))
+    rest = c.binary("fmul", exp(c, c.neg(c.binary("fmul", size, size))), c.polynomial(t, ERFC[x.type]))
+    far = c.intrinsic("copysign", c.binary("fsub", c.like(x, 1.0), rest), x)
+    result = c.select(c.compare("olt", size, c.like(x, 1.0)), near, far)
+    return c.select(c.compare("oeq", x, c.like(x, 0.0)), x, result)
+
+
 def sinh(c: Code, x: Scalar) -> Scalar:
     """``(e + e / (e + 1)) / 2`` with ``e = expm1(|x|)``; of large numbers, half of exp without overflow."""
     size = c.intrinsic("fabs", x)
@@ -340,6 +369,6 @@ def power(c: Code, x: Scalar, y: Scalar) -> Scalar:
 
 UNARY: dict[str, Any] = {
     "exp": exp, "expm1": expm1, "exp2": exp2, "log": log, "log2": scaled_log(2), "log10": scaled_log(10), "log1p": log1p,
-    "tanh": tanh, "sinh": sinh, "cosh": cosh,
+    "tanh": tanh, "erf": erf, "sinh": sinh, "cosh": cosh,
 }  # fmt: skip
 SINGLE_ONLY: dict[str, Any] = {"sin": circular(0), "cos": circular(1)}

@@ -110,6 +110,9 @@ class Grouping:
                 break
         else:
             group, role = Group(space), "fold" if isinstance(value, Fold) else "full"
+        for other in candidates:
+            if other is not group and role != "fold" and self.can_merge(group, other, value):
+                self.merge(group, other)
         if role == "fold":
             group.axes = value.axes
         if role in ("fold", "row"):
@@ -117,6 +120,33 @@ class Grouping:
         group.add(value)
         self.home[value] = group
         self.depend(group, value)
+
+    def can_merge(self, group: Group, other: Group, value: Value) -> bool:
+        """Whether two groups that a value is computed from can be one."""
+        fits = group.space == other.space and (group.axes == other.axes or None in (group.axes, other.axes))
+        if not fits or len(group.members) + len(other.members) >= LARGEST or self.would_wait_for_itself(other, value):
+            return False
+        if not all(each.aligned() for each in value.inputs() if self.home.get(each.value) is other):
+            return False
+        inputs = [each for member in (*group.members, *other.members) for each in member.inputs()]
+        if not all(each.aligned() for each in inputs if self.home.get(each.value) in (group, other)):
+            return False
+        return not self.leads_to(group.needs - {other}, other) and not self.leads_to(other.needs - {group}, group)
+
+    def merge(self, group: Group, other: Group) -> None:
+        """Make one group of two."""
+        group.members = sorted(group.members + other.members, key=lambda each: each.index)
+        group.order = group.members[-1].index
+        group.axes = group.axes if group.axes is not None else other.axes
+        group.rows |= other.rows
+        group.needs = (group.needs | other.needs) - {group, other}
+        for member in other.members:
+            self.home[member] = group
+        for home in set(self.home.values()):
+            if other in home.needs:
+                home.needs.discard(other)
+                home.needs.add(group)
+        group.needs.discard(group)
 
     def role(self, group: Group, value: Any, space: tuple[int, ...]) -> str:
         """What a value would be in a group, or ''."""
@@ -137,17 +167,18 @@ class Grouping:
 
     def would_wait_for_itself(self, group: Group, value: Value) -> bool:
         """Whether something else that the value needs is computed from the group."""
-        waiting = [self.home[each.value] for each in value.inputs() if each.value in self.home]
-        seen = {id(group)}
-        waiting = [each for each in waiting if each is not group]
+        return self.leads_to({self.home[each.value] for each in value.inputs() if each.value in self.home} - {group}, group)
+
+    def leads_to(self, homes: set[Any], group: Group) -> bool:
+        """Whether one of some groups and steps needs a group, directly or by way of others."""
+        waiting, seen = list(homes), set(homes)
         while waiting:
             home = waiting.pop()
-            if id(home) in seen:
-                continue
-            seen.add(id(home))
-            if group in home.needs:
+            if home is group:
                 return True
-            waiting.extend(home.needs)
+            new = home.needs - seen
+            seen |= new
+            waiting.extend(new)
         return False
 
     # -- what is stored ------------------------------------------------------------------------------------------

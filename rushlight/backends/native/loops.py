@@ -148,6 +148,12 @@ class Kernel:
         return self.parallel.size if self.parallel is not None else 1
 
     @property
+    def nanoseconds(self) -> float:
+        """About how long the kernel takes on one thread."""
+        work = sum(0.03 * self.expressions[each].cost + 0.1 for each in self.group.members if each not in self.group.rows or isinstance(each, Fold))
+        return math.prod(self.group.space) * work
+
+    @property
     def parallel(self) -> Dimension | None:
         """The loop that is cut into pieces."""
         if self.outer:
@@ -173,8 +179,8 @@ class Kernel:
                 self.stop = c.intrinsic("smin", c.add(self.start, c.integer(TILE)), last)
             self.row()
         parameters = [f"ptr noalias {name}" for name in self.buffers.values()]
-        text = c.function(self.name, ", ".join([*parameters, "i64 %first", "i64 %last"]))
-        self.module.functions.append(text)
+        text = c.function("NAME", ", ".join([*parameters, "i64 %first", "i64 %last"]))
+        self.name = self.module.add(self.name, text)
 
     def row(self) -> None:
         """The passes over a row, or over a tile of rows."""
@@ -191,7 +197,7 @@ class Kernel:
     def lanes(self, stack: ExitStack) -> None:
         """A loop over the rows of a tile, where there is one."""
         if self.tile is not None:
-            index = stack.enter_context(self.code.loop(self.start, self.stop, vector=True))
+            index = stack.enter_context(self.code.loop(self.start, self.stop))
             self.indices[self.tile] = index
             self.lane = self.code.let("i64", f"sub nsw i64 {index.name}, {self.start.name}")
 
@@ -261,7 +267,7 @@ class Kernel:
             for each in sums:
                 each.begin_chunk()
             nest.callback(lambda: [each.end_chunk() for each in sums])
-        self.indices[dimension] = nest.enter_context(c.loop(first, last, vector=True))
+        self.indices[dimension] = nest.enter_context(c.loop(first, last))
 
     def position(self, strides: tuple[int, ...], offset: int) -> Scalar:
         """Where the element of the loops' indices is, for strides over the space."""

@@ -78,6 +78,7 @@ def machine() -> Machine:
 
 # Names under which the libraries that NumPy is built with have the product of matrices; with 64-bit sizes, and with 32-bit ones.
 _NAMES = (("scipy_cblas_{}64_", "i64"), ("cblas_{}64_", "i64"), ("scipy_cblas_{}", "i32"), ("cblas_{}", "i32"))
+_THREADS = ("scipy_openblas_{}_num_threads64_", "openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads", "openblas_{}_num_threads")
 
 
 class Blas:
@@ -86,13 +87,23 @@ class Blas:
     def __init__(self) -> None:
         self.size = ""  # the type of its sizes
         self.addresses: dict[str, int] = {}
+        self.threads: tuple[int, int] | None = None  # functions that get and set the number of its threads
         for library in _libraries():
             for pattern, size in _NAMES:
                 found = {name: getattr(library, pattern.format(name), None) for name in ("sgemm", "dgemm")}
                 if all(found.values()) and self._works(found["sgemm"], size):
                     self.size = size
                     self.addresses = {name: ctypes.cast(each, ctypes.c_void_p).value or 0 for name, each in found.items()}
+                    self.threads = self._find_threads(library)
                     return
+
+    def _find_threads(self, library: Any) -> tuple[int, int] | None:
+        for pattern in _THREADS:
+            found = [getattr(library, pattern.format(what), None) for what in ("get", "set")]
+            if all(found):
+                get, set_ = (ctypes.cast(each, ctypes.c_void_p).value or 0 for each in found)
+                return get, set_
+        return None
 
     def _works(self, function: Any, size: str) -> bool:
         """Whether it multiplies two small matrices as it should."""

@@ -10,29 +10,66 @@ from .machine import Blas
 from .values import Product, Reference
 
 _ROW_MAJOR, _AS_IT_IS, _TURNED = 101, 111, 112
+ROWS = 128  # of a block
+SMALL = 1024  # elements of the right matrix: products with smaller ones are not split
+FLOPS_PER_NANOSECOND = 60
 
 
-def emit_product(c: Code, blas: Blas, value: Product, left: str, right: str, result: str) -> None:
-    """Call BLAS for a product, once, or for each matrix of a batch."""
-    batch = value.shape[:-2]
-    a, b = folded(value)
-    if a is not None and b is not None:
-        call(c, blas, value, a, b, left, right, result, c.integer(a.offset), c.integer(b.offset), c.integer(0))
-        return
-    a, b = value.left, value.right
-    places = [c.integer(a.offset), c.integer(b.offset), c.integer(0)]
-    with ExitStack() as nest:
-        for at, size in enumerate(batch):
-            if size > 1:
-                index = nest.enter_context(c.loop(c.integer(0), c.integer(size)))
+class Work:
+    """A product as pieces that do not depend on each other: blocks of rows, or matrices of a batch.
+
+    A block has the same number of rows for any number of threads, so that results do not depend on that.
+    """
+
+    name = ""  # of the function that does it, where it is split
+
+    def __init__(self, blas: Blas, value: Product) -> None:
+        self.blas = blas
+        self.value = value
+        self.left, self.right = folded(value)
+        self.batch = [at for at, size in enumerate(value.shape[:-2]) if size > 1] if self.left is None else []
+        depth, width = value.left.shape[-1], value.right.shape[-1]
+        self.nanoseconds = value.size * depth * 2 / FLOPS_PER_NANOSECOND
+        if self.left is not None:
+            self.rows = self.left.shape[0]
+            self.extent = max(1, -(-self.rows // ROWS)) if layout(self.left)[0] == _AS_IT_IS and width * depth >= SMALL else 1
+        else:
+            self.extent = value.shape[self.batch[0]]
+
+    def emit(self, c: Code, left: str, right: str, result: str, first: Scalar, last: Scalar) -> None:
+        """Call BLAS for the pieces from the first to before the last."""
+        if self.left is None or self.right is None:
+            self.emit_batch(c, left, right, result, first, last)
+            return
+        a, b = self.left, self.right
+        if self.extent == 1:
+            call(c, self.blas, self.value, a, b, left, right, result, c.integer(self.rows), c.integer(a.offset), c.integer(0))
+            return
+        with c.loop(first, last) as block:
+            row = c.scale(block, ROWS)
+            rows = c.intrinsic("smin", c.integer(ROWS), c.let("i64", f"sub nsw i64 {self.rows}, {row.name}"))
+            place = c.add(c.integer(a.offset), c.scale(row, a.strides[0]))
+            call(c, self.blas, self.value, a, b, left, right, result, rows, place, c.scale(row, b.shape[-1]))
+
+    def emit_batch(self, c: Code, left: str, right: str, result: str, first: Scalar, last: Scalar) -> None:
+        """Call BLAS for each matrix of a batch."""
+        value, a, b = self.value, self.value.left, self.value.right
+        places = [c.integer(a.offset), c.integer(b.offset), c.integer(0)]
+        with ExitStack() as nest:
+            for number, at in enumerate(self.batch):
+                bounds = (first, last) if number == 0 else (c.integer(0), c.integer(value.shape[at]))
+                index = nest.enter_context(c.loop(*bounds))
                 steps = (a.strides[at], b.strides[at], value.strides[at])
                 places = [c.add(place, c.scale(index, step)) for place, step in zip(places, steps)]
-        call(c, blas, value, a, b, left, right, result, *places)
+            call(c, self.blas, value, a, b, left, right, result, c.integer(a.shape[-2]), places[0], places[2], places[1])
 
 
 def folded(value: Product) -> tuple[Reference | None, Reference | None]:
     """A batch of matrices times one matrix as one product with more rows, where the rows lie one after the other."""
     a, b, batch = value.left, value.right, value.shape[:-2]
+    matrix = Reference(b.value, b.shape[-2:], b.strides[-2:], b.offset)
+    if all(size == 1 for size in batch):
+        return Reference(a.value, a.shape[-2:], a.strides[-2:], a.offset), matrix
     if any(b.strides[: len(batch)]):
         return None, None
     sizes = [(size, stride) for size, stride in zip(a.shape[:-1], a.strides[:-1]) if size > 1]
@@ -45,7 +82,7 @@ def folded(value: Product) -> tuple[Reference | None, Reference | None]:
     if sizes and a.shape[-1] > 1 and (a.strides[-1] != 1 or sizes[-1][1] < a.shape[-1]):
         return None, None  # turned: its rows are no longer where one number can say
     step = sizes[-1][1] if sizes else 0
-    return Reference(a.value, (rows, a.shape[-1]), (step, a.strides[-1]), a.offset), Reference(b.value, b.shape[-2:], b.strides[-2:], b.offset)
+    return Reference(a.value, (rows, a.shape[-1]), (step, a.strides[-1]), a.offset), matrix
 
 
 def layout(reference: Reference) -> tuple[int, int]:
@@ -57,15 +94,18 @@ def layout(reference: Reference) -> tuple[int, int]:
 
 
 def call(
-    c: Code, blas: Blas, value: Product, a: Reference, b: Reference, left: str, right: str, result: str, *places: Scalar
-) -> None:
+    c: Code, blas: Blas, value: Product, a: Reference, b: Reference, left: str, right: str, result: str, rows: Scalar,
+    left_at: Scalar, result_at: Scalar, right_at: Scalar | None = None,
+) -> None:  # fmt: skip
     """One call of BLAS for a product of two matrices."""
     type = TYPES[value.dtype]
-    pointers = [c.address(pointer, place, type) for pointer, place in zip((left, right, result), places)]
+    places = ((left, left_at), (right, right_at or c.integer(b.offset)), (result, result_at))
+    pointers = [c.address(pointer, place, type) for pointer, place in places]
     (turned_a, step_a), (turned_b, step_b) = layout(a), layout(b)
-    height, depth, width = a.shape[-2], a.shape[-1], b.shape[-1]
+    depth, width = a.shape[-1], b.shape[-1]
     one, zero = c.constant(type, 1.0).name, c.constant(type, 0.0).name
     size = blas.size
+    height = rows.name if size == "i64" or rows.name.isdigit() else c.convert("trunc", rows, size).name
     arguments: list[Any] = [f"i32 {each}" for each in (_ROW_MAJOR, turned_a, turned_b)]
     arguments += [f"{size} {each}" for each in (height, width, depth)]
     arguments += [f"{type} {one}", f"ptr {pointers[0]}", f"{size} {step_a}", f"ptr {pointers[1]}", f"{size} {step_b}"]

@@ -12,15 +12,17 @@ import numpy as np
 from ...core.base import Spec, TensorBase, make
 from ...core.state import state
 from ...graph import Graph
-from .code import Code, Module
+from .code import Code, Module, Scalar
 from .expanding import Declined, expand
 from .groups import Group, Grouping
 from .loops import Kernel
 from .machine import blas, log, machine
-from .products import emit_product
+from .products import Work
+from .threads import pool
 from .values import Builder, Call, Given, Reference, Value, address, elements
 
 ALIGNMENT = 64
+WORTH_SPLITTING = 30_000  # nanoseconds of work
 NUMBERS = ctypes.c_int64
 
 
@@ -35,7 +37,7 @@ def compile_graph(graph: Graph, examples: list[Any], attribute: Callable[[str], 
     layouts = [each.element_strides if isinstance(each, Spec) else None for each in examples]
     library = blas()
     builder = Builder(expanded, layouts, bool(library.addresses))
-    grouping = Grouping(builder.values, builder.outputs)
+    grouping = Grouping(builder.values, [each for each in builder.outputs if each is not None])
     program = Program(builder, grouping)
     program.seconds = time.perf_counter() - started
     log.info("%s", program.describe())
@@ -57,8 +59,8 @@ class Program:
         self.seconds = 0.0
         self.inputs = [each for each in builder.values if isinstance(each, Given) and each.array is None]
         self.constants = [each for each in builder.values if isinstance(each, Given) and each.array is not None]
-        self.given = {each.position: each for each in self.inputs}
-        self.roots = list(dict.fromkeys(each.value for each in self.outputs if not isinstance(each.value, (Given, Call))))
+        self.accepted: list[Any] = [None] * len(self.inputs)  # arrays that were found to be right
+        self.roots = list(dict.fromkeys(each.value for each in self.outputs if each is not None and not isinstance(each.value, (Given, Call))))
         self.slots: dict[Value, int] = {}  # places in the table of addresses
         for value in [*self.inputs, *self.constants, *self.roots]:
             self.slots[value] = len(self.slots)
@@ -70,6 +72,7 @@ class Program:
                 for value in step.value.others:
                     self.slots[value] = len(self.slots)
         self.kernels: list[Kernel] = []
+        self.workers = pool() if pool().compiled is not None else None
         self.text = ""
         self.parts = self.compile()
         self.spaces: list[Workspace] = []
@@ -148,32 +151,77 @@ class Program:
         c = Code(module)
 
         def pointer(value: Value) -> str:
-            at = c.address("%table", c.integer(self.slots[value]), "ptr")
-            return c.let("ptr", f"load ptr, ptr {at}").name
+            return self.pointer(c, value)
 
+        quiet = self.workers is not None and blas().threads is not None and any(not isinstance(each, Group) for each in steps)
+        if quiet:
+            self.tell_blas(c, self.workers.quiet)
         for step in steps:
             if isinstance(step, Group):
                 kernel = Kernel(module, step, self.grouping, f"kernel{len(self.kernels)}")
                 self.kernels.append(kernel)
-                given = [f"ptr {pointer(each)}" for each in kernel.buffers]
-                c.do(f"call void @{kernel.name}({', '.join([*given, 'i64 0', f'i64 {kernel.extent}'])})")
+                work, buffers = kernel, list(kernel.buffers)
             else:
                 value = step.value
-                emit_product(c, blas(), value, pointer(value.left.value), pointer(value.right.value), pointer(value))
+                work, buffers = Work(blas(), value), [value.left.value, value.right.value, value]
+                if not quiet or work.extent == 1 or work.nanoseconds < WORTH_SPLITTING:
+                    work.emit(c, *map(pointer, buffers), c.integer(0), c.integer(work.extent))
+                    continue
+                inner = Code(module)
+                work.emit(inner, "%b0", "%b1", "%b2", Scalar("%first", "i64"), Scalar("%last", "i64"))
+                parameters = "ptr %b0, ptr %b1, ptr %b2, i64 %first, i64 %last"
+                work.name = module.add(f"product{value.index}", inner.function("NAME", parameters))
+            if self.workers is not None and work.extent > 1 and work.nanoseconds > WORTH_SPLITTING:
+                task = self.task(module, work.name, buffers)
+                function = c.let("ptr", f"inttoptr i64 {self.workers.parallel} to ptr").name
+                state = c.let("ptr", f"inttoptr i64 {self.workers.address} to ptr").name
+                c.do(f"call void {function}(ptr {state}, ptr @{task}, ptr %table, i64 {work.extent})")
+            else:
+                given = [f"ptr {pointer(each)}" for each in buffers]
+                c.do(f"call void @{work.name}({', '.join([*given, 'i64 0', f'i64 {work.extent}'])})")
+        if quiet:
+            self.tell_blas(c, self.workers.restore)
         module.functions.append(c.function(name, "ptr %table"))
+
+    def pointer(self, c: Code, value: Value) -> str:
+        """The address of a value, from the table."""
+        at = c.address("%table", c.integer(self.slots[value]), "ptr")
+        return c.let("ptr", f"load ptr, ptr {at}").name
+
+    def task(self, module: Module, name: str, buffers: list[Value]) -> str:
+        """A function as what the pool calls: on the table of addresses, for a piece of its work."""
+        c = Code(module)
+        given = [f"ptr {self.pointer(c, each)}" for each in buffers]
+        c.do(f"call void @{name}({', '.join([*given, 'i64 %first', 'i64 %last'])})")
+        return module.add(f"task{len(module.names)}", c.function("NAME", "ptr %table, i64 %first, i64 %last"))
+
+    def tell_blas(self, c: Code, function: int) -> None:
+        """Have BLAS use one thread, or as many as before."""
+        state, get, set_ = (
+            c.let("ptr", f"inttoptr i64 {each} to ptr").name for each in (self.workers.address, *blas().threads)  # type: ignore
+        )
+        target = c.let("ptr", f"inttoptr i64 {function} to ptr").name
+        c.do(f"call void {target}(ptr {state}, ptr {get}, ptr {set_})")
 
     # -- running -------------------------------------------------------------------------------------------------
 
     def accepts(self, arrays: list[Any]) -> bool:
         """Whether the inputs lie in memory as those that this was compiled for."""
-        for value in self.inputs:
+        last = self.accepted
+        for at, value in enumerate(self.inputs):
             array = arrays[value.position]
+            if array is last[at]:
+                continue
+            last[at] = None
             if array.shape != value.shape or array.dtype is not value.dtype or not same_layout(array, value.strides):
                 return False
+            last[at] = array
         return True
 
     def __call__(self, arrays: list[Any]) -> list[Any]:
         """The outputs for some inputs, which it must accept."""
+        if self.workers is not None:
+            self.workers.prepare()
         space = self.spaces.pop() if self.spaces else Workspace(self)
         made = space.run(arrays)
         self.spaces.append(space)
@@ -235,7 +283,7 @@ class Workspace:
                 self.call(part, arrays, made)
             else:
                 part(self.place)
-        return [self.seen_through(each, arrays, made) for each in program.outputs]
+        return [None if each is None else self.seen_through(each, arrays, made) for each in program.outputs]
 
     def array_of(self, value: Any, arrays: list[Any], made: dict[Value, Any]) -> Any:
         """The array of a value that has one of its own, or None."""

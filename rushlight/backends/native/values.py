@@ -18,7 +18,7 @@ from ...core.families import Elementwise, Reduction
 from ...graph import Node
 from ...graph.calls import bind
 from .expanding import Declined, Expanded
-from .expressions import BOOL, Array, Expression, Functions, NotExpressible, cast, constant
+from .expressions import BOOL, EXPRESSIONS, Array, Expression, Functions, NotExpressible, cast, constant
 from .expressions import make as operation
 
 # Ops outside the family of pointwise ones whose kernels are pointwise all the same.
@@ -190,9 +190,10 @@ class Builder:
                 self.given(node, elements(array)).array = array
                 continue
             self.references[node] = self.node(node)
-        self.outputs = [self.references[node] for node in expanded.outputs]
+        self.outputs: list[Reference | None] = [None if node is None else self.references[node] for node in expanded.outputs]
         for each in self.outputs:
-            each.value.stored = True
+            if each is not None:
+                each.value.stored = True
 
     def add(self, value: Any) -> Reference:
         """A reference to a value that was just made."""
@@ -270,7 +271,9 @@ class Builder:
             Array(Expression("operand", (), each.dtype, each.broadcast(spec.shape)), each.shape) if isinstance(each, Reference) else each
             for each in args
         ]
-        if isinstance(op.family, Elementwise):
+        if op.name in EXPRESSIONS:
+            made = EXPRESSIONS[op.name](*arrays)
+        elif isinstance(op.family, Elementwise):
             made = op.family.execute(op, Functions(), arrays)
         else:
             made = op.kernel(Functions(), *arrays)

@@ -14,6 +14,7 @@ BREAKS: dict[str, tuple[str, str]] = {
     "disabled": ("{name} was marked with disable", "remove the mark, or accept the break"),
     "builtin": ("builtin: {name}: it does something that a graph can't hold", "move it out of the compiled function, or log after it"),
     "native": ("{name} is not written in Python, and it is not known to be free of side effects", "call it outside, or mark it with allow_in_graph"),
+    "hidden": ("{name} would be run by a builtin operation, where its effects are not seen", "call the method itself, or accept the break"),
     "truth": ("a choice depends on the value of a tensor", "torch.where chooses element by element; torch.cond keeps both ways in the graph"),
     "value": ("{name} turns the value of a tensor into a Python value", "keep it a tensor, or accept the break"),
     "function_forward": ("the forward of the Function {name} can't be captured: {reason}", "see the reason; eager runs it as it is"),
@@ -21,6 +22,8 @@ BREAKS: dict[str, tuple[str, str]] = {
     "effect": ("{name} of an object from outside is changed", "keep backward free of side effects; eager runs it as it is"),
     "loop": ("an iterator that was made before this point goes on", "it is not an error: each turn of the loop is a graph"),
     "attribute": ("the attribute {name} of a tensor is written to", "write to it outside of the compiled function"),
+    "history": ("the attribute {name} of a tensor says how it came about", "read it outside of the compiled function"),
+    "tensor": ("{name}() of a tensor does more than compute", "call it outside of the compiled function, or accept the break"),
     "state": ("{name} changes a mode of the process that a graph can't hold", "enter it outside of the compiled function"),
 }  # fmt: skip
 QUIET = frozenset(("loop",))  # ends of segments that nobody needs to hear of
@@ -53,3 +56,20 @@ class Break(Stop):
         if frame is not None:
             place = f'File "{frame.code.co_filename}", line {frame.line}, in {frame.code.co_qualname}: '
         return f"{place}{self.message} (break '{self.kind}'). Hint: {BREAKS[self.kind][1]}."
+
+
+class BreakRecord:
+    """A break that has happened: its kind, what it was about, and where."""
+
+    def __init__(self, stop: Break) -> None:
+        self.kind = stop.kind
+        self.message = stop.message
+        self.hint = BREAKS[stop.kind][1]
+        frame = stop.frame
+        self.file = frame.code.co_filename if frame is not None else ""
+        self.line = frame.line if frame is not None else 0
+        self.function = frame.code.co_qualname if frame is not None else ""
+        self.text = stop.describe(frame)
+
+    def __str__(self) -> str:
+        return self.text

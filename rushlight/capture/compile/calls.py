@@ -5,125 +5,229 @@ from __future__ import annotations
 import builtins
 import collections
 import functools
+import types
 from collections.abc import Mapping, Sequence
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MethodType, MethodWrapperType, ModuleType
 from typing import Any
 
-from ...autograd.function import Function
+from ...amp.autocast_mode import autocast
+from ...autograd.function import Function, FunctionCtx
+from ...autograd.grad_mode import inference_mode, no_grad
 from ...core.base import TensorBase
 from ...core.state import state
+from ...nn.modules.module import Module
+from .. import forms
 from ..tracer import PACKAGE_FOLDER
 from .breaks import Break
+from .containers import ContainerWatcher
 from .frame import Frame, Inline
 from .frame_builtins import FRAME_BUILTINS
 from .functions import capture_function
-from .guards import by_identity
-from .recorder import PACKAGE, Effect, Observer, marks
-from .sources import Cell, Known
+from .generator import Generator
+from .guards import CONTAINERS, PRIMITIVES, is_op
+from .machine import Machine, is_interpretable
+from .natives import (
+    EFFECTS_OF_TENSORS,
+    HAND_ON,
+    IMPURE,
+    IMPURE_PARTS,
+    LOOKED_INTO,
+    MUTATORS,
+    PACKAGE,
+    PURE_BUILTINS,
+    PURE_MODULES,
+    SHALLOW,
+    TAKE_FUNCTIONS,
+    TAKE_ITERABLES,
+    VALUE_METHODS,
+    class_attribute,
+    is_callback,
+    is_users,
+    module_of,
+    python_methods,
+)
+from .recorder import marks
+from .recording import Interpreted
 
-# Builtin functions that only compute.  Functions that they call (key=, map) run as they are.
-_PURE_BUILTINS = frozenset(
-    id(each)
-    for each in (
-        abs, all, any, ascii, bin, bool, bytes, callable, chr, complex, dict, divmod, enumerate, filter, float, format, frozenset, getattr,
-        hasattr, hash, hex, id, int, isinstance, issubclass, iter, len, list, map, max, min, next, object, oct, ord, pow, range, repr,
-        reversed, round, set, slice, sorted, str, sum, tuple, type, zip, super, property, staticmethod, classmethod, vars, dir, locals, globals,
-    )
-)  # fmt: skip
-_PURE_MODULES = frozenset(("math", "cmath", "operator", "_operator", "itertools", "functools", "_functools", "collections", "_collections", "copy", "enum", "dataclasses", "typing", "numbers", "string", "re", "types", "abc", "_abc", "numpy"))
-_MUTATORS = {
-    list: frozenset("append extend insert pop remove clear sort reverse __setitem__ __delitem__ __iadd__".split()),
-    dict: frozenset("update setdefault pop popitem clear __setitem__ __delitem__".split()),
-    set: frozenset("add discard remove pop clear update difference_update intersection_update symmetric_difference_update".split()),
-    collections.deque: frozenset("append appendleft extend extendleft pop popleft clear rotate".split()),
-}
-_VALUE_METHODS = frozenset("item tolist numpy __bool__ __int__ __float__ __index__ __array__ __complex__".split())
 # Parts of the package whose Python is looked into; all others are called as they are, and their ops seen.
-_LOOKED_INTO = (f"{PACKAGE}.nn.modules", f"{PACKAGE}.nn.utils", f"{PACKAGE}.autograd.function")
+_PARTS_LOOKED_INTO = (f"{PACKAGE}.nn.modules", f"{PACKAGE}.nn.utils", f"{PACKAGE}.nn.parallel", f"{PACKAGE}.autograd.function")
+# Functions that are decorated with a mode are wrapped by functions of these files.
+_FILES_LOOKED_INTO = frozenset((no_grad.__call__.__code__.co_filename, autocast.__call__.__code__.co_filename))
+_FRAME_FUNCTIONS = frozenset(id(each) for each in (globals, vars, dir, eval, exec))
 
 
-class Recorder(Observer):
+class Recorder(ContainerWatcher):
     """The machine that captures a program."""
-
-    fresh_functions: frozenset[int] = frozenset()
 
     # -- calls -------------------------------------------------------------------------------------------------------
 
     def should_inline(self, function: FunctionType) -> bool:
         module = str(function.__module__)
-        if module.partition(".")[0] == PACKAGE or function.__code__.co_filename.startswith((PACKAGE_FOLDER, "<call of ")):
-            return module.startswith(_LOOKED_INTO) and super().should_inline(function)
-        return super().should_inline(function)
+        root = module.partition(".")[0]
+        if root == PACKAGE or function.__code__.co_filename.startswith((PACKAGE_FOLDER, "<call of ")):
+            code = function.__code__
+            looked_into = module.startswith(_PARTS_LOOKED_INTO) or (code.co_name in ("wrapper", "wrapped") and code.co_filename in _FILES_LOOKED_INTO)
+            return looked_into and is_interpretable(function)
+        return (root in LOOKED_INTO or Machine.should_inline(self, function)) and is_interpretable(function)
 
     def call(self, frame: Frame, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        kind = marks.get(id(function)) or marks.get(id(getattr(function, "__func__", None)))
-        if kind is not None:
-            return self.marked(kind, function, args, kwargs)
+        if marks:
+            kind = marks.get(id(function)) or marks.get(id(getattr(function, "__func__", None)))
+            if kind is not None:
+                return self.marked(kind, function, args, kwargs)
         if isinstance(function, MethodType):
-            owner = function.__self__
-            if isinstance(owner, type) and issubclass(owner, Function) and function.__func__ is Function.apply.__func__:
-                return self.apply(owner, args, kwargs)
-            self.closure_of(function.__func__)
-            return super().call(frame, function, args, kwargs)
+            return self.call_method(frame, function, args, kwargs)
         if isinstance(function, FunctionType):
-            self.closure_of(function)
-            if hasattr(function, "op"):  # one of the table
-                return function(*args, **kwargs)
-            if self.should_inline(function) or id(function) in FRAME_BUILTINS:
-                return super().call(frame, function, args, kwargs)
-            return self.native(frame, function, args, kwargs)
+            return self.call_function(frame, function, args, kwargs)
         if isinstance(function, functools.partial):
+            self.look_at(function, False)
+            self.expand(function.args)
+            self.expand(function.keywords)
             return self.call(frame, function.func, (*function.args, *args), {**function.keywords, **kwargs})
         if isinstance(function, type):
             return self.construct(frame, function, args, kwargs)
-        called = _class_call(function)
+        if isinstance(function, Interpreted):
+            return self.call(frame, function.function, args, kwargs)
+        called = class_attribute(type(function), "__call__")
         if isinstance(called, FunctionType) and not isinstance(function, BuiltinFunctionType):
-            if hasattr(function, "_parameters"):
-                source = self.sources.get(id(function))
-                if source is not None:
-                    self.guards.value(source, function)
+            source = self.sources.get(id(function))
+            if source is not None:
+                self.guards.value(source, function)
             if self.should_inline(called):
-                self.closure_of(called)
-                return Inline(called, (function, *args), kwargs)
+                if is_users(type(function)):
+                    self.class_part(type(function), "__call__", called)
+                return self.enter(called, (function, *args), kwargs)
             if marks.get(id(called)) == "compiled":  # a compiled function inside of another: its own Python is looked into
                 return self.call(frame, function.__wrapped__, args, kwargs)
         return self.native(frame, function, args, kwargs)
 
-    def call_arguments(self, function: Any, args: Any) -> tuple[Any, ...]:
-        self.look(args)
-        return super().call_arguments(function, args)
+    def call_method(self, frame: Frame, function: MethodType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """A bound method."""
+        owner, target = function.__self__, function.__func__
+        if isinstance(owner, type) and issubclass(owner, Function) and target is Function.apply.__func__:  # type: ignore[attr-defined]
+            return self.apply(owner, args, kwargs)
+        if isinstance(target, FunctionType) and not is_op(target) and self.should_inline(target):
+            return self.enter(target, (owner, *args), kwargs)
+        if isinstance(target, FunctionType):
+            return self.call_function(frame, target, (owner, *args), kwargs, function)
+        return self.native(frame, function, args, kwargs)
 
-    def closure_of(self, function: Any) -> None:
-        """The variables that a function shares with the place where it was made: guarded by what they hold."""
-        if not isinstance(function, FunctionType):
+    def call_function(self, frame: Frame, function: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any], method: Any = None) -> Any:
+        """A Python function: an op, one that is looked into, or one that is called as it is."""
+        if is_op(function):
+            return function(*args, **kwargs)
+        if self.should_inline(function):
+            return self.enter(function, args, kwargs)
+        owner = args[0] if args else None
+        if isinstance(owner, TensorBase) and hasattr(type(owner), function.__name__):
+            self.tensor_method(owner, function.__name__, args[1:])
+            return function(*args, **kwargs)
+        if method is not None:
+            self.package_method(owner, function)
+            return self.native(frame, method, args[1:], kwargs)
+        return self.native(frame, function, args, kwargs)
+
+    def enter(self, function: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Inline:
+        """Look into a function: what it reads besides its arguments is guarded."""
+        if id(function) not in self.fresh:
+            self.parts_of(function)
+        return Inline(function, args, kwargs)
+
+    def parts_of(self, function: FunctionType) -> None:
+        """Code, default values and closure of a function that was there before."""
+        own = str(function.__module__).partition(".")[0] == PACKAGE
+        if own and not function.__closure__ and not function.__kwdefaults__:
             return
-        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
-            if id(function) in self.sources or (id(cell) not in self.sources and id(function) not in self.fresh_functions):
-                try:
-                    self.seen(Cell(cell, name), cell.cell_contents)
-                    self.register(cell, Known(cell))
-                except ValueError:
-                    continue
+        source = self.sources.get(id(function))
+        if source is None:
+            source = self.places.known(function)
+            self.register(function, source)
+        if not own:
+            self.guards.code(source, function)
+            if function.__defaults__:
+                place = self.places.attribute(source, "__defaults__")
+                for index, each in enumerate(function.__defaults__):
+                    self.seen(self.places.item(place, index), each)
+                self.guards.length(place, function.__defaults__, function.__defaults__)
+        if function.__kwdefaults__:
+            place = self.places.attribute(source, "__kwdefaults__")
+            for name, each in function.__kwdefaults__.items():
+                self.seen(self.places.item(place, name), each)
+        for index, (name, cell) in enumerate(zip(function.__code__.co_freevars, function.__closure__ or ())):
+            if id(cell) in self.fresh:
+                continue
+            self.cell(cell, self.places.item(self.places.attribute(source, "__closure__"), index), name)
+
+    closure_of = parts_of
 
     def make_function(self, frame: Frame, code: Any, parts: Mapping[str, Any]) -> Any:
-        made = super().make_function(frame, code, parts)
-        self.fresh_functions = self.fresh_functions | {id(made)}
-        self.held.append(made)
-        return made
+        return self.made(super().make_function(frame, code, parts))
+
+    # -- classes -----------------------------------------------------------------------------------------------------
 
     def construct(self, frame: Frame, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """An instance of a class: made as it is, with the arguments seen."""
-        self.look(*args, *kwargs.values())
+        """An instance of a class."""
         if kind is type and len(args) == 1:
             source = self.sources.get(id(args[0]))
-            if source is not None and not isinstance(args[0], TensorBase):
+            if isinstance(args[0], TensorBase):
+                self.tracer.node_of(args[0])
+            elif source is not None:
                 self.guards.type(source, args[0])
             return type(args[0])
-        if issubclass(kind, (int, float, bool, str, complex)) and args and isinstance(args[0], TensorBase):
-            if self.tracer.is_traced(args[0]) or id(args[0]) in self.sources:
+        if issubclass(kind, type):
+            raise Break("native", name=kind.__name__)
+        if is_users(kind) and not issubclass(kind, TensorBase):
+            inlined = self.instance(kind, args, kwargs)
+            if inlined is not None:
+                return inlined
+        if kind in (int, float, bool, str, complex) or issubclass(kind, (int, float, str, complex)):
+            self.fix(*args)
+            if args and isinstance(args[0], TensorBase) and (self.tracer.is_traced(args[0]) or id(args[0]) in self.sources):
                 raise Break("value", name=kind.__name__)
+            if args and kind is str:
+                self.text_of(args[0], "str")
+        if kind is bool and args:
+            return self.truth(args[0])
         replacement = FRAME_BUILTINS.get(id(kind))
-        return kind(*args, **kwargs) if replacement is None else replacement(frame, *args, **kwargs)
+        if replacement is not None:
+            return replacement(frame, *args, **kwargs)
+        if kind is inference_mode or (kind is autocast and self.careful):
+            raise Break("state", name=kind.__name__)
+        return self.made(self.native_class(kind, args, kwargs))
+
+    def native_class(self, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """An instance of a class that is not looked into."""
+        root = str(kind.__module__).partition(".")[0]
+        if id(kind) in TAKE_ITERABLES:
+            args = self.given(kind, args, kwargs)
+        elif kind not in (functools.partial, types.MethodType, collections.defaultdict) and id(kind) not in SHALLOW:
+            self.look(*args, *kwargs.values())
+        if kind is range:
+            self.fix(*args)
+        known = root in ("builtins", PACKAGE) or root in PURE_MODULES or issubclass(kind, BaseException) or issubclass(kind, tuple)
+        if (not known and not is_users(kind)) or kind.__name__ in IMPURE or kind is memoryview or issubclass(kind, functools._lru_cache_wrapper):
+            raise Break("native", name=kind.__name__)
+        return kind(*args, **kwargs)
+
+    def instance(self, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """An instance of a class of the user's: its ``__new__`` and ``__init__`` are looked into.  None where there is nothing to see."""
+        caller = class_attribute(type(kind), "__call__")
+        if isinstance(caller, FunctionType):
+            if self.should_inline(caller):
+                return self.enter(caller, (kind, *args), kwargs)
+            return None  # an enum
+        new, init = class_attribute(kind, "__new__"), class_attribute(kind, "__init__")
+        new = new.__func__ if isinstance(new, staticmethod) else new
+        if isinstance(new, FunctionType) and new.__code__.co_filename != "<string>" and self.should_inline(new):
+            return Inline(forms.instantiate_anew, (kind, tuple(args), dict(kwargs)), {})
+        if isinstance(init, FunctionType) and self.should_inline(init):
+            plain = kind.__new__ is object.__new__
+            return Inline(forms.instantiate if plain else forms.instantiate_anew, (kind, tuple(args), dict(kwargs)), {})
+        if hasattr(kind, "_fields") and issubclass(kind, tuple):  # a named tuple only puts its arguments in place
+            return self.made(kind(*args, **kwargs))
+        return None
+
+    # -- what is called as it is ---------------------------------------------------------------------------------------
 
     def marked(self, kind: str, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         if kind == "break":
@@ -134,13 +238,17 @@ class Recorder(Observer):
             return True
         if kind == "allow":
             return self.opaque(function, args, kwargs)
-        return function(*args, **kwargs)
+        if kind == "nothing":
+            return None
+        return self.made(function(*args, **kwargs))
 
     def opaque(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """A call that goes into the graph as one node, unseen."""
         tracer = self.tracer
         tracer.note_grad_mode()
-        self.look(*args, *kwargs.values())
+        for each in (*args, *kwargs.values()):
+            if isinstance(each, (list, tuple, dict)):
+                self.look(each)
         recorded, named = tracer.argument(tuple(args)), tracer.argument(dict(kwargs))
         state.capture = None
         state.interceptors.remove(tracer)
@@ -156,71 +264,226 @@ class Recorder(Observer):
         tracer.function_results(node, result)
         return result
 
+    def tensor_method(self, tensor: Any, name: str, args: Sequence[Any]) -> None:
+        """A method of a tensor that is no op: a break, where it gives a value or changes something."""
+        known = self.tracer.is_traced(tensor) or id(tensor) in self.sources
+        if known and name in VALUE_METHODS:
+            raise Break("value", name=name)
+        if name in EFFECTS_OF_TENSORS:
+            raise Break("tensor", name=name)
+        self.look(*args)
+        if name == "new_tensor":
+            self.fix(*args)
+
+    def package_method(self, owner: Any, function: FunctionType) -> None:
+        """A method of one of the package's objects, which is called as it is."""
+        kind = owner if isinstance(owner, type) else type(owner)
+        if isinstance(owner, inference_mode) or (isinstance(owner, autocast) and self.careful):
+            raise Break("state", name=kind.__name__)
+        if id(owner) in self.sources and not isinstance(owner, (type, *PRIMITIVES)):
+            if type(owner) is Generator:
+                raise Break("loop")
+            if isinstance(owner, (autocast, Module, FunctionCtx)) or not isinstance(owner, tuple):
+                raise Break("state" if hasattr(kind, "__exit__") else "native", name=f"{kind.__name__}.{function.__name__}")
+
     def native(self, frame: Frame, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """A call of something that is not looked into."""
         owner = getattr(function, "__self__", None)
         name = getattr(function, "__name__", type(function).__name__)
-        if isinstance(owner, TensorBase) or (isinstance(function, FunctionType) and args and isinstance(args[0], TensorBase) and hasattr(TensorBase, name)):
-            target = owner if isinstance(owner, TensorBase) else args[0]
-            if name in _VALUE_METHODS and (self.tracer.is_traced(target) or id(target) in self.sources):
-                raise Break("value", name=name)
-        self.look(*args, *kwargs.values())
         if owner is not None and not isinstance(owner, (ModuleType, type)):
-            for kind, names in _MUTATORS.items():
+            if isinstance(owner, TensorBase):
+                self.tensor_method(owner, name, args)
+                return function(*args, **kwargs)
+            if isinstance(function, MethodWrapperType):
+                return self.wrapper(frame, owner, name, function, args, kwargs)
+            for kind in MUTATORS:
                 if isinstance(owner, kind):
-                    if name in names and self.affect(owner, name):
-                        self.expand(owner)
-                        self.effects.append(Effect(function, *args) if not kwargs else Effect(functools.partial(function, **kwargs), *args))
-                        self.touched(owner)
-                    else:
-                        self.look(owner)
-                    return function(*args, **kwargs)
-        replacement = FRAME_BUILTINS.get(id(function))
-        if replacement is not None:
-            return replacement(frame, *args, **kwargs)
-        if function is getattr or function is hasattr:
-            return self.get_attribute(function, *args)
-        if function is setattr and len(args) == 3:
-            return self.store_attr(*args)
-        if function is next and args and id(args[0]) in self.sources:
-            raise Break("loop")
-        if function is isinstance or function is callable:
-            self.is_same(args[0], None)
-        if id(function) in _PURE_BUILTINS or id(type(function)) in _PURE_BUILTINS:
-            return function(*args, **kwargs)
-        module = str(getattr(function, "__module__", None) or getattr(type(function), "__module__", ""))
+                    if kwargs.get("key") is not None:
+                        kwargs = {**kwargs, "key": Interpreted(self, kwargs["key"])}
+                    elif name in ("extend", "update", "extendleft"):
+                        args = self.given(function, args, {})
+                    return self.container_method(kind, owner, name, function, args, kwargs)
+        if id(function) in _FRAME_FUNCTIONS or id(function) in FRAME_BUILTINS:
+            return self.frame_function(frame, function, args, kwargs)
+        special = _new if name == "__new__" and isinstance(owner, type) else _SPECIAL.get(id(function))
+        if special is not None:
+            found = special(self, frame, function, args, kwargs)
+            if found is not NotImplemented:
+                return found
+        return self.made(self.unseen(function, owner, name, args, kwargs))
+
+    def unseen(self, function: Any, owner: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Call something that is known to compute and do nothing else; otherwise a break."""
+        module = module_of(function)
         root = module.partition(".")[0]
+        if id(function) in PURE_BUILTINS or id(type(function)) in PURE_BUILTINS:
+            if id(function) not in SHALLOW:
+                args = self.given(function, args, kwargs)
+                self.fix(*args)
+            if kwargs.get("key") is not None:
+                kwargs = {**kwargs, "key": Interpreted(self, kwargs["key"])}
+            return function(*args, **kwargs)
         if root == PACKAGE:
-            return function(*args, **kwargs)
-        if root in _PURE_MODULES or isinstance(owner, (str, bytes, int, float, tuple, frozenset, range)):
-            if any(isinstance(each, TensorBase) for each in (*args, *kwargs.values())) and root == "numpy":
+            return self.package_function(function, owner, name, module, args, kwargs)
+        immutable = isinstance(owner, (*PRIMITIVES, tuple, frozenset, range))
+        if immutable or (root in PURE_MODULES and name not in IMPURE and not (isinstance(function, FunctionType) and root == "functools")):
+            args = self.given(function, args, kwargs) if id(function) in TAKE_ITERABLES or name == "join" else args
+            self.look(*args, *kwargs.values(), text=name in ("format", "join", "__mod__"))
+            self.fix(*args)
+            if root == "numpy" and any(isinstance(each, TensorBase) for each in (*args, *kwargs.values())):
                 raise Break("value", name=f"numpy.{name}")
-            return function(*args, **kwargs)
-        if isinstance(function, BuiltinFunctionType) and module in ("builtins", "io", "sys", "_io"):
+            if owner is None or isinstance(owner, (ModuleType, type)) or immutable:
+                if isinstance(function, functools._lru_cache_wrapper):
+                    raise Break("native", name=name)
+                return function(*args, **kwargs)
+        if isinstance(function, BuiltinFunctionType) and module in ("builtins", "io", "sys", "_io") and (owner is None or id(owner) not in self.fresh):
             raise Break("builtin", name=name)
-        if owner is not None and id(owner) not in self.sources and not by_identity(owner):
+        if owner is not None and id(owner) in self.fresh and not is_users(type(owner)):
+            self.look(*args, *kwargs.values())
             return function(*args, **kwargs)  # a method of an object that the program made
         raise Break("builtin" if vars(builtins).get(name) is function else "native", name=name)
 
-    def get_attribute(self, function: Any, *args: Any) -> Any:
-        """getattr and hasattr."""
-        try:
-            result = self.load_attr(args[0], args[1])
-        except AttributeError:
-            if function is hasattr:
-                return False
-            if len(args) > 2:
-                return args[2]
-            raise
-        if function is hasattr:
-            return True
-        return result
+    def package_function(self, function: Any, owner: Any, name: str, module: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """A function of the package that is no op."""
+        if module.startswith(IMPURE_PARTS) and id(owner) not in self.fresh:
+            raise Break("native", name=name)
+        if name in IMPURE and any(not isinstance(each, (TensorBase, list, tuple, *PRIMITIVES)) for each in args):
+            raise Break("native", name=name)
+        for each in (*args, *kwargs.values()):
+            if is_callback(each) and not is_op(each) and str(module_of(each)).partition(".")[0] != PACKAGE and not isinstance(each, functools.partial):
+                raise Break("native", name=f"{name} with a function")
+        self.look(*args, *kwargs.values())
+        if name in ("tensor", "as_tensor", "asarray"):
+            self.fix(*args)
+        return function(*args, **kwargs)
+
+    def given(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:
+        """Arguments of a builtin: functions that it calls, and iterators of the user's, are interpreted."""
+        found = []
+        for index, each in enumerate(args):
+            if index == 0 and id(function) in TAKE_FUNCTIONS and is_callback(each):
+                each = Interpreted(self, each)
+            elif id(function) in HAND_ON or (id(function) in TAKE_ITERABLES and python_methods(type(each)) & {"__iter__", "__next__"}):
+                each = self.iterated(each)
+            else:
+                if id(function) in TAKE_ITERABLES and isinstance(each, TensorBase):
+                    self.iterated(each)
+                self.look(each)
+            found.append(each)
+        self.look(*[each for each in kwargs.values() if not is_callback(each)])
+        return found
+
+    def wrapper(self, frame: Frame, owner: Any, name: str, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """A special method of a builtin class: what ``super().__setattr__`` and its like are."""
+        if name == "__setattr__":
+            return self.store_plain(owner, *args)
+        if name == "__delattr__":
+            return self.delete_plain(owner, *args)
+        if name == "__getattribute__":
+            return self.load_plain(owner, *args)
+        for kind in MUTATORS:
+            if isinstance(owner, kind):
+                return self.container_method(kind, owner, name, function, args, kwargs)
+        if name == "__init__" and self.is_old(owner):
+            raise Break("native", name=f"{type(owner).__name__}.__init__")
+        self.look(*args)
+        return function(*args, **kwargs)
+
+    def frame_function(self, frame: Frame, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Functions that look at the frame of their caller."""
+        if function is vars and len(args) == 1 and not isinstance(args[0], (TensorBase, type, ModuleType)):
+            return self.load_attr(args[0], "__dict__")
+        if function is locals or function is super:
+            return FRAME_BUILTINS[id(function)](frame, *args, **kwargs)
+        raise Break("builtin", name=function.__name__)
 
     def apply(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """A custom Function."""
         return capture_function(self, function, tuple(args), dict(kwargs))
 
 
-def _class_call(value: Any) -> Any:
-    """What a call of an object runs: the method of its class."""
-    return next((vars(kind)["__call__"] for kind in type(value).__mro__ if "__call__" in vars(kind)), None)
+# -- builtins that need care -----------------------------------------------------------------------------------------
+
+
+def _getattr(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    if len(args) == 3:
+        return Inline(forms.attribute_or, tuple(args), {})
+    return recorder.load_attr(*args) if len(args) == 2 and isinstance(args[1], str) else NotImplemented
+
+
+def _hasattr(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    return Inline(forms.has_attribute, tuple(args), {})
+
+
+def _setattr(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    found = recorder.store_attr(*args)
+    return found
+
+
+def _next(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    if id(args[0]) in recorder.sources and not python_methods(type(args[0])) & {"__next__"}:
+        raise Break("loop")
+    return recorder.next(args[0]) if len(args) == 1 else NotImplemented
+
+
+def _isinstance(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    kinds = args[1] if isinstance(args[1], tuple) else (args[1],)
+    for each in kinds:
+        if python_methods(type(each)) & {"__instancecheck__", "__subclasscheck__"}:
+            raise Break("hidden", name=f"{type(each).__name__}.__instancecheck__")
+    recorder.is_same(args[0], None)
+    return function(*args)
+
+
+def _len(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    value = args[0]
+    if isinstance(value, TensorBase) and value._array.ndim:
+        return recorder.tracer.shape_of(value)[0]
+    if "__len__" in python_methods(type(value)):
+        return Inline(class_attribute(type(value), "__len__"), (value,), {})
+    source = recorder.sources.get(id(value))
+    if source is not None and isinstance(value, (list, tuple, collections.deque)) and id(value) not in recorder.snapshots:
+        recorder.guards.length(source, value, value)
+    elif isinstance(value, CONTAINERS):
+        recorder.expand(value)
+    else:
+        recorder.look(value)
+    return len(value)
+
+
+def _plain_setattr(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    return recorder.store_plain(*args)
+
+
+def _plain_delattr(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    return recorder.delete_plain(*args)
+
+
+def _plain_getattr(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    return recorder.load_plain(*args)
+
+
+def _delattr(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    return recorder.delete_attr(*args)
+
+
+def _new(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    kind = args[0] if args else None
+    if function is not object.__new__ and not (isinstance(kind, type) and issubclass(kind, (tuple, list, dict, set, str, int, float, BaseException))):
+        raise Break("builtin", name="__new__")
+    if isinstance(kind, type) and issubclass(kind, tuple) and len(args) > 1:
+        args = (kind, recorder.iterated(args[1]), *args[2:])
+    return recorder.made(function(*args, **kwargs))
+
+
+def _reversed(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    if python_methods(type(args[0])) & {"__reversed__", "__getitem__", "__len__"}:
+        raise Break("hidden", name=f"{type(args[0]).__name__}.__reversed__")
+    return NotImplemented
+
+
+_SPECIAL = {
+    id(getattr): _getattr, id(hasattr): _hasattr, id(setattr): _setattr, id(delattr): _delattr, id(next): _next, id(isinstance): _isinstance,
+    id(issubclass): _isinstance, id(len): _len, id(object.__setattr__): _plain_setattr, id(object.__delattr__): _plain_delattr,
+    id(object.__getattribute__): _plain_getattr, id(object.__new__): _new, id(reversed): _reversed,
+}  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import inspect
 from collections.abc import Mapping, MutableMapping, Sequence
-from types import CellType, CodeType, FunctionType
+from types import CellType, CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .decode import NULL, Instruction, Program, decode
@@ -65,6 +65,17 @@ class Frame:
         found = globals.setdefault("__builtins__", builtins)
         names = found if isinstance(found, dict) else vars(found)
         return cls(code, [NULL] * len(decode(code).slot_names), globals, names, namespace=globals)
+
+    @classmethod
+    def restored(
+        cls, code: CodeType, program: Program, slots: list[Any], stack: list[Any], globals: dict[str, Any], builtins: Any, index: int, caller: Any, depth: int
+    ) -> Frame:
+        """A frame in the midst of its function."""
+        frame = object.__new__(cls)
+        frame.code, frame.program, frame.slots, frame.stack, frame.globals, frame.builtins = code, program, slots, stack, globals, builtins
+        frame.index, frame.caller, frame.depth = index, caller, depth
+        frame.namespace = frame.generator = frame.handled = frame.inherited = None
+        return frame
 
     @property
     def instruction(self) -> Instruction:
@@ -144,7 +155,7 @@ Outcome = Returned | Yielded | Raised
 class Inline(NamedTuple):
     """What a `Machine` answers where the result is that of a Python function, which shall be interpreted too."""
 
-    function: FunctionType
+    function: Any
     args: Sequence[Any]
     kwargs: Mapping[str, Any]
 
@@ -166,7 +177,7 @@ class Stop(BaseException):
     frame: Frame | None = None
 
 
-def bind(function: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Frame | None:
+def bind(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Frame | None:
     """The frame in which a call of a function begins, or None where the arguments do not fit its signature."""
     code = function.__code__
     slots: list[Any] = [NULL] * len(decode(code).slot_names)

@@ -13,9 +13,12 @@ from ...graph import Graph, Node
 from ...tensor.generator import default_generator
 from ..tracer import Tracer
 from .breaks import Break
-from .guards import PRIMITIVES, by_identity
-from .interpreter import Interpreter
+from .exceptions import result_of
+from .frame import Frame
+from .guards import CONTAINERS, PRIMITIVES, by_identity
+from .natives import class_attribute
 from .recorder import Observer, marks
+from .recording import RecordingInterpreter, native
 
 
 class ApplyFunction:
@@ -88,9 +91,14 @@ def capture_function(recorder: Observer, function: Any, args: tuple[Any, ...], k
     for each in args:
         if isinstance(each, TensorBase):
             outer.node_of(each)
-        elif not isinstance(each, PRIMITIVES):
-            recorder.look(each)
+        elif isinstance(each, CONTAINERS):
+            recorder.expand(each)
+        elif id(each) in recorder.sources:
+            recorder.guards.value(recorder.sources[id(each)], each)
+    for name in ("forward", "setup_context", "backward", "vjp"):
+        recorder.class_part(function, name, class_attribute(function, name))
     args, context, edges, requires = begin(function, args, kwargs)
+    recorder.made(context)
     body = BodyTracer(recorder, [outer])
     output = run_body(recorder, body, lambda: forward(recorder, function, context, args), "function_forward", function)
     result = finish(function, context, args, edges, output, requires)
@@ -133,23 +141,34 @@ def forward(recorder: Observer, function: Any, context: Any, args: tuple[Any, ..
 
 def call(recorder: Observer, function: Any, args: tuple[Any, ...]) -> Any:
     """A call as the program would make it: looked into, or native."""
-    interpreter = Interpreter(recorder)
+    interpreter = RecordingInterpreter(recorder)
     target = getattr(function, "__func__", function)
-    if hasattr(target, "__code__") and recorder.should_inline(target):
-        recorder.closure_of(target)
-        frame = interpreter.start(function, args, {})
-        frame.caller, before = None, recorder.frame
-        try:
-            state_now: Any = frame
-            while hasattr(state_now, "slots"):
-                recorder.frame = state_now
-                state_now = interpreter.step(state_now)
-        finally:
-            recorder.frame = before
-        if hasattr(state_now, "error"):
-            raise state_now.error
-        return state_now.value
-    return function(*args)
+    if not hasattr(target, "__code__") or not recorder.should_inline(target):
+        return function(*args)
+    if id(target) not in recorder.fresh:
+        recorder.parts_of(target)
+    now: Any = interpreter.start(function, args, {})
+    before = recorder.frame
+    try:
+        while isinstance(now, Frame):
+            recorder.frame = now
+            try:
+                now = interpreter.step(now)
+            except Break as stop:
+                if not has_written(recorder.tracer):
+                    raise
+                recorder.unkept(stop)  # tensors were written to: what is left must be run as it is, not all of it again
+                assert stop.frame is not None
+                now = native.step(stop.frame)
+    finally:
+        recorder.frame = before
+    return result_of(now)
+
+
+def has_written(tracer: Tracer) -> bool:
+    """Whether what was traced has changed a tensor."""
+    ops = (getattr(node.target, "op", None) for node in tracer.graph.nodes if node.op == "call_function")
+    return any(op is not None and (op.functional is not None) for op in ops)
 
 
 def run_body(recorder: Observer, tracer: BodyTracer, run: Any, kind: str, function: Any) -> Any:
@@ -159,11 +178,14 @@ def run_body(recorder: Observer, tracer: BodyTracer, run: Any, kind: str, functi
     state.interceptors[place] = tracer
     recorder.tracer, state.capture = tracer, tracer  # type: ignore[assignment]
     enabled, state.grad_enabled = state.grad_enabled, False
+    random, recorder.pure = default_generator.get_state(), True
     try:
         return run()
     except Break as stop:
+        default_generator.set_state(random)
         raise Break(kind, name=function.__name__, reason=stop.message) from None
     finally:
+        recorder.pure = False
         state.grad_enabled = enabled
         recorder.tracer, state.capture = outer, outer
         state.interceptors[place] = outer
@@ -187,7 +209,6 @@ def backward_body(recorder: Observer, function: Any, context: Any, result: Any, 
             tracer.input(gradient, f"grad_{index}")
         gradients.append(gradient)
     random, context._node = default_generator.get_state(), node
-    effects, recorder.pure = len(recorder.effects), True
 
     def run() -> Any:
         return call(recorder, backward, (context, *gradients))
@@ -199,10 +220,8 @@ def backward_body(recorder: Observer, function: Any, context: Any, result: Any, 
     except Exception:
         return None  # what is wrong with it, backward itself will say
     finally:
-        recorder.pure = False
         context._node = None
         default_generator.set_state(random)
-        del recorder.effects[effects:]
     for each in output if isinstance(output, (tuple, list)) else (output,):
         if each is not None and not isinstance(each, TensorBase):
             raise Break("function_backward", name=function.__name__, reason=f"it returns a {type(each).__name__} where a gradient is due")

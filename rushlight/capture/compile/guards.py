@@ -2,49 +2,48 @@
 
 from __future__ import annotations
 
+import collections
 import enum
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from ...core.base import TensorBase
+from ...core.declare import Op
 from ...core.devices import device
-from ...core.dtypes import dtype
+from ...core.dtypes import default, dtype
 from ...core.sizes import SymbolicInt
 from ...core.state import state
-from .sources import Names, Source
+from ...nn.modules.module import Module
+from .modes import ambient
+from .sources import Names, Slot, Source, Stacked, root_of
 
 # Values that are compared by equality, and are the same wherever they come from.
 PRIMITIVES = (
-    int,
-    float,
-    complex,
-    bool,
-    str,
-    bytes,
-    type(None),
-    type(Ellipsis),
-    type(NotImplemented),
-    dtype,
-    device,
-    np.dtype,
-    slice,
-)
+    int, float, complex, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), dtype, device, np.dtype, np.generic, slice,
+    range,
+)  # fmt: skip
+CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque)
 
 
 class Guards:
     """Collects conditions while a program is captured, each once, and compiles them to a function of the state."""
 
-    def __init__(self) -> None:
-        self.lines: list[str] = []  # of the program
+    def __init__(self, entry: bool = False) -> None:
+        self.lines: list[Any] = []  # of the program: text that fetches something, or the number of a condition and its text
         self.reasons: list[Any] = []  # of each condition: (what is checked, a function that words a failure)
         self.names = Names()
+        self.names.entry = entry
         self.values: dict[Source, str] = {}  # the variable of the program that holds a source's value
         self.made: set[Any] = set()
         self.sizes: list[Any] = []  # (source, dimension, size) of sizes that are fixed
         self.grad_enabled = state.grad_enabled
-        self.condition("grad mode", "state.grad_enabled is " + str(state.grad_enabled), ("grad",))
+        self.condition("grad mode", f"state.grad_enabled is {state.grad_enabled}", ("grad",))
+        modes = ambient()
+        test = f"ambient() == {self.names.of(modes)}" if state.interceptors or state.inference else "not state.interceptors and not state.inference"
+        self.condition("autocast and inference mode", test, ("modes",))
+        self.condition("default type", f"default.floating is {self.names.of(default.floating)}", ("default",))
 
     def variable(self, source: Source) -> str:
         """The variable that holds a source's value in the program."""
@@ -60,7 +59,7 @@ class Guards:
         if key in self.made:
             return
         self.made.add(key)
-        self.lines.append(f"if not ({expression}): return {len(self.reasons)}  # {about}")
+        self.lines.append((len(self.reasons), expression))
         self.reasons.append((about, failed))
 
     # -- kinds of guards -----------------------------------------------------------------------------------------
@@ -71,6 +70,8 @@ class Guards:
             return  # when it is used
         if isinstance(value, PRIMITIVES):
             self.equal(source, value)
+        elif isinstance(value, FunctionType) and not is_op(value):
+            self.code(source, value)
         elif by_identity(value):
             self.identity(source, value)
         else:
@@ -78,6 +79,8 @@ class Guards:
 
     def equal(self, source: Source, value: Any) -> None:
         """The value is the same, and of the same type."""
+        if ("equal", source) in self.made:
+            return
         name = self.variable(source)
         if value is None or value is Ellipsis or isinstance(value, bool):
             self.condition(f"{source.describe()} is {value}", f"{name} is {value}", ("equal", source))
@@ -85,47 +88,87 @@ class Guards:
         constant = repr(value) if type(value) in (int, str) else self.names.of(value)
         kind = type(value).__name__ if type(value) in (int, float, str) else self.names.of(type(value), "t")
         test = f"type({name}) is {kind} and {name} == {constant}"
-        if isinstance(value, float) and value != value:
-            test = f"type({name}) is float and {name} != {name}"
-        self.condition(f"{source.describe()} == {value!r}", test, ("equal", source))
+        if isinstance(value, float):
+            if value != value:
+                test = f"type({name}) is float and {name} != {name}"
+            elif value == 0:
+                test += f" and str({name}) == {str(value)!r}"  # the sign of a zero
+        self.condition(f"{source.describe()} == {_short(value)}", test, ("equal", source))
 
     def identity(self, source: Source, value: Any) -> None:
-        """The value is the same object."""
+        """The value is the same object.  What comes with the arguments is not kept alive for that."""
+        if ("identity", source) in self.made:
+            return
+        name = self.variable(source)
+        from_outside = isinstance(root_of(source), (Slot, Stacked)) and not isinstance(value, (BuiltinFunctionType, ModuleType, enum.Enum))
+        same = self.names.weak(value) if from_outside else self.names.of(value)
+        self.condition(f"{source.describe()} is the same {type(value).__name__}", f"{name} is {same}", ("identity", source))
+
+    def code(self, source: Source, value: Any) -> None:
+        """A function has the same code; what it reads besides is guarded when it is called."""
+        if ("code", source) in self.made:
+            return
         name = self.variable(source)
         self.condition(
-            f"{source.describe()} is the same {type(value).__name__}",
-            f"{name} is {self.names.of(value)}",
-            ("identity", source),
+            f"{source.describe()} is the function {value.__qualname__}", f"{name}.__code__ is {self.names.of(value.__code__)}", ("code", source)
         )
 
     def type(self, source: Source, value: Any) -> None:
         """The value is of the same type."""
+        if ("type", source) in self.made:
+            return
         name, kind = self.variable(source), type(value)
-        self.condition(
-            f"type of {source.describe()} is {kind.__name__}",
-            f"type({name}) is {self.names.of(kind, 't')}",
-            ("type", source),
-        )
+        same = self.names.weak(kind) if kind.__module__ != "builtins" else self.names.of(kind, "t")
+        self.condition(f"type of {source.describe()} is {kind.__name__}", f"type({name}) is {same}", ("type", source))
 
-    def length(self, source: Source, value: Any) -> None:
-        """A container has as many elements."""
+    def length(self, source: Source, value: Any, content: Any) -> None:
+        """A container has as many elements (of a dict: the same keys)."""
         self.type(source, value)
         name = self.variable(source)
         if isinstance(value, dict):
-            keys = self.names.of(tuple(value))
+            keys = self.names.of(tuple(content)) if content else "()"
             self.condition(f"keys of {source.describe()}", f"tuple({name}) == {keys}", ("length", source))
         else:
-            self.condition(
-                f"length of {source.describe()} is {len(value)}", f"len({name}) == {len(value)}", ("length", source)
-            )
+            about = f"length of {source.describe()} is {len(content)}"
+            self.condition(about, f"len({name}) == {len(content)}", ("length", source))
 
-    def absent(self, source: Source, name: str) -> None:
-        """An object has no attribute of a name."""
+    def emptiness(self, source: Source, value: Any) -> None:
+        """A container is empty, or it is not."""
+        self.type(source, value)
         self.condition(
-            f"{source.describe()} has no {name}",
-            f"not hasattr({self.variable(source)}, {name!r})",
-            ("absent", source, name),
+            f"{source.describe()} is {'not ' if value else ''}empty", f"{'' if value else 'not '}{self.variable(source)}", ("empty", source)
         )
+
+    def related(self, first: Source, second: Source, same: bool) -> None:
+        """Two values are the same object, or they are not."""
+        a, b = self.variable(first), self.variable(second)
+        word = "is" if same else "is not"
+        self.condition(f"{first.describe()} {word} {second.describe()}", f"{a} {word} {b}", ("related", frozenset((first, second)), same))
+
+    def distinct(self, sources: list[Source]) -> None:
+        """No two of several values are the same object."""
+        names = [f"id({self.variable(each)})" for each in sources]
+        about = f"{', '.join(each.describe() for each in sources)} are different objects"
+        self.condition(about, f"len({{{', '.join(names)}}}) == {len(names)}", ("distinct", tuple(sources)))
+
+    def absent(self, source: Source, name: str, plain: bool = False) -> None:
+        """An object has no attribute of a name; ``plain``: without asking its class's ``__getattr__``."""
+        test = f"{self.names.of(lacks)}({self.variable(source)}, {name!r})" if plain else f"not hasattr({self.variable(source)}, {name!r})"
+        self.condition(f"{source.describe()} has no {name}", test, ("absent", source, name))
+
+    def method(self, source: Source, value: Any, name: str, function: Any) -> None:
+        """A method of an object is the same function."""
+        if ("method", source, name) in self.made:
+            return
+        test = f"{self.variable(source)}.{name}.__func__ is {self.names.weak(function)}"
+        self.condition(f"{source.describe()}.{name} is the same method", test, ("method", source, name))
+
+    def array(self, source: Source, value: Any) -> None:
+        """A small NumPy array has the same elements."""
+        name = self.variable(source)
+        same = self.names.of(same_array)
+        copied = self.names.of(value.copy())
+        self.condition(f"elements of {source.describe()}", f"{same}({name}, {copied})", ("array", source))
 
     def tensor(self, source: Source, value: Any, shape: tuple[int, ...]) -> None:
         """A tensor has the same type, rank, sizes (those that are not symbolic) and need for a gradient."""
@@ -135,33 +178,24 @@ class Guards:
         name, array = self.variable(source), value._array
         about = f"tensor {source.describe()}"
         kind, element = self.names.of(type(value), "t"), self.names.of(array.dtype, "t")
-        self.condition(
-            f"{about}: type, dtype, requires_grad",
-            f"type({name}) is {kind} and {name}._array.dtype is {element} and {name}._requires_grad is {value._requires_grad}",
-            ("tensor type", source),
-        )
         fixed = all(not isinstance(each, SymbolicInt) for each in shape)
         sizes = tuple(int.__int__(each) for each in shape)
+        self.lines.append(f"a = {name}._array")
+        self.condition(
+            f"{about}: type, dtype, requires_grad",
+            f"type({name}) is {kind} and a.dtype is {element} and {name}._requires_grad is {value._requires_grad}",
+            ("tensor type", source), _tensor(source, str(value.dtype), value._requires_grad),
+        )  # fmt: skip
         if fixed:
             self.sizes.append((source, None, sizes))
-            self.condition(
-                f"{about}: sizes {sizes}",
-                f"{name}._array.shape == {sizes}",
-                ("tensor sizes", source),
-                _sizes(source, sizes),
-            )
+            self.condition(f"{about}: sizes {sizes}", f"a.shape == {sizes}", ("tensor sizes", source), _sizes(source, sizes))
             return
-        self.condition(
-            f"{about}: {array.ndim} dimensions", f"{name}._array.ndim == {array.ndim}", ("tensor rank", source)
-        )
+        self.condition(f"{about}: {array.ndim} dimensions", f"a.ndim == {array.ndim}", ("tensor rank", source), _sizes(source, sizes))
         for dim, size in enumerate(shape):
             if not isinstance(size, SymbolicInt):
                 self.sizes.append((source, dim, sizes[dim]))
                 self.condition(
-                    f"{about}: size {dim} is {sizes[dim]}",
-                    f"{name}._array.shape[{dim}] == {sizes[dim]}",
-                    ("tensor size", source, dim),
-                    _sizes(source, sizes),
+                    f"{about}: size {dim} is {sizes[dim]}", f"a.shape[{dim}] == {sizes[dim]}", ("tensor size", source, dim), _sizes(source, sizes)
                 )
 
     def strides(self, source: Source, value: Any) -> None:
@@ -180,43 +214,123 @@ class Guards:
     # -- the program ---------------------------------------------------------------------------------------------
 
     @property
+    def start(self) -> str:
+        """The name of what the program begins with: the variables of a call, or frames."""
+        return "slots" if self.names.entry else "frames"
+
+    @property
     def source(self) -> str:
         """The program: it gives None where all conditions hold, else the number of the one that does not."""
-        body = "\n".join("    " + line for line in self.lines)
-        return f"def check(frames):\n{body}\n    return None\n"
+        lines = [f"def check({self.start}):"]
+        for line in self.lines:
+            if isinstance(line, str):
+                lines.append(f"    {line}")
+            else:
+                lines.append(f"    if not ({line[1]}): return {line[0]}  # {self.reasons[line[0]][0]}")
+        return "\n".join([*lines, "    return None", ""])
 
-    def compiled(self) -> Any:
-        """The program as a function; a value that is not there (any more) counts as a failure."""
-        namespace = {**self.names.values, "state": state}
+    def tests(self) -> list[str]:
+        """The same as lines that give MISS where a condition does not hold."""
+        return [line if isinstance(line, str) else f"if not ({line[1]}): return MISS" for line in self.lines]
+
+    @property
+    def namespace(self) -> dict[str, Any]:
+        """What the program refers to."""
+        return {**self.names.values, "state": state, "ambient": ambient, "default": default}
+
+    def checked(self, start: Any) -> int | None:
+        """Which condition does not hold, if any; a value that is not there (any more) counts as -1."""
+        namespace = self.namespace
         exec(compile(self.source, "<guards>", "exec"), namespace)
-        check = namespace["check"]
+        try:
+            return namespace["check"](start)  # type: ignore[no-any-return]
+        except MISSING:
+            return -1
 
-        def guarded(frames: Any) -> Any:
-            try:
-                return check(frames)
-            except (AttributeError, KeyError, IndexError, ValueError, TypeError):
-                return -1
-
-        return guarded
-
-    def why(self, number: int, frames: Any) -> str:
-        """A failure in words."""
+    def why(self, start: Any) -> str:
+        """Why the program does not hold, in words."""
+        number = self.checked(start)
+        if number is None:
+            return "it holds now: another thread has changed something"
         if number < 0:
             return "a value that the program read is not there any more"
         about, failed = self.reasons[number]
-        return failed(frames) if failed is not None else f"this no longer holds: {about}"
+        return self.failure(failed, start) if failed is not None else f"this no longer holds: {about}"
+
+    def failure(self, failed: Any, start: Any) -> str:
+        """A failure in the words of who made the condition, with the value that is there now."""
+        source, words = failed
+        lines = [f"def find({self.start}):"]
+        values: dict[Source, str] = {}
+
+        def variable(each: Source) -> str:
+            if each not in values:
+                base = variable(each.base) if each.base is not None else ""
+                values[each] = f"v{len(values)}"
+                lines.append(f"    {values[each]} = {each.expression(base, self.names)}")
+            return values[each]
+
+        lines.append(f"    return {variable(source)}")
+        namespace = dict(self.names.values)
+        exec(compile("\n".join(lines), "<guards>", "exec"), namespace)
+        return str(words(namespace["find"](start)))
 
 
-def _sizes(source: Source, sizes: tuple[int, ...]) -> Any:
-    def failed(frames: Any) -> str:
-        return f"argument `{source.describe()}`: its sizes were {sizes}, and are others now; mark it dynamic or let it generalise"
+MISSING = (AttributeError, KeyError, IndexError, ValueError, TypeError)
 
-    return failed
+
+def _short(value: Any) -> str:
+    text = repr(value).replace("\n", " ")
+    return text if len(text) < 80 else text[:77] + "..."
+
+
+def _tensor(source: Source, kind: str, needs: bool) -> tuple[Source, Any]:
+    def words(now: Any) -> str:
+        if not isinstance(now, TensorBase):
+            return f"argument `{source.describe()}`: it was a tensor, and is a {type(now).__name__} now"
+        if str(now.dtype) != kind:  # type: ignore[attr-defined]
+            return f"argument `{source.describe()}`: its type was {kind}, and is {now.dtype} now"  # type: ignore[attr-defined]
+        if now._requires_grad is not needs:
+            return f"argument `{source.describe()}`: requires_grad was {needs}, and is {now._requires_grad} now"
+        return f"argument `{source.describe()}`: its class is {type(now).__name__} now"
+
+    return source, words
+
+
+def _sizes(source: Source, sizes: tuple[int, ...]) -> tuple[Source, Any]:
+    def words(now: Any) -> str:
+        found = now._array.shape
+        if len(found) != len(sizes):
+            return f"argument `{source.describe()}`: it had {len(sizes)} dimensions, and has {len(found)} now"
+        parts = [f"size {dim} was {was}, now {is_now}" for dim, (was, is_now) in enumerate(zip(sizes, found)) if was != is_now]
+        return f"argument `{source.describe()}`: {', '.join(parts)}; mark it dynamic or let it generalise"
+
+    return source, words
+
+
+def lacks(value: Any, name: str) -> bool:
+    """Whether an object has no attribute of a name, without asking its class's ``__getattr__``."""
+    try:
+        object.__getattribute__(value, name)
+    except AttributeError:
+        return True
+    return False
+
+
+def same_array(value: Any, known: Any) -> bool:
+    """Whether a NumPy array has the known type and elements."""
+    return type(value) is type(known) and value.dtype == known.dtype and value.shape == known.shape and value.tobytes() == known.tobytes()
+
+
+def is_op(function: Any) -> bool:
+    """Whether a function is an op of the table."""
+    return isinstance(getattr(function, "op", None), Op)
 
 
 def by_identity(value: Any) -> bool:
-    """Whether a value stands for itself: functions, classes, modules, members of an enum, Modules."""
-    return (
-        isinstance(value, (FunctionType, BuiltinFunctionType, MethodType, ModuleType, type, enum.Enum))
-        or hasattr(value, "_parameters") or not hasattr(value, "__dict__") and not isinstance(value, (list, tuple, dict, set, frozenset))
-    )  # fmt: skip
+    """Whether a value stands for itself: classes, modules, members of an enum, Modules, ops, and what has no attributes."""
+    if isinstance(value, (type, ModuleType, BuiltinFunctionType, enum.Enum, Module)):
+        return True
+    if isinstance(value, FunctionType):
+        return is_op(value)
+    return not hasattr(value, "__dict__") and not isinstance(value, CONTAINERS) and not hasattr(type(value), "__next__")

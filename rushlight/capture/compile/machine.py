@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import FunctionType, MethodType
+from types import CellType, FunctionType, MethodType
 from typing import Any
 
 from ...core.errors import NotSupported
@@ -140,6 +140,14 @@ class Machine:
     def store_global(self, frame: Frame, name: str, value: Any) -> None:
         """global name; name = value."""
         frame.globals[name] = value
+
+    def store_cell(self, cell: CellType, value: Any) -> None:
+        """A variable that functions share is set."""
+        cell.cell_contents = value
+
+    def delete_cell(self, cell: CellType) -> None:
+        """The same for del."""
+        del cell.cell_contents
 
     def delete_global(self, frame: Frame, name: str) -> None:
         """global name; del name."""

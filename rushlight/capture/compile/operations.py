@@ -161,7 +161,7 @@ def load_deref(run: Interpreter, frame: Frame, slot: int) -> Next:
 
 @operation("store_deref")
 def store_deref(run: Interpreter, frame: Frame, slot: int) -> Next:
-    frame.slots[slot].cell_contents = frame.stack.pop()
+    run.machine.store_cell(frame.slots[slot], frame.stack.pop())
     return None
 
 
@@ -169,7 +169,7 @@ def store_deref(run: Interpreter, frame: Frame, slot: int) -> Next:
 def delete_deref(run: Interpreter, frame: Frame, slot: int) -> Next:
     if cell_value(frame.slots[slot]) is NULL:
         raise no_value(frame, slot)
-    del frame.slots[slot].cell_contents
+    run.machine.delete_cell(frame.slots[slot])
     return None
 
 

@@ -6,17 +6,28 @@ source; containers and objects that the program made are made anew, each once, s
 
 from __future__ import annotations
 
+import collections
+import copyreg
+import enum
+import functools
+import itertools
 import types
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ...core.base import TensorBase
 from ...core.sizes import SymbolicFloat, SymbolicInt
 from .decode import NULL
-from .frame import Frame
 from .generator import Generator
-from .guards import PRIMITIVES, Guards, by_identity
+from .guards import PRIMITIVES, Guards
+from .recording import Interpreted
 from .sources import Source
+
+# Builtin classes that hold values, and how an instance of a class derived from them is filled.
+_BASES: dict[type, str] = {list: "extend", dict: "update", set: "update", collections.deque: "extend", collections.OrderedDict: "update"}
+_SAME = (types.ModuleType, type, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType, range, property, enum.Enum)
 
 
 class CannotRebuild(Exception):
@@ -24,26 +35,22 @@ class CannotRebuild(Exception):
 
 
 class Recipes:
-    """Writes the program that makes values again: it runs after the graph, with ``outs`` and the ``frames`` of the beginning."""
+    """Writes the program that makes values again: it runs after the graph, with its results ``outs`` and what the guards have read."""
 
-    def __init__(self, guards: Guards, output: Callable[[Any], int], source_of: Callable[[Any], Source | None]) -> None:
+    def __init__(self, guards: Guards, output: Callable[[Any], int], source_of: Callable[[Any], Source | None], is_fresh: Callable[[Any], bool]) -> None:
         self.guards = guards
         self.names = guards.names
         self.output = output  # gives the number of the graph's output that a tensor or size is
         self.source_of = source_of
+        self.is_fresh = is_fresh  # whether the program has made an object
         self.lines: list[str] = []
         self.made: dict[int, str] = {}
         self.held: list[Any] = []
-        self.sources: dict[Source, str] = {}
+        self.numbers = itertools.count()
 
     def from_source(self, source: Source) -> str:
-        """A value by its source; read before anything is written."""
-        found = self.sources.get(source)
-        if found is None:
-            base = self.from_source(source.base) if source.base is not None else ""
-            found = self.sources[source] = f"s{len(self.sources)}"
-            self.lines.insert(len(self.sources) - 1, f"{found} = {source.expression(base, self.names)}")
-        return found
+        """A value by its source; the guards read it, before anything is written."""
+        return self.guards.variable(source)
 
     def value(self, value: Any) -> str:
         """The expression of a value."""
@@ -51,29 +58,37 @@ class Recipes:
             return "NULL"
         if isinstance(value, (SymbolicInt, SymbolicFloat)):
             return f"outs[{self.output(value)}]"
+        if isinstance(value, slice):
+            return f"slice({self.value(value.start)}, {self.value(value.stop)}, {self.value(value.step)})"
         if isinstance(value, PRIMITIVES):
             return repr(value) if type(value) in (int, str, bool, type(None)) else self.names.of(value)
         found = self.made.get(id(value))
+        if found == "":
+            raise CannotRebuild("a tuple that is part of itself")
         if found is not None:
             return found
-        if isinstance(value, TensorBase):
-            source = self.source_of(value)
-            return self.from_source(source) if source is not None else f"outs[{self.output(value)}]"
         source = self.source_of(value)
         if source is not None:
             return self.from_source(source)
+        if isinstance(value, TensorBase):
+            return f"outs[{self.output(value)}]"
+        if isinstance(value, Interpreted):
+            return self.value(value.function)
         return self.fresh(value)
 
     def fresh(self, value: Any) -> str:
         """Make an object that the program made."""
         kind = type(value)
-        if kind is tuple or (isinstance(value, tuple) and hasattr(value, "_fields")):
-            parts = "".join(self.value(each) + ", " for each in value)
-            return f"({parts})" if kind is tuple else f"tuple.__new__({self.names.of(kind, 't')}, ({parts}))"
-        if isinstance(value, tuple):
-            return f"tuple.__new__({self.names.of(kind, 't')}, ({''.join(self.value(each) + ', ' for each in value)}))"
-        name = self.made[id(value)] = f"m{len(self.made)}"
         self.held.append(value)
+        if isinstance(value, tuple):
+            self.made[id(value)] = ""
+            parts = "".join(self.value(each) + ", " for each in value)
+            name = self.made[id(value)] = f"m{next(self.numbers)}"
+            self.lines.append(f"{name} = ({parts})" if kind is tuple else f"{name} = tuple.__new__({self.names.of(kind, 't')}, ({parts}))")
+            if kind is not tuple:
+                self.fields(name, value)
+            return name
+        name = self.made[id(value)] = f"m{next(self.numbers)}"
         if kind is list:
             self.lines.append(f"{name} = []")
             self.lines.append(f"{name} += [{', '.join(self.value(each) for each in value)}]")
@@ -85,74 +100,118 @@ class Recipes:
         elif kind is types.CellType:
             self.lines.append(f"{name} = CellType()")
             try:
-                self.lines.append(f"{name}.cell_contents = {self.value(value.cell_contents)}")
-            except ValueError:
-                pass  # an empty cell
+                contents = value.cell_contents
+            except ValueError:  # it is empty
+                return name
+            self.lines.append(f"{name}.cell_contents = {self.value(contents)}")
         elif kind is types.MethodType:
             self.lines.append(f"{name} = MethodType({self.value(value.__func__)}, {self.value(value.__self__)})")
         elif kind is types.FunctionType:
             self.function(name, value)
-        elif kind is types.BuiltinMethodType and not isinstance(value.__self__, (types.ModuleType, type)) and value.__self__ is not None:
+        elif kind is functools.partial:
+            self.lines.append(f"{name} = {self.names.of(kind)}({self.value(value.func)}, *{self.value(value.args)}, **{self.value(value.keywords)})")
+        elif kind is types.BuiltinMethodType and not isinstance(value.__self__, (types.ModuleType, type)) and value.__self__ is not None or kind is types.MethodWrapperType:
             self.lines.append(f"{name} = {self.value(value.__self__)}.{value.__name__}")
-        elif by_identity(value) and not _iterator(value):
+        elif kind is super:
+            given = f"{self.value(value.__thisclass__)}, {self.value(value.__self__)}"
+            self.lines.append(f"{name} = super({given})")
+        elif kind is np.ndarray:
+            self.lines.append(f"{name} = {self.names.of(value.copy())}.copy()")
+        elif isinstance(value, _SAME):
             self.made[id(value)] = self.names.of(value)
             return self.made[id(value)]
-        elif isinstance(value, Generator) or kind is Generator:
+        elif kind is Generator or isinstance(value, types.GeneratorType):
             raise CannotRebuild("a generator that has not come to its end")
         else:
             self.object(name, value)
         return name
 
     def function(self, name: str, value: Any) -> None:
-        """A function that the program defined; one without a closure is the same for all calls."""
-        if not value.__closure__ and not value.__defaults__ and not value.__kwdefaults__:
+        """A function that the program defined; one of before is itself."""
+        if not self.is_fresh(value):
             self.lines.append(f"{name} = {self.names.of(value)}")
             return
         closure = "".join(self.value(cell) + ", " for cell in value.__closure__ or ())
         defaults = self.value(value.__defaults__) if value.__defaults__ else "None"
         code, scope = self.names.of(value.__code__), self.names.of(value.__globals__, "g")
         self.lines.append(f"{name} = FunctionType({code}, {scope}, {value.__name__!r}, {defaults}, ({closure}) or None)")
+        for part in ("__qualname__", "__module__", "__doc__"):
+            if getattr(value, part) != getattr(value.__code__, "co_qualname", None) and part == "__qualname__" or part != "__qualname__" and getattr(value, part):
+                self.lines.append(f"{name}.{part} = {self.value(getattr(value, part))}")
         if value.__kwdefaults__:
             self.lines.append(f"{name}.__kwdefaults__ = {self.value(value.__kwdefaults__)}")
+        if value.__annotations__:
+            self.lines.append(f"{name}.__annotations__ = {self.value(value.__annotations__)}")
+        for key, each in vars(value).items():
+            self.lines.append(f"{name}.__dict__[{key!r}] = {self.value(each)}")
 
     def object(self, name: str, value: Any) -> None:
         """An instance of a class: an iterator by how it is pickled, others with the same attributes."""
         kind = type(value)
-        if _iterator(value):
-            try:
-                reduced = value.__reduce__()
-            except TypeError as error:
-                raise CannotRebuild(f"an iterator of type {kind.__name__}") from error
-            make, arguments, *state = reduced
-            given = ", ".join(self.value(each) for each in arguments)
-            self.lines.append(f"{name} = {self.names.of(make)}({given})")
-            if state and state[0] is not None:
-                self.lines.append(f"{name}.__setstate__({self.value(state[0])})")
+        if hasattr(kind, "__next__") and kind.__flags__ & (1 << 9) == 0:
+            self.iterator(name, value)
             return
-        fields = getattr(value, "__dict__", None)
-        if fields is None or kind.__reduce_ex__ is not object.__reduce_ex__ or kind.__reduce__ is not object.__reduce__:
-            if isinstance(value, BaseException):
-                self.lines.append(f"{name} = {self.names.of(kind, 't')}(*{self.value(value.args)})")
-                return
-            raise CannotRebuild(f"an object of type {kind.__name__}")
+        if kind is object:
+            self.lines.append(f"{name} = object()")
+            return
         base = next(each for each in kind.__mro__ if not each.__flags__ & (1 << 9))  # the class that lays out its memory
-        if base is not object:
-            raise CannotRebuild(f"an object of type {kind.__name__}, which derives from {base.__name__}")
-        self.lines.append(f"{name} = object.__new__({self.names.of(kind, 't')})")
-        for key, each in fields.items():
+        base = next((each for each in kind.__mro__ if each in _BASES or each is collections.defaultdict), base)
+        if isinstance(value, BaseException):
+            self.lines.append(f"{name} = {self.names.of(kind, 't')}.__new__({self.names.of(kind, 't')}, *{self.value(value.args)})")
+            self.lines.append(f"{name}.args = {self.value(value.args)}")
+        elif base is collections.defaultdict:
+            self.lines.append(f"{name} = {self.names.of(kind, 't')}({self.value(value.default_factory)})")
+            self.lines.append(f"{name}.update({{{', '.join(f'{self.value(k)}: {self.value(v)}' for k, v in value.items())}}})")
+        elif base in _BASES:
+            self.container(name, value, base)
+        elif base is object:
+            self.lines.append(f"{name} = object.__new__({self.names.of(kind, 't')})")
+        elif kind.__module__ in ("datetime", "decimal", "re", "uuid", "pathlib", "fractions"):
+            self.made[id(value)] = self.names.of(value)
+            self.lines.append(f"{name} = {self.names.of(value)}")
+            return
+        else:
+            raise CannotRebuild(f"an object of type {kind.__name__}")
+        self.fields(name, value)
+
+    def container(self, name: str, value: Any, base: type) -> None:
+        """An instance of a class that derives from a builtin container."""
+        kind = self.names.of(type(value), "t")
+        below = self.names.of(base, "t")
+        if base is collections.deque and value.maxlen is not None:
+            self.lines.append(f"{name} = {kind}(maxlen={value.maxlen})")
+        else:
+            self.lines.append(f"{name} = {below}.__new__({kind})")
+            if base is collections.deque:
+                self.lines.append(f"{below}.__init__({name})")
+        if isinstance(value, dict):
+            parts = f"{{{', '.join(f'{self.value(k)}: {self.value(v)}' for k, v in base.items(value))}}}"  # type: ignore[attr-defined]
+            below = self.names.of(dict if base is dict else base, "t")
+        else:
+            parts = f"[{', '.join(self.value(each) for each in base.__iter__(value))}]"  # type: ignore[attr-defined]
+        self.lines.append(f"{below}.{_BASES[base]}({name}, {parts})")
+
+    def fields(self, name: str, value: Any) -> None:
+        """The attributes of an object, in its `__dict__` and in slots."""
+        for key, each in getattr(value, "__dict__", {}).items():
             self.lines.append(f"{name}.__dict__[{key!r}] = {self.value(each)}")
+        for slot in copyreg._slotnames(type(value)) or ():  # type: ignore[attr-defined]
+            try:
+                found = object.__getattribute__(value, slot)
+            except AttributeError:
+                continue
+            self.lines.append(f"{self.names.of(object.__setattr__)}({name}, {slot!r}, {self.value(found)})")
 
-    def compiled(self, result: str) -> Any:
-        """The program as a function of the graph's outputs and the frames of the beginning."""
-        body = "\n".join("    " + line for line in self.lines) or "    pass"
-        self.source = f"def finish(outs, frames):\n{body}\n    return {result}\n"
-        namespace = {
-            **self.names.values, "NULL": NULL, "CellType": types.CellType, "MethodType": types.MethodType,
-            "FunctionType": types.FunctionType, "Frame": Frame,
-        }  # fmt: skip
-        exec(compile(self.source, "<after the graph>", "exec"), namespace)
-        return namespace["finish"]
-
-
-def _iterator(value: Any) -> bool:
-    return hasattr(type(value), "__next__") and hasattr(type(value), "__reduce__") and not hasattr(value, "__dict__")
+    def iterator(self, name: str, value: Any) -> None:
+        """An iterator that has not come to its end."""
+        try:
+            reduced = value.__reduce__()
+        except TypeError as error:
+            raise CannotRebuild(f"an iterator of type {type(value).__name__}") from error
+        make, arguments, *state = reduced
+        if make is copyreg.__newobj__:  # type: ignore[attr-defined]
+            raise CannotRebuild(f"an iterator of type {type(value).__name__}")
+        given = ", ".join(self.value(each) for each in arguments)
+        self.lines.append(f"{name} = {self.names.of(make)}({given})")
+        if state and state[0] is not None:
+            self.lines.append(f"{name}.__setstate__({self.value(state[0])})")

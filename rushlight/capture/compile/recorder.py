@@ -6,27 +6,29 @@ Since values are real, the first call of a compiled function simply is the progr
 
 from __future__ import annotations
 
-import enum
-import operator
-import sys
-from collections.abc import Mapping
+import collections
+import functools
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType, MethodWrapperType, ModuleType
 from typing import Any
 
+import numpy as np
+
 from ...core.base import TensorBase
-from ...core.sizes import SymbolicInt, is_symbolic
+from ...core.sizes import SymbolicFloat, SymbolicInt, is_symbolic
 from ...core.state import state
 from ...graph import Node
-from ..tracer import PACKAGE_FOLDER, Tracer
+from ...nn.modules.module import Module
+from ...tensor.generator import Generator as RandomGenerator
 from .breaks import Break
 from .decode import NULL
-from .frame import Frame, Inline
+from .frame import Frame
 from .generator import Generator
-from .guards import PRIMITIVES, Guards, by_identity
+from .guards import CONTAINERS, PRIMITIVES, Guards, by_identity, is_op
 from .machine import Machine
-from .sources import Attribute, Contents, Global, Item, Known, Slot, Source, Stacked, chain_of
+from .natives import PACKAGE, hidden_method, is_users
+from .sources import Attribute, Item, Slot, Source, Sources, Stacked, chain_of
+from .tracing import CompileTracer, set_grad_mode
 
-PACKAGE = __name__.partition(".")[0]
 marks: dict[int, str] = {}  # of functions, by id: "disable", "allow", "break", "constant"
 _marked: list[Any] = []
 
@@ -45,89 +47,27 @@ class Effect:
         self.arguments = arguments
 
 
-class CompileTracer(Tracer):
-    """A tracer whose inputs are found on the way: tensors that have a source."""
-
-    def __init__(self, recorder: Observer) -> None:
-        super().__init__(escaped=recorder.escaped)
-        self.recorder = recorder
-        self.inputs: list[tuple[Source, Any]] = []
-        self.grad_mode = state.grad_enabled
-
-    def node_of(self, tensor: Any) -> Node:
-        if id(tensor) not in self.entries:
-            source = self.recorder.sources.get(id(tensor))
-            if source is not None:
-                self.take(tensor, source)
-            elif tensor._requires_grad and self.aliases.by_array.get(id(tensor._array)) is None:
-                self.recorder.failed = "a tensor from outside that nothing the program read leads to"
-        return super().node_of(tensor)
-
-    def shape_of(self, tensor: Any) -> tuple[int, ...]:
-        if id(tensor) not in self.entries and id(tensor) in self.recorder.sources:
-            self.node_of(tensor)
-        return super().shape_of(tensor)
-
-    def take(self, tensor: Any, source: Source) -> None:
-        """Make a tensor an input of the graph."""
-        node = self.new_input(source, tensor)
-        self.add_input(tensor, node, lambda dim: self.recorder.symbol(source, dim, tensor._array.shape[dim]))
-        self.recorder.guards.tensor(source, tensor, self.entries[id(tensor)].shape)
-
-    def new_input(self, source: Source, value: Any) -> Node:
-        """A placeholder for what a source leads to."""
-        first = next((each for each in self.graph.nodes if each.op != "placeholder"), None)
-        name = "".join(each if each.isalnum() else "_" for each in source.describe()).strip("_") or "value"
-        if first is None:
-            node = self.graph.placeholder(f"l_{name}_")
-        else:
-            with self.graph.inserting_before(first):
-                node = self.graph.placeholder(f"l_{name}_")
-        self.inputs.append((source, value))
-        return node
-
-    def emit(self, op: Any, recorded: Any, keywords: Any = None) -> Node:
-        self.note_grad_mode()
-        return super().emit(op, recorded, keywords)
-
-    def note_grad_mode(self) -> None:
-        """Where gradients are switched on or off, so the graph does."""
-        if state.grad_enabled is not self.grad_mode:
-            self.grad_mode = state.grad_enabled
-            node = self.graph.call_function(set_grad_mode, (state.grad_enabled,))
-            node.meta.update(impure=True, source=None, module="")
-
-    def where(self) -> tuple[Any, str]:
-        frame: Frame | None = self.recorder.frame
-        while frame is not None and frame.code.co_filename.startswith(PACKAGE_FOLDER):
-            frame = frame.caller
-        path = self.recorder.module_path()
-        return (None if frame is None else (frame.code.co_filename, frame.line, frame.code.co_name)), path
-
-    def size_escaped(self, kind: str, size: Any) -> None:
-        if state.capture is self:
-            self.recorder.relation(f"{size.expression} == {int.__int__(size)}" if isinstance(size, SymbolicInt) else None, size)
-
-
-def set_grad_mode(mode: bool) -> None:
-    """Switch recording of gradients on or off, within a graph."""
-    state.grad_enabled = mode
-
-
 class Observer(Machine):
-    """The machine that sees what an interpreted program does to values; calls are the matter of :class:`Recorder`."""
+    """What a capture knows about values: where they come from, what is guarded, and what the program has changed."""
 
-    def __init__(self, frame: Frame, dynamic: Any = None) -> None:
+    def __init__(self, frame: Frame, dynamic: Any = None, careful: bool = False, entry: bool = False) -> None:
         self.frame: Frame = frame
-        self.guards = Guards()
+        self.guards = Guards(entry)
+        self.places = Sources()
         self.sources: dict[int, Source] = {}
         self.held: list[Any] = []
+        self.fresh: dict[int, Any] = {}  # objects that native calls made in this segment
         self.effects: list[Effect] = []
         self.pure = False  # while something is tried: what was there before must not be changed
+        self.careful = careful  # modes that ops look at are entered between graphs
         self.grad_after = state.grad_enabled
-        self.written: set[Any] = set()  # attributes and items that the program has set: no longer those of before
+        self.written: set[Any] = set()  # attributes, globals and cells that the program has set: no longer those of before
+        self.snapshots: dict[int, Any] = {}  # of containers of before that were changed: what they held
+        self.expanded: set[int] = set()
+        self.affected: dict[int, Any] = {}  # objects of before that were changed
+        self.fields: dict[int, Any] = {}  # of a `__dict__` that was read: whose it is
         self.failed: str | None = None  # why what is recorded can't be used again
-        self.dynamic = dynamic or (lambda source, dim, size: False)
+        self.dynamic = dynamic or (lambda source, dim, tensor: False)
         self.symbol_sources: dict[str, tuple[Source, int]] = {}
         self.tracer = CompileTracer(self)
         self.stores: set[tuple[int, int]] = set()  # (depth, slot) of variables that were set
@@ -141,18 +81,16 @@ class Observer(Machine):
         self.frames = chain_of(innermost)
         for depth, frame in enumerate(self.frames):
             self.depths[id(frame)] = len(frame.stack)
+            if frame.generator is not None:
+                self.failed = "the program is inside of a generator"
             live = live_slots(frame)
             for slot, value in enumerate(frame.slots):
                 if value is NULL:
                     continue
-                source: Source = Slot(depth, slot, frame.program.slot_names[slot])
+                name = frame.program.slot_names[slot]
+                source: Source = Slot(depth, slot, name)
                 if isinstance(value, CellType):
-                    self.register(value, source)
-                    try:
-                        value, source = value.cell_contents, Contents(source)
-                    except ValueError:
-                        continue
-                    self.seen(source, value)
+                    self.cell(value, source, name)
                 elif slot in live:
                     self.seen(source, value)
                 else:
@@ -160,6 +98,19 @@ class Observer(Machine):
             for place, value in enumerate(frame.stack):
                 if value is not NULL:
                     self.seen(Stacked(depth, place), value)
+
+    def cell(self, cell: CellType, source: Source, name: str) -> None:
+        """A cell of before, and what is in it."""
+        known = self.sources.get(id(cell))
+        if known is not None and known is not source:
+            self.guards.related(known, source, True)
+            return
+        self.register(cell, source)
+        if ("cell", id(cell)) not in self.written:
+            try:
+                self.seen(self.places.contents(source, name), cell.cell_contents)
+            except ValueError:  # it is empty
+                self.guards.absent(source, "cell_contents")
 
     def register(self, value: Any, source: Source) -> None:
         """Remember where an object comes from."""
@@ -172,36 +123,152 @@ class Observer(Machine):
         if isinstance(value, PRIMITIVES):
             self.guards.equal(source, value)
             return value
-        if id(value) not in self.sources:
+        known = self.sources.get(id(value))
+        if known is None:
+            if id(value) in self.fresh:
+                self.failed = f"{source.describe()} was set by something that is called as it is"
+                return value
             self.register(value, source)
             if not isinstance(value, (TensorBase, CellType)):
                 self.guards.value(source, value)
-        elif isinstance(value, TensorBase) and self.sources[id(value)] is not source:
-            self.guards.variable(source)
-            first = self.guards.variable(self.sources[id(value)])
-            same = f"{self.guards.variable(source)} is {first}"
-            self.guards.condition(f"{source.describe()} is {self.sources[id(value)].describe()}", same, ("same", source))
+                if type(value) is MethodType:
+                    self.seen(self.places.attribute(source, "__func__"), value.__func__)
+                    self.seen(self.places.attribute(source, "__self__"), value.__self__)
+        elif known is not source:
+            if by_identity(value):
+                self.guards.value(source, value)
+            else:
+                self.guards.related(source, known, True)
         return value
 
-    def expand(self, value: Any) -> None:
-        """A container of before is looked at as a whole: its length, and all its elements."""
-        source = self.sources.get(id(value))
-        if source is None or ("expanded", id(value)) in self.written:
-            return
-        if isinstance(value, (list, tuple, dict)):
-            self.written.add(("expanded", id(value)))
-            self.guards.length(source, value)
-            for key, each in value.items() if isinstance(value, dict) else enumerate(value):
-                if not isinstance(key, (int, str)):
-                    self.failed = "a dict whose keys are neither numbers nor strings"
-                self.seen(Item(source, key), each)
-        elif isinstance(value, (set, frozenset, range)):
-            self.written.add(("expanded", id(value)))
-            self.guards.equal(source, value)
+    def made(self, value: Any) -> Any:
+        """An object that the program has made."""
+        if not isinstance(value, (TensorBase, *PRIMITIVES)):
+            self.fresh[id(value)] = value
+        return value
 
-    def symbol(self, source: Source, dim: int, size: int) -> str | None:
+    # -- looking at whole objects ----------------------------------------------------------------------------------
+
+    def expand(self, value: Any) -> None:
+        """A container of before is looked at as a whole: its length, and all its elements, as they were."""
+        source = self.sources.get(id(value))
+        if source is None or id(value) in self.expanded:
+            return
+        self.expanded.add(id(value))
+        content = self.snapshots.get(id(value), value)
+        if isinstance(value, dict):
+            if not all(_is_key(key) for key in content):
+                self.failed = "the keys of a dict are objects"
+            self.guards.length(source, value, content)
+            for key, each in content.items():
+                self.seen(self.places.item(source, key), each)
+        elif isinstance(value, (list, tuple, collections.deque)):
+            self.guards.length(source, value, content)
+            for key, each in enumerate(content):
+                self.seen(self.places.item(source, key), each)
+        elif isinstance(value, (set, frozenset)):
+            if not all(_is_key(key) for key in content):
+                self.failed = "the elements of a set are objects"
+            self.guards.equal(source, type(value)(content))
+
+    def expand_object(self, value: Any) -> None:
+        """All attributes of an object of before."""
+        source = self.sources.get(id(value))
+        if source is None or id(value) in self.expanded:
+            return
+        self.expanded.add(id(value))
+        self.guards.value(source, value)
+        if any(part[0] == "attribute" and part[1] == id(value) for part in self.written):
+            self.failed = "an object that was changed is given to something that is called as it is"
+        fields = getattr(value, "__dict__", None)
+        if fields is None:
+            raise Break("native", name=f"something that takes a {type(value).__name__}")
+        self.guards.condition(
+            f"attributes of {source.describe()}",
+            f"tuple({self.guards.variable(source)}.__dict__) == {self.guards.names.of(tuple(fields))}", ("attributes", source),
+        )  # fmt: skip
+        for name, each in fields.items():
+            self.seen(self.places.attribute(source, name), each)
+
+    def look(self, *values: Any, text: bool = False) -> None:
+        """Values are used by something native: what it may read is guarded, and it must not run Python of the user's unseen."""
+        waiting = [each for each in values if not isinstance(each, (TensorBase, *PRIMITIVES))]
+        known: set[int] = set()
+        while waiting:
+            value = waiting.pop()
+            if id(value) in known:
+                continue
+            known.add(id(value))
+            if isinstance(value, CONTAINERS):
+                self.expand(value)
+                if type(value).__module__ != "builtins":
+                    self.refuse_hidden(value, text)
+                    waiting += [each for each in getattr(value, "__dict__", {}).values() if not isinstance(each, (TensorBase, *PRIMITIVES))]
+                parts = value.values() if isinstance(value, dict) else value
+                waiting += [each for each in parts if not isinstance(each, (TensorBase, *PRIMITIVES))]
+                if isinstance(value, dict):
+                    waiting += [each for each in value if not isinstance(each, (TensorBase, *PRIMITIVES))]
+            else:
+                waiting += self.look_at(value, text)
+
+    def look_at(self, value: Any, text: bool) -> list[Any]:
+        """The same for one object that is no container; gives what it holds."""
+        source = self.sources.get(id(value))
+        if type(value) is Generator or hasattr(type(value), "__next__"):
+            if source is not None:
+                raise Break("loop")
+        elif isinstance(value, np.ndarray):
+            if source is not None:
+                if value.size > 64 or value.dtype.hasobject:
+                    raise Break("native", name="something that takes a NumPy array")
+                self.guards.array(source, value)
+        elif isinstance(value, Module):
+            raise Break("native", name=f"something that takes a Module ({type(value).__name__})")
+        elif isinstance(value, (type, ModuleType, BuiltinFunctionType, range, CellType, SymbolicInt)) or by_identity(value) and is_op(value):
+            if source is not None:
+                self.guards.value(source, value)
+        elif isinstance(value, FunctionType):
+            if source is not None:
+                self.guards.identity(source, value)
+        elif isinstance(value, MethodType):
+            return [value.__self__]
+        elif isinstance(value, functools.partial):
+            if source is not None:
+                for name in ("func", "args", "keywords"):
+                    self.seen(self.places.attribute(source, name), getattr(value, name))
+            return [value.func, value.args, value.keywords]
+        elif is_users(type(value)):
+            self.refuse_hidden(value, text)
+            if source is not None:
+                self.expand_object(value)
+            fields = [*getattr(value, "__dict__", {}).values()]
+            return [each for each in fields if not isinstance(each, (TensorBase, *PRIMITIVES))]
+        elif source is not None:
+            if type(value).__module__.partition(".")[0] != PACKAGE and not by_identity(value):
+                raise Break("native", name=f"something that takes a {type(value).__name__}")
+            self.guards.identity(source, value)
+        return []
+
+    def refuse_hidden(self, value: Any, text: bool) -> None:
+        """A break, where native code would run a method of the user's that nobody sees."""
+        hidden = hidden_method(type(value), text)
+        if hidden is not None:
+            raise Break("hidden", name=f"{type(value).__name__}.{hidden}")
+
+    def constant_argument(self, value: Any) -> None:
+        """An object of before is an argument of an op: it is the same in all calls."""
+        if isinstance(value, (TensorBase, *PRIMITIVES)):
+            return
+        source = self.sources[id(value)]
+        self.guards.identity(source, value)
+        if isinstance(value, RandomGenerator):
+            self.guards.names.of(value)
+
+    # -- sizes -----------------------------------------------------------------------------------------------------
+
+    def symbol(self, source: Source, dim: int, tensor: Any) -> str | None:
         """The symbol of a size that may differ, or None for one that is guarded."""
-        if not self.dynamic(source, dim, size):
+        if not self.dynamic(source, dim, tensor):
             return None
         name = f"s{len(self.symbol_sources)}"
         self.symbol_sources[name] = (source, dim)
@@ -209,9 +276,26 @@ class Observer(Machine):
 
     def relation(self, text: str | None, size: Any) -> None:
         """The program has fixed something about sizes."""
-        if text is None or not isinstance(size, SymbolicInt) or not size.expression.symbols() <= set(self.symbol_sources):
+        if text is None or not isinstance(size, SymbolicInt):
+            return
+        if not size.expression.symbols() <= set(self.symbol_sources):
+            self.failed = "a choice by a size that depends on the values of tensors, in something that is called as it is"
             return
         self.guards.formula((text, size.expression.symbols()), self.symbol_sources)
+
+    def fix(self, *values: Any) -> None:
+        """Sizes are used as plain numbers: they must be the same in later calls."""
+        for value in values:
+            if isinstance(value, SymbolicInt):
+                if not size_is_known(self, value):
+                    raise Break("value", name="a size that depends on the values of a tensor")
+                self.relation(f"{value.expression} == {int.__int__(value)}", value)
+            elif isinstance(value, SymbolicFloat):
+                self.fix(*value.arguments)
+            elif isinstance(value, (tuple, list)) and any(is_symbolic(each) for each in value):
+                self.fix(*value)
+            elif isinstance(value, (slice, range)):
+                self.fix(value.start, value.stop, value.step)
 
     def escaped(self, how: str, why: str) -> None:
         """A native function turned a tensor's value into a Python value: what was recorded holds for this value alone."""
@@ -221,164 +305,29 @@ class Observer(Machine):
         """The path of the Module whose forward is running, as far as sources tell."""
         frame: Frame | None = self.frame
         while frame is not None:
-            if frame.code.co_name == "forward" and frame.slots and hasattr(frame.slots[0], "_parameters"):
+            if frame.code.co_name == "forward" and frame.slots and isinstance(frame.slots[0], Module):
                 source = self.sources.get(id(frame.slots[0]))
                 names: list[str] = []
                 while isinstance(source, (Attribute, Item)):
                     name = source.name if isinstance(source, Attribute) else str(source.key)
-                    if name != "_modules":
+                    if name not in ("_modules", "__dict__"):
                         names.append(name)
                     source = source.base
                 return ".".join(reversed(names))
             frame = frame.caller
         return ""
 
-    # -- operations --------------------------------------------------------------------------------------------------
+    def unkept(self, stop: Break) -> None:
+        """Something that can't be captured happens where there is no stopping."""
+        self.failed = self.failed or stop.message
 
-    def truth(self, value: Any) -> bool:
-        if isinstance(value, TensorBase):
-            if self.tracer.is_traced(value) or id(value) in self.sources:
-                raise Break("truth")
-            return bool(value)
-        self.look(value)
-        return bool(value)
+    # -- effects ---------------------------------------------------------------------------------------------------
 
-    def look(self, *values: Any) -> None:
-        """Values are used by something native: containers are seen whole, tensors become inputs."""
-        for value in values:
-            if isinstance(value, (list, tuple, dict, set, frozenset, range)):
-                self.expand(value)
-                for each in value.values() if isinstance(value, dict) else value:
-                    if isinstance(each, (list, tuple, dict)):
-                        self.look(each)
-
-    def binary(self, op: str, a: Any, b: Any) -> Any:
-        if op.endswith("=") and isinstance(a, (list, dict, set)) and id(a) in self.sources and self.affect(a, op):
-            self.effects.append(Effect(_in_place(op), a, b))
-            self.touched(a)
-        special = self.method_of(a, _BINARY_NAMES.get(op, ""))
-        if special is not None:
-            return Inline(special, (a, b), {})
-        self.look(a, b)
-        return super().binary(op, a, b)
-
-    def method_of(self, value: Any, name: str) -> Any:
-        """A Python method that a user's class has for an operator."""
-        if not name or isinstance(value, (*PRIMITIVES, TensorBase, list, tuple, dict, set)):
-            return None
-        found = getattr(type(value), name, None)
-        return found if isinstance(found, FunctionType) and self.should_inline(found) else None
-
-    def compare(self, op: str, a: Any, b: Any) -> Any:
-        self.look(a, b)
-        if isinstance(a, SymbolicInt) or isinstance(b, SymbolicInt):
-            left, right = (each.expression if isinstance(each, SymbolicInt) else each for each in (a, b))
-            result = super().compare(op, a, b)
-            size = a if isinstance(a, SymbolicInt) else b
-            self.relation(f"({left} {op} {right}) is {result}", size)
-            return result
-        return super().compare(op, a, b)
-
-    def contains(self, container: Any, item: Any) -> bool:
-        self.look(container, item)
-        if isinstance(container, TensorBase) and self.tracer.is_traced(container):
-            raise Break("value", name="in")
-        return super().contains(container, item)
-
-    def is_same(self, a: Any, b: Any) -> bool:
-        for value in (a, b):
-            source = self.sources.get(id(value))
-            if source is not None and isinstance(value, TensorBase):
-                self.tracer.node_of(value)
-            elif source is not None:
-                self.guards.value(source, value)
-        return a is b
-
-    def load_attr(self, value: Any, name: str) -> Any:
-        if isinstance(value, TensorBase):
-            return self.tensor_attribute(value, name)
-        source = self.sources.get(id(value))
-        found = _class_attribute(value, name)
-        own = isinstance(found, property) and str(getattr(found.fget, "__module__", "")).partition(".")[0] == PACKAGE
-        if isinstance(found, property) and not own and isinstance(found.fget, FunctionType) and self.should_inline(found.fget):
-            if source is not None:
-                self.guards.value(source, value)
-            return Inline(found.fget, (value,), {})
-        if source is None:
-            result = getattr(value, name)
-            return self.part_of(value, name, result)
-        try:
-            result = getattr(value, name)
-        except AttributeError:
-            self.guards.value(source, value)
-            self.guards.absent(source, name)
-            raise
-        if ("attribute", id(value), name) in self.written:
-            return result
-        self.guards.value(source, value)
-        if is_method(result) and name not in getattr(value, "__dict__", ()):
-            return result  # made by this look-up: it follows from the object
-        if isinstance(value, type) and isinstance(result, (FunctionType, BuiltinFunctionType)):
-            self.seen(Attribute(source, name), result)
-            return result
-        if isinstance(value, ModuleType) and value.__name__.partition(".")[0] in (PACKAGE, *sys.stdlib_module_names):
-            self.register(result, Attribute(source, name))  # names of the package and of the standard library stay what they are
-            return result
-        return self.seen(Attribute(source, name), result)
-
-    def part_of(self, value: Any, name: str, result: Any) -> Any:
-        """An attribute of an object that is the same in all calls, though it has no source: it may be changed, and is guarded."""
-        if by_identity(value) and not isinstance(value, (MethodType, enum.Enum)) and not is_method(result):
-            if isinstance(value, (FunctionType, type)) and not isinstance(result, (TensorBase, *PRIMITIVES)):
-                return result
-            return self.seen(Attribute(Known(value), name), result)
-        return result
-
-    def tensor_attribute(self, value: Any, name: str) -> Any:
-        source = self.sources.get(id(value))
-        if source is not None:
-            self.tracer.node_of(value)
-        if name == "grad" and source is not None:
-            result = value.grad
-            if result is not None:
-                self.register(result, Attribute(source, "grad"))
-                self.guards.condition(f"{source.describe()}.grad is there", f"{self.guards.variable(source)}.grad is not None", ("grad", source))
-            else:
-                self.guards.equal(Attribute(source, "grad"), None)
-            return result
-        if name in ("stride", "is_contiguous", "data_ptr", "storage_offset") and source is not None:
-            self.guards.strides(source, value)
-        fields = getattr(value, "__dict__", {})
-        result = getattr(value, name)
-        if source is not None and name in fields:
-            return self.seen(Attribute(source, name), result)
-        return result
-
-    def store_attr(self, value: Any, name: str, new: Any) -> Any:
-        if isinstance(value, TensorBase):
-            if id(value) in self.sources or self.tracer.is_traced(value):
-                raise Break("attribute", name=name)
-            return setattr(value, name, new)
-        found = _class_attribute(value, name)
-        if isinstance(found, property) and isinstance(found.fset, FunctionType) and self.should_inline(found.fset):
-            return Inline(found.fset, (value, new), {})
-        setter = type(value).__setattr__
-        if isinstance(setter, FunctionType) and self.should_inline(setter):
-            return Inline(setter, (value, name, new), {})
-        old = self.affect(value, name)
-        setattr(value, name, new)
-        if old:
-            self.effects.append(Effect(setattr, value, name, new))
-            self.written.add(("attribute", id(value), name))
-        return None
-
-    def delete_attr(self, value: Any, name: str) -> Any:
-        old = self.affect(value, name)
-        delattr(value, name)
-        if old:
-            self.effects.append(Effect(delattr, value, name))
-            self.written.add(("attribute", id(value), name))
-        return None
+    def is_old(self, value: Any) -> bool:
+        """Whether an object was there before this segment."""
+        if id(value) in self.sources:
+            return True
+        return id(value) not in self.fresh and (by_identity(value) or isinstance(value, FunctionType))
 
     def affect(self, value: Any, name: str) -> bool:
         """Whether a change of an object is an effect: it was there before.  While something is tried, none is allowed."""
@@ -386,7 +335,29 @@ class Observer(Machine):
             return False
         if self.pure:
             raise Break("effect", name=name)
+        if id(value) not in self.sources:
+            self.register(value, self.places.known(value))
         return True
+
+    def touch(self, container: Any) -> None:
+        """A container of before is about to be changed: what it holds now may still have to be guarded."""
+        self.affected[id(container)] = container
+        if id(container) not in self.snapshots:
+            self.snapshots[id(container)] = list(container) if isinstance(container, collections.deque) else container.copy()
+        owner = self.fields.get(id(container))
+        if owner is not None:
+            self.written.update(("attribute", id(owner), name) for name in container)
+
+    def finish_guards(self) -> None:
+        """Objects that were changed must be as different from others as they were."""
+        by_kind: dict[type, list[Source]] = {}
+        kinds = {type(each) for each in self.affected.values()}
+        for value in self.held:
+            if type(value) in kinds and isinstance(self.sources[id(value)], Source):
+                by_kind.setdefault(type(value), []).append(self.sources[id(value)])
+        for sources in by_kind.values():
+            if len(sources) > 1:
+                self.guards.distinct(sources)
 
     def opaque_input(self, value: Any) -> Node:
         """An object of before that a node of the graph takes as it is."""
@@ -397,131 +368,17 @@ class Observer(Machine):
                 return node
         return tracer.new_input(source, value)
 
-    def is_old(self, value: Any) -> bool:
-        """Whether an object was there before this segment."""
-        if id(value) in self.sources:
-            return True
-        return by_identity(value)
 
-    def touched(self, container: Any) -> None:
-        """A container of before was changed: what is read from it now is what the program put there."""
-        self.written.add(("expanded", id(container)))
-        self.written.add(("changed", id(container)))
-
-    def get_item(self, container: Any, key: Any) -> Any:
-        if isinstance(container, TensorBase):
-            self.look(key)
-            return container[key]
-        special = self.method_of(container, "__getitem__")
-        if special is not None:
-            return Inline(special, (container, key), {})
-        source = self.sources.get(id(container))
-        result = container[key]
-        if source is None or ("changed", id(container)) in self.written:
-            return result
-        self.guards.type(source, container)
-        if isinstance(container, (list, tuple)) and isinstance(key, int) and not is_symbolic(key):
-            self.guards.length(source, container)
-            return self.seen(Item(source, int(key)), result)
-        if isinstance(container, Mapping) and isinstance(key, (str, int)):
-            return self.seen(Item(source, key), result)
-        self.expand(container)
-        return result
-
-    def set_item(self, container: Any, key: Any, value: Any) -> Any:
-        special = self.method_of(container, "__setitem__")
-        if special is not None:
-            return Inline(special, (container, key, value), {})
-        old = not isinstance(container, TensorBase) and self.affect(container, "an item")
-        container[key] = value
-        if old:
-            self.effects.append(Effect(operator.setitem, container, key, value))
-            self.touched(container)
-        return None
-
-    def delete_item(self, container: Any, key: Any) -> Any:
-        self.look(container)
-        old = self.affect(container, "an item")
-        del container[key]
-        if old:
-            self.effects.append(Effect(operator.delitem, container, key))
-            self.touched(container)
-        return None
-
-    def load_global(self, frame: Frame, name: str) -> Any:
-        value = super().load_global(frame, name)
-        if name not in frame.globals:
-            return value  # a builtin
-        if ("global", id(frame.globals), name) in self.written:
-            return value
-        if isinstance(value, ModuleType) or (frame.globals.get("__name__", "").partition(".")[0] == PACKAGE and not isinstance(value, (TensorBase, *PRIMITIVES))):
-            self.register(value, Global(frame.globals, name))
-            return value
-        return self.seen(Global(frame.globals, name), value)
-
-    def store_global(self, frame: Frame, name: str, value: Any) -> None:
-        self.affect(frame.globals, name)
-        super().store_global(frame, name, value)
-        self.effects.append(Effect(operator.setitem, frame.globals, name, value))
-        self.written.add(("global", id(frame.globals), name))
-
-    def get_iter(self, value: Any) -> Any:
-        if isinstance(value, (list, tuple, dict, set, frozenset)):
-            self.look(value)
-            return iter(value)
-        special = self.method_of(value, "__iter__")
-        if special is not None:
-            source = self.sources.get(id(value))
-            if source is not None:
-                self.guards.value(source, value)
-            return Inline(special, (value,), {})
-        return super().get_iter(value)
-
-    def next(self, iterator: Any) -> Any:
-        if id(iterator) in self.sources:
-            raise Break("loop")
-        special = self.method_of(iterator, "__next__") if type(iterator) is not Generator else None
-        return super().next(iterator) if special is None else Inline(special, (iterator,), {})
-
-    def unpack_sequence(self, value: Any, count: int) -> list[Any]:
-        self.look(value)
-        return super().unpack_sequence(value, count)
-
-    def unpack_ex(self, value: Any, before: int, after: int) -> list[Any]:
-        self.look(value)
-        return super().unpack_ex(value, before, after)
-
-    def list_extend(self, items: Any, more: Any) -> None:
-        self.look(more)
-        super().list_extend(items, more)
-
-    def dict_update(self, items: Any, more: Any) -> None:
-        self.look(more)
-        super().dict_update(items, more)
-
-    def dict_merge(self, function: Any, keywords: Any, more: Any) -> None:
-        self.look(more)
-        super().dict_merge(function, keywords, more)
-
-    def format_value(self, value: Any, spec: Any) -> Any:
-        if isinstance(value, TensorBase) and (self.tracer.is_traced(value) or id(value) in self.sources):
-            raise Break("value", name="a formatted string")
-        return super().format_value(value, spec)
-
-    def convert_value(self, kind: str, value: Any) -> Any:
-        if isinstance(value, TensorBase):
-            raise Break("value", name=kind)
-        return super().convert_value(kind, value)
+def size_is_known(recorder: Observer, size: Any) -> bool:
+    """Whether a size follows from the sizes of inputs."""
+    return bool(size.expression.symbols() <= set(recorder.symbol_sources))
 
 
-_BINARY_NAMES = {
-    "+": "__add__", "-": "__sub__", "*": "__mul__", "/": "__truediv__", "//": "__floordiv__", "%": "__mod__", "@": "__matmul__", "**": "__pow__",
-    "&": "__and__", "|": "__or__", "^": "__xor__",
-}  # fmt: skip
-
-
-def _in_place(op: str) -> Any:
-    return {"+=": operator.iadd, "*=": operator.imul, "|=": operator.ior, "&=": operator.iand, "-=": operator.isub, "^=": operator.ixor}[op]
+def _is_key(key: Any) -> bool:
+    """Whether something can be compared as the key of a dict."""
+    if isinstance(key, tuple):
+        return all(_is_key(each) for each in key)
+    return isinstance(key, PRIMITIVES) or (by_identity(key) and not isinstance(key, Module)) or isinstance(key, FunctionType)
 
 
 def is_method(value: Any) -> bool:
@@ -531,15 +388,11 @@ def is_method(value: Any) -> bool:
     return isinstance(value, (MethodType, MethodWrapperType))
 
 
-def _class_attribute(value: Any, name: str) -> Any:
-    for kind in type(value).__mro__:
-        if name in vars(kind):
-            return vars(kind)[name]
-    return None
-
-
 def live_slots(frame: Frame) -> set[int]:
     """The variables that may be read, from where a frame stands, before they are set."""
+    cached = frame.program.live.get(frame.index)
+    if cached is not None:
+        return cached  # type: ignore[no-any-return]
     instructions = frame.program.instructions
     handlers = frame.program.handler_at
     live: set[int] = set()
@@ -572,5 +425,8 @@ def live_slots(frame: Frame) -> set[int]:
         if op.startswith("jump_if") or op in ("for_iter", "send"):
             work.append((argument, stored))
         work.append((index + 1, stored))
+    frame.program.live[frame.index] = live
     return live
 
+
+__all__ = ["Effect", "Observer", "live_slots", "mark", "marks", "set_grad_mode"]

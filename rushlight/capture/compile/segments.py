@@ -6,25 +6,33 @@ That instruction is run as it is, and the next segment begins after it.
 
 from __future__ import annotations
 
+import inspect
 import threading
 import warnings
 from collections.abc import Callable
-from types import ModuleType
+from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from ...core.base import TensorBase
 from ...core.state import flags, state
 from ...graph import Node
 from ..graph_module import GraphModule
-from .breaks import QUIET, Break, Unsupported, counters
+from .breaks import QUIET, Break, BreakRecord, Unsupported, counters
 from .calls import Recorder
-from .frame import Frame, Raised, Returned
+from .decode import NULL, decode
+from .frame import Frame, Raised
+from .guards import MISSING
 from .interpreter import Interpreter
 from .machine import Machine
 from .recipes import CannotRebuild, Recipes
+from .recording import RecordingInterpreter
 from .sources import Slot, Source, Stacked, chain_of
 
 Backend = Callable[[Any, list[Any]], Callable[..., Any]]
+_NAMESPACE = {
+    "NULL": NULL, "CellType": CellType, "MethodType": MethodType, "FunctionType": FunctionType, "restored": Frame.restored, "MISSING": MISSING,
+}  # fmt: skip
+MISS = _NAMESPACE["MISS"] = object()  # what a segment gives whose guards do not hold
+_UNKEPT_LIMIT = 4  # how often a place is captured anew, where what was recorded can't be used again
 
 
 class NativeMachine(Machine):
@@ -35,17 +43,20 @@ class NativeMachine(Machine):
 
 
 class Segment:
-    """What was captured between two states."""
+    """What was captured between two states: ``run`` checks the guards, runs the graph, repeats the effects and makes the new state."""
 
-    def __init__(self, check: Any, guards: Any, inputs: Any, run: Any, finish: Any, module: Any, ending: str, finish_source: str) -> None:
-        self.check = check
-        self.guards = guards
-        self.inputs = inputs
+    def __init__(self, run: Any, guards: Any, module: Any, ending: str, ends: bool, source: str) -> None:
         self.run = run
-        self.finish = finish
+        self.guards = guards
         self.module = module
         self.ending = ending  # "return", or what the break says
-        self.finish_source = finish_source
+        self.ends = ends  # whether the program is at its end: `run` gives its result, and otherwise a frame
+        self.source = source
+
+    @property
+    def alive(self) -> bool:
+        """Whether the objects that the guards know by identity are all there."""
+        return all(each() is not None for each in self.guards.names.references)
 
 
 class Options:
@@ -65,40 +76,72 @@ class Compiled:
     def __init__(self, function: Any, options: Options) -> None:
         self.function = function
         self.options = options
-        self.segments: dict[Any, list[Segment]] = {}
-        self.nested: dict[Any, Compiled] = {}
         self.lock = threading.RLock()
         self.interpreter = Interpreter(NativeMachine())
+        self.clear()
+        self.arguments, self.rest = plain_arguments(function)
+
+    def clear(self) -> None:
+        """Forget all that was captured."""
+        self.segments: dict[Any, list[Segment]] = {}
+        self.entry: list[Segment] = []  # those with which a call begins
+        self.nested: dict[Any, Compiled] = {}
         self.failures: list[str] = []  # guards that failed, in words
-        self.breaks: list[str] = []
+        self.breaks: list[BreakRecord] = []
+        self.unkept: dict[Any, list[str]] = {}  # of places where what was recorded can't be used again: why
         self.given_up: set[Any] = set()
+        self.careful: set[Any] = set()  # places from which modes are entered between graphs
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of the function."""
-        frame = self.interpreter.start(self.function, args, kwargs)
+        after: Any = MISS
+        if not kwargs and len(args) == self.arguments:
+            slots: Any = args + self.rest
+            for segment in self.entry:
+                after = segment.run(slots)
+                if after is not MISS:
+                    if segment.ends:
+                        return after
+                    break
+        if after is MISS:
+            frame = self.interpreter.start(self.function, args, kwargs)
+            slots = frame.slots
+            for segment in self.entry:
+                after = segment.run(slots)
+                if after is not MISS:
+                    if segment.ends:
+                        return after
+                    break
+            else:
+                after = self.record(frame, [frame], None)
+        return self.go_on(after)
+
+    def go_on(self, after: Any) -> Any:
+        """From the end of a segment to the end of the program."""
         while True:
+            if not isinstance(after, Frame):
+                return self.result(after)
+            frame = self.between(after)
+            if not isinstance(frame, Frame):
+                return self.result(frame)
             frames = chain_of(frame)
-            key = tuple([(each.code, each.index, len(each.stack)) for each in frames])
-            after: Any = None
-            number: Any = -1
+            key = tuple([(each.program, each.index, len(each.stack)) for each in frames])
             for segment in self.segments.get(key, ()):
-                number = segment.check(frames)
-                if number is None:
-                    outs = segment.run(*segment.inputs(frames)) if segment.run is not None else ()
-                    after = segment.finish(outs, frames)
+                after = segment.run(frames)
+                if after is not MISS:
+                    if segment.ends:
+                        return after
                     break
             else:
                 after = self.record(frame, frames, key)
-            if not isinstance(after, Frame):
-                return self.result(after)
-            after = self.between(after)
-            if not isinstance(after, Frame):
-                return self.result(after)
-            frame = after
 
     def result(self, outcome: Any) -> Any:
+        """The value of a call, or its error."""
         if isinstance(outcome, Raised):
-            raise outcome.error
+            try:
+                raise outcome.error
+            finally:
+                del outcome  # the traceback holds this frame
         return outcome.value
 
     def between(self, frame: Frame) -> Any:
@@ -130,66 +173,97 @@ class Compiled:
     # -- capturing -----------------------------------------------------------------------------------------------------
 
     def record(self, frame: Frame, frames: list[Frame], key: Any) -> Any:
-        """Run the program from a state, and keep what was captured for later calls."""
-        known = self.segments.get(key, [])
-        if key in self.given_up:
-            return self.interpreter.finish(frame)
-        if len(known) >= self.options.limit:
-            self.given_up.add(key)
-            why = known[-1].guards.why(known[-1].check(frames), frames)
-            warnings.warn(
-                f"{self.name}: compiled {len(known)} times for different values, the limit; from now on it runs as it is. The last reason: {why}",
-                stacklevel=4,
-            )
-            return self.interpreter.finish(frame)
+        """Run the program from a state, and keep what was captured for later calls.  ``key`` is None at its beginning."""
         with self.lock:
+            known = self.known(key)
+            if key in self.given_up:
+                return self.interpreter.finish(frame)
+            start = frame.slots if key is None else frames
+            if len(known) >= self.options.limit:
+                self.give_up(key, f"compiled {len(known)} times for different values, the limit", known[-1].guards.why(start))
+                return self.interpreter.finish(frame)
             if known:
-                self.failures.append(known[-1].guards.why(known[-1].check(frames), frames))
+                self.failures.append(known[-1].guards.why(start))
                 counters["recompiles"][self.failures[-1]] += 1
             begun = [(each, list(each.slots), list(each.stack)) for each in frames]
-            recorder = Recorder(frame, self.dynamic(known, frames))
-            outcome, stop = self.follow(recorder, frame)
-            if stop is not None and self.options.fullgraph:
-                raise Unsupported(stop.describe(stop.frame))
-            if stop is not None and stop.kind not in QUIET:
-                self.breaks.append(stop.describe(stop.frame))
-                counters["graph_break"][stop.message] += 1
+            recorder = Recorder(frame, self.dynamic(known), key in self.careful, key is None)
+            outcome, stop = self.follow(recorder, frame, key)
+            if stop is not None:
+                self.stopped(stop)
             if recorder.failed is None and not isinstance(outcome, Raised):
                 try:
-                    segment = self.make(recorder, outcome, stop, begun)
+                    known.append(self.make(recorder, outcome, stop, begun))
                 except CannotRebuild as error:
-                    recorder.failed = str(error)
-                else:
-                    self.segments.setdefault(key, []).append(segment)
+                    recorder.failed = f"{error} can't be made again"
             if recorder.failed is not None:
-                counters["not_kept"][recorder.failed] += 1
+                self.not_kept(key, recorder.failed)
         return outcome
+
+    def known(self, key: Any) -> list[Segment]:
+        """The segments that begin in a place, without those whose objects are gone."""
+        found = self.entry if key is None else self.segments.setdefault(key, [])
+        if not all(each.alive for each in found):
+            found[:] = [each for each in found if each.alive]
+        return found
+
+    def give_up(self, key: Any, what: str, why: str) -> None:
+        """From now on a place is run as it is."""
+        self.given_up.add(key)
+        warnings.warn(f"{self.name}: {what}; from now on it runs as it is. The last reason: {why}", stacklevel=5)
+
+    def stopped(self, stop: Break) -> None:
+        """A break: an error where there must be none, else a line for the explanation."""
+        if self.options.fullgraph:
+            raise Unsupported(stop.describe(stop.frame))
+        if stop.kind not in QUIET:
+            self.breaks.append(BreakRecord(stop))
+            counters["graph_break"][stop.message] += 1
+
+    def not_kept(self, key: Any, why: str) -> None:
+        """What was recorded can't be used again."""
+        if self.options.fullgraph:
+            raise Unsupported(f"{self.name}: what was captured can't be used again: {why}")
+        counters["not_kept"][why] += 1
+        self.unkept.setdefault(key, []).append(why)
+        if len(self.unkept[key]) >= _UNKEPT_LIMIT:
+            self.given_up.add(key)
 
     @property
     def name(self) -> str:
         return getattr(self.function, "__qualname__", type(self.function).__name__)
 
-    def dynamic(self, known: list[Segment], frames: list[Frame]) -> Callable[[Source, int, int], bool]:
+    def dynamic(self, known: list[Segment]) -> Callable[[Source, int, Any], bool]:
         """Which sizes are symbolic: those that were asked for, and those that have changed since an earlier capture."""
-        if self.options.dynamic is not None:
-            wanted = self.options.dynamic
-            return lambda source, dim, size: bool(wanted) and size > 1
+        wanted = self.options.dynamic
         changed: dict[tuple[str, int], set[int]] = {}
-        for segment in known:
+        for segment in known if wanted is None else ():
             for source, dim, sizes in segment.guards.sizes:
                 for at, size in [(dim, sizes)] if dim is not None else list(enumerate(sizes)):
                     changed.setdefault((source.describe(), at), set()).add(size)
-        return lambda source, dim, size: bool(changed.get((source.describe(), dim), set()) - {size})
 
-    def follow(self, recorder: Recorder, frame: Frame) -> tuple[Any, Break | None]:
+        def decide(source: Source, dim: int, tensor: Any) -> bool:
+            size = tensor._array.shape[dim]
+            fields = getattr(tensor, "__dict__", {})
+            if fields:
+                if dim in fields.get("_dynamo_static_indices", ()):
+                    return False
+                if dim in fields.get("_dynamo_dynamic_indices", ()) or dim in fields.get("_dynamo_weak_dynamic_indices", ()):
+                    return True
+            if wanted is not None:
+                return bool(wanted) and size > 1
+            return bool(changed.get((source.describe(), dim), set()) - {size})
+
+        return decide
+
+    def follow(self, recorder: Recorder, frame: Frame, key: Any) -> tuple[Any, Break | None]:
         """Interpret until the program ends or a break: the outcome, or the frame that stopped and why."""
-        interpreter = Interpreter(recorder)
+        interpreter = RecordingInterpreter(recorder)
         interceptors = len(state.interceptors)
         bottom = {id(each): depth for depth, each in enumerate(recorder.frames)}
         now: Any = frame
         with recorder.tracer:
             try:
-                while isinstance(now, Frame):
+                while now.__class__ is Frame:
                     recorder.frame = now
                     depth = bottom.get(id(now))
                     if depth is not None:
@@ -200,61 +274,57 @@ class Compiled:
                 assert stop.frame is not None
                 if len(state.interceptors) != interceptors + 1:
                     recorder.failed = "a mode that was entered stays on at the break"
+                    self.careful.add(key)
                 return stop.frame, stop
             finally:
                 recorder.grad_after = state.grad_enabled
 
     def make(self, recorder: Recorder, outcome: Any, stop: Break | None, begun: Any) -> Segment:
         """A segment out of what was recorded."""
-        tracer = recorder.tracer
+        tracer, guards = recorder.tracer, recorder.guards
         outputs: list[Node] = []
         places: dict[Any, int] = {}
 
         def output(value: Any) -> int:
             node = tracer.argument(value)
-            if isinstance(value, TensorBase) and node.op == "get_attr":
-                node = tracer.derive("clone", node)  # made anew in every call
             if node not in places:
                 places[node] = len(outputs)
                 outputs.append(node)
             return places[node]
 
+        recorder.finish_guards()
         same = unchanged(recorder, begun)
-        recipes = Recipes(recorder.guards, output, lambda value: recorder.sources.get(id(value)))
-        for effect in recorder.effects:
-            function = recipes.value(effect.function) if not callable(effect.function) or id(effect.function) in recorder.sources else None
-            if function is None:
-                owner = getattr(effect.function, "__self__", None)
-                named = owner is not None and hasattr(owner, "__class__") and not isinstance(owner, ModuleType)
-                function = f"{recipes.value(owner)}.{effect.function.__name__}" if named else recorder.guards.names.of(effect.function)
-            arguments = ", ".join(recipes.value(each) for each in effect.arguments)
-            recipes.lines.append(f"{function}({arguments})")
-        if recorder.grad_after is not recorder.guards.grad_enabled:
-            recipes.lines.append(f"{recorder.guards.names.of(state)}.grad_enabled = {recorder.grad_after}")
+        recipes = Recipes(guards, output, lambda value: recorder.sources.get(id(value)), lambda value: id(value) in recorder.fresh)
+        effects(recorder, recipes)
+        if recorder.grad_after is not guards.grad_enabled:
+            recipes.lines.append(f"state.grad_enabled = {recorder.grad_after}")
         if isinstance(outcome, Frame):
             result = "None"
             for each in chain_of(outcome):
                 result = frame_recipe(recipes, each, result, same.get(id(each), {}))
         else:
-            value = recipes.value(outcome.value)
-            result = f"{recorder.guards.names.of(Returned)}({value})"
-        finish = recipes.compiled(result)
+            result = recipes.value(outcome.value)
         tracer.note_grad_mode()  # the graph leaves the mode as the program does
         tracer.graph.output(tuple(outputs))
         tracer.graph.eliminate_dead_code()
-        inputs, run, module = self.build(recorder, tracer)
-        return Segment(
-            recorder.guards.compiled(), recorder.guards, inputs, run, finish, module, "return" if stop is None else stop.message, recipes.source
-        )
+        run, module = self.build(tracer)
+        given = ", ".join(guards.variable(source) for source, _ in tracer.inputs)
+        lines = [f"def segment({guards.start}):", "    try:", *["        " + each for each in guards.tests()], "    except MISSING:", "        return MISS"]
+        if run is not None:
+            lines.append(f"    outs = run({given})")
+        source = "\n".join([*lines, *["    " + each for each in recipes.lines], f"    return {result}", ""])
+        namespace = {**guards.namespace, **_NAMESPACE, "run": run}
+        exec(compile(source, f"<segment of {self.name}>", "exec"), namespace)
+        return Segment(namespace["segment"], guards, module, "return" if stop is None else stop.message, not isinstance(outcome, Frame), source)
 
-    def build(self, recorder: Recorder, tracer: Any) -> tuple[Any, Any, Any]:
-        """The graph as a module, handed to the back-end; and the function that fetches its inputs."""
+    def build(self, tracer: Any) -> tuple[Any, Any]:
+        """The graph as a module, handed to the back-end."""
         used = [node for node in tracer.graph.nodes if node.op == "placeholder"]
         module = GraphModule(tracer.constants, tracer.graph)
         calls = [node for node in tracer.graph.nodes if node.op.startswith("call_")]
         examples = [value for _, value in tracer.inputs]
         assert len(used) == len(examples)
-        run: Any = module
+        run: Any = module.forward
         if calls:
             counters["stats"]["unique_graphs"] += 1
             run = self.options.backend(module, examples)
@@ -262,35 +332,46 @@ class Compiled:
                 raise TypeError(f"the back-end {self.options.name} returned a {type(run).__name__}, which can't be called")
         elif not list(tracer.graph.output_node().all_input_nodes):
             run = None
-        lines, names = fetching([source for source, _ in tracer.inputs], recorder.guards.names)
-        namespace = dict(names.values)
-        exec(compile(lines, "<inputs of the graph>", "exec"), namespace)
-        return namespace["inputs"], run, module
+        return run, module
 
 
-def fetching(sources: list[Source], names: Any) -> tuple[str, Any]:
-    """A program that fetches the values of sources."""
-    values: dict[Source, str] = {}
-    lines: list[str] = []
+def plain_arguments(function: Any) -> tuple[int, tuple[Any, ...]]:
+    """For calls that give each parameter by its place: how many there are, and what the variables after them begin with."""
+    method = isinstance(function, MethodType)
+    target = function.__func__ if method else function
+    if not isinstance(target, FunctionType) or method:
+        return -1, ()
+    code = target.__code__
+    if code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS) or code.co_kwonlyargcount:
+        return -1, ()
+    closure = target.__closure__ or ()
+    empty = len(decode(code).slot_names) - code.co_argcount - len(closure)
+    return code.co_argcount, (NULL,) * empty + closure
 
-    def variable(source: Source) -> str:
-        found = values.get(source)
-        if found is None:
-            base = variable(source.base) if source.base is not None else ""
-            found = values[source] = f"v{len(values)}"
-            lines.append(f"    {found} = {source.expression(base, names)}")
-        return found
 
-    results = [variable(source) for source in sources]
-    return "def inputs(frames):\n" + "\n".join(lines) + f"\n    return ({''.join(each + ', ' for each in results)})\n", names
+def effects(recorder: Recorder, recipes: Recipes) -> None:
+    """The lines that repeat what the program did to objects of before."""
+    for effect in recorder.effects:
+        owner = getattr(effect.function, "__self__", None)
+        if owner is not None and not isinstance(owner, (ModuleType, type)):
+            function = f"{recipes.value(owner)}.{effect.function.__name__}"
+        else:
+            function = recipes.names.of(effect.function)
+        arguments = ", ".join(recipes.value(each) for each in effect.arguments)
+        recipes.lines.append(f"{function}({arguments})")
 
 
 def note(recorder: Recorder, frame: Frame, depth: int) -> None:
     """Keep account of which variables of the beginning are overwritten, and how far down the stack is used."""
     instruction = frame.program.instructions[frame.index]
-    if instruction.op in ("store_local", "delete_local", "load_local_and_clear", "make_cell"):
+    if instruction.op in _STORES:
         recorder.stores.add((depth, instruction.argument))
-    recorder.depths[id(frame)] = min(recorder.depths.get(id(frame), 0), len(frame.stack) - needs(instruction))
+    used = len(frame.stack) - needs(instruction)
+    if used < recorder.depths[id(frame)]:
+        recorder.depths[id(frame)] = used
+
+
+_STORES = frozenset(("store_local", "delete_local", "load_local_and_clear", "make_cell"))
 
 
 def needs(instruction: Any) -> int:
@@ -321,20 +402,20 @@ def unchanged(recorder: Recorder, begun: Any) -> dict[int, dict[int, Source]]:
 
 def frame_recipe(recipes: Recipes, frame: Frame, caller: str, same: dict[int, Source]) -> str:
     """The state of a stopped frame; what is as it was is taken from where it was."""
-    if frame.generator is not None or frame.handled is not None or frame.inherited is not None:
-        raise CannotRebuild("a generator, or an exception that is being handled, at the break")
-    slots = ", ".join(
-        recipes.from_source(same[at]) if at in same and not isinstance(each, TensorBase) else recipes.value(each)
-        for at, each in enumerate(frame.slots)
-    )
-    stack = ", ".join(
-        recipes.from_source(same[-1 - at]) if -1 - at in same and not isinstance(each, TensorBase) else recipes.value(each)
-        for at, each in enumerate(frame.stack)
-    )
+    if frame.generator is not None or frame.namespace is not None:
+        raise CannotRebuild("the state of a generator or of the body of a class")
+
+    def value(at: int, each: Any) -> str:
+        return recipes.from_source(same[at]) if at in same and each is not NULL else recipes.value(each)
+
+    slots = ", ".join(value(at, each) for at, each in enumerate(frame.slots))
+    stack = ", ".join(value(-1 - at, each) for at, each in enumerate(frame.stack))
     names = recipes.names
     name = f"f{frame.depth}"
-    recipes.lines.append(f"{name} = Frame({names.of(frame.code)}, [{slots}], {names.of(frame.globals, 'g')}, {names.of(frame.builtins, 'b')})")
-    recipes.lines.append(f"{name}.stack = [{stack}]")
-    recipes.lines.append(f"{name}.index, {name}.caller, {name}.depth = {frame.index}, {caller}, {frame.depth}")
+    code, program = names.of(frame.code), names.of(frame.program)
+    scope, builtins = names.of(frame.globals, "g"), names.of(frame.builtins, "b")
+    recipes.lines.append(f"{name} = restored({code}, {program}, [{slots}], [{stack}], {scope}, {builtins}, {frame.index}, {caller}, {frame.depth})")
+    for part in ("handled", "inherited"):
+        if getattr(frame, part) is not None:
+            recipes.lines.append(f"{name}.{part} = {recipes.value(getattr(frame, part))}")
     return name
-

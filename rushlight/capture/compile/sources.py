@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import CellType
+import weakref
 from typing import Any
 
 from .frame import Frame
@@ -31,6 +31,8 @@ class Names:
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
         self._by_id: dict[int, str] = {}
+        self.references: list[Any] = []  # weak references to what is compared by identity
+        self.entry = False  # whether the program begins with the arguments of a call, and not with frames
 
     def of(self, value: Any, prefix: str = "c") -> str:
         """The name of an object."""
@@ -39,6 +41,19 @@ class Names:
             found = self._by_id[id(value)] = f"{prefix}{len(self.values)}"
             self.values[found] = value
         return found
+
+    def weak(self, value: Any) -> str:
+        """An expression for an object that the program refers to without keeping it."""
+        found = self._by_id.get(-id(value))
+        if found is None:
+            try:
+                reference = weakref.ref(value)
+            except TypeError:
+                return self.of(value)
+            found = self._by_id[-id(value)] = f"r{len(self.values)}"
+            self.values[found] = reference
+            self.references.append(reference)
+        return f"{found}()"
 
 
 class Slot(Source):
@@ -50,7 +65,7 @@ class Slot(Source):
         self.depth, self.slot, self.name = depth, slot, name
 
     def expression(self, base: str, names: Names) -> str:
-        return f"frames[{self.depth}].slots[{self.slot}]"
+        return f"slots[{self.slot}]" if names.entry else f"frames[{self.depth}].slots[{self.slot}]"
 
     def describe(self) -> str:
         return self.name
@@ -74,17 +89,16 @@ class Stacked(Source):
 class Contents(Source):
     """What is in a cell."""
 
-    __slots__ = ("base",)
+    __slots__ = ("base", "name")
 
-    def __init__(self, base: Source) -> None:
-        self.base = base
+    def __init__(self, base: Source, name: str) -> None:
+        self.base, self.name = base, name
 
     def expression(self, base: str, names: Names) -> str:
         return f"{base}.cell_contents"
 
     def describe(self) -> str:
-        assert self.base is not None
-        return self.base.describe()
+        return self.name
 
 
 class Global(Source):
@@ -133,6 +147,22 @@ class Attribute(Source):
         return f"{self.base.describe()}.{self.name}"
 
 
+class Field(Source):
+    """An attribute of an object whose class computes missing ones: looked up without asking the class."""
+
+    __slots__ = ("base", "name")
+
+    def __init__(self, base: Source, name: str) -> None:
+        self.base, self.name = base, name
+
+    def expression(self, base: str, names: Names) -> str:
+        return f"{names.of(object.__getattribute__)}({base}, {self.name!r})"
+
+    def describe(self) -> str:
+        assert self.base is not None
+        return f"{self.base.describe()}.{self.name}"
+
+
 class Item(Source):
     """An element of a list, tuple or dict."""
 
@@ -142,26 +172,62 @@ class Item(Source):
         self.base, self.key = base, key
 
     def expression(self, base: str, names: Names) -> str:
-        return f"{base}[{self.key!r}]" if isinstance(self.key, (int, str)) else f"{base}[{names.of(self.key)}]"
+        return f"{base}[{self.key!r}]" if type(self.key) in (int, str) else f"{base}[{names.of(self.key)}]"
 
     def describe(self) -> str:
         assert self.base is not None
         return f"{self.base.describe()}[{self.key!r}]"
 
 
-class Cell(Source):
-    """A cell of a function's closure: its contents."""
+class Sources:
+    """Makes sources, each once: what is read twice from the same place is one source."""
 
-    __slots__ = ("cell", "name")
+    def __init__(self) -> None:
+        self.made: dict[Any, Source] = {}
+        self.held: list[Any] = []
 
-    def __init__(self, cell: CellType, name: str) -> None:
-        self.cell, self.name = cell, name
+    def _once(self, kind: Any, owner: Any, name: Any) -> Source:
+        key = (kind, id(owner), name, type(name))
+        found = self.made.get(key)
+        if found is None:
+            self.held.append(owner)
+            found = self.made[key] = kind(owner, name)
+        return found
 
-    def expression(self, base: str, names: Names) -> str:
-        return f"{names.of(self.cell)}.cell_contents"
+    def attribute(self, base: Source, name: str) -> Source:
+        """An attribute of what a source leads to."""
+        return self._once(Attribute, base, name)
 
-    def describe(self) -> str:
-        return self.name
+    def field(self, base: Source, name: str) -> Source:
+        """The same, where the class has a say in how attributes are looked up."""
+        return self._once(Field, base, name)
+
+    def item(self, base: Source, key: Any) -> Source:
+        """An element."""
+        return self._once(Item, base, key)
+
+    def contents(self, base: Source, name: str) -> Source:
+        """What is in a cell."""
+        return self._once(Contents, base, name)
+
+    def name(self, scope: dict[str, Any], name: str) -> Source:
+        """A global."""
+        return self._once(Global, scope, name)
+
+    def known(self, value: Any) -> Source:
+        """An object that is the same in all calls."""
+        key = (Known, id(value))
+        if key not in self.made:
+            self.held.append(value)
+            self.made[key] = Known(value)
+        return self.made[key]
+
+
+def root_of(source: Source) -> Source:
+    """Where a way begins: a variable, a global, or an object that is always the same."""
+    while source.base is not None:
+        source = source.base
+    return source
 
 
 def chain_of(frame: Frame) -> list[Frame]:

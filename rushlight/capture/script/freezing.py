@@ -84,7 +84,7 @@ def _all_nodes(graph: Graph) -> list[Node]:
 
 def _expanded(mod: Any) -> Any:
     """The Module with those of the package scripted too, as far as their source lets."""
-    made = type(mod).__new__(type(mod))
+    made: Any = object.__new__(type(mod))
     made.__dict__.update(mod.__dict__)
     made.__dict__["_modules"] = {name: None if child is None else _expanded_child(child) for name, child in mod._modules.items()}
     return made

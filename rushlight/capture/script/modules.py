@@ -128,10 +128,14 @@ class _Constructed(type):
 class ScriptModule(Module, metaclass=_Constructed):
     """A Module some of whose methods are scripts: those marked with ``@jit.script_method`` (or ``@jit.export``).
 
-    >>> class Double(ScriptModule):
-    ...     @script_method
-    ...     def forward(self, x):
-    ...         return x + x
+    ``forward`` of this one is a script, with its loop as a loop::
+
+        class Doubled(jit.ScriptModule):
+            @jit.script_method
+            def forward(self, x, times: int):
+                for _ in range(times):
+                    x = x + x
+                return x
     """
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ places below its arguments: the callable and `NULL`, in either order (versions d
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -177,6 +177,7 @@ class Program:
     handler_at: tuple[Handler | None, ...]  # for each instruction, the handler of its errors
     slot_names: tuple[str, ...]
     slot_of: Mapping[str, int]
+    live: dict[int, set[int]] = field(default_factory=dict, compare=False)  # for places where it was asked: the variables that may be read
 
     def __str__(self) -> str:
         """A listing, one instruction a line."""

@@ -1,0 +1,117 @@
+"""The tracer of a captured program: its inputs are found on the way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...core.base import make
+from ...core.sizes import SymbolicInt
+from ...core.state import state
+from ...graph import Node
+from ..tracer import PACKAGE_FOLDER, Tracer
+from .frame import Frame
+from .sources import Source
+
+if TYPE_CHECKING:
+    from .recorder import Observer
+
+_PARTS = frozenset("unbind split chunk tensor_split split_with_sizes split_evenly hsplit vsplit dsplit unsafe_split unsafe_chunk".split())
+
+
+class CompileTracer(Tracer):
+    """A tracer whose inputs are found on the way: tensors that have a source."""
+
+    def __init__(self, recorder: Observer) -> None:
+        super().__init__(escaped=recorder.escaped)
+        self.recorder = recorder
+        self.inputs: list[tuple[Source, Any]] = []
+        self.grad_mode = state.grad_enabled
+        self.first: Node | None = None  # the first node that is no input
+
+    def node_of(self, tensor: Any) -> Node:
+        if id(tensor) not in self.entries:
+            source = self.recorder.sources.get(id(tensor))
+            if source is not None:
+                self.take(tensor, source)
+            elif self.aliases.by_array.get(id(tensor._array)) is None and (tensor._view is None or id(tensor._view.base) not in self.entries):
+                if tensor._requires_grad:
+                    self.recorder.failed = "a tensor that needs a gradient, made in the program as it is or from outside"
+                return self.constant(tensor)
+        return super().node_of(tensor)
+
+    def constant(self, tensor: Any) -> Node:
+        """A tensor that a native function made of plain values: a copy of it is made anew in every call."""
+        kept = make(tensor._array.copy())
+        name = f"_tensor_constant{len(self.constants)}"
+        self.constants[name] = kept
+        node = self.graph.get_attr(name)
+        node.meta["source"], node.meta["module"] = self.where()
+        self.bind(kept, node)
+        copied = self.derive("clone", node)
+        self.bind(tensor, copied)
+        return copied
+
+    def shape_of(self, tensor: Any) -> tuple[int, ...]:
+        if id(tensor) not in self.entries and id(tensor) in self.recorder.sources:
+            self.node_of(tensor)
+        return super().shape_of(tensor)
+
+    def take(self, tensor: Any, source: Source) -> None:
+        """Make a tensor an input of the graph."""
+        node = self.new_input(source, tensor)
+        self.add_input(tensor, node, lambda dim: self.recorder.symbol(source, dim, tensor))
+        self.recorder.guards.tensor(source, tensor, self.entries[id(tensor)].shape)
+
+    def new_input(self, source: Source, value: Any) -> Node:
+        """A placeholder for what a source leads to."""
+        first = next((each for each in self.graph.nodes if each.op != "placeholder"), None)
+        name = "".join(each if each.isalnum() else "_" for each in source.describe()).strip("_") or "value"
+        if first is None:
+            node = self.graph.placeholder(f"l_{name}_")
+        else:
+            with self.graph.inserting_before(first):
+                node = self.graph.placeholder(f"l_{name}_")
+        self.inputs.append((source, value))
+        return node
+
+    def argument(self, value: Any) -> Any:
+        if id(value) in self.recorder.sources and not isinstance(value, (tuple, list, dict)):
+            self.recorder.constant_argument(value)
+        return super().argument(value)
+
+    def emit(self, op: Any, recorded: Any, keywords: Any = None) -> Node:
+        self.note_grad_mode()
+        return super().emit(op, recorded, keywords)
+
+    def note_grad_mode(self) -> None:
+        """Where gradients are switched on or off, so the graph does."""
+        if state.grad_enabled is not self.grad_mode:
+            self.grad_mode = state.grad_enabled
+            node = self.graph.call_function(set_grad_mode, (state.grad_enabled,))
+            node.meta.update(impure=True, source=None, module="")
+
+    def where(self) -> tuple[Any, str]:
+        frame: Frame | None = self.recorder.frame
+        while frame is not None and frame.code.co_filename.startswith(PACKAGE_FOLDER):
+            frame = frame.caller
+        path = self.recorder.module_path()
+        return (None if frame is None else (frame.code.co_filename, frame.line, frame.code.co_name)), path
+
+    def size_escaped(self, kind: str, size: Any) -> None:
+        if state.capture is self:
+            self.recorder.relation(f"{size.expression} == {int.__int__(size)}" if isinstance(size, SymbolicInt) else None, size)
+
+    def length_escaped(self, tensor: Any) -> int:
+        size = self.shape_of(tensor)[0]
+        self.recorder.fix(size)
+        return int.__int__(size)
+
+    def results(self, op: Any, args: tuple[Any, ...], recorded: tuple[Any, ...], node: Node, result: Any) -> None:
+        if isinstance(result, (tuple, list)) and op.name in _PARTS and args:
+            self.recorder.fix(*self.shape_of(args[0]))  # how many parts there are must not change
+        super().results(op, args, recorded, node, result)
+
+
+def set_grad_mode(mode: bool) -> None:
+    """Switch recording of gradients on or off, within a graph."""
+    state.grad_enabled = mode

@@ -1,0 +1,75 @@
+"""Builtin operations that run methods of the user's, in Python: a capture interprets these forms in their place.
+
+They do what CPython does, in its order; so what the methods read and change is seen.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def instantiate(kind: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``kind(*args, **kwargs)`` of a class with an ``__init__`` of its own."""
+    instance = object.__new__(kind)
+    kind.__init__(instance, *args, **kwargs)
+    return instance
+
+
+def instantiate_anew(kind: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The same for a class with a ``__new__`` of its own."""
+    instance = kind.__new__(kind, *args, **kwargs)
+    if isinstance(instance, kind):
+        type(instance).__init__(instance, *args, **kwargs)
+    return instance
+
+
+def binary(methods: tuple[Any, ...], symbol: str, a: Any, b: Any) -> Any:
+    """An operator: methods are (function, whether its arguments are swapped), in the order in which they are asked."""
+    for method, swapped in methods:
+        result = method(b, a) if swapped else method(a, b)
+        if result is not NotImplemented:
+            return result
+    raise TypeError(f"unsupported operand type(s) for {symbol}: {type(a).__name__!r} and {type(b).__name__!r}")
+
+
+def compare(methods: tuple[Any, ...], symbol: str, a: Any, b: Any) -> Any:
+    """A comparison: methods are (function, whether its arguments are swapped, whether its result is turned round)."""
+    for method, swapped, inverted in methods:
+        result = method(b, a) if swapped else method(a, b)
+        if result is not NotImplemented:
+            return not result if inverted else result
+    if symbol == "==":
+        return a is b
+    if symbol == "!=":
+        return a is not b
+    raise TypeError(f"{symbol!r} not supported between instances of {type(a).__name__!r} and {type(b).__name__!r}")
+
+
+def cached_property(function: Any, name: str, instance: Any) -> Any:
+    """A cached property that is read for the first time."""
+    value = function(instance)
+    instance.__dict__[name] = value
+    return value
+
+
+def attribute_or(value: Any, name: str, default: Any) -> Any:
+    """``getattr`` with a default."""
+    try:
+        return getattr(value, name)
+    except AttributeError:
+        return default
+
+
+def has_attribute(value: Any, name: str) -> bool:
+    """``hasattr``."""
+    try:
+        getattr(value, name)
+    except AttributeError:
+        return False
+    return True
+
+
+def iterate(value: Any) -> Any:
+    """An iterable of the user's, as a generator that a builtin function may run."""
+    for each in value:  # noqa: UP028 - so that each step is interpreted
+        yield each

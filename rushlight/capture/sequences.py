@@ -1,0 +1,162 @@
+"""Lists whose length depends on the inputs, under a capture: kept as one tensor with all their items."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core.base import TensorBase, make
+from ..core.declare import lookup
+from ..core.errors import CaptureError
+from ..core.sizes import SymbolicInt
+from ..core.state import state
+from ..graph.control import CONTROL
+from .numbers import as_tensor, item
+
+
+class Sequence:
+    """A list to which a captured loop or branch has appended: what was appended is one tensor, with the number as first dimension."""
+
+    def __init__(self, items: list[Any], start: int, count: int, stacked: Any) -> None:
+        self.items = items
+        self.start = start  # where the appended items begin in the list
+        self.count = count  # how many there are in this run
+        self.stacked = stacked
+
+    def length(self) -> Any:
+        """The number of items, by a formula."""
+        return self.stacked.size(0) + (len(self.items) - self.count)
+
+    def tensors(self) -> list[Any]:
+        """All items as tensors with one more dimension in front."""
+        unsqueeze = lookup("unsqueeze").call
+        before = [unsqueeze(each, 0) for each in self.items[: self.start]]
+        return [*before, self.stacked, *(unsqueeze(each, 0) for each in self.items[self.start + self.count :])]
+
+    def whole(self) -> Any:
+        """All items as one tensor."""
+        parts = self.tensors()
+        return parts[0] if len(parts) == 1 else lookup("cat").call(parts, 0)
+
+    def item(self, index: Any) -> Any:
+        """One item, whose number may be symbolic."""
+        return self.whole()[index]
+
+    def holding(self, items: list[Any]) -> Sequence:
+        """The same with other items in the list."""
+        return Sequence(items, self.start, self.count, self.stacked)
+
+
+def stacked(items: list[Any], sequence: Sequence | None, example: Any) -> Any:
+    """The items of a list, of which nothing or a part is a sequence already, as one tensor; of none, one like the example's."""
+    check_tensors(items)
+    if sequence is not None:
+        return sequence.holding(items).whole()
+    if items:
+        return lookup("stack").call(items, 0)
+    if example is None:
+        raise CaptureError("a list stays empty in this run, and what it would hold is not known: run the capture on inputs that fill it")
+    return make(np.zeros((0, *map(int.__int__, example._array.shape)), example._array.dtype))
+
+
+def check_tensors(items: list[Any]) -> None:
+    """Refuse a list of something else."""
+    if not all(isinstance(each, TensorBase) for each in items):
+        raise CaptureError("a list whose length depends on the inputs, or that a loop lets grow, can hold tensors alone")
+
+
+def example_of(items: list[Any], sequence: Sequence | None) -> Any:
+    """A tensor like the items of a list."""
+    check_tensors(items)
+    if items:
+        return items[0]
+    return None if sequence is None else make(np.zeros(tuple(map(int.__int__, sequence.stacked._array.shape[1:])), sequence.stacked._array.dtype))
+
+
+def _found(value: Any) -> Sequence | None:
+    return state.capture.sequences.get(id(value)) if isinstance(value, list) else None
+
+
+def getitem(container: Any, index: Any) -> Any:
+    """``container[index]``, also of a list to which a loop has appended."""
+    sequence = _found(container)
+    if sequence is not None:
+        if isinstance(index, slice):
+            raise refused("a slice")
+        return sequence.item(index)
+    if not isinstance(index, SymbolicInt) or not isinstance(container, (list, tuple)):
+        return container[index]
+    return _chosen(list(container), index)
+
+
+def _chosen(items: list[Any], index: Any) -> Any:
+    """An item of a list that is known, by a number that is not."""
+    kinds = {_kind(each) for each in items}
+    if kinds == {"tensor"}:
+        if len({(each._array.dtype, each._array.shape) for each in items}) == 1:
+            return lookup("stack").call(items, 0)[index]
+    elif kinds and kinds <= {"int", "float", "bool"}:
+        table = lookup("stack").call([as_tensor(each) if len(kinds) == 1 else as_tensor(each) + 0.0 for each in items], 0)
+        return item(table[index])
+    raise CaptureError("an item of a list is taken by a number that depends on the inputs: that can be captured of numbers and of tensors of one shape alone")
+
+
+def setitem(container: Any, index: Any, value: Any) -> None:
+    """``container[index] = value``; not of a list whose length depends on the inputs."""
+    sequence = _found(container)
+    if sequence is None:
+        if isinstance(container, list) and isinstance(index, SymbolicInt):
+            raise CaptureError("an item of a list is set by a number that depends on the inputs: keep the items in a tensor")
+        container[index] = value
+        return
+    raise refused("an assignment to an item")
+
+
+def refused(what: str) -> CaptureError:
+    """The error for what can't be done to a list whose length depends on the inputs."""
+    return CaptureError(f"a list whose length depends on the inputs can be appended to, indexed, stacked and concatenated; {what} can't be captured")
+
+
+def check_call(target: Any, args: Any) -> None:
+    """Note which lists are looked into, and refuse calls of Python's own functions on those whose length depends on the inputs."""
+    if target in CONTROL or target in ("append", "extend") or hasattr(target, "_program"):
+        return
+    reads = state.capture.aliases.list_reads
+    for each in args:
+        if each.__class__ is list:
+            reads[id(each)] = reads.get(id(each), 0) + 1
+    if state.capture.sequences and target not in SEQUENCES and target is not len and any(_found(each) is not None for each in args):
+        if isinstance(target, (str, type)) or type(target).__name__ == "builtin_function_or_method":
+            raise refused(f"{target if isinstance(target, str) else target.__name__}()")
+
+
+def stack(tensors: Any, dim: int = 0, **options: Any) -> Any:
+    """``torch.stack``, also of such a list."""
+    sequence = _found(tensors)
+    if sequence is None:
+        return lookup("stack").call(tensors, dim, **options)
+    return lookup("movedim").call(sequence.whole(), 0, dim)
+
+
+def cat(tensors: Any, dim: int = 0, **options: Any) -> Any:
+    """``torch.cat``, also of such a list."""
+    sequence = _found(tensors)
+    if sequence is None:
+        return lookup("cat").call(tensors, dim, **options)
+    whole = sequence.whole()
+    rank = whole._array.ndim - 1
+    moved = lookup("movedim").call(whole, 0, dim % rank)
+    shape = list(moved.shape)
+    return lookup("reshape").call(moved, (*shape[: dim % rank], shape[dim % rank] * shape[dim % rank + 1], *shape[dim % rank + 2 :]))
+
+
+SEQUENCES: dict[Any, Callable[..., Any]] = {operator.getitem: getitem, operator.setitem: setitem, lookup("stack").call: stack, lookup("cat").call: cat}
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, TensorBase):
+        return "tensor"
+    return {bool: "bool", int: "int", float: "float"}.get(type(value), "other")
