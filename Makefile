@@ -34,17 +34,17 @@ docs: $(READY) ## write docs/ops.md anew from the op table
 	$(VENV)/bin/python -m rushlight.ops.document
 
 bench: $(BENCH_READY) ## compare speed with PyTorch's, side by side
-	for each in eager train data export; do nice -n 5 $(BENCH_VENV)/bin/python bench/$$each.py || exit 1; done
+	for each in eager train data export native; do nice -n 5 $(BENCH_VENV)/bin/python bench/$$each.py || exit 1; done
 
 clean: ## remove what the targets made
 	rm -rf $(VENV) $(BENCH_VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(READY): pyproject.toml
 	$(call make_venv,$(VENV))
-	$(VENV)/bin/python -m pip install --quiet --editable '.[dev,onnx]'
+	$(VENV)/bin/python -m pip install --quiet --editable '.[dev,onnx,native]'
 	@touch $@
 
 $(BENCH_READY): pyproject.toml
 	$(call make_venv,$(BENCH_VENV))
-	$(BENCH_VENV)/bin/python -m pip install --quiet '$(PEER)' onnxscript --editable '.[onnx]'
+	$(BENCH_VENV)/bin/python -m pip install --quiet '$(PEER)' onnxscript --editable '.[onnx,native]'
 	@touch $@

@@ -11,7 +11,6 @@ import threading
 import warnings
 
 import pytest
-
 from models import GPT, UNet, ViT
 
 import rushlight as torch
@@ -79,7 +78,8 @@ def loops(x, y):
 def containers(x, y):
     values = [x, y]
     values.append(x + y)
-    table = {"a": values[0], **{"b": y}}
+    more = {"b": y}
+    table = {"a": values[0], **more}
     table["c"] = sum(values)
     first, *rest = values
     return {"t": (first, rest), "d": [v * 2 for v in table.values()], "s": Pair(x, table["c"])}
@@ -105,7 +105,8 @@ def star_arguments(x, y):
         return args[0] * kwargs["k"] + sum(args)
 
     pair = (x, y)
-    return inner(*pair, **{"k": 2})
+    keywords = {"k": 2}
+    return inner(*pair, **keywords)
 
 
 def modes(x, y):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from op_samples import convert, flatten, same_layout
+from op_samples import convert, same_layout
 
 import rushlight as torch
 from rushlight.core.base import Spec, TensorBase, make

@@ -9,9 +9,10 @@ import pytest
 
 pytest.importorskip("onnxruntime")
 
+from onnx_samples import Case, Place, check_case, flat
+
 import rushlight
 import rushlight.onnx
-from onnx_samples import Case, Place, check_case, flat
 from rushlight.core.declare import table
 from rushlight.onnx.errors import OnnxExporterError
 

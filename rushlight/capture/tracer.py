@@ -86,7 +86,7 @@ class Tracer:
         self.graph = Graph()
         self.entries: dict[int, Entry] = {}
         self.attributes = {id(tensor): (name, tensor) for name, tensor in reversed(list(names))}
-        self.by_name = {name: tensor for name, tensor in self.attributes.values()}
+        self.by_name = dict(self.attributes.values())
         self.constants: dict[str, Any] = {}
         self.symbols: dict[str, Symbol] = {}
         self.size_nodes: dict[Any, Node] = {}
@@ -221,7 +221,7 @@ class Tracer:
                 raise CaptureError("a list whose length depends on the inputs can be indexed, stacked and concatenated, and nothing else")
             values = [self.argument(each) for each in value]
             if hasattr(value, "_fields"):
-                return tuple.__new__(type(value), values)  # not its own: what that checks, it checks of tensors
+                return tuple.__new__(type(value), values)  # type: ignore[type-var]  # its own may check tensors
             return values if isinstance(value, list) else tuple(values)
         if isinstance(value, dict):
             return {key: self.argument(each) for key, each in value.items()}

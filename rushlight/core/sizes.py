@@ -236,7 +236,7 @@ class SymbolicInt(int):
             return result
         return SymbolicFloat(int.__int__(self) ** other, operator.pow, (self, other))
 
-    def __rpow__(self, other: Any) -> Any:
+    def __rpow__(self, other: Any, modulo: Any = None) -> Any:
         return other ** int.__int__(self)
 
     def __truediv__(self, other: Any) -> Any:

@@ -407,7 +407,7 @@ def _numpy_axes(axes: Any, rank: int) -> tuple[int, ...]:
 
 
 def _unsqueeze(arrays: list[Any], attributes: dict[str, Any]) -> Any:
-    axes = attributes.get("axes") if len(arrays) == 1 else arrays[1].tolist()
+    axes = attributes["axes"] if len(arrays) == 1 else arrays[1].tolist()
     return np.expand_dims(arrays[0], _numpy_axes(axes, arrays[0].ndim + len(axes)))
 
 

@@ -216,6 +216,11 @@ class OnnxNode:
     def attribute(self, name: str) -> Any:
         return self.attributes[name]
 
+    def set_attribute(self, name: str, value: Any) -> OnnxNode:
+        """Set an attribute; the node again."""
+        self.attributes[name] = value
+        return self
+
     i = f = s = t = g = z = attribute
 
     def __getattr__(self, name: str) -> Any:
@@ -223,7 +228,7 @@ class OnnxNode:
         if name in ("is", "is_", "fs", "ss", "ts"):
             return self.attribute
         if name in ("i_", "f_", "s_", "t_"):
-            return lambda key, value: (self.attributes.__setitem__(key, value), self)[1]
+            return self.set_attribute
         raise AttributeError(f"a node has no attribute '{name}'")
 
     def __str__(self) -> str:

@@ -130,7 +130,7 @@ def signature(nodes: list[OnnxNode], inputs: list[Value], outputs: list[Value]) 
 
 
 def attributes(node: OnnxNode) -> Any:
-    found = []
+    found: list[Any] = []
     for name, value in sorted(node.attributes.items()):
         if isinstance(value, OnnxGraph):
             found.append((name, id(value)))  # a function with a sub-graph is never taken for another
