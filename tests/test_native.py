@@ -24,7 +24,8 @@ if importlib.util.find_spec("llvmlite") is None:
     pytest.skip("native code needs llvmlite: pip install llvmlite", allow_module_level=True)
 
 from rushlight.backends import native
-from rushlight.backends.native.program import compile_graph, elements
+from rushlight.backends.native.program import compile_graph
+from rushlight.backends.native.values import elements
 
 
 def native_of(function: Any, *inputs: Any) -> tuple[Any, Any]:

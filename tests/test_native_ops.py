@@ -21,7 +21,8 @@ if importlib.util.find_spec("llvmlite") is None:
     pytest.skip("native code needs llvmlite: pip install llvmlite", allow_module_level=True)
 
 from rushlight.backends.native.expanding import Declined
-from rushlight.backends.native.program import compile_graph, elements
+from rushlight.backends.native.program import compile_graph
+from rushlight.backends.native.values import elements
 
 UNDEFINED = ("empty", "new_empty")  # what they make holds anything
 OPS = [op for op in table.values() if op.functional is None and op.sample_maker and not op.name.startswith(UNDEFINED)]
@@ -100,3 +101,20 @@ def test_samples(op: Op) -> None:
         if not isinstance(outcome, str):
             for found, wanted in zip(*outcome[:2], strict=True):
                 same(found, wanted)
+
+
+NATIVE = (
+    "add sub mul div neg pow exp exp2 expm1 log log2 log10 log1p sigmoid logit sqrt rsqrt reciprocal abs sign ceil floor trunc round frac "
+    "nan_to_num relu hardtanh leaky_relu elu gelu_exact gelu_tanh silu softplus logsigmoid hardsigmoid hardshrink softshrink threshold clamp "
+    "maximum minimum fmax fmin eq ne lt le gt ge isnan isinf isfinite logical_and logical_not sin cos sinh cosh tanh erf erfc where_elements "
+    "addcmul addcdiv lerp copysign heaviside xlogy sum mean amax amin any all softmax log_softmax layer_norm matmul linear masked_fill "
+    "transpose permute expand unsqueeze slice select mse_loss binary_cross_entropy_with_logits smooth_l1_loss"
+).split()
+
+
+@pytest.mark.parametrize("name", NATIVE)
+def test_native_without_calls(name: str) -> None:
+    """These ops become native code in single precision: on their first sample nothing is called."""
+    with torch.no_grad():
+        _, _, program = compiled(table[name], table[name].samples[0])
+    assert not [part for part in program.parts if hasattr(part, "target")], program.describe()

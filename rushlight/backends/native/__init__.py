@@ -23,8 +23,8 @@ from ..aot import AheadOfTime
 from ..registry import register_backend
 from .expanding import Declined
 from .machine import log
-from .program import Program, compile_graph, elements
-from .values import Given
+from .program import Program, compile_graph
+from .values import Given, elements
 
 LIMIT = 16  # programs for different layouts of the inputs, before new ones run as in eager mode
 _said: list[str] = []
@@ -100,6 +100,10 @@ class Native:
         except Declined as error:
             self.declined = str(error)
             log.info("a graph runs as in eager mode: %s", error)
+            return None
+        except Exception as error:  # a mistake of ours, or of LLVM: the graph itself is fine, and runs without native code
+            self.declined = f"{type(error).__name__}: {error}"
+            log.warning("native code failed, and a graph runs as in eager mode: %s", self.declined, exc_info=True)
             return None
         program.fixed = kept
         self.programs.append(program)

@@ -93,7 +93,7 @@ class Runner(Interpreter):
         op = n.table_op
         if op is None or op.functional is not None or n.is_impure() or op.returns == "list":
             raise Declined(f"{n.name} can't be taken{source_of(n, '; ')}")
-        specs = n.meta.get("val")
+        specs: Any = n.meta.get("val")
         if not all(known(each) for each in (specs if isinstance(specs, tuple) else (specs,))):
             raise Declined(f"the shape of {n.name} depends on data{source_of(n, '; ')}")
         tracer = self.tracer

@@ -37,7 +37,7 @@ class Expression:
         self.dtype = dtype
         self.data = data  # the value of a constant, what an operand stands for
         own = 0 if op in ("constant", "operand") else EXPENSIVE if op in COSTLY else 4 if op in ("div", "sqrt") else 1
-        self.cost = own + sum(each.cost for each in args)  # as if nothing were shared: an upper bound
+        self.cost: int = own + sum(each.cost for each in args)  # as if nothing were shared: an upper bound
 
     def __repr__(self) -> str:
         return f"{self.op}({', '.join(map(repr, self.args))})" if self.args else f"{self.op}:{self.data}"
@@ -258,7 +258,7 @@ def where(condition: Any, a: Any, b: Any) -> Array:
     return Array(Expression("where", (truth(condition).expression, element(a, dtype), element(b, dtype)), dtype), shape)
 
 
-def _sign(a: Array) -> Array:
+def _sign(a: Any) -> Array:
     one = a.dtype.type(1)
     if a.dtype.kind in "ub":
         return where(a != 0, one, a.dtype.type(0))
@@ -306,7 +306,7 @@ def _shift(op: str) -> Any:
     return run
 
 
-BINARY: dict[str, Callable[[Any, Any], Array]] = {
+BINARY: dict[str, Any] = {
     "add": _arithmetic("add", "or"), "subtract": _arithmetic("sub"), "multiply": _arithmetic("mul", "and"),
     "divide": _divide, "true_divide": _divide, "maximum": _extreme("max", "or"), "minimum": _extreme("min", "and"),
     "fmax": _number_extreme("maximum"), "fmin": _number_extreme("minimum"), "power": _float_only("power", FLOAT32),
@@ -325,7 +325,7 @@ def _negative(a: Array) -> Array:
     return make("neg", a.dtype, a)
 
 
-UNARY: dict[str, Callable[[Any], Array]] = {
+UNARY: dict[str, Any] = {
     **{name: _float_only(name) for name in functions.UNARY}, **{name: _float_only(name, FLOAT32) for name in functions.SINGLE_ONLY},
     "sqrt": _float_only("sqrt"), "floor": _whole("floor"), "ceil": _whole("ceil"), "trunc": _whole("trunc"), "rint": _whole("rint"),
     "negative": _negative, "absolute": lambda a: a.copy() if a.dtype.kind in "ub" else make("abs", a.dtype, a),

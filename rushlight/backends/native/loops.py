@@ -10,6 +10,7 @@ rows at once, with a place for each of them, so that memory is still read in its
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
@@ -18,10 +19,11 @@ import numpy as np
 from .code import TYPES, Code, Module, Scalar
 from .emission import Emission
 from .expressions import Expression
-from .groups import CHEAP, Group, Grouping, substituted
+from .groups import CHEAP, Group, substituted
 from .values import Fold, Pointwise, Reference, Value, operands, strides_of
 
 CHUNK = 4096  # elements that are added up in single precision before the sum goes on in double precision
+ROWS = 128  # the same, where rows are worked on side by side
 TILE = 256  # rows that are worked on side by side
 SCRATCH = 1 << 18  # bytes that a kernel may keep on its stack
 
@@ -40,10 +42,9 @@ class Dimension:
 class Kernel:
     """Writes the code of one group."""
 
-    def __init__(self, module: Module, group: Group, grouping: Grouping, name: str) -> None:
+    def __init__(self, module: Module, group: Group, name: str) -> None:
         self.module = module
         self.group = group
-        self.grouping = grouping
         self.name = name
         self.code = Code(module)
         self.members = set(group.members)
@@ -230,17 +231,13 @@ class Kernel:
     def one_pass(self, number: int, folds: list[Any], stores: list[Value]) -> None:
         c = self.code
         sums = {each: Accumulator(self, each) for each in folds}
-        with ExitStack() as stack:
-            self.lanes(stack)
-            for each in sums.values():
-                each.begin()
+        self.for_each_row([each.begin for each in sums.values()])
         with ExitStack() as nest:
-            for dimension in self.inner[:-1] if not self.tiled else self.inner:
+            for dimension in self.inner[:-1]:
                 self.indices[dimension] = nest.enter_context(c.loop(*self.bounds(dimension)))
-            if not self.tiled:
-                self.innermost(nest, list(sums.values()))
-            else:
-                self.lanes(nest)
+            if self.inner:
+                self.innermost(nest, [each for each in sums.values() if each.in_chunks])
+            self.lanes(nest)
             emission = Emission(c, lambda reference: self.operand(reference, emission, number))
             for value in stores:
                 made = emission.value(self.expressions[value])
@@ -256,18 +253,25 @@ class Kernel:
                 self.store_row(each.value, each.finish())
 
     def innermost(self, nest: ExitStack, sums: list[Accumulator]) -> None:
-        """The loop over neighbouring elements; long sums are cut into chunks."""
+        """The last loop of a pass (but for the rows of a tile); long sums are cut into chunks."""
         c, dimension = self.code, self.inner[-1]
         first, last = self.bounds(dimension)
-        if any(each.in_chunks for each in sums):
-            if dimension.size > 2 * CHUNK:
-                chunk = nest.enter_context(c.loop(c.integer(0), c.integer(-(-dimension.size // CHUNK))))
-                first = c.scale(chunk, CHUNK)
-                last = c.intrinsic("smin", c.add(first, c.integer(CHUNK)), c.integer(dimension.size))
-            for each in sums:
-                each.begin_chunk()
-            nest.callback(lambda: [each.end_chunk() for each in sums])
+        if sums:
+            length = ROWS if self.tiled else CHUNK
+            if dimension.size > 2 * length:
+                chunk = nest.enter_context(c.loop(c.integer(0), c.integer(-(-dimension.size // length))))
+                first = c.scale(chunk, length)
+                last = c.intrinsic("smin", c.add(first, c.integer(length)), c.integer(dimension.size))
+            self.for_each_row([each.begin_chunk for each in sums])
+            nest.callback(self.for_each_row, [each.end_chunk for each in sums])
         self.indices[dimension] = nest.enter_context(c.loop(first, last))
+
+    def for_each_row(self, actions: list[Callable[[], None]]) -> None:
+        """Do something once, or for each row of a tile."""
+        with ExitStack() as stack:
+            self.lanes(stack)
+            for each in actions:
+                each()
 
     def position(self, strides: tuple[int, ...], offset: int) -> Scalar:
         """Where the element of the loops' indices is, for strides over the space."""
@@ -326,13 +330,12 @@ class Accumulator:
         self.value = value
         self.type = TYPES[value.dtype]
         inner = kernel.inner
-        long = len(inner) > 1 or (bool(inner) and inner[-1].size > 2 * CHUNK)
-        narrow_sum = value.how == "add" and self.type == "float"
-        self.in_chunks = narrow_sum and long and not kernel.tiled
-        self.wide = "double" if self.in_chunks or (narrow_sum and kernel.tiled) else self.type
-        stored = "i8" if self.type == "i1" else self.wide
-        self.slot = kernel.code.slot(stored, TILE if kernel.tiled else 1)
-        self.chunk = kernel.code.slot(self.type) if self.in_chunks else ""
+        long = len(inner) > 1 or (bool(inner) and inner[-1].size > 2 * (ROWS if kernel.tiled else CHUNK))
+        self.in_chunks = value.how == "add" and self.type == "float" and long
+        self.wide = "double" if self.in_chunks else self.type
+        length = TILE if kernel.tiled else 1
+        self.slot = kernel.code.slot("i8" if self.type == "i1" else self.wide, length)
+        self.chunk = kernel.code.slot(self.type, length) if self.in_chunks else ""
 
     @property
     def place(self) -> Scalar:
@@ -365,25 +368,17 @@ class Accumulator:
         self.kernel.code.store(self.identity("i1" if self.type == "i1" else self.wide), self.slot, self.place)
 
     def begin_chunk(self) -> None:
-        if self.in_chunks:
-            self.kernel.code.write(self.identity(self.type), self.chunk)
+        self.kernel.code.store(self.identity(self.type), self.chunk, self.place)
 
     def take(self, element: Scalar) -> None:
         """Fold one element in."""
-        c = self.kernel.code
-        if self.in_chunks:
-            c.write(self.combine(c.read(self.chunk, self.type), element), self.chunk)
-            return
-        before = c.load(self.slot, self.place, self.wide)
-        if self.wide != self.type:
-            element = c.convert("fpext", element, self.wide)
-        c.store(self.combine(before, element), self.slot, self.place)
+        c, slot = self.kernel.code, self.chunk or self.slot
+        c.store(self.combine(c.load(slot, self.place, self.type), element), slot, self.place)
 
     def end_chunk(self) -> None:
-        if self.in_chunks:
-            c = self.kernel.code
-            part = c.convert("fpext", c.read(self.chunk, self.type), self.wide)
-            c.store(c.binary("fadd", c.load(self.slot, self.place, self.wide), part), self.slot, self.place)
+        c = self.kernel.code
+        part = c.convert("fpext", c.load(self.chunk, self.place, self.type), self.wide)
+        c.store(c.binary("fadd", c.load(self.slot, self.place, self.wide), part), self.slot, self.place)
 
     def finish(self) -> Scalar:
         """The result."""

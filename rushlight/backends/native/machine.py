@@ -90,7 +90,7 @@ class Blas:
         self.threads: tuple[int, int] | None = None  # functions that get and set the number of its threads
         for library in _libraries():
             for pattern, size in _NAMES:
-                found = {name: getattr(library, pattern.format(name), None) for name in ("sgemm", "dgemm")}
+                found: dict[str, Any] = {name: getattr(library, pattern.format(name), None) for name in ("sgemm", "dgemm")}
                 if all(found.values()) and self._works(found["sgemm"], size):
                     self.size = size
                     self.addresses = {name: ctypes.cast(each, ctypes.c_void_p).value or 0 for name, each in found.items()}
@@ -99,7 +99,7 @@ class Blas:
 
     def _find_threads(self, library: Any) -> tuple[int, int] | None:
         for pattern in _THREADS:
-            found = [getattr(library, pattern.format(what), None) for what in ("get", "set")]
+            found: list[Any] = [getattr(library, pattern.format(what), None) for what in ("get", "set")]
             if all(found):
                 get, set_ = (ctypes.cast(each, ctypes.c_void_p).value or 0 for each in found)
                 return get, set_

@@ -5,12 +5,11 @@ from __future__ import annotations
 import ctypes
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...core.base import Spec, TensorBase, make
-from ...core.state import state
 from ...graph import Graph
 from .code import Code, Module, Scalar
 from .expanding import Declined, expand
@@ -18,8 +17,8 @@ from .groups import Group, Grouping
 from .loops import Kernel
 from .machine import blas, log, machine
 from .products import Work
-from .threads import pool
-from .values import Builder, Call, Given, Reference, Value, address, elements
+from .threads import Pool, pool
+from .values import Builder, Call, Given, Reference, Value, address
 
 ALIGNMENT = 64
 WORTH_SPLITTING = 30_000  # nanoseconds of work
@@ -41,11 +40,21 @@ def compile_graph(graph: Graph, examples: list[Any], attribute: Callable[[str], 
     program = Program(builder, grouping)
     program.seconds = time.perf_counter() - started
     log.info("%s", program.describe())
+    log.debug("%s", program.text)
     return program
 
 
 def _none(name: str) -> Any:
     raise Declined(f"the graph refers to '{name}', which was not given")
+
+
+class Piece(NamedTuple):
+    """A step as a native function: what it works on, into how many parts it can be cut, and about how long it takes."""
+
+    name: str
+    buffers: list[Value]
+    extent: int
+    nanoseconds: float
 
 
 class Program:
@@ -55,7 +64,6 @@ class Program:
         self.notes = builder.notes
         self.outputs = builder.outputs
         self.steps = grouping.steps
-        self.grouping = grouping
         self.seconds = 0.0
         self.inputs = [each for each in builder.values if isinstance(each, Given) and each.array is None]
         self.constants = [each for each in builder.values if isinstance(each, Given) and each.array is not None]
@@ -73,7 +81,8 @@ class Program:
                     self.slots[value] = len(self.slots)
         self.kernels: list[Kernel] = []
         self.workers = pool() if pool().compiled is not None else None
-        self.text = ""
+        self.text = ""  # for whoever wants to read it
+        self.fixed: list[Any] = []  # the inputs that are no arrays
         self.parts = self.compile()
         self.spaces: list[Workspace] = []
 
@@ -95,7 +104,7 @@ class Program:
         offsets: dict[Value, int] = {}
         sizes: dict[Value, int] = {}
         self.arena = 0
-        for at, step in enumerate(self.steps):
+        for at in range(len(self.steps)):
             for value in [each for each, when in born.items() if when == at and each not in self.roots]:
                 size = -(-max(value.size, 1) * value.dtype.itemsize // ALIGNMENT) * ALIGNMENT
                 offsets[value], sizes[value] = self.take(free, size), size
@@ -149,59 +158,53 @@ class Program:
     def segment(self, module: Module, name: str, steps: list[Any]) -> None:
         """A function that runs several steps, given the table of addresses."""
         c = Code(module)
-
-        def pointer(value: Value) -> str:
-            return self.pointer(c, value)
-
-        quiet = self.workers is not None and blas().threads is not None and any(not isinstance(each, Group) for each in steps)
-        if quiet:
-            self.tell_blas(c, self.workers.quiet)
+        workers = self.workers
+        quiet = workers is not None and blas().threads is not None and any(not isinstance(each, Group) for each in steps)
+        if workers is not None and quiet:
+            self.tell_blas(c, workers, workers.quiet)
         for step in steps:
-            if isinstance(step, Group):
-                kernel = Kernel(module, step, self.grouping, f"kernel{len(self.kernels)}")
-                self.kernels.append(kernel)
-                work, buffers = kernel, list(kernel.buffers)
+            piece = self.kernel(module, step) if isinstance(step, Group) else self.product(module, step.value)
+            splits = piece.extent > 1 and piece.nanoseconds > WORTH_SPLITTING and (quiet or isinstance(step, Group))
+            if workers is not None and splits:
+                function, state = (c.let("ptr", f"inttoptr i64 {each} to ptr").name for each in (workers.parallel, workers.address))
+                c.do(f"call void {function}(ptr {state}, ptr @{self.task(module, piece)}, ptr %table, i64 {piece.extent})")
             else:
-                value = step.value
-                work, buffers = Work(blas(), value), [value.left.value, value.right.value, value]
-                if not quiet or work.extent == 1 or work.nanoseconds < WORTH_SPLITTING:
-                    work.emit(c, *map(pointer, buffers), c.integer(0), c.integer(work.extent))
-                    continue
-                inner = Code(module)
-                work.emit(inner, "%b0", "%b1", "%b2", Scalar("%first", "i64"), Scalar("%last", "i64"))
-                parameters = "ptr %b0, ptr %b1, ptr %b2, i64 %first, i64 %last"
-                work.name = module.add(f"product{value.index}", inner.function("NAME", parameters))
-            if self.workers is not None and work.extent > 1 and work.nanoseconds > WORTH_SPLITTING:
-                task = self.task(module, work.name, buffers)
-                function = c.let("ptr", f"inttoptr i64 {self.workers.parallel} to ptr").name
-                state = c.let("ptr", f"inttoptr i64 {self.workers.address} to ptr").name
-                c.do(f"call void {function}(ptr {state}, ptr @{task}, ptr %table, i64 {work.extent})")
-            else:
-                given = [f"ptr {pointer(each)}" for each in buffers]
-                c.do(f"call void @{work.name}({', '.join([*given, 'i64 0', f'i64 {work.extent}'])})")
-        if quiet:
-            self.tell_blas(c, self.workers.restore)
+                given = [f"ptr {self.pointer(c, each)}" for each in piece.buffers]
+                c.do(f"call void @{piece.name}({', '.join([*given, 'i64 0', f'i64 {piece.extent}'])})")
+        if workers is not None and quiet:
+            self.tell_blas(c, workers, workers.restore)
         module.functions.append(c.function(name, "ptr %table"))
+
+    def kernel(self, module: Module, group: Group) -> Piece:
+        """The function for a group."""
+        kernel = Kernel(module, group, f"kernel{len(self.kernels)}")
+        self.kernels.append(kernel)
+        return Piece(kernel.name, list(kernel.buffers), kernel.extent, kernel.nanoseconds)
+
+    def product(self, module: Module, value: Any) -> Piece:
+        """The function for a product."""
+        work, c = Work(blas(), value), Code(module)
+        work.emit(c, "%b0", "%b1", "%b2", Scalar("%first", "i64"), Scalar("%last", "i64"))
+        name = module.add(f"product{value.index}", c.function("NAME", "ptr %b0, ptr %b1, ptr %b2, i64 %first, i64 %last"))
+        return Piece(name, [value.left.value, value.right.value, value], work.extent, work.nanoseconds)
 
     def pointer(self, c: Code, value: Value) -> str:
         """The address of a value, from the table."""
         at = c.address("%table", c.integer(self.slots[value]), "ptr")
         return c.let("ptr", f"load ptr, ptr {at}").name
 
-    def task(self, module: Module, name: str, buffers: list[Value]) -> str:
-        """A function as what the pool calls: on the table of addresses, for a piece of its work."""
+    def task(self, module: Module, piece: Piece) -> str:
+        """A function as what the pool calls: on the table of addresses, for a part of its work."""
         c = Code(module)
-        given = [f"ptr {self.pointer(c, each)}" for each in buffers]
-        c.do(f"call void @{name}({', '.join([*given, 'i64 %first', 'i64 %last'])})")
+        given = [f"ptr {self.pointer(c, each)}" for each in piece.buffers]
+        c.do(f"call void @{piece.name}({', '.join([*given, 'i64 %first', 'i64 %last'])})")
         return module.add(f"task{len(module.names)}", c.function("NAME", "ptr %table, i64 %first, i64 %last"))
 
-    def tell_blas(self, c: Code, function: int) -> None:
+    def tell_blas(self, c: Code, workers: Pool, function: int) -> None:
         """Have BLAS use one thread, or as many as before."""
-        state, get, set_ = (
-            c.let("ptr", f"inttoptr i64 {each} to ptr").name for each in (self.workers.address, *blas().threads)  # type: ignore
-        )
-        target = c.let("ptr", f"inttoptr i64 {function} to ptr").name
-        c.do(f"call void {target}(ptr {state}, ptr {get}, ptr {set_})")
+        get, set_ = blas().threads or (0, 0)
+        target, *given = (c.let("ptr", f"inttoptr i64 {each} to ptr").name for each in (function, workers.address, get, set_))
+        c.do(f"call void {target}({', '.join(f'ptr {each}' for each in given)})")
 
     # -- running -------------------------------------------------------------------------------------------------
 
@@ -275,9 +278,9 @@ class Workspace:
                 seen[at] = array
                 table[at] = array.ctypes.data
         made: dict[Value, Any] = {}
-        for value in program.roots:
-            array = made[value] = np.empty(value.shape, value.dtype)
-            table[program.slots[value]] = array.ctypes.data
+        for root in program.roots:
+            array = made[root] = np.empty(root.shape, root.dtype)
+            table[program.slots[root]] = array.ctypes.data
         for part in program.parts:
             if isinstance(part, Call):
                 self.call(part, arrays, made)
@@ -307,7 +310,7 @@ class Workspace:
         low = sum(min(0, step * (count - 1)) for step, count in zip(steps, reference.shape))
         length = sum(abs(step) * (count - 1) for step, count in zip(steps, reference.shape)) + size
         start = self.table[self.program.slots[value]] + reference.offset * size + low
-        memory = (ctypes.c_char * length).from_address(start)
+        memory: Any = (ctypes.c_char * length).from_address(start)
         return np.ndarray(reference.shape, value.dtype, memory, -low, steps)
 
     def call(self, value: Call, arrays: list[Any], made: dict[Value, Any]) -> None:
@@ -337,5 +340,3 @@ def max_index(reference: Reference) -> int:
     """The last element of the value that a reference reaches."""
     return reference.offset + sum(max(0, stride * (size - 1)) for size, stride in zip(reference.shape, reference.strides))
 
-
-__all__ = ["Declined", "Program", "compile_graph", "elements", "state"]

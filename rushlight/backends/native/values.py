@@ -382,15 +382,16 @@ class Builder:
 
     def call(self, node: Node, op: Op) -> Any:
         """An op that runs as it does in eager mode."""
-        spec = node.meta["val"]
+        spec: Any = node.meta["val"]
         args, kwargs = self.argument(tuple(node.args)), {name: self.argument(each) for name, each in node.kwargs.items()}
         several = isinstance(spec, (tuple, list))
-        if not isinstance(spec, (Spec, tuple, list)) or (several and not all(isinstance(each, Spec) for each in spec)):
+        specs = list(spec) if several else [spec]
+        if not all(isinstance(each, Spec) for each in specs):
             raise Declined(f"{node.name} gives what is no tensor")
         if op.factory and not node.is_impure() and not node.all_input_nodes:
             return self.constant_of(node, op, args, kwargs)
         made: list[Call] = []
-        for part, each in enumerate(spec if several else (spec,)):
+        for part, each in enumerate(specs):
             value = self.make(Call, each.shape, each.dtype, node)
             value.target, value.part, value.others = op.call, part if several else None, made
             value.args, value.kwargs = (args, kwargs) if part == 0 else ((), {})
@@ -407,7 +408,8 @@ class Builder:
 
     def constant_of(self, node: Node, op: Op, args: Any, kwargs: Any) -> Reference:
         """What is always the same is computed now."""
-        array = np.array(table[op.name].call(*args, **kwargs)._array, order="C")
+        made: Any = table[op.name].call(*args, **kwargs)
+        array = made._array.copy(order="C")
         value = self.make(Given, array.shape, array.dtype, node)
         value.array = array
         return self.add(value)
