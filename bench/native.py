@@ -6,12 +6,16 @@ python bench/native.py [--quick]      # needs torch and llvmlite beside rushligh
 from __future__ import annotations
 
 import argparse
+import os
 import time
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+os.environ.setdefault("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "1")  # compile times are those of a program that is new
+
 from sidebyside import PACKAGES, keep, machine, shown, time_of
 from train import cnn, gpt, lstm, mlp
 

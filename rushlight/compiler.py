@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
-from collections.abc import Callable
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import Any
 
 from .backends.checking import CheckError, checked
 from .backends.registry import find, list_backends, register_backend
-from .capture.compile.breaks import BREAKS, Unsupported, counters
-from .capture.compile.recorder import mark, marks
+from .capture.compile.breaks import BREAKS, ConstraintViolation, Unsupported, counters
+from .capture.compile.marks import mark, mark_dynamic, mark_static, mark_static_address, marks, maybe_mark_dynamic
 from .capture.compile.segments import Compiled, Options
+from .core.errors import NotSupported
 from .core.state import state
+from .explanation import Explanation
 from .nn.modules.module import Module
+from .nn.modules.module_hooks import call_with_hooks
 
-_all: list[Any] = []  # weak references to what is compiled, for reset()
+_all: weakref.WeakSet[Any] = weakref.WeakSet()  # what is compiled, for reset()
+
+
+class _Disabled(threading.local):
+    depth = 0  # how many functions are running that nothing is to be compiled in
+
+
+_disabled = _Disabled()
 
 
 class CompiledFunction:
@@ -25,42 +39,48 @@ class CompiledFunction:
         functools.update_wrapper(self, function)
         self.__wrapped__ = function
         self._torchdynamo_orig_callable = function
-        self._compiled = Compiled(function, options)
-        _all.append(self._compiled)
+        self._compiled = Compiled(function if hasattr(function, "__code__") else _call, options)
+        self._leading = () if hasattr(function, "__code__") else (function,)
+        _all.add(self._compiled)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if state.capture is not None:
+        if state.capture is not None or _disabled.depth:
             return self.__wrapped__(*args, **kwargs)
-        return self._compiled.call(args, kwargs)
+        return self._compiled.call(self._leading + args, kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
+
+    def __deepcopy__(self, memo: Any) -> CompiledFunction:
+        return CompiledFunction(self.__wrapped__, self._compiled.options)
+
+    def __reduce__(self) -> Any:
+        return type(None), ()  # what is loaded runs as it is, until it is compiled again
 
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.__wrapped__, '__qualname__', self.__wrapped__)}>"
 
 
 class OptimizedModule(Module):
-    """A Module whose calls run compiled; its parameters are those of the original."""
+    """A Module whose calls run compiled; its parameters and attributes are those of the original."""
 
     def __init__(self, module: Module, options: Options) -> None:
         super().__init__()
-        self._orig_mod = module
-        self.__dict__["_compiled"] = Compiled(_call_module, options)
-        self.training = module.training
-        _all.append(self.__dict__["_compiled"])
+        self._modules["_orig_mod"] = module
+        self.__dict__["_compiled"] = Compiled(_call, options)
+        _all.add(self.__dict__["_compiled"])
+        self.__dict__.pop("training", None)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if state.capture is not None:
-            return self._orig_mod(*args, **kwargs)
-        return self.__dict__["_compiled"].call((self._orig_mod, *args), kwargs)
+        if state.capture is not None or _disabled.depth:
+            return self._modules["_orig_mod"](*args, **kwargs)
+        return self.__dict__["_compiled"].call((self._modules["_orig_mod"], *args), kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self(*args, **kwargs)
 
     def train(self, mode: bool = True) -> Any:
         self._orig_mod.train(mode)
-        self.training = mode
         return self
 
     def __getattr__(self, name: str) -> Any:
@@ -68,9 +88,34 @@ class OptimizedModule(Module):
             return self._modules["_orig_mod"]
         return getattr(self._modules["_orig_mod"], name)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self.__dict__ or "_orig_mod" not in self.__dict__.get("_modules", ()):
+            object.__setattr__(self, name, value)
+        else:
+            setattr(self._orig_mod, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._orig_mod, name)
+
+    def __len__(self) -> int:
+        return len(self._orig_mod)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._orig_mod[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._orig_mod)
+
+    def __bool__(self) -> bool:
+        return True
+
+
+def _call(function: Any, *args: Any, **kwargs: Any) -> Any:
+    return function(*args, **kwargs)
+
 
 def _call_module(module: Any, *args: Any, **kwargs: Any) -> Any:
-    return module(*args, **kwargs)
+    return call_with_hooks(module, args, kwargs)
 
 
 def compile(
@@ -89,12 +134,16 @@ def compile(
         )
     if disable:
         return model
+    if isinstance(model, (staticmethod, classmethod)):  # the decorators are in the other order: the function is compiled
+        return type(model)(compile(model.__func__, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, check=check))
     if not callable(model):
         raise RuntimeError(f"compile() takes a function or a Module, not {type(model).__name__}")
     run, name = find(backend)
     if check or os.environ.get("RUSHLIGHT_CHECK", "0") not in ("", "0"):
         run = checked(run, name)
     chosen = Options(run, name, fullgraph, dynamic)
+    if isinstance(model, OptimizedModule):
+        model = model._orig_mod
     if isinstance(model, Module):
         return OptimizedModule(model, chosen)
     if isinstance(model, CompiledFunction):
@@ -102,16 +151,38 @@ def compile(
     return CompiledFunction(model, chosen)
 
 
+def compile_module(module: Module, *args: Any, **kwargs: Any) -> None:
+    """What ``module.compile()`` does: the Module's own calls run compiled from now on."""
+    module.__dict__["_compiled_call_impl"] = compile(_call_module, *args, **kwargs)
+
+
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
-    """Mark a function that is never captured: a compiled program calls it as it is, between two graphs."""
+    """A function that is never captured: a compiled program calls it as it is, between two graphs.
+
+    With ``recursive`` (the default) nothing that it calls is compiled either.  Also a decorator.
+    """
     if fn is None:
-        return lambda function: disable(function, recursive)
-    mark(fn, "disable")
-    return fn
+        return lambda function: disable(function, recursive, reason=reason)
+    if not isinstance(fn, FunctionType) and not hasattr(fn, "__func__"):
+        mark(fn, "disable")  # a class, or a Module
+        return fn
+
+    @functools.wraps(fn)
+    def disabled(*args: Any, **kwargs: Any) -> Any:
+        _disabled.depth += recursive
+        try:
+            return fn(*args, **kwargs)
+        finally:
+            _disabled.depth -= recursive
+
+    mark(disabled, "disable")
+    return disabled
 
 
 def allow_in_graph(fn: Any) -> Any:
     """Mark a function (or custom Function) that goes into graphs as one node, without being looked into."""
+    if isinstance(fn, (list, tuple)):
+        return [allow_in_graph(each) for each in fn]
     mark(fn, "allow")
     return fn
 
@@ -130,8 +201,16 @@ is_dynamo_compiling = is_compiling
 
 def reset() -> None:
     """Forget all that was compiled; functions are captured anew when they are next called."""
-    for each in _all:
+    for each in list(_all):
         each.clear()
+
+
+def reset_code(code: Any) -> None:
+    """Forget what was compiled of one function, given by its code object or itself."""
+    code = getattr(code, "__code__", code)
+    for each in list(_all):
+        if getattr(each.function, "__code__", None) is code:
+            each.clear()
 
 
 def assume_constant_result(fn: Any) -> Any:
@@ -140,11 +219,46 @@ def assume_constant_result(fn: Any) -> Any:
     return fn
 
 
-mark(graph_break, "break")
-mark(is_compiling, "compiling")
-mark(CompiledFunction.__call__, "compiled")
+def cudagraph_mark_step_begin() -> None:
+    """Nothing: there are no CUDA graphs here."""
+
+
+def set_stance(stance: str = "default", *, skip_guard_eval_unsafe: bool = False, force_backend: Any = None) -> Any:
+    """Only ``"default"``: other ways of treating what is not compiled yet are not there."""
+    if stance != "default" or skip_guard_eval_unsafe or force_backend is not None:
+        raise NotSupported(
+            f"set_stance({stance!r}) is not supported: use compiler.disable() to run a function as it is, or fullgraph=True to refuse breaks"
+        )
+    return contextlib.nullcontext()
+
+
+def explain(f: Any, *extra_args: Any, **extra_kwargs: Any) -> Any:
+    """What ``compile`` makes of a function: ``explain(f)(*args)`` runs it, and gives an :class:`Explanation`.
+
+    Of a function that is compiled already, the explanation includes what earlier calls have led to.
+    """
+
+    def run(*args: Any, **kwargs: Any) -> Explanation:
+        target = f
+        if not isinstance(f, (CompiledFunction, OptimizedModule)):
+            target = compile(f, backend="eager")
+        compiled = target.__dict__["_compiled"]
+        return Explanation(compiled, target(*args, **kwargs))
+
+    return run(*extra_args, **extra_kwargs) if extra_args or extra_kwargs else run
+
+
+_KINDS: dict[str, tuple[Any, ...]] = {
+    "break": (graph_break,), "compiling": (is_compiling,), "compiled": (CompiledFunction.__call__,), "nothing": (cudagraph_mark_step_begin,),
+    "disable": (mark_dynamic, maybe_mark_dynamic, mark_static, reset, reset_code, set_stance, explain, compile),
+}  # fmt: skip
+for _kind, _functions in _KINDS.items():
+    for _function in _functions:
+        mark(_function, _kind)
 
 __all__ = [
-    "BREAKS", "Callable", "CheckError", "CompiledFunction", "OptimizedModule", "Unsupported", "allow_in_graph", "assume_constant_result", "compile", "counters",
-    "disable", "graph_break", "is_compiling", "is_dynamo_compiling", "list_backends", "marks", "register_backend", "reset",
+    "BREAKS", "Callable", "CheckError", "CompiledFunction", "ConstraintViolation", "Explanation", "OptimizedModule", "Unsupported", "allow_in_graph",
+    "assume_constant_result", "compile", "compile_module", "counters", "cudagraph_mark_step_begin", "disable", "explain", "graph_break", "is_compiling",
+    "is_dynamo_compiling", "list_backends", "mark_dynamic", "mark_static", "mark_static_address", "marks", "maybe_mark_dynamic", "register_backend", "reset",
+    "reset_code", "set_stance",
 ]  # fmt: skip

@@ -30,6 +30,8 @@ def described(value: Any, seen: dict[int, int], held: list[Any]) -> Any:
         return (type(value).__name__, repr(value))
     if isinstance(value, (torch.dtype, torch.device, type, types.ModuleType)):
         return str(value)
+    if type(value) is tuple:  # equal constants may be one object
+        return ("tuple", [described(each, seen, held) for each in value])
     if id(value) in seen:
         return ("again", seen[id(value)])
     seen[id(value)] = len(seen)
@@ -37,7 +39,7 @@ def described(value: Any, seen: dict[int, int], held: list[Any]) -> Any:
     if isinstance(value, torch.Tensor):
         memory = value.untyped_storage().data_ptr() if value.numel() else 0
         return (
-            type(value).__name__, str(value.dtype), tuple(value.shape), value.stride(), value.detach().tolist(), value.requires_grad,
+            type(value).__name__, str(value.dtype), tuple(value.shape), value.stride(), repr(value.detach().tolist()), value.requires_grad,
             value.is_leaf, seen.setdefault(memory, len(seen)), described(value.grad, seen, held) if value.is_leaf else None,
         )  # fmt: skip
     if isinstance(value, dict):

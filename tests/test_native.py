@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 import threading
 import warnings
@@ -244,6 +245,25 @@ def test_models(case: Any) -> None:
         np.testing.assert_allclose(one.numpy(), other.numpy(), 1e-4, 1e-5)
 
 
+@pytest.mark.parametrize("case", [1, 0, 3, 6], ids=["GPT", "ResNet", "UNet", "MLP"])
+def test_training(case: int) -> None:
+    """Losses and weights of a few steps are those of eager mode."""
+    states = []
+    for backend in ("eager", "native"):
+        model, inputs = whole_models()[case]
+        torch.manual_seed(1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        compiled = torch.compile(model, backend=backend)
+        for _ in range(3):
+            optimizer.zero_grad()
+            loss = compiled(*inputs).square().mean()
+            loss.backward()
+            optimizer.step()
+        states.append([loss.item(), *(each.detach().numpy() for each in model.parameters())])
+    for one, other in zip(*states, strict=True):
+        np.testing.assert_allclose(one, other, 1e-3, 2e-5)
+
+
 # -- what is promised beside numbers -----------------------------------------------------------------------------
 
 
@@ -331,6 +351,21 @@ def test_any_number_of_threads() -> None:
 def _without_gradient(function: Any, *args: Any) -> Any:
     with torch.no_grad():
         return function(*args)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_after_a_fork() -> None:
+    """A child has none of its parent's threads, and computes all the same."""
+    x = torch.randn(700, 900)
+    compiled = torch.compile(lambda x: (x * x).tanh().sum(-1), backend="native")
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compiled(x)
+        wanted = compiled(x).numpy()
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if np.array_equal(compiled(x).numpy(), wanted) else 1)
+        assert os.waitpid(child, 0)[1] == 0
 
 
 def test_explain() -> None:

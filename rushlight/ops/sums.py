@@ -12,7 +12,7 @@ from ..core.base import TensorBase as Tensor
 from ..core.declare import composite, primitive
 from ..core.errors import DtypeError, ShapeError
 from ..core.families import Reduction, normalize_dims, reduction
-from ..core.parallel import over_rows
+from ..core.parallel import LARGE, over_rows
 from ..core.samples import Sample, cases, reduce, together
 from .copying import cast_like
 from .reductions_onnx import count_nonzero_form, mean_form, nansum_form, simple
@@ -20,6 +20,7 @@ from .reductions_onnx import count_nonzero_form, mean_form, nansum_form, simple
 _LARGE = 1 << 13  # from this many elements on, a sum in several stages is faster, and more exact, than NumPy's own
 _RUN = 4096  # how many numbers are added one after the other: few enough that rounding errors stay small
 _DEEP = 256  # the same for rows that are added element by element
+_GROUP = 64  # rows of a large matrix that a thread adds at a time
 
 
 def _spread_kernel(xp: Any, grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
@@ -86,8 +87,15 @@ def sum_columns(xp: Any, rows: Any) -> Any:
     """The sums of the columns of a contiguous matrix."""
     if rows.dtype.char not in "fd":
         return fold_columns(xp.add, rows)
-    # A product with ones: BLAS adds several rows at a time.
     count, width = rows.shape
+    if rows.size >= LARGE and width >= 1024 and count >= _GROUP:
+        whole = count - count % _GROUP
+        groups = rows[:whole].reshape(-1, _GROUP, width)
+        parts = xp.empty((len(groups) + 1, width), rows.dtype)
+        over_rows(lambda start, end: xp.add.reduce(groups[start:end], 1, None, parts[start:end]), len(groups), rows.size)
+        xp.add.reduce(rows[whole:], 0, None, parts[-1])
+        return sum_columns(xp, parts)
+    # A product with ones: BLAS adds several rows at a time.
     ones = xp.ones(min(count, _DEEP), rows.dtype)
     if count <= _DEEP:
         return xp.matmul(ones, rows)

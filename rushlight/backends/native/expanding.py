@@ -230,6 +230,22 @@ def _standardize(input: Any, dims: Any, eps: float) -> Any:
     return centred * (variance + eps).rsqrt(), mean, variance
 
 
+def _standardize_backward(grad: Any, input: Any, result: Any, variance: Any, dims: Any, eps: float) -> Any:
+    if not grad._array.size:
+        return NotImplemented
+    dims = list(dims)
+    slope, shift = (grad * result).mean(dims, True), grad.mean(dims, True)
+    return (grad - result * slope - shift) * (variance + eps).rsqrt()
+
+
+def _layer_standardize_backward(grad: Any, input: Any, weight: Any, standard: Any, variance: Any, dims: Any, eps: float) -> Any:
+    before = list(range(grad._array.ndim - len(dims)))
+    of_weight = grad * standard
+    of_weight, of_bias = (of_weight.sum(before), grad.sum(before)) if before else (of_weight, grad)
+    scaled = grad if weight is None else grad * weight
+    return _call("standardize_backward", scaled, input, standard, variance, dims, eps), of_weight, of_bias
+
+
 def _linear(input: Any, weight: Any, bias: Any = None) -> Any:
     if weight._array.ndim != 2 or not input._array.ndim:
         return NotImplemented
@@ -264,6 +280,7 @@ def _variance(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
 
 FORMULAS: dict[str, Callable[..., Any]] = {
     "softmax": _softmax, "log_softmax": _log_softmax, "softmax_backward": _softmax_backward, "log_softmax_backward": _log_softmax_backward,
-    "standardize": _standardize, "linear": _linear, "addmm": _added("matmul"), "addmv": _added("matmul"), "baddbmm": _added("matmul"),
+    "standardize": _standardize, "standardize_backward": _standardize_backward, "layer_standardize_backward": _layer_standardize_backward,
+    "linear": _linear, "addmm": _added("matmul"), "addmv": _added("matmul"), "baddbmm": _added("matmul"),
     "var_correction": _variance,
 }  # fmt: skip

@@ -232,10 +232,6 @@ def _whole(op: str) -> Any:
     return lambda a: a.copy() if a.dtype.kind in "iub" else make(op, a.dtype, a)
 
 
-def _extreme(op: str, of_bool: str) -> Any:
-    return _arithmetic(op, of_bool)
-
-
 def _number_extreme(name: str) -> Any:
     """fmax and fmin: of a number and a NaN, the number."""
 
@@ -308,7 +304,7 @@ def _shift(op: str) -> Any:
 
 BINARY: dict[str, Any] = {
     "add": _arithmetic("add", "or"), "subtract": _arithmetic("sub"), "multiply": _arithmetic("mul", "and"),
-    "divide": _divide, "true_divide": _divide, "maximum": _extreme("max", "or"), "minimum": _extreme("min", "and"),
+    "divide": _divide, "true_divide": _divide, "maximum": _arithmetic("max", "or"), "minimum": _arithmetic("min", "and"),
     "fmax": _number_extreme("maximum"), "fmin": _number_extreme("minimum"), "power": _float_only("power", FLOAT32),
     "fmod": _float_only("fmod"), "remainder": _remainder, "floor_divide": _floor_divide, "copysign": _float_only("copysign"),
     "hypot": _hypot, "left_shift": _shift("shl"), "right_shift": _shift("shr"),

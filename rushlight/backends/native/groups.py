@@ -10,7 +10,7 @@ import heapq
 from typing import Any
 
 from .expressions import Expression
-from .values import Call, Fold, Given, Pointwise, Product, Reference, Value, operands
+from .values import Call, Fold, Given, Pointwise, Product, Reference, Value
 
 CHEAP = 6  # an expression of at most this cost is computed anew rather than stored
 LARGEST = 64  # members of a group
@@ -259,6 +259,3 @@ def substituted(expression: Expression, inner: Any) -> Expression:
         return found
 
     return visit(expression)
-
-
-__all__ = ["Group", "Grouping", "Step", "operands", "substituted"]

@@ -21,8 +21,6 @@ class Work:
     A block has the same number of rows for any number of threads, so that results do not depend on that.
     """
 
-    name = ""  # of the function that does it, where it is split
-
     def __init__(self, blas: Blas, value: Product) -> None:
         self.blas = blas
         self.value = value
@@ -32,7 +30,8 @@ class Work:
         self.nanoseconds = value.size * depth * 2 / FLOPS_PER_NANOSECOND
         if self.left is not None:
             self.rows = self.left.shape[0]
-            self.extent = max(1, -(-self.rows // ROWS)) if layout(self.left)[0] == _AS_IT_IS and width * depth >= SMALL else 1
+            self.block = ROWS if self.rows >= 2 * ROWS else ROWS // 2
+            self.extent = max(1, -(-self.rows // self.block)) if width * depth >= SMALL else 1
         else:
             self.extent = value.shape[self.batch[0]]
 
@@ -46,8 +45,8 @@ class Work:
             call(c, self.blas, self.value, a, b, left, right, result, c.integer(self.rows), c.integer(a.offset), c.integer(0))
             return
         with c.loop(first, last) as block:
-            row = c.scale(block, ROWS)
-            rows = c.intrinsic("smin", c.integer(ROWS), c.let("i64", f"sub nsw i64 {self.rows}, {row.name}"))
+            row = c.scale(block, self.block)
+            rows = c.intrinsic("smin", c.integer(self.block), c.let("i64", f"sub nsw i64 {self.rows}, {row.name}"))
             place = c.add(c.integer(a.offset), c.scale(row, a.strides[0]))
             call(c, self.blas, self.value, a, b, left, right, result, rows, place, c.scale(row, b.shape[-1]))
 

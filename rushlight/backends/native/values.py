@@ -244,6 +244,9 @@ class Builder:
         """The op as values that are computed here, or NotImplemented."""
         if op.name == "reshape":
             return self.reshape(args[0], spec)
+        if op.name == "reshape_copy":
+            copied = self.copy(args[0], node)
+            return Reference(copied.value, tuple(spec.shape), strides_of(tuple(spec.shape)))
         if op.name == "lay_out":
             wanted = contiguous_strides(spec.shape)
             return self.copy(args[0], node) if tuple(args[1]) == wanted else NotImplemented

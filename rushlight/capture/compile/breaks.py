@@ -37,6 +37,12 @@ class Unsupported(RushlightError, RuntimeError):
     code = "RL407"
 
 
+class ConstraintViolation(RushlightError, RuntimeError):
+    """A program fixes a size that was marked as dynamic."""
+
+    code = "RL409"
+
+
 class Break(Stop):
     """Raised while a program is captured, to end the graph before the present instruction."""
 

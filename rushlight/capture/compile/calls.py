@@ -12,7 +12,7 @@ from typing import Any
 
 from ...amp.autocast_mode import autocast
 from ...autograd.function import Function, FunctionCtx
-from ...autograd.grad_mode import inference_mode, no_grad
+from ...autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from ...core.base import TensorBase
 from ...core.state import state
 from ...nn.modules.module import Module
@@ -26,6 +26,7 @@ from .functions import capture_function
 from .generator import Generator
 from .guards import CONTAINERS, PRIMITIVES, is_op
 from .machine import Machine, is_interpretable
+from .marks import marks
 from .natives import (
     EFFECTS_OF_TENSORS,
     HAND_ON,
@@ -46,7 +47,6 @@ from .natives import (
     module_of,
     python_methods,
 )
-from .recorder import marks
 from .recording import Interpreted
 
 # Parts of the package whose Python is looked into; all others are called as they are, and their ops seen.
@@ -176,7 +176,7 @@ class Recorder(ContainerWatcher):
             return type(args[0])
         if issubclass(kind, type):
             raise Break("native", name=kind.__name__)
-        if is_users(kind) and not issubclass(kind, TensorBase):
+        if (is_users(kind) or str(kind.__module__).partition(".")[0] in LOOKED_INTO) and not issubclass(kind, TensorBase):
             inlined = self.instance(kind, args, kwargs)
             if inlined is not None:
                 return inlined
@@ -281,6 +281,9 @@ class Recorder(ContainerWatcher):
         if isinstance(owner, inference_mode) or (isinstance(owner, autocast) and self.careful):
             raise Break("state", name=kind.__name__)
         if id(owner) in self.sources and not isinstance(owner, (type, *PRIMITIVES)):
+            if isinstance(owner, (no_grad, enable_grad, set_grad_enabled)) and function.__name__ == "__exit__":
+                self.expand_object(owner)  # it sets the mode back to what it was
+                return
             if type(owner) is Generator:
                 raise Break("loop")
             if isinstance(owner, (autocast, Module, FunctionCtx)) or not isinstance(owner, tuple):

@@ -11,6 +11,7 @@ from ...core.base import TensorBase
 from ...core.sizes import is_symbolic
 from .. import forms
 from .breaks import Break
+from .decode import NULL
 from .frame import Frame, Inline, bind
 from .generator import Generator
 from .guards import CONTAINERS, PRIMITIVES
@@ -54,8 +55,14 @@ class ContainerWatcher(Watcher):
                 self.look(container)
             return container[key]
         self.guards.type(source, container)
-        if id(container) in self.snapshots or id(container) in self.expanded:
-            self.expand(container)
+        if id(container) in self.snapshots:
+            changed = self.keys.get(id(container))
+            if changed is None or not isinstance(key, (str, int)) or key not in container:
+                self.expand(container)
+            elif key not in changed:
+                self.seen(self.places.item(source, key), container[key])
+            return container[key]
+        if id(container) in self.expanded:
             return container[key]
         if isinstance(container, (list, tuple)) and isinstance(key, int) and not is_symbolic(key):
             self.guards.length(source, container, container)
@@ -84,7 +91,7 @@ class ContainerWatcher(Watcher):
             self.expand(container)
         if isinstance(key, slice):
             value = settled(value)
-        self.change(container, operator.setitem, key, value)
+        self.change(container, operator.setitem, key, value, key=key if isinstance(container, dict) and isinstance(key, (str, int)) else NULL)
         return None
 
     def delete_item(self, container: Any, key: Any) -> Any:

@@ -16,8 +16,9 @@ from .breaks import Break
 from .exceptions import result_of
 from .frame import Frame
 from .guards import CONTAINERS, PRIMITIVES, by_identity
+from .marks import marks
 from .natives import class_attribute
-from .recorder import Observer, marks
+from .recorder import Observer
 from .recording import RecordingInterpreter, native
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import enum
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MethodWrapperType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -327,8 +327,17 @@ def is_op(function: Any) -> bool:
     return isinstance(getattr(function, "op", None), Op)
 
 
+def is_native_method(value: Any) -> bool:
+    """Whether something is a method, not written in Python, that is bound to an object: made anew by every look-up."""
+    if type(value) is BuiltinFunctionType:
+        return value.__self__ is not None and not isinstance(value.__self__, (ModuleType, type))
+    return type(value) is MethodWrapperType
+
+
 def by_identity(value: Any) -> bool:
     """Whether a value stands for itself: classes, modules, members of an enum, Modules, ops, and what has no attributes."""
+    if is_native_method(value):
+        return False
     if isinstance(value, (type, ModuleType, BuiltinFunctionType, enum.Enum, Module)):
         return True
     if isinstance(value, FunctionType):

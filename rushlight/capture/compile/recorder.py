@@ -23,20 +23,12 @@ from .breaks import Break
 from .decode import NULL
 from .frame import Frame
 from .generator import Generator
-from .guards import CONTAINERS, PRIMITIVES, Guards, by_identity, is_op
+from .guards import CONTAINERS, PRIMITIVES, Guards, by_identity, is_native_method, is_op
 from .machine import Machine
+from .marks import mark, marks
 from .natives import PACKAGE, hidden_method, is_users
 from .sources import Attribute, Item, Slot, Source, Sources, Stacked, chain_of
 from .tracing import CompileTracer, set_grad_mode
-
-marks: dict[int, str] = {}  # of functions, by id: "disable", "allow", "break", "constant"
-_marked: list[Any] = []
-
-
-def mark(function: Any, kind: str) -> None:
-    """Say how captures treat calls of a function: ``disable``, ``allow`` (into the graph, unseen), ``break``."""
-    marks[id(function)] = kind
-    _marked.append(function)
 
 
 class Effect:
@@ -66,13 +58,28 @@ class Observer(Machine):
         self.expanded: set[int] = set()
         self.affected: dict[int, Any] = {}  # objects of before that were changed
         self.fields: dict[int, Any] = {}  # of a `__dict__` that was read: whose it is
+        self.keys: dict[int, set[Any]] = {}  # of a dict that was changed by single keys alone: these
         self.failed: str | None = None  # why what is recorded can't be used again
+        self.closed = False  # whether the capture has come to its end
         self.dynamic = dynamic or (lambda source, dim, tensor: False)
         self.symbol_sources: dict[str, tuple[Source, int]] = {}
+        self.promised: set[str] = set()  # symbols that a user has marked as dynamic
+        self.violated: str | None = None  # which of them the program has fixed
         self.tracer = CompileTracer(self)
         self.stores: set[tuple[int, int]] = set()  # (depth, slot) of variables that were set
         self.depths: dict[int, int] = {}  # of each frame of the beginning: how far down its stack was used
         self.start(frame)
+
+    def close(self) -> None:
+        """The capture is over: let go of what it has seen."""
+        self.closed = True
+        self.frame = None  # type: ignore[assignment]
+        for each in (self.sources, self.held, self.fresh, self.effects, self.snapshots, self.affected, self.fields, self.frames, self.places.held):
+            each.clear()
+        self.places.made.clear()
+        tracer = self.tracer
+        for known in (tracer.entries, tracer.inputs, tracer.known, tracer.aliases.by_array, tracer.aliases.held):
+            known.clear()  # type: ignore[attr-defined]
 
     # -- what is there at the beginning ----------------------------------------------------------------------------
 
@@ -133,6 +140,9 @@ class Observer(Machine):
                 self.guards.value(source, value)
                 if type(value) is MethodType:
                     self.seen(self.places.attribute(source, "__func__"), value.__func__)
+                    self.seen(self.places.attribute(source, "__self__"), value.__self__)
+                elif is_native_method(value):
+                    self.guards.equal(self.places.attribute(source, "__name__"), value.__name__)
                     self.seen(self.places.attribute(source, "__self__"), value.__self__)
         elif known is not source:
             if by_identity(value):
@@ -272,6 +282,8 @@ class Observer(Machine):
             return None
         name = f"s{len(self.symbol_sources)}"
         self.symbol_sources[name] = (source, dim)
+        if dim in getattr(tensor, "__dict__", {}).get("_dynamo_dynamic_indices", ()):
+            self.promised.add(name)
         return name
 
     def relation(self, text: str | None, size: Any) -> None:
@@ -290,6 +302,9 @@ class Observer(Machine):
                 if not size_is_known(self, value):
                     raise Break("value", name="a size that depends on the values of a tensor")
                 self.relation(f"{value.expression} == {int.__int__(value)}", value)
+                for name in value.expression.symbols() & self.promised:
+                    source, dim = self.symbol_sources[name]
+                    self.violated = f"size {dim} of `{source.describe()}` is marked dynamic, but the program fixes it at line {self.frame.line} of {self.frame.code.co_filename}"
             elif isinstance(value, SymbolicFloat):
                 self.fix(*value.arguments)
             elif isinstance(value, (tuple, list)) and any(is_symbolic(each) for each in value):
@@ -339,14 +354,22 @@ class Observer(Machine):
             self.register(value, self.places.known(value))
         return True
 
-    def touch(self, container: Any) -> None:
-        """A container of before is about to be changed: what it holds now may still have to be guarded."""
+    def touch(self, container: Any, key: Any = NULL) -> None:
+        """A container of before is about to be changed (a dict: under one key, if one is given): what it holds now may have to be guarded."""
         self.affected[id(container)] = container
+        owner = self.fields.get(id(container))
         if id(container) not in self.snapshots:
             self.snapshots[id(container)] = list(container) if isinstance(container, collections.deque) else container.copy()
-        owner = self.fields.get(id(container))
+            self.keys[id(container)] = set()
+        if key is not NULL and id(container) in self.keys:
+            self.keys[id(container)].add(key)
+            if owner is not None:
+                self.written.add(("attribute", id(owner), key))
+            return
+        self.keys.pop(id(container), None)
         if owner is not None:
-            self.written.update(("attribute", id(owner), name) for name in container)
+            self.expand(container)
+            self.written.update(("attribute", id(owner), name) for name in self.snapshots[id(container)])
 
     def finish_guards(self) -> None:
         """Objects that were changed must be as different from others as they were."""

@@ -24,6 +24,8 @@ class RecordingInterpreter(Interpreter):
 
     def finish(self, state: Frame | Outcome) -> Outcome:
         recorder: Any = self.machine
+        if recorder.closed:  # a generator that has outlived the capture
+            return native.finish(state)
         outer = recorder.frame
         try:
             while isinstance(state, Frame):
@@ -51,6 +53,8 @@ class Interpreted:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recorder = self.recorder
+        if recorder.closed:
+            return self.function(*args, **kwargs)
         interpreter = RecordingInterpreter(recorder)
         try:
             answer = recorder.call(recorder.frame, self.function, args, kwargs)

@@ -16,7 +16,7 @@ from typing import Any
 from ...core.state import flags, state
 from ...graph import Node
 from ..graph_module import GraphModule
-from .breaks import QUIET, Break, BreakRecord, Unsupported, counters
+from .breaks import QUIET, Break, BreakRecord, ConstraintViolation, Unsupported, counters
 from .calls import Recorder
 from .decode import NULL, decode
 from .frame import Frame, Raised
@@ -45,8 +45,9 @@ class NativeMachine(Machine):
 class Segment:
     """What was captured between two states: ``run`` checks the guards, runs the graph, repeats the effects and makes the new state."""
 
-    def __init__(self, run: Any, guards: Any, module: Any, ending: str, ends: bool, source: str) -> None:
+    def __init__(self, run: Any, guards: Any, module: Any, ending: str, ends: bool, source: str, place: tuple[str, int, str]) -> None:
         self.run = run
+        self.place = place  # file, line and function where it begins
         self.guards = guards
         self.module = module
         self.ending = ending  # "return", or what the break says
@@ -185,19 +186,28 @@ class Compiled:
             if known:
                 self.failures.append(known[-1].guards.why(start))
                 counters["recompiles"][self.failures[-1]] += 1
-            begun = [(each, list(each.slots), list(each.stack)) for each in frames]
+            begun = [(each, list(each.slots), list(each.stack), (each.code.co_filename, each.line, each.code.co_qualname)) for each in frames]
             recorder = Recorder(frame, self.dynamic(known), key in self.careful, key is None)
-            outcome, stop = self.follow(recorder, frame, key)
-            if stop is not None:
-                self.stopped(stop)
-            if recorder.failed is None and not isinstance(outcome, Raised):
-                try:
-                    known.append(self.make(recorder, outcome, stop, begun))
-                except CannotRebuild as error:
-                    recorder.failed = f"{error} can't be made again"
-            if recorder.failed is not None:
-                self.not_kept(key, recorder.failed)
+            try:
+                outcome, stop = self.follow(recorder, frame, key)
+                self.kept(known, key, recorder, outcome, stop, begun)
+            finally:
+                recorder.close()
         return outcome
+
+    def kept(self, known: list[Segment], key: Any, recorder: Recorder, outcome: Any, stop: Break | None, begun: Any) -> None:
+        """Keep what was captured, where it can be used again."""
+        if recorder.violated is not None:
+            raise ConstraintViolation(recorder.violated)
+        if stop is not None:
+            self.stopped(stop)
+        if recorder.failed is None and not isinstance(outcome, Raised):
+            try:
+                known.append(self.make(recorder, outcome, stop, begun))
+            except CannotRebuild as error:
+                recorder.failed = f"{error} can't be made again"
+        if recorder.failed is not None:
+            self.not_kept(key, recorder.failed)
 
     def known(self, key: Any) -> list[Segment]:
         """The segments that begin in a place, without those whose objects are gone."""
@@ -315,7 +325,7 @@ class Compiled:
         source = "\n".join([*lines, *["    " + each for each in recipes.lines], f"    return {result}", ""])
         namespace = {**guards.namespace, **_NAMESPACE, "run": run}
         exec(compile(source, f"<segment of {self.name}>", "exec"), namespace)
-        return Segment(namespace["segment"], guards, module, "return" if stop is None else stop.message, not isinstance(outcome, Frame), source)
+        return Segment(namespace["segment"], guards, module, "return" if stop is None else stop.message, not isinstance(outcome, Frame), source, begun[-1][3])
 
     def build(self, tracer: Any) -> tuple[Any, Any]:
         """The graph as a module, handed to the back-end."""
@@ -388,7 +398,7 @@ def needs(instruction: Any) -> int:
 def unchanged(recorder: Recorder, begun: Any) -> dict[int, dict[int, Source]]:
     """The variables (by slot) and values in hand (by -1 - place) that are as they were at the beginning, with their sources."""
     found: dict[int, dict[int, Source]] = {}
-    for depth, (frame, slots, stack) in enumerate(begun):
+    for depth, (frame, slots, stack, _) in enumerate(begun):
         places: dict[int, Source] = {}
         for slot, value in enumerate(slots):
             if (depth, slot) not in recorder.stores and slot < len(frame.slots) and frame.slots[slot] is value:

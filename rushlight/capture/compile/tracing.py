@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...core.base import make
+from ...core.declare import lookup
 from ...core.sizes import SymbolicInt
 from ...core.state import state
 from ...graph import Node
+from ...graph.calls import bind
 from ..tracer import PACKAGE_FOLDER, Tracer
 from .frame import Frame
 from .sources import Source
@@ -15,6 +17,7 @@ from .sources import Source
 if TYPE_CHECKING:
     from .recorder import Observer
 
+_clone = lookup("clone")
 _PARTS = frozenset("unbind split chunk tensor_split split_with_sizes split_evenly hsplit vsplit dsplit unsafe_split unsafe_chunk".split())
 
 
@@ -47,7 +50,7 @@ class CompileTracer(Tracer):
         node = self.graph.get_attr(name)
         node.meta["source"], node.meta["module"] = self.where()
         self.bind(kept, node)
-        copied = self.derive("clone", node)
+        copied = self.emit(_clone, bind(_clone, (node,), {}))
         self.bind(tensor, copied)
         return copied
 

@@ -15,6 +15,7 @@ from ...core.sizes import SymbolicFloat, SymbolicInt, is_symbolic
 from ...nn.modules.module import Module
 from .. import forms
 from .breaks import Break
+from .decode import NULL
 from .frame import Frame, Inline
 from .generator import Generator
 from .guards import CONTAINERS, PRIMITIVES, by_identity
@@ -104,9 +105,9 @@ class Watcher(Observer):
                 self.fix(a, b)
         return super().binary(op, a, b)
 
-    def change(self, container: Any, function: Any, *arguments: Any) -> Any:
+    def change(self, container: Any, function: Any, *arguments: Any, key: Any = NULL) -> Any:
         """Change a container of before."""
-        self.touch(container)
+        self.touch(container, key)
         result = function(container, *arguments)
         self.effects.append(Effect(function, container, *arguments))
         return result
@@ -269,10 +270,9 @@ class Watcher(Observer):
                 return Inline(missing, (value, name), {})
             raise
         if name == "__dict__" and source is not None:
+            self.guards.value(source, value)
             self.fields[id(result)] = value
             self.register(result, self.places.attribute(source, name))
-            if any(part[:2] == ("attribute", id(value)) for part in self.written):
-                self.failed = "the attributes of an object are changed by name and read as a whole"
             return result
         if source is None:
             return self.part_of(value, name, result)
@@ -414,8 +414,10 @@ class Watcher(Observer):
         self.written.add(("attribute", id(value), name))
         self.affected[id(value)] = value
         fields = getattr(value, "__dict__", None)
-        if isinstance(fields, dict) and id(fields) in self.sources:
-            self.touch(fields)
+        if isinstance(fields, dict):
+            self.fields[id(fields)] = value
+            self.register(fields, self.places.attribute(source, "__dict__"))
+            self.touch(fields, name)
         if isinstance(value, type):  # instances have it too
             self.written.update(("attribute", id(each), name) for each in self.held if isinstance(each, value))
 

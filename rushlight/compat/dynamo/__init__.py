@@ -9,11 +9,18 @@ from ...compiler import (
     assume_constant_result,
     compile,
     disable,
+    explain,
     graph_break,
     is_compiling,
     list_backends,
+    mark_dynamic,
+    mark_static,
+    mark_static_address,
+    maybe_mark_dynamic,
     register_backend,
     reset,
+    reset_code,
+    set_stance,
 )
 from ...core.missing import missing
 from . import exc, test_case, testing, utils

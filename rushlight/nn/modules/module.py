@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -220,13 +221,18 @@ class Module(StateMixin):
             hooked = (
                 fields["_forward_hooks"] or fields["_forward_pre_hooks"] or fields["_backward_hooks"]
                 or fields["_backward_pre_hooks"] or _global_forward_hooks or _global_forward_pre_hooks
-                or _global_backward_hooks or _global_backward_pre_hooks
+                or _global_backward_hooks or _global_backward_pre_hooks or "_compiled_call_impl" in fields
             )  # fmt: skip
         except KeyError:
             raise AttributeError(f"'{type(self).__name__}' was called before Module.__init__() call") from None
         if hooked:
-            return call_with_hooks(self, args, kwargs)
+            compiled = fields.get("_compiled_call_impl")
+            return call_with_hooks(self, args, kwargs) if compiled is None else compiled(self, *args, **kwargs)
         return self.forward(*args, **kwargs)
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Let calls of this Module run compiled from now on; arguments as for :func:`rushlight.compile`."""
+        sys.modules[__name__.partition(".")[0]].compiler.compile_module(self, *args, **kwargs)
 
     _call_impl = __call__
 
