@@ -16,7 +16,7 @@ import threading
 from ...core.parallel import pool as eager_pool
 from .machine import Compiled, machine
 
-SPIN = 20000  # how often a worker looks for a job before it sleeps: some 50 microseconds
+SPIN = 2000  # how often a worker looks for a job before it sleeps: some 40 microseconds
 PIECES = 4  # for each thread
 _CALLS = {"x86_64": (202, 24, "llvm.x86.sse2.pause()"), "aarch64": (98, 124, "llvm.aarch64.hint(i32 1)")}  # futex, sched_yield
 
