@@ -75,7 +75,7 @@ class Explanation:
     @property
     def out_guards(self) -> list[str]:
         """All conditions that are guarded, in words."""
-        return [about for each in self.segments for about, _ in each.guards.reasons]
+        return [each.guards.about(number) for each in self.segments for number in range(len(each.guards.reasons))]
 
     def summary(self) -> list[tuple[str, str]]:
         """The numbers."""

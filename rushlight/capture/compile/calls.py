@@ -15,6 +15,7 @@ from ...autograd.function import Function, FunctionCtx
 from ...autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from ...core.base import TensorBase
 from ...core.state import state
+from ...nn.modules import module_hooks
 from ...nn.modules.module import Module
 from .. import forms
 from ..tracer import PACKAGE_FOLDER
@@ -24,7 +25,7 @@ from .frame import Frame, Inline
 from .frame_builtins import FRAME_BUILTINS
 from .functions import capture_function
 from .generator import Generator
-from .guards import CONTAINERS, PRIMITIVES, is_op
+from .guards import CONTAINERS, HOOKS, PRIMITIVES, is_op
 from .machine import Machine, is_interpretable
 from .marks import marks
 from .natives import (
@@ -51,6 +52,10 @@ from .recording import Interpreted
 
 # Parts of the package whose Python is looked into; all others are called as they are, and their ops seen.
 _PARTS_LOOKED_INTO = (f"{PACKAGE}.nn.modules", f"{PACKAGE}.nn.utils", f"{PACKAGE}.nn.parallel", f"{PACKAGE}.autograd.function")
+GLOBAL_HOOKS = (
+    module_hooks._global_forward_hooks, module_hooks._global_forward_pre_hooks, module_hooks._global_backward_hooks,
+    module_hooks._global_backward_pre_hooks,
+)  # fmt: skip
 # Functions that are decorated with a mode are wrapped by functions of these files.
 _FILES_LOOKED_INTO = frozenset((no_grad.__call__.__code__.co_filename, autocast.__call__.__code__.co_filename))
 _FRAME_FUNCTIONS = frozenset(id(each) for each in (globals, vars, dir, eval, exec))
@@ -88,6 +93,8 @@ class Recorder(ContainerWatcher):
             return self.construct(frame, function, args, kwargs)
         if isinstance(function, Interpreted):
             return self.call(frame, function.function, args, kwargs)
+        if isinstance(function, Module) and self.is_plain_module(function):
+            return self.call(frame, self.load_attr(function, "forward"), args, kwargs)
         called = class_attribute(type(function), "__call__")
         if isinstance(called, FunctionType) and not isinstance(function, BuiltinFunctionType):
             source = self.sources.get(id(function))
@@ -100,6 +107,22 @@ class Recorder(ContainerWatcher):
             if marks.get(id(called)) == "compiled":  # a compiled function inside of another: its own Python is looked into
                 return self.call(frame, function.__wrapped__, args, kwargs)
         return self.native(frame, function, args, kwargs)
+
+    def is_plain_module(self, module: Module) -> bool:
+        """Whether a call of a Module is that of its forward and no more, guarded in one line."""
+        fields = module.__dict__
+        if type(module).__call__ is not Module.__call__ or id(fields) in self.snapshots or "_compiled_call_impl" in fields:
+            return False
+        own = [fields.get(name) for name in HOOKS]
+        if None in own or any(own) or any(GLOBAL_HOOKS) or any(id(each) in self.snapshots for each in (*own, *GLOBAL_HOOKS)):
+            return False
+        source = self.sources.get(id(module))
+        if source is not None:
+            self.guards.identity(source, module)
+            self.guards.no_hooks(source)
+        names = [self.guards.names.of(each) for each in GLOBAL_HOOKS]
+        self.guards.condition("no hooks of all Modules", f"not ({' or '.join(names)})", ("global hooks",))
+        return True
 
     def call_method(self, frame: Frame, function: MethodType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """A bound method."""

@@ -26,6 +26,8 @@ PRIMITIVES = (
 )  # fmt: skip
 CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque)
 
+HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
 
 class Guards:
     """Collects conditions while a program is captured, each once, and compiles them to a function of the state."""
@@ -54,13 +56,18 @@ class Guards:
             self.lines.append(f"{found} = {source.expression(base, self.names)}")
         return found
 
-    def condition(self, about: str, expression: str, key: Any, failed: Any = None) -> None:
-        """Add a condition, unless it is there."""
+    def condition(self, about: Any, expression: str, key: Any, failed: Any = None) -> None:
+        """Add a condition, unless it is there.  ``about`` says in words what is checked, or is a function that does."""
         if key in self.made:
             return
         self.made.add(key)
         self.lines.append((len(self.reasons), expression))
         self.reasons.append((about, failed))
+
+    def about(self, number: int) -> str:
+        """What a condition checks, in words."""
+        found = self.reasons[number][0]
+        return str(found() if callable(found) else found)
 
     # -- kinds of guards -----------------------------------------------------------------------------------------
 
@@ -83,7 +90,7 @@ class Guards:
             return
         name = self.variable(source)
         if value is None or value is Ellipsis or isinstance(value, bool):
-            self.condition(f"{source.describe()} is {value}", f"{name} is {value}", ("equal", source))
+            self.condition(lambda: f"{source.describe()} is {value}", f"{name} is {value}", ("equal", source))
             return
         constant = repr(value) if type(value) in (int, str) else self.names.of(value)
         kind = type(value).__name__ if type(value) in (int, float, str) else self.names.of(type(value), "t")
@@ -93,7 +100,8 @@ class Guards:
                 test = f"type({name}) is float and {name} != {name}"
             elif value == 0:
                 test += f" and str({name}) == {str(value)!r}"  # the sign of a zero
-        self.condition(f"{source.describe()} == {_short(value)}", test, ("equal", source))
+        text = _short(value)
+        self.condition(lambda: f"{source.describe()} == {text}", test, ("equal", source))
 
     def identity(self, source: Source, value: Any) -> None:
         """The value is the same object.  What comes with the arguments is not kept alive for that."""
@@ -102,15 +110,17 @@ class Guards:
         name = self.variable(source)
         from_outside = isinstance(root_of(source), (Slot, Stacked)) and not isinstance(value, (BuiltinFunctionType, ModuleType, enum.Enum))
         same = self.names.weak(value) if from_outside else self.names.of(value)
-        self.condition(f"{source.describe()} is the same {type(value).__name__}", f"{name} is {same}", ("identity", source))
+        kind = type(value).__name__
+        self.condition(lambda: f"{source.describe()} is the same {kind}", f"{name} is {same}", ("identity", source))
 
     def code(self, source: Source, value: Any) -> None:
         """A function has the same code; what it reads besides is guarded when it is called."""
         if ("code", source) in self.made:
             return
         name = self.variable(source)
+        function = value.__qualname__
         self.condition(
-            f"{source.describe()} is the function {value.__qualname__}", f"{name}.__code__ is {self.names.of(value.__code__)}", ("code", source)
+            lambda: f"{source.describe()} is the function {function}", f"{name}.__code__ is {self.names.of(value.__code__)}", ("code", source)
         )
 
     def type(self, source: Source, value: Any) -> None:
@@ -119,7 +129,8 @@ class Guards:
             return
         name, kind = self.variable(source), type(value)
         same = self.names.weak(kind) if kind.__module__ != "builtins" else self.names.of(kind, "t")
-        self.condition(f"type of {source.describe()} is {kind.__name__}", f"type({name}) is {same}", ("type", source))
+        title = kind.__name__
+        self.condition(lambda: f"type of {source.describe()} is {title}", f"type({name}) is {same}", ("type", source))
 
     def length(self, source: Source, value: Any, content: Any) -> None:
         """A container has as many elements (of a dict: the same keys)."""
@@ -127,17 +138,22 @@ class Guards:
         name = self.variable(source)
         if isinstance(value, dict):
             keys = self.names.of(tuple(content)) if content else "()"
-            self.condition(f"keys of {source.describe()}", f"tuple({name}) == {keys}", ("length", source))
+            self.condition(lambda: f"keys of {source.describe()}", f"tuple({name}) == {keys}", ("length", source))
         else:
-            about = f"length of {source.describe()} is {len(content)}"
-            self.condition(about, f"len({name}) == {len(content)}", ("length", source))
+            count = len(content)
+            self.condition(lambda: f"length of {source.describe()} is {count}", f"len({name}) == {len(content)}", ("length", source))
 
     def emptiness(self, source: Source, value: Any) -> None:
         """A container is empty, or it is not."""
-        self.type(source, value)
-        self.condition(
-            f"{source.describe()} is {'not ' if value else ''}empty", f"{'' if value else 'not '}{self.variable(source)}", ("empty", source)
-        )
+        word = "not " if value else ""
+        self.condition(lambda: f"{source.describe()} is {word}empty", f"{'' if value else 'not '}{self.variable(source)}", ("empty", source))
+
+    def no_hooks(self, source: Source) -> None:
+        """A Module has no hooks, and is not compiled itself."""
+        if ("hooks", source) not in self.made:
+            self.lines.append(f"d = {self.variable(source)}.__dict__")
+            test = " or ".join(f"d[{name!r}]" for name in HOOKS)
+            self.condition(lambda: f"{source.describe()} has no hooks", f"not ({test} or '_compiled_call_impl' in d)", ("hooks", source))
 
     def related(self, first: Source, second: Source, same: bool) -> None:
         """Two values are the same object, or they are not."""
@@ -161,7 +177,7 @@ class Guards:
         if ("method", source, name) in self.made:
             return
         test = f"{self.variable(source)}.{name}.__func__ is {self.names.weak(function)}"
-        self.condition(f"{source.describe()}.{name} is the same method", test, ("method", source, name))
+        self.condition(lambda: f"{source.describe()}.{name} is the same method", test, ("method", source, name))
 
     def array(self, source: Source, value: Any) -> None:
         """A small NumPy array has the same elements."""
@@ -176,26 +192,25 @@ class Guards:
             return
         self.made.add(("tensor", source))
         name, array = self.variable(source), value._array
-        about = f"tensor {source.describe()}"
         kind, element = self.names.of(type(value), "t"), self.names.of(array.dtype, "t")
         fixed = all(not isinstance(each, SymbolicInt) for each in shape)
         sizes = tuple(int.__int__(each) for each in shape)
         self.lines.append(f"a = {name}._array")
         self.condition(
-            f"{about}: type, dtype, requires_grad",
+            lambda: f"tensor {source.describe()}: type, dtype, requires_grad",
             f"type({name}) is {kind} and a.dtype is {element} and {name}._requires_grad is {value._requires_grad}",
             ("tensor type", source), _tensor(source, str(value.dtype), value._requires_grad),
         )  # fmt: skip
         if fixed:
             self.sizes.append((source, None, sizes))
-            self.condition(f"{about}: sizes {sizes}", f"a.shape == {sizes}", ("tensor sizes", source), _sizes(source, sizes))
+            self.condition(lambda: f"tensor {source.describe()}: sizes {sizes}", f"a.shape == {sizes}", ("tensor sizes", source), _sizes(source, sizes))
             return
-        self.condition(f"{about}: {array.ndim} dimensions", f"a.ndim == {array.ndim}", ("tensor rank", source), _sizes(source, sizes))
+        self.condition(lambda: f"tensor {source.describe()}: {len(sizes)} dimensions", f"a.ndim == {array.ndim}", ("tensor rank", source), _sizes(source, sizes))
         for dim, size in enumerate(shape):
             if not isinstance(size, SymbolicInt):
                 self.sizes.append((source, dim, sizes[dim]))
                 self.condition(
-                    f"{about}: size {dim} is {sizes[dim]}", f"a.shape[{dim}] == {sizes[dim]}", ("tensor size", source, dim), _sizes(source, sizes)
+                    f"tensor {source.describe()}: size {dim} is {sizes[dim]}", f"a.shape[{dim}] == {sizes[dim]}", ("tensor size", source, dim), _sizes(source, sizes)
                 )
 
     def strides(self, source: Source, value: Any) -> None:
@@ -226,7 +241,7 @@ class Guards:
             if isinstance(line, str):
                 lines.append(f"    {line}")
             else:
-                lines.append(f"    if not ({line[1]}): return {line[0]}  # {self.reasons[line[0]][0]}")
+                lines.append(f"    if not ({line[1]}): return {line[0]}  # {self.about(line[0])}")
         return "\n".join([*lines, "    return None", ""])
 
     def tests(self) -> list[str]:
@@ -254,7 +269,7 @@ class Guards:
             return "it holds now: another thread has changed something"
         if number < 0:
             return "a value that the program read is not there any more"
-        about, failed = self.reasons[number]
+        about, failed = self.about(number), self.reasons[number][1]
         return self.failure(failed, start) if failed is not None else f"this no longer holds: {about}"
 
     def failure(self, failed: Any, start: Any) -> str:

@@ -23,6 +23,7 @@ from .frame import Frame, Raised
 from .guards import MISSING
 from .interpreter import Interpreter
 from .machine import Machine
+from .plain import Plain
 from .recipes import CannotRebuild, Recipes
 from .recording import RecordingInterpreter
 from .sources import Slot, Source, Stacked, chain_of
@@ -191,6 +192,8 @@ class Compiled:
             try:
                 outcome, stop = self.follow(recorder, frame, key)
                 self.kept(known, key, recorder, outcome, stop, begun)
+                if recorder.tracer.symbols:
+                    outcome = Plain(recorder).outcome(outcome)
             finally:
                 recorder.close()
         return outcome

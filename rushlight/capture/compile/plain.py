@@ -1,0 +1,105 @@
+"""After a capture with symbolic sizes: what the program gives and what it has changed gets plain numbers in their place."""
+
+from __future__ import annotations
+
+import collections
+from types import CellType, FunctionType
+from typing import Any
+
+from ...core.base import TensorBase
+from ...core.sizes import SymbolicFloat, SymbolicInt
+from .frame import Frame, Returned
+from .guards import PRIMITIVES
+from .sources import chain_of
+
+
+class Plain:
+    """Replaces symbolic numbers in objects that the program has made, and in those of before that it has changed."""
+
+    def __init__(self, recorder: Any) -> None:
+        self.recorder = recorder
+        self.done: dict[int, Any] = {}
+
+    def outcome(self, outcome: Any) -> Any:
+        """The outcome of the capture, with plain numbers; effects and frames too."""
+        for value in list(self.recorder.affected.values()):
+            self.inside(value)
+        for effect in self.recorder.effects:
+            if any(isinstance(each, (SymbolicInt, SymbolicFloat, tuple)) for each in effect.arguments):
+                self.again(effect)
+            for each in effect.arguments:
+                self.value(each)
+        if isinstance(outcome, Frame):
+            for frame in chain_of(outcome):
+                frame.slots[:] = [self.value(each) for each in frame.slots]
+                frame.stack[:] = [self.value(each) for each in frame.stack]
+            return outcome
+        return Returned(self.value(outcome.value)) if isinstance(outcome, Returned) else outcome
+
+    def again(self, effect: Any) -> None:
+        """A variable, a global or a cell was set to a symbolic number: it is set to the plain one, if nothing else was since."""
+        if getattr(effect.function, "__name__", "") == "setattr" or effect.function is object.__setattr__:
+            owner, name, new = effect.arguments
+            if getattr(owner, name, None) is new:
+                effect.function(owner, name, self.value(new))
+        elif len(effect.arguments) == 3 and isinstance(effect.arguments[0], dict):
+            owner, key, new = effect.arguments
+            if owner.get(key) is new:
+                owner[key] = self.value(new)
+
+    def value(self, value: Any) -> Any:
+        """A value with plain numbers in it."""
+        if isinstance(value, SymbolicInt):
+            return int.__int__(value)
+        if isinstance(value, SymbolicFloat):
+            return float.__float__(value)
+        if isinstance(value, (TensorBase, *PRIMITIVES)):
+            return value
+        if id(value) in self.done:
+            return self.done[id(value)]
+        if isinstance(value, tuple):
+            parts = [self.value(each) for each in value]
+            same = all(a is b for a, b in zip(parts, value))
+            self.done[id(value)] = value if same else tuple.__new__(type(value), parts)
+            self.recorder.held.append(value)
+            return self.done[id(value)]
+        self.done[id(value)] = value
+        if id(value) not in self.recorder.sources:
+            self.inside(value)
+        return value
+
+    def inside(self, value: Any) -> None:
+        """Replace what an object holds."""
+        if isinstance(value, list):
+            value[:] = [self.value(each) for each in value]
+        elif isinstance(value, dict):
+            for key, each in list(value.items()):
+                new = self.value(each)
+                if new is not each:
+                    value[key] = new
+            if any(isinstance(key, (SymbolicInt, SymbolicFloat)) for key in value):
+                items = [(self.value(key), each) for key, each in value.items()]
+                value.clear()
+                value.update(items)
+        elif isinstance(value, collections.deque):
+            items = [self.value(each) for each in value]
+            value.clear()
+            value.extend(items)
+        elif isinstance(value, set):
+            items = [self.value(each) for each in value]
+            value.clear()
+            value.update(items)
+        elif isinstance(value, CellType):
+            try:
+                value.cell_contents = self.value(value.cell_contents)
+            except ValueError:
+                return  # it is empty
+        elif isinstance(value, FunctionType):
+            for cell in value.__closure__ or ():
+                self.value(cell)
+            if value.__defaults__:
+                value.__defaults__ = self.value(value.__defaults__)
+        elif hasattr(value, "__self__") and not isinstance(value, type):
+            self.value(value.__self__)
+        elif isinstance(getattr(value, "__dict__", None), dict):
+            self.inside(value.__dict__)
