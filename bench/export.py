@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gc
+import glob
 import io
 import logging
 import os
@@ -114,11 +115,13 @@ def gpt(package: Any, scale: int = 1, width: int = 768, layers: int = 12) -> tup
 
 
 def exporter(package: Any, model: Any, args: Any, folder: str, **options: Any) -> Callable[[], float]:
-    """Seconds of one export to a file."""
+    """Seconds of one export to a new file."""
     path = os.path.join(folder, f"{package.__name__}.onnx")
 
     def run() -> float:
         gc.collect()
+        for old in glob.glob(path + "*"):  # the time to give back the pages of an old file is nobody's
+            os.unlink(old)
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
             start = time.perf_counter()
