@@ -67,7 +67,8 @@ class FunctionCtx:
             return self._to_save
         if node.saved is None:
             raise freed(node)
-        return tuple([unpack(entry, node) for entry in node.saved])
+        saved = node.saved
+        return (unpack(saved[0], node),) if len(saved) == 1 else tuple([unpack(entry, node) for entry in saved])
 
     saved_variables = saved_tensors
 
@@ -114,19 +115,25 @@ class FunctionNode(Node):
                     f"{_where(self.function)}"
                 )
             results = results[:count]
-        for index, (result, is_tensor) in enumerate(zip(results, context._tensor_inputs)):
-            if result is not None:
-                if not is_tensor:
-                    raise FunctionError(
-                        f"function {self.name()} returned a gradient different than None at position {index + 1}, but the "
-                        f"corresponding forward input was not a Variable{_where(self.function)}"
-                    )
-                if not isinstance(result, TensorBase):
-                    raise FunctionError(
-                        f"expected Variable or None (got {type(result).__name__}): {self.name()} returned it as gradient "
-                        f"{index + 1}{_where(self.function)}"
-                    )
+        for result, is_tensor in zip(results, context._tensor_inputs):
+            if result is not None and not (is_tensor and isinstance(result, TensorBase)):
+                raise self._wrong_gradient(results)
         return results
+
+    def _wrong_gradient(self, results: tuple[Any, ...]) -> FunctionError:
+        """The error for the first gradient that no tensor can take, or that is none."""
+        for index, (result, is_tensor) in enumerate(zip(results, self.context._tensor_inputs)):
+            if result is not None and not is_tensor:
+                return FunctionError(
+                    f"function {self.name()} returned a gradient different than None at position {index + 1}, but the "
+                    f"corresponding forward input was not a Variable{_where(self.function)}"
+                )
+            if result is not None and not isinstance(result, TensorBase):
+                break
+        return FunctionError(
+            f"expected Variable or None (got {type(result).__name__}): {self.name()} returned it as gradient "
+            f"{index + 1}{_where(self.function)}"
+        )
 
     def _zeros(self, index: int) -> Any:
         shape, dtype = self.outputs[index]
@@ -357,9 +364,13 @@ def finish(cls: Any, context: Any, args: tuple[Any, ...], edges: list[Any], outp
     single = not isinstance(output, (tuple, list))
     if (
         single and requires and not context._dirty and not context._non_differentiable and isinstance(output, TensorBase)
-        and output._view is None and output._array.dtype.kind in "fVc" and not any(output is each for each in args)
+        and output._view is None and output._array.dtype.kind in "fVc"
     ):  # fmt: skip
-        return _finish_one(cls, context, edges, output)
+        for each in args:
+            if each is output:
+                break
+        else:
+            return _finish_one(cls, context, edges, output)
     outputs = [output] if single else list(output)
     dirty = {id(each) for each in context._dirty}
     plain = {id(each) for each in context._non_differentiable}
@@ -425,8 +436,11 @@ def _finish_one(cls: Any, context: Any, edges: list[Any], output: Any) -> Any:
     output._grad_fn = node
     output._output_index = 0
     output._requires_grad = True
-    node.saved = tuple([SavedResult(each, 0) if each is output else save(each) for each in context._to_save])
-    if context._to_save:
+    saved = []
+    for each in context._to_save:
+        saved.append(SavedResult(each, 0) if each is output else save(each))
+    node.saved = tuple(saved)
+    if saved:
         context._to_save = ()
     if flags.special:
         finish_node(node)
