@@ -17,6 +17,7 @@ from ..nn.modules.module import Module
 from .cleaning import clean
 from .enums import OperatorExportTypes, TrainingMode
 from .errors import ExportInputError, OnnxExporterError
+from .generality import check_other_sizes
 from .globals import GLOBALS
 from .ir import OnnxGraph, Value
 from .local_functions import group_modules
@@ -143,11 +144,11 @@ class Request:
             taken.append(found)
             return found
 
-        def run(values: bool) -> Captured:
+        def run(values: bool, args: tuple[Any, ...] = self.args, kwargs: dict[str, Any] = self.kwargs) -> Captured:
             taken.clear()
             captured_tracer.clear()
             return capture(
-                self.model, self.args, self.kwargs, dynamic=lambda name, dim: symbols(name, dim, len(taken) - 1), names=rename, functional=True,
+                self.model, args, kwargs, dynamic=lambda name, dim: symbols(name, dim, len(taken) - 1), names=rename, functional=True,
                 keep_function=self.keeps, escaped=escaped, started=hold, values=values,
             )  # fmt: skip
 
@@ -160,6 +161,8 @@ class Request:
                 raise
             captured = run(values=True)
         input_symbols(self.dynamic_axes, captured, self.output_names)
+        if captured.tracer.without_values:
+            check_other_sizes(captured, self.model, self.args, self.kwargs, lambda args, kwargs: run(False, args, kwargs))
         return captured
 
     def lowered(self) -> tuple[OnnxGraph, dict[str, Any], Any, Captured]:
@@ -189,9 +192,10 @@ class Request:
         functions = None
         if self.modules_as_functions:
             functions = group_modules(graph, captured.tracer.classes, self.modules_as_functions, self.opset)
+        held = self.model.named_modules() if isinstance(self.model, Module) else ()  # those that only hold others too: lists of modules
         return Model(
-            graph, arrays, self.opset, domains=self.custom_opsets, classes=captured.tracer.classes, export_params=self.export_params,
-            initializers_as_inputs=self.initializers_as_inputs, functions=functions,
+            graph, arrays, self.opset, domains=self.custom_opsets, classes={**{path: type(module) for path, module in held}, **captured.tracer.classes},
+            export_params=self.export_params, initializers_as_inputs=self.initializers_as_inputs, functions=functions,
         )  # fmt: skip
 
 

@@ -1,0 +1,72 @@
+"""An export with dynamic dimensions is refused where the program is another one for other sizes."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+import rushlight.onnx
+from rushlight import nn
+from rushlight.onnx.errors import OnnxExporterError
+
+
+def loop(x):
+    y = x
+    for _ in range(x.shape[0]):
+        y = y + 1
+    return y
+
+
+def branch(x):
+    return x + 1 if x.shape[0] > 4 else x - 1
+
+
+def whole(x):
+    return x * int(x.shape[0])
+
+
+def length(x):
+    return x * len(x)
+
+
+def rows(x):
+    total = 0
+    for row in x:
+        total = total + row
+    return total
+
+
+@pytest.mark.parametrize("program", [loop, branch, whole, length, rows])
+def test_refused(program, tmp_path):
+    path = tmp_path / "model.onnx"
+    with warnings.catch_warnings(), pytest.raises(OnnxExporterError, match="for other sizes") as caught:
+        warnings.simplefilter("ignore")
+        rushlight.onnx.export(program, (torch.ones(3),), str(path), input_names=["x"], dynamic_axes={"x": [0]})
+    assert f'File "{__file__}"' in str(caught.value) and program.__name__ in str(caught.value)
+    assert not list(tmp_path.iterdir())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fixed = rushlight.onnx.export(program, (torch.ones(3),), None, input_names=["x"])
+    assert np.array_equal(fixed.run(torch.ones(3))[0].numpy(), program(torch.ones(3)).numpy())
+
+
+def test_a_limit_that_the_program_checks_is_no_difference():
+    class Limited(nn.Module):
+        def forward(self, x):
+            assert x.shape[1] <= 8, "too long"
+            return x.cumsum(1)
+
+    made = rushlight.onnx.export(Limited(), (torch.ones(2, 8),), None, input_names=["x"], dynamic_axes={"x": [0, 1]})
+    assert np.array_equal(made.run(torch.ones(3, 5))[0].numpy(), np.cumsum(np.ones((3, 5)), 1))
+
+
+def test_sizes_that_must_divide_are_kept_dividing():
+    class Halves(nn.Module):
+        def forward(self, x):
+            return x.view(x.shape[0], 2, x.shape[1] // 2).sum(1)
+
+    made = rushlight.onnx.export(Halves(), (torch.ones(2, 6),), None, input_names=["x"], dynamic_axes={"x": [0, 1]})
+    assert made.run(torch.ones(1, 10))[0].shape == (1, 5)
