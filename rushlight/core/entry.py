@@ -25,8 +25,8 @@ from .state import flags, state
 _UNARY = """
     try:
         a = input._array
-        if {plain}not flags.special{dtype_test}:
-            r = ufunc(a) if a.size < LARGE else ufunc_in_blocks(ufunc, a)
+        if {plain}not flags.special{dtype_test} and a.size < LARGE:
+            r = ufunc(a)
             if r.__class__ is not ndarray:
                 r = settle(r)
             t = new(Tensor)

@@ -16,6 +16,7 @@ from .base import Spec
 from .declare import Op
 from .dtypes import BOOL, BY_NUMPY, COMPLEX, FLOATING, INTEGRAL, LOW_PRECISION, default, promote_numpy, result_dtype
 from .errors import ArgumentError, DtypeError, ShapeError, UnsupportedDtype, dimension_error
+from .kernels import faster_loop
 from .parallel import LARGE, in_blocks
 
 _FLOAT32 = np.dtype(np.float32)
@@ -141,6 +142,9 @@ class Elementwise:
 
         given = [prepared[position] for position in positions]
         if large and xp is np:
+            result = faster_loop(op, prepared, positions, compute, dtype)
+            if result is not None:
+                return result
             result = in_blocks(run, given, dtype, writes=dtype is compute and takes_out(op.kernel))
             if result is not None:
                 return result

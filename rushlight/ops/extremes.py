@@ -13,10 +13,11 @@ from ..core.declare import composite, primitive, table
 from ..core.dtypes import BY_NUMPY
 from ..core.errors import ArgumentError, DimensionError, DtypeError, NotSupported, OperationError
 from ..core.families import Reduction, normalize_dim, reduced_shape
-from ..core.parallel import over_rows
+from ..core.kernels import faster_rows
+from ..core.parallel import LARGE, over_rows
 from ..core.samples import Sample, cases
 from .cumulative import along
-from .reductions_onnx import both_extremes_form, extreme_form, place_form, selection_form
+from .reductions_onnx import both_extremes_form, extreme_form, place_form, placed_form, selection_form
 from .sums import fold_columns, restored
 
 Number = int | float | complex | bool
@@ -76,6 +77,7 @@ def _placed_kernel(xp: Any, grad: Any, indices: Any, shape: Any, dim: int) -> An
     namespace=None,
     method=False,
     out=False,
+    onnx={9: placed_form},
 )
 def placed(grad: Tensor, indices: Tensor, shape: Any, dim: int) -> Tensor:
     """Zeros of a shape with ``grad`` in the places that ``indices`` (no two the same) name along a dimension."""
@@ -102,12 +104,17 @@ def fold(ufunc: Any, array: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
     if axes == (0,) and array.ndim == 2:
         result = fold_columns(ufunc, array)
     elif axes == (array.ndim - 1,):
-        result = _by_rows(partial(ufunc.reduce, axis=1), array, array.dtype)
+        result = _fold_rows(ufunc, array)
     elif len(axes) == array.ndim:
-        result = ufunc.reduce(_by_rows(partial(ufunc.reduce, axis=1), array.reshape(len(array), -1), array.dtype))
+        result = ufunc.reduce(_fold_rows(ufunc, array.reshape(len(array), -1)))
     else:
         return ufunc.reduce(array, axis=axes, keepdims=keepdim)
     return result.reshape(reduced_shape(array.shape, axes, keepdim))
+
+
+def _fold_rows(ufunc: Any, array: Any) -> Any:
+    made = faster_rows(ufunc.__name__, array.reshape(-1, array.shape[-1])) if array.size >= LARGE and ufunc.__name__ in ("maximum", "minimum") else None
+    return _by_rows(partial(ufunc.reduce, axis=1), array, array.dtype) if made is None else made
 
 
 def _by_rows(function: Any, array: Any, dtype: Any) -> Any:

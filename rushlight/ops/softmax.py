@@ -13,7 +13,8 @@ from ..core.declare import composite, primitive
 from ..core.dtypes import BY_NUMPY, FLOATING, LOW_PRECISION
 from ..core.errors import NotSupported
 from ..core.families import normalize_dim, same
-from ..core.parallel import over_rows
+from ..core.kernels import faster_rows
+from ..core.parallel import LARGE, over_rows
 from ..core.samples import Sample, cases
 from .arithmetic import neg
 from .cumulative import along
@@ -55,6 +56,10 @@ def near_zero(xp: Any, array: Any) -> bool:
 
 
 def _normalise_rows(xp: Any, rows: Any, logarithm: bool) -> Any:
+    if rows.size >= LARGE:
+        result = faster_rows("log_softmax" if logarithm else "softmax", rows)
+        if result is not None:
+            return result
     result = xp.empty(rows.shape, rows.dtype)
     step = max(1, _BLOCK // rows.shape[1])
 
@@ -156,6 +161,11 @@ def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """The logarithm of :func:`softmax`, computed without overflow."""
 
 
+def _folded(g: Any, x: Any, dim: int) -> Any:
+    """Sums along a dimension, which stays; a tensor without dimensions has but one element."""
+    return g.reduce("ReduceSum", x, [dim], True) if x.rank else x
+
+
 def _softmax_backward_kernel(xp: Any, grad: Any, result: Any, dim: Any) -> Any:
     result, axis = along(result, dim)
     shape = grad.shape
@@ -183,6 +193,7 @@ def _softmax_backward_kernel(xp: Any, grad: Any, result: Any, dim: Any) -> Any:
     namespace=None,
     method=False,
     out=False,
+    onnx={9: lambda g, grad, result, dim: g.Mul(result, g.Sub(grad, _folded(g, g.Mul(grad, result), dim)))},
 )
 def softmax_backward(grad: Tensor, result: Tensor, dim: int) -> Tensor:
     """The gradient of :func:`softmax`, from its result: ``result * (grad - sum(grad * result))``."""
@@ -207,6 +218,7 @@ def _log_softmax_backward_kernel(xp: Any, grad: Any, result: Any, dim: Any) -> A
     namespace=None,
     method=False,
     out=False,
+    onnx={9: lambda g, grad, result, dim: g.Sub(grad, g.Mul(g.Exp(result), _folded(g, grad, dim)))},
 )
 def log_softmax_backward(grad: Tensor, result: Tensor, dim: int) -> Tensor:
     """The gradient of :func:`log_softmax`, from its result: ``grad - exp(result) * sum(grad)``."""

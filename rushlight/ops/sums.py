@@ -12,6 +12,7 @@ from ..core.base import TensorBase as Tensor
 from ..core.declare import composite, primitive
 from ..core.errors import DtypeError, ShapeError
 from ..core.families import Reduction, normalize_dims, reduction
+from ..core.kernels import faster_rows
 from ..core.parallel import LARGE, over_rows
 from ..core.samples import Sample, cases, reduce, together
 from .copying import cast_like
@@ -21,6 +22,11 @@ _LARGE = 1 << 13  # from this many elements on, a sum in several stages is faste
 _RUN = 4096  # how many numbers are added one after the other: few enough that rounding errors stay small
 _DEEP = 256  # the same for rows that are added element by element
 _GROUP = 64  # rows of a large matrix that a thread adds at a time
+
+
+def _spread_form(g: Any, grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
+    folded = normalize_dims(dim, len(shape))
+    return g.expand(grad if keepdim or len(folded) == len(shape) else g.unsqueeze(grad, folded), shape)
 
 
 def _spread_kernel(xp: Any, grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
@@ -47,6 +53,7 @@ def _spread_kernel(xp: Any, grad: Any, shape: Any, dim: Any, keepdim: bool) -> A
     method=False,
     out=False,
     node_name="ExpandBackward0",
+    onnx={9: _spread_form},
 )
 def spread_back(grad: Tensor, shape: Any, dim: Any, keepdim: bool) -> Tensor:
     """The gradient of a reduction, spread over the dimensions that were folded away (repeated in place, not copied)."""
@@ -77,6 +84,9 @@ def sum_rows(xp: Any, rows: Any) -> Any:
 
 
 def _short_rows(xp: Any, rows: Any) -> Any:
+    made = faster_rows("sum", rows) if rows.size >= LARGE else None
+    if made is not None:
+        return made
     # The inner loop of einsum is several times as fast as that of add.reduce.
     result = xp.empty(len(rows), rows.dtype)
     over_rows(lambda start, end: xp.einsum("ij->i", rows[start:end], out=result[start:end]), len(rows), rows.size)

@@ -369,9 +369,9 @@ class Functions:
         return where(condition, a, b)
 
     def clip(self, a: Any, low: Any, high: Any, out: Any = None) -> Any:
-        for limit, name in ((low, "maximum"), (high, "minimum")):
+        for limit, name in ((low, "less"), (high, "greater")):  # comparisons leave NaN and the sign of zero as they are
             if limit is not None:
-                a = BINARY[name](a, limit)
+                a = where(BINARY[name](a, limit), limit, a)
         return a
 
     def array(self, a: Any, order: Any = None, copy: bool = True) -> Any:
