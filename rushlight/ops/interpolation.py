@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -85,6 +84,7 @@ def _backward_kernel(xp: Any, grad: Any, size: Any, mode: str, align_corners: bo
     namespace=None,
     method=False,
     out=False,
+    onnx={9: onnx_forms.resample_backward},
 )
 def resample_backward(grad: Tensor, size: Any, mode: str, align_corners: bool, factors: Any, antialias: bool) -> Tensor:
     """The gradient of ``resample``, whose input had ``size``: its transpose."""
@@ -101,9 +101,10 @@ def _check_length(given: Sequence[Any], spatial: Sequence[int], name: str, shown
 def _scaled(size: int, factor: float) -> int:
     """A size times a factor, rounded down; of a symbolic size a formula, where the factor is a simple fraction."""
     if is_symbolic(size):
-        ratio = Fraction(factor).limit_denominator(1000)
-        if abs(ratio - Fraction(factor)) < 1e-9:
-            return size * ratio.numerator // ratio.denominator
+        for below in range(1, 1001):
+            above = round(factor * below)
+            if abs(above / below - factor) < 1e-9:
+                return size * above // below
     return math.floor(float(size) * factor)
 
 
