@@ -8,9 +8,11 @@ value comes before its maker, and no second ordering pass is needed.
 from __future__ import annotations
 
 import itertools
-import traceback
+import linecache
+import sys
 import weakref
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 from .base import Storage, TensorBase, View, make, storage_of
@@ -443,4 +445,11 @@ def check_in_place(target: TensorBase) -> None:
 
 def remember_trace(node: Node) -> None:
     """Anomaly mode: keep where in the user's program the node was recorded."""
-    node.trace = traceback.format_stack()
+    frames: list[str] = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        name, line = frame.f_code.co_filename, frame.f_lineno
+        source = linecache.getline(name, line, frame.f_globals).strip()
+        frames.append(f'  File "{name}", line {line}, in {frame.f_code.co_name}\n' + (f"    {source}\n" if source else ""))
+        frame = frame.f_back
+    node.trace = frames[::-1]
