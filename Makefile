@@ -9,12 +9,13 @@ ifeq ($(VERSION),)
 $(error '$(PYTHON)' does not run: name a Python of version 3.11, 3.12 or 3.13, as in make test PYTHON=python3.12)
 endif
 READY := $(VENV)/.ready-$(VERSION)
+DOCS_READY := $(VENV)/.docs-$(VERSION)
 BENCH_READY := $(BENCH_VENV)/.ready-$(VERSION)
 
 # A folder made by another version of Python is made anew; one of the same version is kept.
 make_venv = grep -qs '^version = $(VERSION)\.' $(1)/pyvenv.cfg || $(PYTHON) -m venv --clear $(1)
 
-.PHONY: help demo test bench lint docs clean
+.PHONY: help demo test bench lint docs dist clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -30,18 +31,30 @@ lint: $(READY) ## check style and types
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 
-docs: $(READY) ## write docs/ops.md anew from the op table
-	$(VENV)/bin/python -m rushlight.ops.document
+docs: $(DOCS_READY) ## build the documentation into build/docs
+	$(VENV)/bin/python docs/generate.py
+	$(VENV)/bin/python -m sphinx -q -W --keep-going -b html docs build/docs
+	@echo "open build/docs/index.html"
 
-bench: $(BENCH_READY) ## compare speed with PyTorch's, side by side
-	for each in eager train data export native; do nice -n 5 $(BENCH_VENV)/bin/python bench/$$each.py || exit 1; done
+dist: $(READY) ## build the wheel and the source archive into dist/
+	rm -rf dist
+	$(VENV)/bin/python -m build --no-isolation --outdir dist
+
+bench: $(BENCH_READY) ## compare speed with PyTorch's, side by side; import time and sizes
+	for each in eager train data export compile native; do nice -n 5 $(BENCH_VENV)/bin/python bench/$$each.py || exit 1; done
+	$(BENCH_VENV)/bin/python bench/readme_table.py
+	$(BENCH_VENV)/bin/python bench/footprint.py
 
 clean: ## remove what the targets made
-	rm -rf $(VENV) $(BENCH_VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(BENCH_VENV) build dist demo-output *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(READY): pyproject.toml
 	$(call make_venv,$(VENV))
 	$(VENV)/bin/python -m pip install --quiet --editable '.[dev,onnx,native]'
+	@touch $@
+
+$(DOCS_READY): $(READY)
+	$(VENV)/bin/python -m pip install --quiet --editable '.[docs]'
 	@touch $@
 
 $(BENCH_READY): pyproject.toml

@@ -3,12 +3,17 @@
     python bench/script.py [--quick]      # needs torch beside rushlight; prints a table and adds it to bench/RESULTS.md
 
 Compiling is timed with the first call, as a program pays for both; a fresh function each time, as both packages keep what they
-have compiled.
+have compiled.  "New source" are functions of a file that was never seen; the others are made by one ``def`` again and again (as
+a factory of functions does), of which rushlight keeps the program as long as its names mean the same.
 """
 
 from __future__ import annotations
 
 import argparse
+import linecache
+import pathlib
+import runpy
+import tempfile
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +21,58 @@ from typing import Any
 from sidebyside import Table, keep, machine
 
 warnings.filterwarnings("ignore", category=DeprecationWarning)
+
+
+BRANCH = """
+def function_{number}(x):
+    if bool(x.sum() > 0):
+        y = x * 2
+    else:
+        y = x - 1
+    return y.relu()
+"""
+LOOPS = """
+def function_{number}(x, n: int = 5):
+    total = x
+    for i in range(n):
+        if i % 2 == 0:
+            total = total + x * i
+            continue
+        j = 0
+        while j < i:
+            total = total - j
+            if j > 2:
+                break
+            j += 1
+    return total
+"""
+
+
+def new_source(text: str) -> Callable[[Any], Callable[[], Any]]:
+    """Each call scripts and calls a function that is in a file, but was never scripted; files are written as they are needed."""
+
+    def make(package: Any) -> Callable[[], Any]:
+        x = package.ones(4)
+        folder = tempfile.TemporaryDirectory()
+        waiting: list[Any] = []
+
+        def more() -> None:
+            count = 4000
+            path = pathlib.Path(folder.name) / f"{package.__name__}_{len(list(pathlib.Path(folder.name).iterdir()))}.py"
+            path.write_text("".join(text.replace("{number}", str(number)) for number in range(count)))
+            names = runpy.run_path(str(path))
+            linecache.getlines(str(path))
+            waiting.extend(names[f"function_{number}"] for number in range(count))
+
+        def run() -> None:
+            if not waiting:
+                more()
+            package.jit.script(waiting.pop())(x)
+
+        more()
+        return run
+
+    return make
 
 
 def compile_branch(package: Any) -> Callable[[], Any]:
@@ -144,6 +201,8 @@ CASES: list[tuple[str, Callable[[Any], Callable[[], Any]], float]] = [
     ("script and first call: a branch", compile_branch, 0.2),
     ("script and first call: loops with break and continue", compile_loops, 0.2),
     ("script and first call: a Module with four layers", compile_module, 0.2),
+    ("script and first call: a branch, new source", new_source(BRANCH), 0.2),
+    ("script and first call: loops with break and continue, new source", new_source(LOOPS), 0.2),
     ("a loop of 1,000 small ops", small_ops, 1.5),
     ("a loop of 1,000 small ops with branches", small_ops_with_branches, 1.5),
     ("a loop of 1,000 steps on numbers", numbers, 10.0),

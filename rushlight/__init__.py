@@ -121,13 +121,23 @@ def vmap(
 
 
 def compile(
-    model: _Any = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: _Any = "aot_eager", mode: str | None = None,
+    model: _Any = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: _Any = "native", mode: str | None = None,
     options: dict[str, _Any] | None = None, disable: bool = False, check: bool = False,
 ) -> _Any:  # fmt: skip
     """Run a function or Module compiled: see :func:`rushlight.compiler.compile`."""
     return __getattr__("compiler").compile(
         model, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable, check=check
     )
+
+
+def cond(pred: _Any, true_fn: _Any, false_fn: _Any, operands: _Any = ()) -> _Any:
+    """One of two functions of the operands, as ``pred`` says: see :func:`rushlight.capture.branching.cond`."""
+    return __getattr__("compiler").cond(pred, true_fn, false_fn, operands)
+
+
+def while_loop(cond_fn: _Any, body_fn: _Any, carried_inputs: _Any) -> _Any:
+    """A function again and again, as long as another one holds: see :func:`rushlight.capture.branching.while_loop`."""
+    return __getattr__("compiler").while_loop(cond_fn, body_fn, carried_inputs)
 
 
 def check(function: _Any, *args: _Any, skip: _Any = ()) -> _Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -13,15 +14,19 @@ from typing import Any
 
 from .backends.checking import CheckError, checked
 from .backends.registry import find, list_backends, register_backend
-from .capture.compile.breaks import BREAKS, ConstraintViolation, Unsupported, counters
+from .capture.branching import cond, while_loop
+from .capture.compile.breaks import BREAKS, BackendFailed, ConstraintViolation, Unsupported, counters
 from .capture.compile.marks import mark, mark_dynamic, mark_static, mark_static_address, marks, maybe_mark_dynamic
 from .capture.compile.segments import Compiled, Options
+from .capture.graph_module import GraphModule
 from .core.errors import NotSupported
 from .core.state import state
 from .explanation import Explanation
 from .nn.modules.module import Module
 from .nn.modules.module_hooks import call_with_hooks
+from .showing import attach
 
+attach(GraphModule)  # what a back-end is given can be looked at
 _all: weakref.WeakSet[Any] = weakref.WeakSet()  # what is compiled, for reset()
 
 
@@ -119,7 +124,7 @@ def _call_module(module: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def compile(
-    model: Any = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: Any = "aot_eager", mode: str | None = None,
+    model: Any = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: Any = "native", mode: str | None = None,
     options: dict[str, Any] | None = None, disable: bool = False, check: bool = False,
 ) -> Any:  # fmt: skip
     """Run a function or Module compiled: captured from its bytecode at the first call, and run by a back-end from then on.
@@ -241,15 +246,16 @@ def explain(f: Any, *extra_args: Any, **extra_kwargs: Any) -> Any:
     def run(*args: Any, **kwargs: Any) -> Explanation:
         target = f
         if not isinstance(f, (CompiledFunction, OptimizedModule)):
-            target = compile(f, backend="eager")
+            target = compile(f)
         compiled = target.__dict__["_compiled"]
-        return Explanation(compiled, target(*args, **kwargs))
+        name = type(target._orig_mod).__qualname__ if isinstance(target, OptimizedModule) else None
+        return Explanation(compiled, target(*args, **kwargs), name)
 
     return run(*extra_args, **extra_kwargs) if extra_args or extra_kwargs else run
 
 
 _KINDS: dict[str, tuple[Any, ...]] = {
-    "break": (graph_break,), "compiling": (is_compiling,), "compiled": (CompiledFunction.__call__,), "nothing": (cudagraph_mark_step_begin,),
+    "control": (cond, while_loop, sys.modules[__package__].cond, sys.modules[__package__].while_loop), "break": (graph_break,), "compiling": (is_compiling,), "compiled": (CompiledFunction.__call__,), "nothing": (cudagraph_mark_step_begin,),
     "disable": (mark_dynamic, maybe_mark_dynamic, mark_static, reset, reset_code, set_stance, explain, compile),
 }  # fmt: skip
 for _kind, _functions in _KINDS.items():
@@ -257,8 +263,8 @@ for _kind, _functions in _KINDS.items():
         mark(_function, _kind)
 
 __all__ = [
-    "BREAKS", "Callable", "CheckError", "CompiledFunction", "ConstraintViolation", "Explanation", "OptimizedModule", "Unsupported", "allow_in_graph",
-    "assume_constant_result", "compile", "compile_module", "counters", "cudagraph_mark_step_begin", "disable", "explain", "graph_break", "is_compiling",
+    "BREAKS", "BackendFailed", "Callable", "CheckError", "CompiledFunction", "ConstraintViolation", "Explanation", "OptimizedModule", "Unsupported", "allow_in_graph",
+    "assume_constant_result", "compile", "compile_module", "cond", "counters", "cudagraph_mark_step_begin", "disable", "explain", "graph_break", "is_compiling",
     "is_dynamo_compiling", "list_backends", "mark_dynamic", "mark_static", "mark_static_address", "marks", "maybe_mark_dynamic", "register_backend", "reset",
-    "reset_code", "set_stance",
+    "reset_code", "set_stance", "while_loop",
 ]  # fmt: skip

@@ -12,11 +12,16 @@ from __future__ import annotations
 
 import html
 import os
-import pathlib
+from collections.abc import Collection
 from typing import Any
 
+from .autograd.function import FunctionCtx
 from .capture.compile.breaks import BreakRecord
 from .capture.compile.segments import Compiled, Segment
+from .serialization.saving import replacing
+
+PARTS = ("graph", "guards", "program", "native")  # of a segment
+SHOWN = 8  # ops that a title names
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #d0d5dc; --soft: #f4f6f8; --mark: #9a3412; --text: #1c2126; --back: #ffffff; }
@@ -32,10 +37,11 @@ summary { cursor: pointer; margin: .4rem 0; } .mark { color: var(--mark); font-w
 class Explanation:
     """What was captured of a function.  ``str`` gives it as text, :meth:`html` as a page, and :meth:`save` writes the page."""
 
-    def __init__(self, compiled: Compiled, result: Any = None) -> None:
-        self.name = compiled.name
+    def __init__(self, compiled: Compiled, result: Any = None, name: str | None = None) -> None:
+        self.name = name or compiled.name
         self.result = result
-        self.segments: list[Segment] = [*compiled.entry, *[each for found in compiled.segments.values() for each in found]]
+        self.entry: list[Segment] = list(compiled.entry)
+        self.segments: list[Segment] = [*self.entry, *[each for found in compiled.segments.values() for each in found]]
         self.breaks: list[BreakRecord] = list({each.text: each for each in compiled.breaks}.values())
         self.recompilations: list[str] = list(compiled.failures)
         self.not_kept: list[str] = sorted({why for found in compiled.unkept.values() for why in found})
@@ -84,18 +90,48 @@ class Explanation:
             ("breaks", str(self.graph_break_count)), ("guards", str(len(self.out_guards))), ("recompilations", str(len(self.recompilations))),
         ]  # fmt: skip
 
-    def __str__(self) -> str:
-        lines = [f"{self.name}: " + ", ".join(f"{value} {name}" for name, value in self.summary())]
-        lines += self._list("Breaks", [f"[{each.kind}] {each.message}\n    {each.file}:{each.line} in {each.function}\n    hint: {each.hint}" for each in self.breaks])
+    def text(self, parts: Collection[str] = PARTS) -> str:
+        """All of it as text, with these parts of each segment: of "graph", "guards", "program" and "native"."""
+        lines = [f"{self.name}: " + ", ".join(_counted(value, name) for name, value in self.summary())]
+        lines += self._list("Breaks", [f"[{each.kind}] {each.message}\n     {each.file}:{each.line} in {each.function}\n     hint: {each.hint}" for each in self.breaks])
         lines += self._list("Recompilations", self.recompilations)
         lines += self._list("Not kept", self.not_kept)
         for number, each in enumerate(self.segments, 1):
-            lines += ["", f"Segment {number}: {_title(each)}", ""]
-            for title, text in _parts(each):
-                lines += [f"  {title}:", *["    " + line for line in text.rstrip().splitlines()], ""]
+            lines += ["", f"Segment {number}: {self._title(each)}"]
+            for part, title, text in _parts(each):
+                if part in parts:
+                    lines += ["", f"  {title}:", *["    " + line for line in text.rstrip().splitlines()]]
         return "\n".join(lines).rstrip() + "\n"
 
+    def __str__(self) -> str:
+        return self.text()
+
     __repr__ = __str__
+
+    def data(self) -> dict[str, Any]:
+        """The same for programs."""
+        return {
+            "name": self.name, "graph_count": self.graph_count, "op_count": self.op_count, "graph_break_count": self.graph_break_count,
+            "breaks": [{key: getattr(each, key) for key in ("kind", "message", "hint", "file", "line", "function")} for each in self.breaks],
+            "recompilations": self.recompilations, "not_kept": self.not_kept,
+            "segments": [
+                {
+                    "from": None if each in self.entry else {"file": each.place[0], "line": each.place[1], "function": each.place[2]},
+                    "break": None if each.ends else each.ending, "ops": _op_names(each), "graph": _parts(each)[0][2],
+                    "guards": [each.guards.about(number) for number in range(len(each.guards.reasons))],
+                }
+                for each in self.segments
+            ],
+        }  # fmt: skip
+
+    def _title(self, segment: Segment) -> str:
+        file, line, function = segment.place
+        start = "the beginning" if segment in self.entry else f"{file}:{line} in {function}"
+        ending = "to the end" if segment.ends else f"up to a break ({segment.ending})"
+        names = _op_names(segment)
+        shown = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+        counts = f"{_counted(str(len(names)), 'ops')}{f' ({shown})' if names else ''}, {_counted(str(len(segment.guards.reasons)), 'guards')}"
+        return f"from {start} {ending}; {counts}"
 
     def _list(self, title: str, rows: list[str]) -> list[str]:
         return ["", f"{title}:", *[f"  {number}. {row}" for number, row in enumerate(rows, 1)]] if rows else []
@@ -115,31 +151,51 @@ class Explanation:
             if rows:
                 parts.append(f"<h2>{title}</h2><ol>" + "".join(f"<li>{html.escape(row)}</li>" for row in rows) + "</ol>")
         for number, segment in enumerate(self.segments, 1):
-            parts.append(f"<h2>Segment {number}</h2><p>{html.escape(_title(segment))}</p>")
-            for index, (title, text) in enumerate(_parts(segment)):
+            parts.append(f"<h2>Segment {number}</h2><p>{html.escape(self._title(segment))}</p>")
+            for index, (_, title, text) in enumerate(_parts(segment)):
                 shown = " open" if index == 0 else ""
                 parts.append(f"<details{shown}><summary>{html.escape(title)}</summary><pre>{html.escape(text)}</pre></details>")
         head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{html.escape(self.name)}, compiled</title>'
         return f'<!doctype html>\n<html lang="en"><head>{head}<style>{_STYLE}</style></head>\n<body>\n' + "\n".join(parts) + "\n</body></html>\n"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page to a file."""
-        pathlib.Path(path).write_text(self.html(), encoding="utf8")
+        """Write the page to a file, as a whole or not at all."""
+        page = self.html().encode("utf-8")
+        with replacing(path) as file:
+            file.write(page)
+
+
+def _calls(segment: Segment) -> list[Any]:
+    """The nodes that compute; the context that a custom Function is given does not."""
+    return [node for node in segment.module.graph.nodes if node.op.startswith("call_") and node.target is not FunctionCtx]
 
 
 def _ops(segment: Segment) -> list[Any]:
-    return [node.target for node in segment.module.graph.nodes if node.op.startswith("call_")]
+    return [node.target for node in _calls(segment)]
 
 
-def _title(segment: Segment) -> str:
-    file, line, function = segment.place
-    ending = "to the end" if segment.ends else f"up to a break ({segment.ending})"
-    return f"from {file}:{line} in {function} {ending}; {len(_ops(segment))} ops, {len(segment.guards.reasons)} guards"
+def _op_names(segment: Segment) -> list[str]:
+    return [_op_name(node) for node in _calls(segment)]
 
 
-def _parts(segment: Segment) -> list[tuple[str, str]]:
-    return [
-        ("the graph", segment.module.print_readable(print_output=False)),
-        ("its guards", segment.guards.source),
-        ("the program that later calls run", segment.source),
+def _op_name(node: Any) -> str:
+    if node.table_op is not None:
+        return str(node.table_op.public_name)
+    if node.bodies:  # a custom Function gives its name to the node
+        return str(node.name.rstrip("_0123456789"))
+    return str(getattr(node.target, "__name__", node.target))
+
+
+def _counted(count: str, things: str) -> str:
+    return f"{count} {things[:-1] if count == '1' else things}"
+
+
+def _parts(segment: Segment) -> list[tuple[str, str, str]]:
+    parts = [
+        ("graph", "the graph", segment.module.print_readable(print_output=False)),
+        ("guards", "its guards", segment.guards.source),
+        ("program", "the program that later calls run", segment.source),
     ]
+    backend = segment.run.__globals__.get("run")  # what the back-end gave for the graph
+    text = backend.describe() if hasattr(backend, "describe") else ""
+    return [*parts, ("native", "what the back-end made of it", text)] if text else parts

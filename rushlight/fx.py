@@ -5,7 +5,7 @@ from __future__ import annotations
 from .capture.graph_module import GraphModule
 from .core.missing import missing as _missing
 from .graph import Graph, Interpreter, Node, has_side_effect, map_arg
-from .viewer import attach as _attach
+from .showing import attach as _attach
 
 _attach(GraphModule)
 

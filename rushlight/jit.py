@@ -17,6 +17,7 @@ from .capture.script import (
     interface,
     is_scripting,
     optimize_for_inference,
+    run_frozen_optimizations,
     script,
     script_if_tracing,
     script_method,
@@ -28,7 +29,7 @@ from .capture.tracer import TracerWarning
 from .core.errors import CaptureError
 from .core.missing import missing as _missing
 from .core.state import state as _state
-from .viewer import attach as _attach
+from .showing import attach as _attach
 
 TopLevelTracedModule = TracedModule
 _fork, _wait = fork, wait
@@ -44,6 +45,6 @@ __getattr__ = _missing(__name__)
 
 __all__ = [
     "CaptureError", "NotSupportedError", "RecursiveScriptModule", "ScriptError", "ScriptFunction", "ScriptMethod", "ScriptModule", "annotate", "export", "freeze", "ignore",
-    "interface", "is_scripting", "isinstance", "optimize_for_inference", "script", "script_if_tracing", "script_method", "unused", "Future", "TopLevelTracedModule", "TracedFunction", "TracedModule", "TracerWarning", "TracingCheckError", "fork", "is_tracing",
+    "interface", "is_scripting", "isinstance", "optimize_for_inference", "run_frozen_optimizations", "script", "script_if_tracing", "script_method", "unused", "Future", "TopLevelTracedModule", "TracedFunction", "TracedModule", "TracerWarning", "TracingCheckError", "fork", "is_tracing",
     "load", "save", "trace", "wait",
 ]  # fmt: skip

@@ -5,6 +5,8 @@ import os
 import pytest
 from hypothesis import settings
 
+# Compiled code is made anew in every run of the tests.
+os.environ["RUSHLIGHT_CACHE_DIR"] = ""
 # The examples that hypothesis makes are the same in every run.
 settings.register_profile("deterministic", derandomize=True, deadline=None)
 settings.load_profile("deterministic")

@@ -316,3 +316,60 @@ def dynamic(torch: Any, rng: Any) -> Results:
     table[0].qconfig = Q.float_qparams_weight_only_qconfig
     results["embedding near"] = Q.convert(Q.prepare(table))(torch.tensor([[1, 6], [0, 3]]))
     return results
+
+
+@program
+def recurrent_and_attention(torch: Any, rng: Any) -> Results:
+    """Layers that are rewritten before they are observed."""
+    nn, Q = torch.nn, torch.ao.quantization
+    results: Results = {}
+    for name, module, shape in (
+        ("lstm", nn.LSTM(3, 4), (5, 2, 3)), ("both", nn.LSTM(3, 4, 2, bidirectional=True, batch_first=True), (2, 5, 3)),
+        ("plain", nn.LSTM(3, 4, bias=False), (4, 1, 3)),
+    ):  # fmt: skip
+        model = filled(torch, nn.Sequential(Q.QuantStub(), module), rng).eval()
+        model.qconfig = Q.get_default_qconfig("fbgemm")
+        prepared = Q.prepare(model)
+        x = values(torch, rng, *shape)
+        results[f"{name} observed"] = prepared(x)[0]
+        converted = Q.convert(prepared)
+        output, (state, cell) = converted(x)
+        results[f"{name} scales"] = np.array([output.q_scale(), state.q_scale(), cell.q_scale()])
+        results[f"{name} near"] = output.dequantize()
+        results[f"{name} state near"] = state.dequantize()
+        results[f"{name} cell near"] = cell.dequantize()
+    for name, options, weights in (("attention", {}, True), ("plain attention", {"bias": False, "add_zero_attn": True}, True), ("sizes", {"kdim": 3, "vdim": 5}, False)):
+        model = filled(torch, nn.MultiheadAttention(4, 2, **options), rng).eval()
+        model.qconfig = Q.get_default_qconfig("fbgemm")
+        prepared = Q.prepare(nn.Sequential(model))[0]
+        inputs = [values(torch, rng, 5, 2, size) for size in (4, options.get("kdim", 4), options.get("vdim", 4))]
+        results[f"{name} observed"] = prepared(*inputs, need_weights=weights)[0]
+        converted = Q.convert(nn.Sequential(prepared))[0]
+        quantized = [torch.quantize_per_tensor(each, 0.03, 64, torch.quint8) for each in inputs]
+        result, shown = converted(*quantized, need_weights=weights)
+        results[f"{name} result!"] = result.int_repr()
+        results[f"{name} scale"] = np.array([result.q_scale()])
+        if weights:
+            results[f"{name} weights!"] = shown.int_repr()
+    return results
+
+
+@program
+def bags(torch: Any, rng: Any) -> Results:
+    nn, Q = torch.nn, torch.ao.quantization
+    results: Results = {}
+    model = filled(torch, nn.Sequential(nn.EmbeddingBag(9, 12, mode="sum", include_last_offset=True)), rng).eval()
+    model[0].qconfig = Q.float_qparams_weight_only_qconfig
+    indices, offsets = torch.tensor([1, 8, 0, 3, 3, 2]), torch.tensor([0, 2, 2, 6])
+    converted = Q.convert(Q.prepare(model))[0]
+    results["bags near"] = converted(indices, offsets)
+    results["weighted near"] = converted(indices, offsets, torch.arange(6.0))
+    results["integers"] = converted.weight().int_repr()
+    model = filled(torch, nn.Sequential(nn.EmbeddingBag(9, 12, mode="sum")), rng).eval()
+    results["dynamic near"] = Q.quantize_dynamic(model, dtype=torch.quint8)[0](indices.reshape(2, 3))
+    model = filled(torch, nn.Sequential(nn.EmbeddingBag(9, 12, mode="sum")), rng).train()
+    model[0].qconfig = Q.default_embedding_qat_qconfig
+    trained = Q.prepare_qat(model, mapping=Q.get_embedding_qat_module_mappings())
+    results["trained near"] = trained[0](indices.reshape(2, 3))
+    results["after near"] = Q.convert(trained.eval(), mapping=Q.get_embedding_static_quant_module_mappings())[0](indices.reshape(2, 3))
+    return results

@@ -20,7 +20,7 @@ from rushlight.backends.registry import find
 from rushlight.core.base import TensorBase
 from rushlight.nn import functional as F
 
-BACKENDS = ["aot_eager", "onnxrt"]
+BACKENDS = ["aot_eager", "native", "onnxrt"]
 fallbacks = compiler.counters["aot_fallback"]
 
 

@@ -12,6 +12,7 @@ import rushlight
 import rushlight.compat
 from rushlight.autograd import Function
 from rushlight.autograd.function import once_differentiable
+from rushlight.checks import modes
 from rushlight.cli import main
 
 PROGRAMS = str(Path(__file__).with_name("front_door_programs.py"))
@@ -297,3 +298,31 @@ def test_the_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
         sys.modules.pop("front_door_programs", None)
         if not was:
             rushlight.compat.uninstall()
+
+
+def test_a_check_that_there_is_not_can_not_be_skipped() -> None:
+    with pytest.raises(ValueError, match="there is no check 'grdients' to skip; there are forward, .*gradients"):
+        rushlight.check(WrongFactor, skip=["grdients"])
+
+
+@pytest.mark.parametrize("part", ["forward", "backward"])
+def test_a_back_end_that_computes_something_else_is_noticed(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
+    """The first call of a compiled program is the program itself: what the back-end made is looked at as well."""
+
+    def wrong(module, examples):
+        if part == "forward":
+            return lambda *args: tuple(each + 1 for each in module.forward(*args))
+        return lambda *args: tuple(each.detach() + 2 * (each - each.detach()) for each in module.forward(*args))
+
+    monkeypatch.setattr(modes, "compile_program", lambda program: rushlight.compile(program, backend=wrong))
+    found = outcomes(rushlight.check(Product, skip=["traced", "scripted", "exported"]))
+    assert found["eager = compiled"] == "failed"
+
+
+def test_the_gradient_is_exported_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    (row,) = [each for each in rushlight.check(Product).rows if each.name == "eager = exported"]
+    assert (row.outcome, row.detail) == ("ok", "forward and backward")
+    (row,) = [each for each in rushlight.check(WrongFactor).rows if each.name == "eager = exported"]
+    assert row.outcome == "ok"  # the same wrong gradient in both
+    monkeypatch.setattr(modes, "exported_gradients", lambda program, subject: [rushlight.ones(3, 4).numpy()] * 2)
+    assert outcomes(rushlight.check(Product))["eager = exported"] == "failed"

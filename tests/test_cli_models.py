@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -14,7 +16,7 @@ import pytest
 import rushlight
 import rushlight.compat
 from rushlight.cli import main
-from rushlight.cli.output import Progress
+from rushlight.cli.output import Progress, users_code
 from rushlight.onnx.files import read_model
 
 PROGRAMS = str(Path(__file__).with_name("front_door_programs.py"))
@@ -273,16 +275,41 @@ def test_a_short_file_of_tensors_is_refused(net: str, tmp_path: Path) -> None:
 # -- explain -----------------------------------------------------------------------------------------------------
 
 
-def test_what_compile_does_is_explained(command) -> None:
-    status, out, _ = command("explain", f"{PROGRAMS}:Net", "--input", "1x3x8x8", "--graphs")
-    assert status == 0 and out.startswith("1 graph, ") and "graph 1: " in out and "nn.functional.linear" in out
-    status, out, _ = command("explain", f"{PROGRAMS}:Decides", "--input", "N", "--json")
+def test_what_compile_does_is_explained(command, tmp_path: Path) -> None:
+    status, out, _ = command("explain", f"{PROGRAMS}:Net", "--input", "1x3x8x8")
+    assert status == 0 and out.startswith("Net: 1 segment, 1 graph, 7 ops, 0 breaks, ") and "from the beginning to the end; 7 ops (" in out
+    status, out, _ = command("explain", f"{PROGRAMS}:Net", "--input", "1x3x8x8", "--graphs", "--guards")
+    assert status == 0 and "rushlight.nn.functional.linear(" in out and "def check(" in out and "def segment(" not in out
+    status, out, _ = command("explain", f"{PROGRAMS}:Decides", "--input", "N", "--json", "-o", "page.html")
     found = json.loads(out)
-    assert status == 0 and found["graph_count"] >= 2 and found["recompilations"]
+    assert status == 0 and found["name"] == "Decides" and found["graph_count"] >= 2 and found["recompilations"] and len(found["segments"]) >= 2
     (reason,) = found["breaks"]
-    assert reason in found["first_break"] and "value of a tensor" in reason and f'File "{PROGRAMS}"' in found["first_break"]
-    status, _, err = command("explain", f"{PROGRAMS}:Raises", "--input", "3")
-    assert status == 3 and "spilt wax" in err
+    assert (reason["kind"], reason["file"], reason["function"]) == ("truth", PROGRAMS, "Decides.forward")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>") and "a choice depends on the value of a tensor" in page and left(tmp_path) == ["page.html"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        ([f"{PROGRAMS}:Raises", "--input", "3"], 3, "spilt wax"),
+        ([f"{PROGRAMS}:Nett", "--input", "3"], 2, "did you mean Net"),
+        ([f"{PROGRAMS}:Net", "--input", "1x?"], 2, "neither a number nor a word"),
+        ([f"{PROGRAMS}:Net", "--input", "1x3x8x8", "-o", "absent/page.html"], 2, "can't write 'absent/page.html'"),
+        ([f"{PROGRAMS}:Net", "--input", "1x3x8x8", "-o", "/proc/page.html"], 2, "can't write '/proc/page.html'"),
+        ([f"{PROGRAMS}:Interrupted", "--input", "3"], 130, "interrupted"),
+    ],
+)
+def test_mistakes_in_explain(command, tmp_path: Path, arguments: list[str], status: int, words: str) -> None:
+    found, out, err = command("explain", *arguments)
+    assert (found, out) == (status, "") and words in err and "Traceback" not in err and left(tmp_path) == []
+
+
+@pytest.mark.parametrize(("package", "words"), [("onnx", "pip install onnx"), ("onnxruntime", "pip install onnxruntime (--no-verify writes")])
+def test_a_package_that_is_missing_is_named(command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, package: str, words: str) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    status, out, err = command("export", f"{PROGRAMS}:Net", "-o", "m.onnx", "--input", "1x3x8x8")
+    assert (status, out) == (4, "") and words in err and "Traceback" not in err and left(tmp_path) == []
 
 
 # -- env, and all commands ---------------------------------------------------------------------------------------
@@ -305,7 +332,31 @@ def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     for terminal in (False, True):
         monkeypatch.setattr(sys.stderr, "isatty", lambda terminal=terminal: terminal)
         monkeypatch.setenv("TERM", "xterm")
-        with Progress() as progress:
+        with Progress(steps=2) as progress, users_code():
             progress.step("melting wax")
+            print("the program", end=" ")
+            print("speaks")
+            progress.step("cutting wicks")
         written = capsys.readouterr()
-        assert written.out == "" and ("melting wax" in written.err) == terminal and written.err.endswith("\r\x1b[K") == terminal
+        assert written.out == "" and "the program speaks\n" in written.err and ("melting wax" in written.err) == terminal
+        assert written.err.endswith("\r\x1b[K") == terminal and ("━" * 10 + "─" * 10 + " cutting wicks (0 s)" in written.err) == terminal
+
+
+@pytest.mark.parametrize(("number", "status", "words"), [(signal.SIGINT, 130, "interrupted\n"), (signal.SIGTERM, 143, "")])
+def test_a_signal_leaves_nothing_behind(tmp_path: Path, number: int, status: int, words: str) -> None:
+    (tmp_path / "slow.py").write_text("import time, torch\n\n\ndef slow(x):\n    print('running', flush=True)\n    time.sleep(60)\n    return x\n", encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent), "PYTHONDONTWRITEBYTECODE": "1"}
+    arguments = [sys.executable, "-m", "rushlight", "export", "slow.py:slow", "-o", "slow.onnx", "--input", "3"]
+    with subprocess.Popen(arguments, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None and process.stderr.readline() == "running\n"
+        process.send_signal(number)
+        out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (status, "", words) and left(tmp_path) == ["slow.py"]
+
+
+def test_words_are_utf8_whatever_the_locale(tmp_path: Path) -> None:
+    (tmp_path / "größe.py").write_text("import torch\n\n\nclass Größe(torch.nn.Module):\n    def forward(self, x):\n        return x * 2\n", encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent), "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
+    arguments = [sys.executable, "-m", "rushlight", "export", "größe.py:Größe", "-o", "größe.onnx", "--input", "3"]
+    done = subprocess.run(arguments, cwd=tmp_path, env=environment, capture_output=True, check=False)
+    assert done.returncode == 0 and done.stdout.decode("utf-8").startswith("größe.onnx: ") and b"\x1b" not in done.stdout + done.stderr, done.stderr.decode("utf-8")

@@ -14,6 +14,7 @@ from compile_comparison import compare
 
 COUNT = 330
 GROUPS = 10
+FOUND = (652, 1570, 5000, 5007, 5009, 5012, 5015, 5194, 5444)  # programs that have found mistakes, beyond those
 
 WORLD = """
 NUMBER = 2
@@ -124,6 +125,14 @@ def produce(t, count):
     for i in range(count):
         LOG.append(('produce', i))
         yield t + i
+
+def halting(t, count):
+    with scope('halting'):
+        for i in range(count):
+            t = t * 2
+            print('halt', i)
+            yield t - i
+            LOG.append(i)
 """
 
 CHANGES = [
@@ -173,7 +182,7 @@ class Writer:
             lambda: f"functools.partial(helper, k={self.number()})({t()})", lambda: f"{{'a': {t()}, 'b': {t()}}}['a']", lambda: f"Pair({t()}, 1).first",
             lambda: f"({t()} if {self.condition()} else {t()})", lambda: f"functools.reduce(lambda a, b: a + b, [{t()}, {t()}])", lambda: f"torch.tensor([1., 2., {self.number()}])",
             lambda: f"torch.stack([{t()}, {t()}]).sum(0)", lambda: f"{t()} * torch.rand(3)", lambda: f"F.dropout({t()}, 0.5)", lambda: f"torch.where({t()} > 0, {t()}, {t()})",
-            lambda: f"list(produce({t()}, 2))[-1]", lambda: f"Slotted({t()}, 1).v", lambda: f"{t()}.view(3, 1).expand(3, 2).sum(1)", lambda: f"torch.zeros({t()}.shape[0])",
+            lambda: f"list(produce({t()}, 2))[-1]", lambda: f"sum(halting({t()}, 2))", lambda: f"Slotted({t()}, 1).v", lambda: f"{t()}.view(3, 1).expand(3, 2).sum(1)", lambda: f"torch.zeros({t()}.shape[0])",
             lambda: f"dataclasses.replace(CONFIG, rate={self.number()}).rate * {t()}", lambda: f"getattr(BOX, 'double') * {t()}", lambda: f"{t()}[[2, 0, 1]]",
         ])()  # fmt: skip
 
@@ -260,7 +269,7 @@ class Writer:
         elif form == 1:
             self.write(f"for n, {name} in enumerate(items[:3]):")
         elif form == 2:
-            self.write(f"for {name} in produce({self.tensor(0)}, 2):")
+            self.write(f"for {name} in {self.pick('produce', 'halting')}({self.tensor(0)}, 2):")
             self.depth += 1
             self.write(f"x = x + {name}")
             self.depth -= 1
@@ -319,18 +328,18 @@ class Writer:
         return WORLD + opening + "def f(x, y, n, items, kind=Kind.ONE):\n" + "\n".join(self.lines) + "\n"
 
 
-def run(seed: int, **options: object) -> None:
-    """One program, in several calls."""
+def run(seed: int, numbers: bool = False, **options: object) -> None:
+    """One program, in several calls; with ``numbers``, in more of them, whose number differs so often that it becomes symbolic."""
     writer = Writer(seed)
     source = writer.source()
     choose = writer.random.choice
     grown, kind = choose(["torch.arange(3.) + 1", "torch.ones(3)"]), choose(["Kind.ONE", "Kind.TWO"])
     calls = []
-    for number in range(4):
+    for number in range(7 if numbers else 4):
         change = "" if number in (0, 1) else choose(CHANGES)
         first = choose([f"({grown}).requires_grad_()", f"({grown}).requires_grad_()", f"({grown}).requires_grad_()", grown])
         second = choose(["torch.ones(3)", "torch.ones(3).requires_grad_()"])
-        n = choose(["1", "1", "1", "2", "2.0"])
+        n = choose(["0", "1", "2", "3", "5", "2.0", "0.5", "-1"] if numbers else ["1", "1", "1", "2", "2.0"])
         items = choose(["[]", "[1, torch.ones(3)]", "[torch.zeros(3)]"])
         given = f"{first}, {second}, {n}, {items}, {kind}"
         if number == 1 and calls:
@@ -342,7 +351,13 @@ def run(seed: int, **options: object) -> None:
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_random_programs(group: int) -> None:
     for seed in range(group, COUNT, GROUPS):
-        run(seed, dynamic=True if seed % 5 == 4 else None)
+        run(seed, seed % 3 == 2, dynamic=True if seed % 5 == 4 else None)
+
+
+@pytest.mark.parametrize("seed", FOUND)
+def test_programs_that_found_mistakes(seed: int) -> None:
+    run(seed)
+    run(seed, True, dynamic=True if seed % 5 == 4 else None)
 
 
 if __name__ == "__main__":
@@ -350,6 +365,7 @@ if __name__ == "__main__":
     for number in range(int(sys.argv[1]), int(sys.argv[2])):
         try:
             run(number)
+            run(number, True, dynamic=True if number % 5 == 4 else None)
         except AssertionError as problem:
             failures += 1
             print("seed", number, str(problem)[:300].replace("\n", " | "), flush=True)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import collections
 import copy
+import functools
 import gc
 import html.parser
+import itertools
+import operator
 import pickle
 import threading
 import warnings
@@ -184,6 +188,17 @@ def test_marks_on_sizes():
     lambda x: x * (x.shape[0] / 2), lambda x: x * int(x.shape[0] / 2), lambda x: x * len(x), lambda x: x * (5 if len(x) > 4 else 7),
     lambda x: x * {2: 3}.get(x.shape[0], 4), lambda x: torch.cat(x.chunk(2)), lambda x: torch.cat(list(x.unbind(0))), lambda x: x * bool(x.shape[0] - 3),
     lambda x: x * x.size(0) * x.stride(0), lambda x: x[torch.arange(x.shape[0]).flip(0)], lambda x: x[x > 0].shape[0] * x, lambda x: x[: x[x > 0].shape[0]],
+    lambda x: x * (x.shape[0] & 1), lambda x: x * (x.shape[0] >> 1), lambda x: x * (0.5 * x.shape[0]), lambda x: x * 2 ** x.shape[0], lambda x: x * x.shape[0] ** 10,
+    lambda x: x * ~x.shape[0], lambda x: x * (x.shape[0] / 2 % 2), lambda x: x * (x.shape[0] / 2 // 2), lambda x: x * (2 if type(x.shape[0]) is int else 3),
+    lambda x: x * x.shape[0].bit_length(), lambda x: x * (10.0 - x.shape[0]), lambda x: x * (x.shape[0] ** -1), lambda x: x * (1 if x.shape[0] / 2 > 1.6 else 2),
+    lambda x: x * 2 if x.shape == (3, 2) else x, lambda x: x * 2 if tuple(x.shape) != (3, 2) else x, lambda x: x * 2 if [x.shape[0], 1] == [4, 1] else x,
+    lambda x: x * [x.shape[0], 4].count(4), lambda x: x * [7, x.shape[0], 4].index(4), lambda x: x * len({x.shape[0]: 1, 4: 2}), lambda x: x * len({x.shape[0], 4}),
+    lambda x: x * 2 if (x.shape[0], 1) < (4, 0) else x, lambda x: x * len({k: k for k in (x.shape[0], 4)}), lambda x: x * 2 if x.shape in [(3, 2)] else x,
+    lambda x: x * sorted([x.shape[0], 4])[0], lambda x: x * max(s for s in x.shape), lambda x: x * 2 if ((x.shape[0],), 1) == ((4,), 1) else x,
+    lambda x: x * 2 if {"a": x.shape[0]} == {"a": 4} else x, lambda x: x * len(set(x.shape)), lambda x: x * 2 if x.shape[:1] == (4,) else x,
+    lambda x: x.reshape((*x.shape[:1], 2) + (1,)), lambda x: x * len([1, 2, 3, 4, 5, 6, 7, 8][: x.shape[0]]),
+    lambda x: x * len(list(itertools.groupby([x.shape[0], 4]))), lambda x: x * len(dict(list(zip((x.shape[0], 4), (1, 2))))), lambda x: x * len(dict(zip(x.shape, [1, 2]))),
+    lambda x: x * len(collections.deque([1, 2, 3, 4, 5, 6], maxlen=x.shape[0])), lambda x: x * functools.reduce(operator.mul, x.shape),
 ])  # fmt: skip
 def test_sizes_used_as_numbers(function):
     torch.manual_seed(0)

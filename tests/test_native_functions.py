@@ -13,6 +13,7 @@ import pytest
 if importlib.util.find_spec("llvmlite") is None:
     pytest.skip("native code needs llvmlite: pip install llvmlite", allow_module_level=True)
 
+import rushlight as torch
 from rushlight.backends.native import functions
 from rushlight.backends.native.code import Code, Module, Scalar
 from rushlight.backends.native.machine import machine
@@ -103,3 +104,24 @@ def test_power() -> None:
     distance = errors(compiled(functions.power, np.float32, 2)(x, y), exact, np.float32)
     worst = int(np.argmax(distance))
     assert distance[worst] <= ALLOWED[np.float32], f"{x[worst]!r} ** {y[worst]!r}"
+
+
+# Ops that are made of such functions, in whatever way the whole back-end computes them.
+OPS: dict[str, Any] = {
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "tanh": np.tanh, "exp": np.exp, "log": np.log, "sin": np.sin, "cos": np.cos, "rsqrt": lambda x: 1 / np.sqrt(x),
+    "sqrt": np.sqrt, "log1p": np.log1p, "expm1": np.expm1, "exp2": np.exp2, "log2": np.log2, "log10": np.log10, "sinh": np.sinh, "cosh": np.cosh,
+    "pow": lambda x: np.power(x, np.longdouble(2.5)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("name", OPS)
+def test_compiled_ops(name: str, kind: Any) -> None:
+    x = arguments(kind, 1 << 15)
+    step = torch.compile(lambda x: x.pow(2.5) if name == "pow" else getattr(torch, name)(x))
+    with np.errstate(all="ignore"), torch.no_grad():
+        step(torch.from_numpy(x))
+        found, exact = step(torch.from_numpy(x)).numpy(), OPS[name](x.astype(np.longdouble))
+    distance = errors(found, exact, kind)
+    worst = int(np.argmax(distance))
+    assert distance[worst] <= ALLOWED[kind], f"{name}({x[worst]!r}) is {found[worst]!r}"

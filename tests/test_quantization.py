@@ -362,3 +362,55 @@ def test_recurrent_layers_are_made_empty_and_loaded(name):
     made.load_state_dict(source.state_dict())
     assert torch.equal(made(x)[0], source(x)[0]) and torch.equal(source(x[:, 0])[0], source(x[:, :1])[0][:, 0])
     assert getattr(dynamic, name + "Cell")(3, 4)(x[0]) is not None
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_rewritten_layers_do_what_they_did(first):
+    attention, lstm = nn.MultiheadAttention(4, 2, batch_first=first).eval(), nn.LSTM(4, 3, 2, bidirectional=True, batch_first=first).eval()
+    model = nn.ModuleList([attention, lstm])
+    model.qconfig = Q.default_qconfig
+    prepared = Q.prepare(model)
+    assert [type(each).__module__.rpartition(".")[0] for each in prepared] == ["rushlight.ao.nn.quantizable"] * 2
+    x = torch.randn(5, 2, 4)
+    hidden = (torch.randn(4, 5 if first else 2, 3), torch.randn(4, 5 if first else 2, 3))
+    length, batch = (2, 5) if first else (5, 2)
+    mask, padding = torch.rand(length, length) > 0.7, torch.zeros(batch, length, dtype=torch.bool)
+    padding[0, -1] = True
+    mask[:, 0] = False
+    for options in ({}, {"attn_mask": mask}, {"key_padding_mask": padding}, {"average_attn_weights": False}, {"need_weights": False}):
+        for got, want in zip(prepared[0](x, x, x, **options), attention(x, x, x, **options)):
+            assert (got is None) == (want is None)
+            if got is not None:
+                np.testing.assert_allclose(got.detach().numpy(), want.detach().numpy(), rtol=1e-4, atol=1e-5)
+    for given in (None, hidden):
+        (got, states), (want, wanted) = prepared[1](x, given), lstm(x, given)
+        for one, other in zip((got, *states), (want, *wanted)):
+            np.testing.assert_allclose(one.detach().numpy(), other.detach().numpy(), rtol=1e-4, atol=1e-5)
+    converted = Q.convert(prepared)
+    assert [type(each).__name__ for each in converted] == ["QuantizedMultiheadAttention", "QuantizedLSTM"]
+    from rushlight.ao.nn import quantized as nnq
+
+    assert isinstance(converted[0], nnq.MultiheadAttention) and isinstance(converted[1], nnq.LSTM)
+    q = torch.quantize_per_tensor(x, 0.05, 64, torch.quint8)
+    for got, want in ((converted[0](q, q, q)[0], attention(x, x, x)[0]), (converted[1](q)[0], lstm(x)[0])):
+        assert (got.dequantize() - want).abs().max() < 0.1
+    again = Q.convert(Q.prepare(model))
+    again.load_state_dict(converted.state_dict())
+    assert (again[1](q)[0].int_repr() == converted[1](q)[0].int_repr()).all()
+
+
+def test_what_is_not_there_says_so():
+    for name in ("quantize_fx", "quantize_pt2e"):
+        with pytest.raises(AttributeError, match="eager mode"):
+            getattr(Q, name)
+    for name in ("prepare_fx", "convert_fx"):
+        with pytest.raises(AttributeError, match="eager mode"):
+            getattr(Q, name)
+    with pytest.raises(NotImplementedError, match="mode='mean'"):
+        bag = nn.EmbeddingBag(3, 4, mode="mean")
+        bag.qconfig = Q.float_qparams_weight_only_qconfig
+        Q.convert(nn.Sequential(bag))
+    lstm = nn.LSTM(3, 4, proj_size=2)
+    lstm.qconfig = Q.default_qconfig
+    with pytest.raises(NotImplementedError, match="proj_size"):
+        Q.prepare(nn.Sequential(lstm))

@@ -245,3 +245,37 @@ def test_what_has_no_form_says_so():
     x = torch.randn(3, 4)
     with pytest.raises(RuntimeError, match="scale depends on the data"):
         exported(Call(lambda x: torch.quantize_per_tensor_dynamic(x, torch.quint8, False).dequantize()), x, opset_version=17)
+
+
+def test_rewritten_layers_and_bags():
+    class Layers(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.quant, self.dequant = Q.QuantStub(), Q.DeQuantStub()
+            self.lstm, self.attention = nn.LSTM(3, 4), nn.MultiheadAttention(4, 2)
+
+        def forward(self, x):
+            y, _ = self.lstm(self.quant(x))
+            return self.dequant(y), self.dequant(self.attention(y, y, y)[0])
+
+    torch.manual_seed(0)
+    model, x = Layers().eval(), torch.randn(5, 2, 3)
+    model.qconfig = Q.get_default_qconfig("fbgemm")
+    prepared = Q.prepare(model)
+    prepared(x)
+    converted = Q.convert(prepared)
+    exported = torch.onnx.export(converted, (x,), opset_version=17)
+    assert {"QuantizeLinear", "DequantizeLinear"} <= {node.op_type for node in exported.model_proto.graph.node}
+    for got, want in zip(exported.run(x), converted(x)):
+        assert (got - want).abs().max() < 0.02
+    for layer in (nn.EmbeddingBag(9, 12, mode="sum"), nn.Embedding(9, 12)):
+        tables = nn.Sequential(layer).eval()
+        tables[0].qconfig = Q.float_qparams_weight_only_qconfig
+        converted = Q.convert(Q.prepare(tables))
+        indices = torch.tensor([[1, 8], [3, 4]])
+        exported = torch.onnx.export(converted, (indices,), opset_version=17)
+        np.testing.assert_allclose(exported.run(indices)[0].numpy(), converted(indices).numpy(), rtol=1e-5, atol=1e-6)
+    scale, zero = torch.tensor([0.0123, 0.031]), torch.tensor([26.83, 96.77])
+    rows = torch.randn(2, 6)
+    exported = torch.onnx.export(lambda x: torch.fake_quantize_per_channel_affine(x, scale, zero, 0, 0, 255), (rows,), opset_version=17)
+    np.testing.assert_allclose(exported.run(rows)[0].numpy(), torch.fake_quantize_per_channel_affine(rows, scale, zero, 0, 0, 255).numpy(), rtol=1e-5, atol=1e-6)

@@ -48,6 +48,11 @@ def tensors(value: Any) -> list[Any]:
     return [each for part in value for each in tensors(part)] if isinstance(value, (tuple, list)) else []
 
 
+def is_sequence(value: Any) -> bool:
+    """Whether a value is one input of a file: a list of tensors of one shape."""
+    return isinstance(value, list) and bool(value) and all(isinstance(each, torch.Tensor) for each in value) and len({each.shape for each in value}) == 1
+
+
 def outcome(function: Any, args: Any) -> tuple[Any, Any]:
     try:
         return function(*args), None
@@ -107,7 +112,7 @@ def test_export(name: str) -> None:
     scripted = jit.script(function)
     for group in [inputs] if export == "one" else [(args,) for args in inputs]:
         first = fresh(group[0])
-        names = [f"input_{at}" for at in range(len(tensors(first)))]
+        names = [f"input_{at}" for at in range(sum(1 if is_sequence(each) else len(tensors(each)) for each in first))]
         axes = {each: axis for each, axis in zip(names, dynamic) if axis} if dynamic else None
         buffer = io.BytesIO()
         with warnings.catch_warnings():
@@ -118,8 +123,9 @@ def test_export(name: str) -> None:
         for args in group:
             want = function(*fresh(args))
             flat = [each for each in (want if isinstance(want, tuple) else (want,)) if not isinstance(each, str)]
-            feeds = {key: each.numpy() for key, each in zip(names, tensors(fresh(args))) if key in taken}
-            got = session.run(None, feeds)
+            values = [part for each in fresh(args) for part in ([each] if is_sequence(each) else tensors(each))]
+            feeds = {key: [part.numpy() for part in each] if isinstance(each, list) else each.numpy() for key, each in zip(names, values) if key in taken}
+            got = [part for each in session.run(None, feeds) for part in (each if isinstance(each, list) else [each])]
             assert len(got) == len(flat)
             for one, other in zip(got, flat):
                 expected = other.numpy() if isinstance(other, torch.Tensor) else np.asarray(other)

@@ -380,14 +380,15 @@ def test_model(name: str) -> None:
 
 def test_refusals() -> None:
     @jit.script
-    def returns_list(x):
+    def inserts(x):
         rows = []
         for i in range(x.size(0)):
             rows.append(x[i])
-        return rows
+        rows.insert(0, x[0])
+        return torch.stack(rows)
 
-    with pytest.raises(jit.CaptureError, match="length depends on the inputs"):
-        torch.onnx.export(returns_list, (torch.ones(2, 3),), input_names=["x"], dynamic_axes={"x": [0]})
+    with pytest.raises(jit.CaptureError, match=r"length depends on the inputs.*insert\(\) can't"):
+        torch.onnx.export(inserts, (torch.ones(2, 3),), input_names=["x"], dynamic_axes={"x": [0]})
 
     @jit.script
     def other_types(x):
@@ -422,3 +423,31 @@ def test_a_branch_that_fails_is_left_out_with_a_warning() -> None:
     with pytest.warns(jit.TracerWarning, match="negative"):
         program = torch.onnx.export(checked, (torch.ones(2),))
     assert [node.op_type for node in program.model_proto.graph.node if node.op_type != "Constant"] == ["Mul"]
+
+
+def test_arithmetic_on_sizes_in_loops_makes_no_endless_formulas() -> None:
+    def nested(x):
+        m = 3
+        for i in range(3):
+            for _ in range(2):
+                for _ in range(2):
+                    m -= (m * m) % 6
+                    m = m % 9
+            x = x + (m - i) % 7
+        return x, m
+
+    def straight(x):
+        n = x.size(0)
+        for _ in range(12):
+            n = n * n + n % 7
+            n = n % 1001
+        return x[: n % 3 + 1] * n
+
+    onnxruntime = pytest.importorskip("onnxruntime")
+    for program, run in ((nested, jit.script(nested)), (straight, jit.script(straight)), (straight, straight)):
+        exported = torch.onnx.export(run, (torch.ones(4, 2),), input_names=["x"], dynamic_axes={"x": [0]}, opset_version=17)
+        session = onnxruntime.InferenceSession(exported.model_proto.SerializeToString(), providers=["CPUExecutionProvider"])
+        for rows in (3, 4, 9):
+            x = torch.ones(rows, 2)
+            for got, want in zip(session.run(None, {"x": x.numpy()}), arrays(program(x))):
+                np.testing.assert_array_equal(got, want)

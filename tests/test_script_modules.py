@@ -437,6 +437,38 @@ def test_hostile_files(tmp_path):
     refused(lambda t: json.dumps({**json.loads(t), "graph": [{"op": "get_attr", "target": "__class__.x", "name": "a", "args": {"tuple": []}}]}), "can't use")
 
 
+def test_hostile_modules(tmp_path):
+    from rushlight.serialization import load as load_archive
+    from rushlight.serialization import save as save_archive
+
+    class Layers(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(2, 2)
+            self.norm = nn.BatchNorm1d(2)
+
+        def forward(self, x):
+            self.norm.reset_running_stats()
+            return self.linear(x)
+
+    path, target = tmp_path / "f.pt", tmp_path / "written.pt"
+    jit.save(jit.script(Layers()), path)
+    jit.load(path)(torch.ones(1, 2))
+    content = load_archive(path, weights_only=True)
+    for name in ("save", "forward", "norm.register_buffer", "norm.load_state_dict", "nothing", "linear.weight.numpy", "_script_library"):
+        broken = dict(content)
+        broken["main"] = content["main"].replace('"target": "linear"', f'"target": "{name}"').replace('{"ref": "x"}', f'"{target}"')
+        assert broken["main"] != content["main"]
+        save_archive(broken, path)
+        if name == "forward":  # a method that calls itself
+            with pytest.raises(RecursionError):
+                jit.load(path)(torch.ones(1, 2))
+            continue
+        with pytest.raises(RuntimeError, match="no method that a script may call"):
+            jit.load(path)
+    assert not target.exists()
+
+
 def test_custom_function_in_a_script():
     class Square(torch.autograd.Function):
         @staticmethod

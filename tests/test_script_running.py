@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 
+import numpy as np
 import pytest
 
 import rushlight as torch
@@ -150,3 +151,77 @@ def test_script_if_tracing():
     assert choose(torch.ones(1)).item() == 2
     traced = jit.trace(lambda x: choose(x) * 2, torch.ones(1))
     assert traced(torch.ones(1)).item() == 4 and traced(-torch.ones(1)).item() == -4
+
+
+def make_scaled(factor, helper):
+    def scaled(x, n: int = 2):
+        for _ in range(n):
+            x = helper(x) * factor
+        return x
+
+    return scaled
+
+
+def halve(x):
+    return x / 2
+
+
+def twice(x):
+    return x * 2
+
+
+def test_functions_of_one_definition_share_what_is_compiled_while_their_names_mean_the_same() -> None:
+    x = torch.ones(2)
+    for factor, helper in ((3, halve), (3, halve), (4, halve), (3.0, halve), (-0.0, twice), (0.0, twice), (3, twice), (3, halve)):
+        plain = make_scaled(factor, helper)
+        scripted = jit.script(plain)
+        for n in (0, 1, 3):
+            for _ in range(2):  # walked, and compiled
+                np.testing.assert_array_equal(np.copysign(1, scripted(x, n).numpy()), np.copysign(1, plain(x, n).numpy()))
+                np.testing.assert_array_equal(scripted(x, n).numpy(), plain(x, n).numpy())
+
+
+def test_a_shared_graph_is_copied_for_those_who_may_change_it() -> None:
+    first, second, third = (jit.script(make_scaled(5, twice)) for _ in range(3))
+    assert first._program is second._program is third._program
+    graph = second.graph
+    assert graph is second.graph and graph is not first._program.graph
+    for node in graph.nodes:
+        if node.op == "output":
+            node.args = (7,)
+    assert second(torch.ones(1), 1) == 7
+    assert first(torch.ones(1), 1) == 10 and third(torch.ones(1), 1) == 10 and jit.script(make_scaled(5, twice))(torch.ones(1), 1) == 10
+
+
+def test_lists_from_outside_are_read_each_time() -> None:
+    items = [1, 2]
+
+    def make():
+        def total(x):
+            for each in items:
+                x = x + each
+            return x
+
+        return total
+
+    assert jit.script(make())(torch.zeros(1)) == 3
+    items.append(4)
+    assert jit.script(make())(torch.zeros(1)) == 7
+
+
+def test_the_first_call_says_where_an_error_comes_from() -> None:
+    def fails(x, n: int):
+        for i in range(n):
+            if i > 8:
+                x = x @ x
+            x = x + 1
+        return x
+
+    scripted = jit.script(fails)
+    for n in (20, 10, 9, 20):
+        if n == 9:
+            assert scripted(torch.zeros(2, 3), n).sum() == 54
+            continue
+        with pytest.raises(RuntimeError) as caught:
+            scripted(torch.zeros(2, 3), n)
+        assert "x = x @ x" in caught.value.__notes__[0] and len(caught.value.__notes__) == 1

@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import onnx
@@ -66,8 +67,22 @@ def test_the_picture_of_an_onnx_file_has_modules_shapes_attributes_and_lines(mod
     assert ["blocks.1.first.weight", "f32[8, 4]", 2] in found["inputs"] and found["outputs"][0][1] == "f32[N, 8]"
     file, _, text = found["source"]
     assert file == __file__ and text == "return x + self.second(self.first(x).tanh())"
-    assert picture.classes["blocks/1"] == "Block" and picture.classes["blocks/1/first"] == "Linear"
+    assert [picture.classes[path] for path in ("", "blocks", "blocks/1", "blocks/1/first")] == ["Net", "ModuleList", "Block", "Linear"]
     assert [picture.words[node[0]] for node in picture.nodes][:1] == ["Input"] and picture.words[picture.nodes[-1][0]] == "Output"
+
+
+def test_modules_of_a_file_as_pytorch_writes_it(model: str) -> None:
+    made = onnx.load(model)
+    node = next(each for each in made.graph.node if each.name == "/blocks/1/first/Gemm")
+    del node.metadata_props[:]
+    for key, value in (
+        ("namespace", ": __main__.Net/blocks.1: __main__.Block/blocks.1.first: torch.nn.modules.linear.Linear/linear_2: aten.linear.default"),
+        ("pkg.torch.onnx.name_scopes", "['', 'blocks.1', 'blocks.1.first', 'linear_2']"),
+        ("pkg.torch.onnx.class_hierarchy", "['__main__.Net', '__main__.Block', 'torch.nn.modules.linear.Linear', 'aten.linear.default']"),
+    ):
+        node.metadata_props.add(key=key, value=value)
+    picture = picture_of(made)
+    assert named(picture, "/blocks/1/first/Gemm")["module"] == "blocks/1/first" and "linear_2" not in picture.classes
 
 
 def test_shapes_that_a_file_leaves_out_are_inferred(model: str) -> None:
@@ -129,6 +144,23 @@ def test_graphs_show_themselves(tmp_path: Path) -> None:
         assert Path(path).read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
+def test_what_a_back_end_is_given_shows_itself() -> None:
+    """Also in a program that imports neither jit nor fx, and without loading the viewer before it is needed."""
+    program = """
+import sys
+import rushlight
+
+def backend(module, examples):
+    assert "rushlight.viewer" not in sys.modules and callable(module.show)
+    print(module._repr_html_()[:15])
+    return module.forward
+
+rushlight.compile(lambda x: x.sin(), backend=backend)(rushlight.ones(2))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=Path(__file__).parent.parent)
+    assert done.stdout == "<iframe srcdoc=\n", done.stderr
+
+
 def test_the_command(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "page.html"
     assert main(["view", model, "-o", str(page)]) == 0
@@ -188,6 +220,24 @@ def test_the_page_in_a_browser(model: str, tmp_path: Path) -> None:
     for words in ("Gemm", "blocks.1.first", "return x + self.second(self.first(x).tanh())", "f32[N, 8]", "f32[8, 4], stored", "transB"):
         assert words in found["details"]
     assert found["followed"] in ("Add", "Tanh") and found["dark"] and found["flow"] and found["printed"] == found["rows"] and found["title"] == "net.onnx"
+
+
+@needs_browser
+def test_rows_stand_in_the_order_in_which_they_run(tmp_path: Path) -> None:
+    class Mixed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4)])
+
+        def forward(self, x):
+            for layer in self.layers:
+                x = layer(x).tanh()
+            return x
+
+    page = page_of(rushlight.onnx.export(Mixed(), rushlight.ones(2, 4)))
+    script = "openAll(true); return { labels: rows.map((row) => row.items ? row.label : row.op), nodes: rows.filter((row) => !row.items).map((row) => row.at) };"
+    found = in_browser(page, script, tmp_path)
+    assert found["labels"] == ["Input", "layers", "0", "Gemm", "Tanh", "layers", "1", "Gemm", "Tanh", "Output"] and found["nodes"] == sorted(found["nodes"])
 
 
 @needs_browser

@@ -177,10 +177,17 @@ class autocast:
     def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(func)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
-            with self:
+            with self.clone():
                 return func(*args, **kwargs)
 
         return wrapped
+
+    def clone(self) -> autocast:
+        """Another one with the same settings: a decorated function may be called while it runs."""
+        made = object.__new__(type(self))
+        made.device, made.fast_dtype, made._enabled, made._cache_enabled = self.device, self.fast_dtype, self._enabled, self._cache_enabled
+        made._entered = []
+        return made
 
 
 # -- its settings ------------------------------------------------------------------------------------------------

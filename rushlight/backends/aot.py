@@ -17,16 +17,18 @@ from ..capture.compile.recorder import set_grad_mode
 from ..capture.graph_module import GraphModule
 from ..core.base import TensorBase, make
 from ..core.declare import table
-from ..core.node import replay, unpack
-from ..core.state import state
-from ..graph import map_aggregate
+from ..core.node import Node, SavedResult, freed, modified, next_sequence, refresh, replay, save, unpack
+from ..core.state import flags, state
+from ..graph import Graph, map_aggregate
 from ..passes.differentiate import Joint, Place, differentiate, through
 from ..passes.functionalise import nothing_special, without_data
 from ..passes.partition import Partition, partition
 from ..tensor.generator import default_generator
 from .registry import register_backend
+from .varying import with_numbers
 
 Compiler = Callable[[GraphModule], Callable[..., Any]]
+_new = object.__new__
 LIMIT = 16  # for how many kinds of inputs (sizes, layouts) a graph is differentiated
 
 
@@ -38,11 +40,18 @@ class AheadOfTime:
         self.compiler = compiler
         self.enables = any(node.target is set_grad_mode and node.args == (True,) for node in gm.graph.nodes)
         self.plans: dict[Any, Any] = {}
+        self.last: Any = None  # the plan that was used last, where it can be tried without looking at sizes
+        self.used: Any = None  # the plan of the last call that had to look for one
         self.lock = threading.RLock()
 
     def __call__(self, *args: Any) -> Any:
         """Run the graph."""
-        plan = self.plan(args) if nothing_special(args) and not state.inference else None
+        last = self.last
+        if last is not None and not flags.special and not state.inference and not state.transforms:
+            made = last.again_like_before(args)
+            if made is not NotImplemented:
+                return made
+        plan = self.used = self.plan(args) if nothing_special(args) and not state.inference else None
         return self.gm.forward(*args) if plan is None else plan.call(args)
 
     def plan(self, args: Any) -> Any:
@@ -53,14 +62,16 @@ class AheadOfTime:
         key = (state.grad_enabled, *[(each._array.shape, each._array.strides, each._array.dtype, each._requires_grad) for each in args])
         found = self.plans.get(key, self)
         if found is not self:
+            self.last = found if found is not None and found.quick else None
             return found
         with self.lock:
             found = None
-            if len(self.plans) < LIMIT:
-                try:
-                    found = Plan(self, args, gradients)
-                except Exception as error:  # whatever it is, the graph itself is fine: it was captured from a program that ran
-                    counters["aot_fallback"][f"{type(error).__name__}: {error}"] += 1
+            if len(self.plans) >= LIMIT:
+                return None
+            try:
+                found = Plan(self, args, gradients)
+            except Exception as error:  # whatever it is, the graph itself is fine: it was captured from a program that ran
+                counters["aot_fallback"][f"{type(error).__name__}: {error}"] += 1
             self.plans[key] = found
         return found
 
@@ -81,6 +92,8 @@ class Plan:
             self.joint = joint = differentiate(owner.gm, args, gradients=gradients, enabled=self.enabled)
         self.parts: Partition = partition(joint)
         self.differentiable = joint.differentiable
+        # Where no gradient goes out, writes to inputs can be part of the graph.
+        self.whole = getattr(owner.compiler, "writes", False) and not self.differentiable and write_inside(self.parts.forward, joint)
         self.forward = owner.compiled(self.parts.forward, joint)
         self.examples = [_example(each) for each in args]
         self.written = [each.index for each in joint.writes]
@@ -90,6 +103,15 @@ class Plan:
             self.backwards[tuple(joint.differentiable)] = owner.compiled(self.parts.backward, joint)
         self.node = type("CompiledFunction", (CompiledGraph,), {"plan": self})
         self.count = len(joint.values)
+        self.several = self.count > 1
+        self.light_node = type("CompiledFunctionBackward", (CompiledNode,), {"plan": self, "multiple": self.several})
+        self.requires = [bool(each._requires_grad) for each in args]
+        # Where the forward itself looks at sizes (`direct`), nothing is written, and outputs are plain values, a call can be short.
+        places = joint.structure if isinstance(joint.structure, tuple) else ()
+        plain = all(each.__class__ is Place and not each.chain and not each.detached and each.kind == "value" for each in places)
+        self.quick = bool(places and plain and self.differentiable and not self.written and not self.random and hasattr(self.forward, "direct"))
+        self.order = [each.index for each in places] if self.quick else []
+        self.in_order = self.order == list(range(self.count))
 
     def call(self, args: Any) -> Any:
         """Run the forward, put writes back, and make the program's outputs."""
@@ -98,7 +120,7 @@ class Plan:
         state.grad_enabled = bool(self.differentiable)
         try:
             values: Any = self.node.apply(*args) if self.differentiable else self.forward(*args)  # type: ignore[attr-defined]
-            for write in self.joint.writes:
+            for write in () if self.whole else self.joint.writes:
                 state.grad_enabled = write.tracked
                 table["copy_"].call(args[write.index], values[write.value])
         finally:
@@ -115,6 +137,60 @@ class Plan:
             return seen[place]
 
         return map_aggregate(self.joint.structure, output)
+
+    def again_like_before(self, args: Any) -> Any:
+        """A call in short, NotImplemented where something is not as it was when the forward was last called."""
+        direct = self.forward.direct  # type: ignore[attr-defined]
+        if direct is None or state.grad_enabled is not self.enabled or len(args) != len(self.requires):
+            return NotImplemented
+        edges: list[Any] = []
+        versions: list[int] = []
+        for each, requires in zip(args, self.requires):
+            if each._requires_grad is not requires or each._value is not None:
+                return NotImplemented
+            storage = each._storage
+            if storage is None:
+                versions.append(0)
+            else:
+                if each._view is not None:
+                    refresh(each)
+                versions.append(storage.version)
+            node = each._grad_fn
+            edges.append((each if requires else None) if node is None else (node, each._output_index) if each._output_index else node)
+        state.grad_enabled = False
+        try:
+            results = direct(args)
+        finally:
+            state.grad_enabled = self.enabled
+        if results is NotImplemented:
+            return results
+        values, kept = results[: self.count], results[self.count :]
+        for each in values:
+            if each._storage is not None or each._requires_grad:  # an input, or a view of one: the long way knows what to do
+                self.quick, self.owner.last = False, None
+                return NotImplemented
+        recorded: Any = _new(self.light_node)
+        recorded.inputs = tuple(edges)
+        recorded.sequence = next_sequence()
+        if self.several:
+            recorded.shape = recorded.dtype = None
+            recorded.outputs = [(each._array.shape, each._array.dtype) for each in values]
+        else:
+            recorded.shape, recorded.dtype = values[0]._array.shape, values[0]._array.dtype
+        for number in self.differentiable:
+            each = values[number]
+            each._grad_fn, each._output_index, each._requires_grad = recorded, number, True
+        recorded.saved = [SavedResult(each, each._output_index) if each._grad_fn is recorded else save(each) for each in kept], args, versions
+        return values if self.in_order else tuple([values[number] for number in self.order])
+
+    @property
+    def simple(self) -> bool:
+        """Whether the program's outputs are the first values of a graph that also does all its writes."""
+        places = self.joint.structure
+        done = self.whole or not (self.joint.writes or self.differentiable)
+        return done and isinstance(places, tuple) and all(
+            each.__class__ is Place and each.kind == "value" and each.index == number and not each.chain and not each.detached for number, each in enumerate(places)
+        )  # fmt: skip
 
     def backward(self, present: tuple[int, ...]) -> Callable[..., Any]:
         """The backward graph for gradients of these values alone."""
@@ -187,6 +263,46 @@ class CompiledGraph(Function):
         return tuple(plan.again(arrays, node.inputs, {number: gradients[number] for number in present}, ctx.random))
 
 
+class CompiledNode(Node):
+    """The node of a compiled graph that was called in short: what is kept, the inputs, and the versions that those had."""
+
+    __slots__ = ()
+
+    plan: Plan
+
+    def backward(self, gradient: Any) -> Any:
+        """Run the backward graph, or (where its results are to be differentiated) the program again."""
+        if self.saved is None:
+            raise freed(self)
+        plan, (kept, args, versions) = self.plan, self.saved
+        gradients = gradient if self.multiple else (gradient,)
+        present = tuple([number for number in plan.differentiable if gradients[number] is not None])
+        if not state.grad_enabled:
+            return plan.backward(present)(*[unpack(each, self) for each in kept], *[gradients[number] for number in present])
+        for each, version in zip(args, versions):
+            if each._storage is not None and each._storage.version != version:
+                raise modified(self, each, each._storage.version, version)
+        return tuple(plan.again([each._array for each in args], self.inputs, {number: gradients[number] for number in present}, None))
+
+
+def write_inside(graph: Graph, joint: Joint) -> bool:
+    """Let a forward graph do the writes to inputs itself, and give only what the program returns; False where that is not possible."""
+    placeholders = [node for node in graph.nodes if node.op == "placeholder"]
+    output = graph.output_node()
+    values = list(output.args[0])
+    writes = [(placeholders[each.index], values[each.value]) for each in joint.writes]
+    targets = {target for target, _ in writes}
+    if not writes or any(each.tracked for each in joint.writes) or any(value in targets for value in values):
+        return False
+    returned: set[int] = set()
+    map_aggregate(joint.structure, lambda each: returned.add(each.index) if each.__class__ is Place and each.kind == "value" else None)
+    with graph.inserting_before(output):
+        for target, value in writes:
+            graph.call_function(table["copy_"].call, (target, value)).meta.update(source=value.meta.get("source"), module="")
+    output.args = (tuple(value if number in returned else None for number, value in enumerate(values)),)
+    return True
+
+
 def _example(tensor: Any) -> Any:
     """What is remembered of an input: all but its data."""
     made = without_data(tensor)
@@ -203,4 +319,4 @@ def _share_memory(args: Any) -> bool:
 @register_backend
 def aot_eager(gm: Any, example_inputs: list[Any]) -> Any:
     """Differentiates the graph ahead of time, and runs the forward and backward graphs op by op."""
-    return AheadOfTime(gm)
+    return with_numbers(gm, AheadOfTime)

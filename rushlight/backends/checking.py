@@ -37,11 +37,11 @@ def checked(backend: Backend, name: str) -> Backend:
         check = Check(gm, backend, name)
 
         def call(*args: Any) -> Any:
-            if state.capture is None and all(isinstance(each, TensorBase) for each in args):
+            if state.capture is None and all(isinstance(each, (TensorBase, int, float)) for each in args):
                 check(run, args)
             return run(*args)
 
-        if all(isinstance(each, TensorBase) for each in example_inputs):
+        if all(isinstance(each, (TensorBase, int, float)) for each in example_inputs):
             check(run, example_inputs)
         return call
 
@@ -53,9 +53,9 @@ class Outcome:
 
     def __init__(self, run: Callable[..., Any], args: Any, random: Any) -> None:
         default_generator.set_state(random)
-        self.inputs = [copied(each) for each in args]
-        leaves = [each for each in self.inputs if each._requires_grad]
-        given = [each.clone() if each._requires_grad and state.grad_enabled else each for each in self.inputs]
+        self.inputs = [copied(each) if isinstance(each, TensorBase) else each for each in args]
+        leaves = [each for each in self.inputs if needs_gradient(each)]
+        given = [each.clone() if needs_gradient(each) and state.grad_enabled else each for each in self.inputs]
         enabled = state.grad_enabled
         try:
             result = run(*given)
@@ -68,7 +68,7 @@ class Outcome:
         self.gradients: list[Any] = [None] * len(args)
         if roots and leaves:
             found = iter(grad(roots, leaves, [tangent(each) for each in roots], allow_unused=True))
-            self.gradients = [next(found) if each._requires_grad else None for each in self.inputs]
+            self.gradients = [next(found) if needs_gradient(each) else None for each in self.inputs]
         self.random = default_generator.get_state()
 
 
@@ -109,7 +109,7 @@ class Check:
                 node = tensors[number] if len(tensors) == len(expected.outputs) else None
                 return f"output {number}{f' ({node.name})' if node is not None else ''} {found}{source_of(node, '; ') if node is not None else ''}"
         for node, before, after in zip(self.names, expected.after, got.after):
-            found = differs(before, after)
+            found = differs(before, after) if isinstance(before, TensorBase) else ""
             if found:
                 return f"the input {node.name}, after it was written to, {found}"
         for node, wanted, made in zip(self.names, expected.gradients, got.gradients):
@@ -142,6 +142,11 @@ def up_to(gm: Any, last: Node) -> GraphModule:
     made.output((here[last],))
     constants = {node.target: operator.attrgetter(node.target)(gm) for node in made.nodes if node.op == "get_attr"}
     return GraphModule(constants, made)
+
+
+def needs_gradient(value: Any) -> bool:
+    """Whether an input is a tensor that needs a gradient."""
+    return isinstance(value, TensorBase) and value._requires_grad
 
 
 def copied(tensor: Any) -> Any:

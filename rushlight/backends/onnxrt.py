@@ -27,6 +27,7 @@ from ..onnx.program import ONNXProgram
 from ..onnx.proto import Model
 from .aot import AheadOfTime
 from .registry import register_backend
+from .varying import with_numbers
 
 OPSET = 20
 _TYPES = frozenset(np.dtype(each) for each in ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?"))
@@ -41,7 +42,7 @@ class NotExportable(Exception):
 @register_backend
 def onnxrt(gm: Any, example_inputs: list[Any]) -> Any:
     """Exports the forward and the backward graph, and runs them in ONNX Runtime."""
-    return AheadOfTime(gm, Exported)
+    return with_numbers(gm, lambda each: AheadOfTime(each, Exported))
 
 
 class Exported:

@@ -70,7 +70,7 @@ class BodyTracer(Tracer):
         """Whether this, or a capture around it, has seen a tensor."""
         if id(tensor) in self.entries:
             return True
-        return self.parent.knows(tensor) if isinstance(self.parent, BodyTracer) else id(tensor) in self.parent.entries
+        return self.parent.knows(tensor) if isinstance(self.parent, BodyTracer) else id(tensor) in self.parent.entries or self.parent.can_take(tensor)
 
     def take(self, tensor: Any) -> None:
         """Make a tensor from around one of this capture."""
@@ -108,7 +108,7 @@ class BodyTracer(Tracer):
 
     def symbol_node(self, name: str) -> Node:
         expression = Expression.symbol(name)
-        if expression not in self.size_nodes and self.symbols[name].source.graph is not self.graph:
+        if expression not in self.size_nodes and getattr(self.symbols[name].source, "graph", None) is not self.graph:
             node = self.from_around(self.parent.symbol_node(name))
             self.size_nodes[expression] = node
         return super().symbol_node(name)

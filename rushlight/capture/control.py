@@ -291,13 +291,14 @@ def join(capture: Any, condition: Any, then: Any, otherwise: Any, taken: Any) ->
             results.append(None)
             continue
         kinds = {kind_of(first), kind_of(second)} - {"unset"}
-        if kinds <= {"tensor", "optional"} and "optional" in kinds:
+        inner = {kind_of(each.value if isinstance(each, Maybe) else each) for each in (first, second) if each is not None} - {"unset"}
+        if "optional" in kinds and len(inner) == 1 and inner <= {"tensor", "int", "float", "bool"}:
             results.append((len(outputs[0]), len(outputs[0]) + 1))
             for side, tracer, value, example in ((outputs[0], then[0], first, second), (outputs[1], otherwise[0], second, first)):
                 example = example.value if isinstance(example, Maybe) else example
                 there, tensor = (value.present, value.value) if isinstance(value, Maybe) else (value is not None, value)
                 side.append(output_of(tracer, there, {"bool"}, True, condition))
-                side.append(output_of(tracer, control.UNSET if tensor is None else tensor, {"tensor"}, example, condition))
+                side.append(output_of(tracer, control.UNSET if tensor is None else tensor, inner, example, condition))
             continue
         if "constant" in kinds or "optional" in kinds:
             raise CaptureError(

@@ -73,3 +73,27 @@ def iterate(value: Any) -> Any:
     """An iterable of the user's, as a generator that a builtin function may run."""
     for each in value:  # noqa: UP028 - so that each step is interpreted
         yield each
+
+
+def gather(function: Any, values: Any, rest: tuple[Any, ...]) -> Any:
+    """``list``, ``sorted`` or the like of a generator."""
+    found = []
+    for each in values:
+        found.append(each)
+    return function(found, *rest)
+
+
+def any_of(values: Any) -> bool:
+    """``any`` of a generator."""
+    for each in values:  # noqa: SIM110
+        if each:
+            return True
+    return False
+
+
+def all_of(values: Any) -> bool:
+    """``all`` of a generator."""
+    for each in values:  # noqa: SIM110
+        if not each:
+            return False
+    return True

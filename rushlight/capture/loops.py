@@ -12,7 +12,7 @@ from ..core.base import TensorBase, alias, make
 from ..core.declare import lookup
 from ..core.dtypes import BY_NUMPY
 from ..core.errors import CaptureError
-from ..core.sizes import SymbolicInt
+from ..core.sizes import SymbolicInt, is_symbolic, plain
 from ..core.state import state
 from ..graph import Node, control
 from .bodies import BodyTracer, copied, in_body, paused
@@ -37,7 +37,7 @@ from .control import (
     snapshot,
 )  # fmt: skip
 from .numbers import as_tensor, truth
-from .sequences import Sequence, example_of, stacked
+from .sequences import Sequence, argument, example_of, stacked
 
 _ROUNDS = 16  # how often a body is captured until what it carries no longer changes
 _UNROLLED = 4096  # iterations of a loop that can only be written out one by one
@@ -129,15 +129,6 @@ class Leaf:
             return argument(tracer, value)
 
         return in_body(tracer, compute)
-
-
-def argument(capture: Any, value: Any) -> Any:
-    """A value as an argument of a node."""
-    before, state.capture = state.capture, None
-    try:
-        return capture.argument(value)
-    finally:
-        state.capture = before
 
 
 class Attempt:
@@ -327,9 +318,9 @@ def captured(capture: Any, count: Any, condition: Any, carried: tuple[Any, ...],
     with paused(capture):
         start = bool(condition._array) if isinstance(condition, TensorBase) else condition
         lengths = [len(items) for items, _ in appended]
-        final = control.loop(None if count is None else int.__int__(count), start, carried, inputs, bodies={"body": body})
+        final = control.loop(None if count is None else int.__int__(count), start, plain_numbers(carried), plain_numbers(inputs), bodies={"body": body})
     if not outputs:
-        return final
+        return rebuild(final, iter([leaf.initial if is_symbolic(leaf.initial) else value for leaf, value in zip(leaves, flatten(final))]))
     options = {"scans": tuple((each._array.dtype.name, tuple(int.__int__(s) for s in each._array.shape)) for _, each in appended)} if appended else {}
     node = emit(capture, control.loop, (argument(capture, count), argument(capture, condition), tuple(initial), tuple(around)), {"body": tracer})
     node.kwargs = options
@@ -344,6 +335,13 @@ def captured(capture: Any, count: Any, condition: Any, carried: tuple[Any, ...],
         fixed = type(count) is int and not isinstance(condition, TensorBase) and not isinstance(attempt.condition, TensorBase)
         _sequence(capture, node, at, items, before, tracer.shape_of(example), fixed)
     return rebuild(final, iter(results))
+
+
+def plain_numbers(values: Any) -> Any:
+    """The same with sizes as plain numbers: a run for its values alone makes no formulas."""
+    if isinstance(values, tuple) and not hasattr(values, "_fields"):
+        return tuple([plain_numbers(each) for each in values])
+    return plain(values)
 
 
 def written_to(leaf: Leaf, attempt: Attempt) -> bool:
@@ -389,7 +387,7 @@ def _results(capture: Any, node: Node, leaves: list[Leaf], final: list[Any], att
     unsure: list[Any] = []  # results that may be the same tensor as another one
     for leaf, value, new in zip(leaves, final, attempt.new):
         if leaf.kind == "constant":
-            results.append(value)
+            results.append(leaf.initial if is_symbolic(leaf.initial) else value)
             continue
         made = part(capture, node, position)
         position += 1

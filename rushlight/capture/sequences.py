@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ..core.base import TensorBase, make
+from ..core.base import Spec, TensorBase, make
 from ..core.declare import lookup
 from ..core.errors import CaptureError
 from ..core.sizes import SymbolicInt
 from ..core.state import state
 from ..graph.control import CONTROL
-from .numbers import as_tensor, item
+from .numbers import Maybe, as_tensor, item
 
 
 class Sequence:
@@ -85,7 +85,9 @@ def getitem(container: Any, index: Any) -> Any:
     sequence = _found(container)
     if sequence is not None:
         if isinstance(index, slice):
-            raise refused("a slice")
+            taken = container[index]
+            state.capture.sequences[id(taken)] = Sequence(taken, 0, len(taken), sequence.whole()[index])
+            return taken
         return sequence.item(index)
     if not isinstance(index, SymbolicInt) or not isinstance(container, (list, tuple)):
         return container[index]
@@ -131,6 +133,71 @@ def check_call(target: Any, args: Any) -> None:
     if state.capture.sequences and target not in SEQUENCES and target is not len and any(_found(each) is not None for each in args):
         if isinstance(target, (str, type)) or type(target).__name__ == "builtin_function_or_method":
             raise refused(f"{target if isinstance(target, str) else target.__name__}()")
+
+
+# -- what comes in and goes out --------------------------------------------------------------------------------------------
+
+
+def items_of(tensor: Any) -> list[Any]:
+    """The list of which a tensor holds all items."""
+    return list(lookup("unbind").call(tensor, 0))
+
+
+def stacked_items(items: list[Any]) -> Any:
+    """A list that is an input as one tensor."""
+    return lookup("stack").call(items, 0)
+
+
+def optional_of(present: Any, value: Any) -> Any:
+    """A value that is there, or None."""
+    return value if present else None
+
+
+def list_input(capture: Any, items: list[Any], node: Any, dynamic: Callable[[int], str | None]) -> None:
+    """Tie a list of tensors of one shape, which is an input of any length, to a node."""
+    first, count = items[0]._array, len(items)
+    array: Any = Spec((count, *first.shape), first.dtype) if first.__class__ is Spec else np.stack([each._array for each in items])
+    part = capture.graph.call_function(stacked_items, (node,))
+    capture.depends |= {node, part}
+    symbols = [None, *(dynamic(dim) for dim in range(first.ndim))]
+    shape = [size if symbol is None and dim else capture.new_symbol(part, dim, size, symbol) for dim, (size, symbol) in enumerate(zip(array.shape, symbols))]
+    tensor = make(array)
+    capture.bind(tensor, part, tuple(shape))
+    node.meta["val"] = Spec(tuple(shape[1:]), first.dtype)
+    node.meta["sequence"] = True
+    capture.sequences[id(items)] = Sequence(items, 0, count, tensor)
+
+
+def output_of(capture: Any, value: Any) -> tuple[Any, Any]:
+    """What a program returns, as nodes, and with a tensor for each output: for a list of unknown length too, and for what may be None."""
+    if isinstance(value, list) and id(value) in capture.sequences:
+        whole = capture.sequences[id(value)].holding(value).whole()
+        return _node(capture, items_of, (argument(capture, whole),)), whole
+    if value.__class__ is Maybe:
+        return _node(capture, optional_of, (argument(capture, value.present), argument(capture, value.value))), value.value
+    if isinstance(value, (tuple, list)) and any(isinstance(each, (tuple, list, dict, Maybe)) for each in value):
+        pairs = [output_of(capture, each) for each in value]
+        nodes, shown = [each for each, _ in pairs], [each for _, each in pairs]
+        if hasattr(value, "_fields"):
+            return tuple.__new__(type(value), nodes), tuple.__new__(type(value), shown)  # type: ignore[type-var]
+        return (nodes, shown) if isinstance(value, list) else (tuple(nodes), tuple(shown))
+    return argument(capture, value), value
+
+
+def _node(capture: Any, function: Any, args: tuple[Any, ...]) -> Any:
+    made = capture.graph.call_function(function, args)
+    made.meta["source"], made.meta["module"] = capture.where()
+    capture.depends.add(made)
+    return made
+
+
+def argument(capture: Any, value: Any) -> Any:
+    """A value as an argument of a node."""
+    before, state.capture = state.capture, None
+    try:
+        return capture.argument(value)
+    finally:
+        state.capture = before
 
 
 def stack(tensors: Any, dim: int = 0, **options: Any) -> Any:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from ..core.base import Spec, TensorBase, make
 from ..core.declare import Op
 from ..core.errors import CaptureError
 from ..core.quantized import QuantizedArray
-from ..core.sizes import SymbolicInt
+from ..core.sizes import Expression, SymbolicInt
 
 if TYPE_CHECKING:
     from .tracer import Tracer
@@ -66,3 +67,18 @@ def without_data(value: Any) -> Any:
         parts = [without_data(each) for each in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     return value
+
+
+def quietly(function: Any, *args: Any) -> Any:
+    """A call whose warnings are about sizes that are not those of the run."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return function(*args)
+
+
+def holds(formula: Expression, values: dict[str, int], size: int) -> bool:
+    """Whether a formula gives a size for given values of its symbols."""
+    try:
+        return bool(formula.evaluate(values) == size)
+    except ZeroDivisionError:
+        return False

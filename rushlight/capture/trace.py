@@ -13,6 +13,7 @@ from ..core.sizes import SymbolicInt
 from ..core.state import state
 from ..graph import Graph, Node
 from ..nn.modules.module import Module, register_module_forward_hook, register_module_forward_pre_hook
+from .sequences import list_input, output_of
 from .stand_ins import without_data
 from .tracer import Tracer
 
@@ -23,12 +24,13 @@ class Captured:
     ``inputs`` are the nodes of the input tensors in order (of nested arguments, all that they hold), with their names.
     """
 
-    def __init__(self, tracer: Tracer, inputs: list[tuple[str, Node]], result: Any) -> None:
+    def __init__(self, tracer: Tracer, inputs: list[tuple[str, Node]], result: Any, outputs: Any = None) -> None:
         self.graph: Graph = tracer.graph
         self.constants = tracer.constants
         self.tracer = tracer
         self.inputs = inputs
         self.result = result
+        self.outputs = outputs  # the result, with one tensor in the place of a list of unknown length
 
 
 def capture(
@@ -40,13 +42,15 @@ def capture(
     names: Callable[[int, str], str] = lambda position, name: name,
     started: Callable[[Tracer], None] | None = None,
     values: bool = True,
+    listed: Callable[[str, Any], bool] = lambda name, value: False,
     **options: Any,
 ) -> Captured:
     """Run a program on example inputs and write down what it does.
 
     ``dynamic(name, dim)`` gives the symbol of a dimension of an input that may differ from run to run, or None; ``names`` may
     rename the inputs; ``started`` gets the tracer before the program runs; with ``values=False`` it runs on inputs without data, which
-    takes no time to compute, and raises where the program asks for a value; ``options`` are those of :class:`~rushlight.capture.tracer.Tracer`.
+    takes no time to compute, and raises where the program asks for a value; ``listed(name, items)`` says which lists are inputs of any
+    length; ``options`` are those of :class:`~rushlight.capture.tracer.Tracer`.
     """
     known = [*program.named_parameters(remove_duplicate=False), *program.named_buffers(remove_duplicate=False)] if isinstance(program, Module) else []
     tracer = Tracer(known, **options)
@@ -64,6 +68,11 @@ def capture(
             tracer.add_input(value, node, lambda dim: dynamic(name, dim))
             inputs.append((name, node))
             return
+        if isinstance(value, list) and listed(path, value):
+            name = names(len(inputs), path)
+            list_input(tracer, value, node, lambda dim: dynamic(name, dim))
+            inputs.append((name, node))
+            return
         for key, each in value.items() if isinstance(value, dict) else enumerate(value):
             if holds_tensor(each):
                 part = tracer.graph.call_function(operator.getitem, (node, key))
@@ -79,13 +88,11 @@ def capture(
         take(value, node, name)
     with tracer, Scopes(tracer, program):
         result = program(*args, **(kwargs or {}))
-        state.capture = None
-        output = tracer.argument(result)
-        state.capture = tracer
+        output, shown = output_of(tracer, result)
     tracer.graph.output(output)
     live = live_nodes(tracer)
     tracer.graph.eliminate_dead_code(lambda node: node in live or (node.graph is not tracer.graph and node.is_impure()))
-    return Captured(tracer, inputs, result)
+    return Captured(tracer, inputs, result, shown)
 
 
 def live_nodes(tracer: Tracer) -> set[Node]:
@@ -139,28 +146,44 @@ def bind_arguments(program: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     return found
 
 
+def class_of(module: Any) -> type:
+    """The class of a Module; of one that was scripted, the class that the user wrote."""
+    return getattr(module, "_script_class", None) or type(module)
+
+
 class Scopes:
     """Tells a tracer which Module is running, by hooks that hold for all Modules."""
 
     def __init__(self, tracer: Tracer, root: Any) -> None:
         self.tracer = tracer
+        self.around: list[tuple[Any, Any]] = []  # for each Module that is running: its tracer, and what ran around it
         self.paths = {id(module): path for path, module in root.named_modules()} if isinstance(root, Module) else {}
 
     def __enter__(self) -> Scopes:
         def enter(module: Any, args: Any) -> None:
-            if state.capture is self.tracer:
+            running = self.running()
+            if running is not None:
                 path = self.paths.get(id(module))
                 if path is None:
-                    path = self.tracer.modules[-1] if self.tracer.modules else ""
-                self.tracer.modules.append(path)
-                self.tracer.classes.setdefault(path, type(module))
+                    path = running.modules[-1] if running.modules else ""
+                running.modules.append(path)
+                self.around.append((running, running.origin))
+                if running.origin is not None:  # of a scripted program, which calls this Module
+                    running.origin = {**running.origin, "module": path}
+                self.tracer.classes.setdefault(path, class_of(module))
 
         def leave(module: Any, args: Any, result: Any) -> None:
-            if state.capture is self.tracer and self.tracer.modules:
-                self.tracer.modules.pop()
+            running = self.running()
+            if running is not None and self.around and self.around[-1][0] is running:
+                running.modules.pop()
+                _, running.origin = self.around.pop()
 
         self.hooks = [register_module_forward_pre_hook(enter), register_module_forward_hook(leave, always_call=True)]
         return self
+
+    def running(self) -> Any:
+        """The tracer that is on: this one, or that of a body in it."""
+        return state.capture if getattr(state.capture, "root", state.capture) is self.tracer else None
 
     def __exit__(self, *exception: Any) -> None:
         for hook in self.hooks:

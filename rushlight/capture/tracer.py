@@ -26,7 +26,7 @@ from ..core.state import flags, state
 from ..graph import Graph, Node
 from ..graph.calls import bind, canonical
 from .aliases import Aliases
-from .stand_ins import StandIns
+from .stand_ins import StandIns, holds, quietly
 
 PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _HOUSE = (PACKAGE_FOLDER, "<call of ", "<gradient of ", "<graph ")  # files whose lines are not the user's
@@ -130,6 +130,13 @@ class Tracer:
         node = self.graph.placeholder(name)
         self.add_input(tensor, node, dynamic)
         return node
+
+    def can_take(self, tensor: Any) -> bool:
+        """Whether a tensor that was not seen yet is an input when it is first used."""
+        return False
+
+    def note_grad_mode(self) -> None:
+        """Called before a node is written down; nothing here."""
 
     def add_input(self, tensor: Any, node: Node, dynamic: Callable[[int], str | None] = lambda dim: None) -> None:
         """The same for a node that is there already."""
@@ -486,7 +493,7 @@ class Tracer:
             given = tuple([fake(value) for value in args])
             if op.factory:  # it would make its tensor
                 return [op.meta(op, [each._array if isinstance(each, TensorBase) else each for each in given]).shape]
-            result = dispatch(op.functional or op, given)
+            result = quietly(dispatch, op.functional or op, given)
         except Exception:
             return None  # sizes that do not fit together, or a result that depends on data: the caller knows what then
         finally:
@@ -563,14 +570,6 @@ class Tracer:
             warnings.warn(message, TracerWarning, stacklevel=2)
         else:  # as if the user's line had warned
             warnings.warn_explicit(message, TracerWarning, source[0], source[1])
-
-
-def holds(formula: Expression, values: dict[str, int], size: int) -> bool:
-    """Whether a formula gives a size for given values of its symbols."""
-    try:
-        return bool(formula.evaluate(values) == size)
-    except ZeroDivisionError:
-        return False
 
 
 def result_type(op: Op, args: tuple[Any, ...]) -> Any:

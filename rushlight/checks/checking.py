@@ -14,12 +14,13 @@ from ..autograd.differentiation import grad
 from ..autograd.function import Function
 from ..autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from ..core.base import TensorBase, make
-from ..core.errors import ArgumentError
+from ..core.errors import ArgumentError, ValueRangeError
 from .modes import check_modes
 from .report import FAILED, PASSED, SKIPPED, WARNED, Report
 from .subject import LARGE, Subject, guess
 
 STEP = 1e-6
+MODES = ("traced", "scripted", "compiled", "exported")
 
 
 def check(function: Any, *args: Any, skip: Sequence[str] = (), step: Callable[[str], None] = lambda text: None) -> Report:
@@ -35,14 +36,12 @@ def check(function: Any, *args: Any, skip: Sequence[str] = (), step: Callable[[s
         if found is None:
             raise ArgumentError(f"no arguments were given, and none that {function.__name__}.forward takes could be guessed: give example arguments")
         args = found
+    for name in skip:
+        if name not in (*FAMILIES, *MODES):
+            raise ValueRangeError(f"there is no check {name!r} to skip; there are {', '.join((*FAMILIES, *MODES))}")
     report = Report(function.__name__)
     subject = Subject(function, tuple(args))
-    families = (
-        ("forward", check_forward), ("in-place marks", check_marks), ("saved tensors", check_saved), ("backward", check_backward),
-        ("gradients", check_values), ("second gradients", check_second), ("float32", check_single), ("inputs one by one", check_needs),
-        ("outputs one by one", check_outputs), ("memory", check_memory),
-    )  # fmt: skip
-    for name, family in families:
+    for name, family in FAMILIES.items():
         if name not in skip:
             step(f"checking {name}")
             try:
@@ -54,7 +53,7 @@ def check(function: Any, *args: Any, skip: Sequence[str] = (), step: Callable[[s
                 return report
             if any(row.name == "backward" and row.outcome == FAILED for row in report.rows):
                 break  # what follows would say the same
-    check_modes(subject, report, [each for each in ("traced", "scripted", "compiled", "exported") if each not in skip], step)
+    check_modes(subject, report, [each for each in MODES if each not in skip], step)
     return report
 
 
@@ -413,3 +412,9 @@ def check_memory(subject: Subject, report: Report) -> None:
         report.add("memory", FAILED, "outputs stay in memory until the garbage collector runs", "ctx refers to an output: give it to ctx.save_for_backward() instead of keeping it as an attribute")
     else:
         report.add("memory", PASSED, "outputs and saved tensors are freed at once")
+
+
+FAMILIES: dict[str, Callable[[Subject, Report], None]] = {
+    "forward": check_forward, "in-place marks": check_marks, "saved tensors": check_saved, "backward": check_backward, "gradients": check_values,
+    "second gradients": check_second, "float32": check_single, "inputs one by one": check_needs, "outputs one by one": check_outputs, "memory": check_memory,
+}  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,8 +13,10 @@ from ..capture.script import ScriptError, script
 from ..capture.traced import trace
 from ..compiler import compile as compile_program
 from ..core.base import TensorBase
+from ..core.errors import RushlightError
 from ..onnx.comparing import difference, flat
 from ..onnx.exporting import export
+from ..onnx.gradient import export_gradient
 from .report import FAILED, PASSED, SKIPPED, Report
 from .subject import Subject
 
@@ -45,17 +48,29 @@ def program_of(subject: Subject) -> Any:
     return space["program"]
 
 
-def results(program: Any, subject: Subject, backward: bool = True) -> list[np.ndarray]:
+def results(program: Any, subject: Subject, backward: bool = True) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """The outputs of a program, and the gradients of its inputs."""
     args = [each for each in subject.prepared("float32") if isinstance(each, TensorBase)]
-    outputs = program(*args)
-    tensors = [each for each in (outputs if isinstance(outputs, (tuple, list)) else (outputs,)) if isinstance(each, TensorBase)]
-    found = flat([each.detach() for each in tensors])
-    differentiable = [each for each in tensors if each.requires_grad]
+    outputs = tensors_of(program(*args))
+    differentiable = [each for each in outputs if each.requires_grad]
+    gradients = []
     if backward and differentiable:
-        sum((each * each).sum() for each in differentiable).backward()  # type: ignore[union-attr]
-        found += [np.zeros(each.shape, np.float32) if each.grad is None else np.asarray(each.grad._array) for each in args if each.requires_grad]
-    return found
+        sum_of_squares(differentiable).backward()
+        gradients = [np.zeros(each.shape, np.float32) if each.grad is None else np.asarray(each.grad._array) for each in args if each.requires_grad]
+    return flat([each.detach() for each in outputs]), gradients
+
+
+def tensors_of(outputs: Any) -> list[Any]:
+    """The tensors of what a program returns."""
+    return [each for each in (outputs if isinstance(outputs, (tuple, list)) else (outputs,)) if isinstance(each, TensorBase)]
+
+
+def sum_of_squares(outputs: Sequence[Any]) -> Any:
+    """What is differentiated."""
+    total = (outputs[0] * outputs[0]).sum()
+    for each in outputs[1:]:
+        total = total + (each * each).sum()
+    return total
 
 
 def check_modes(subject: Subject, report: Report, modes: Sequence[str], step: Callable[[str], None]) -> None:
@@ -71,16 +86,23 @@ def check_modes(subject: Subject, report: Report, modes: Sequence[str], step: Ca
         except Exception as error:
             report.add("modes", SKIPPED, f"the Function raises {type(error).__name__} on float32 inputs with gradients")
             return
-    makers: dict[str, Any] = {"traced": traced, "scripted": script, "compiled": compile_program, "exported": exported}
     for mode in modes:
         step(f"checking that it is the same {mode}")
-        both = backward and mode != "exported"
+        refused = ""
+        found: tuple[list[np.ndarray], list[np.ndarray]]
         try:
-            if mode in ("traced", "exported"):
-                made = makers[mode](program, subject)
+            if mode == "exported":
+                found = (exported(program, subject), [])
+                if expected[1]:
+                    try:
+                        found = (found[0], exported_gradients(program, subject))
+                    except RushlightError as error:
+                        refused = str(error).strip().splitlines()[0]
             else:
-                made = makers[mode](program)
-            found = results(made, subject, both)
+                made = traced(program, subject) if mode == "traced" else script(program) if mode == "scripted" else compile_program(program)
+                found = results(made, subject, backward)
+                if mode == "compiled":  # the first call is the program itself, run while it is captured
+                    found = results(made, subject, backward)
         except ImportError as error:
             report.add(f"eager = {mode}", SKIPPED, str(error))
             continue
@@ -91,13 +113,26 @@ def check_modes(subject: Subject, report: Report, modes: Sequence[str], step: Ca
             words = [line for line in str(error).splitlines() if line.strip()] or [""]
             report.add(f"eager = {mode}", FAILED, f"{type(error).__name__}: {words[0]}", ADVICE[mode])
             continue
-        wrong = [
-            bad for at, (want, got) in enumerate(zip(expected, found)) if (bad := difference(f"value {at}", want, got, 1e-4, 1e-5)[0]) is not None
-        ]
-        if wrong:
-            report.add(f"eager = {mode}", FAILED, str(wrong[0]), ADVICE[mode])
+        wrong = first_difference("output", expected[0], found[0])
+        if wrong is None and not refused:
+            wrong = first_difference("gradient", expected[1], found[1])
+        if wrong is not None:
+            report.add(f"eager = {mode}", FAILED, wrong, ADVICE[mode])
+        elif refused:
+            report.add(f"eager = {mode}", PASSED, f"forward; its gradient can't be exported: {refused}")
         else:
-            report.add(f"eager = {mode}", PASSED, "forward and backward" if both else "forward")
+            report.add(f"eager = {mode}", PASSED, "forward and backward" if expected[1] else "forward")
+
+
+def first_difference(what: str, expected: list[np.ndarray], found: list[np.ndarray]) -> str | None:
+    """The first value that differs, in words."""
+    if len(expected) != len(found):
+        return f"{len(found)} {what}s in the place of {len(expected)}"
+    for at, (want, got) in enumerate(zip(expected, found)):
+        wrong = difference(f"{what} {at}", want, got, 1e-4, 1e-5)[0]
+        if wrong is not None:
+            return str(wrong)
+    return None
 
 
 def traced(program: Any, subject: Subject) -> Any:
@@ -105,10 +140,24 @@ def traced(program: Any, subject: Subject) -> Any:
     return trace(program, tuple(each for each in subject.prepared("float32", grad=False) if isinstance(each, TensorBase)), check_trace=False)
 
 
-def exported(program: Any, subject: Subject) -> Any:
-    """The program as an ONNX file, in ONNX Runtime."""
-    made = export(program, tuple(each for each in subject.prepared("float32", grad=False) if isinstance(each, TensorBase)))
-    return lambda *args: made.run(*args)
+def exported(program: Any, subject: Subject) -> list[np.ndarray]:
+    """The outputs of the program as an ONNX file, in ONNX Runtime."""
+    args = tuple(each for each in subject.prepared("float32", grad=False) if isinstance(each, TensorBase))
+    return flat([each.detach() for each in tensors_of(export(program, args).run(*args))])
+
+
+def exported_gradients(program: Any, subject: Subject) -> list[np.ndarray]:
+    """The gradients of the program as an ONNX file, in ONNX Runtime."""
+    args = tuple(each for each in subject.prepared("float32") if isinstance(each, TensorBase))
+    differentiable = [each.requires_grad for each in tensors_of(program(*args))]
+
+    @functools.wraps(program)
+    def loss(*tensors: Any) -> Any:
+        return sum_of_squares([each for each, chosen in zip(tensors_of(program(*tensors)), differentiable) if chosen])
+
+    wanted = [at for at, each in enumerate(args) if each.requires_grad]
+    given = tuple(each.detach() for each in args)
+    return flat([each.detach() for each in export_gradient(loss, given, wrt=wanted).run(*given)[1:]])
 
 
 __all__ = ["check_modes"]

@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
     """Export, compare, and put the file in its place."""
     specs = [inputs.parse(text) for text in options.input]
     sizes = inputs.pairs(options.size, "--size")
-    with workplace(options.output) as place, Progress(options.json) as progress:
+    with workplace(options.output) as place, Progress(options.json, 2 if options.no_verify else 8) as progress:
         progress.step(f"loading {options.target}")
         model = target.model(options.target, options.weights)
         given = inputs.Inputs(model, specs, sizes)
@@ -97,7 +97,11 @@ def run(options: argparse.Namespace) -> int:
         write(model, given, place, options)
         compared: Compared | None = None
         if not options.no_verify:
-            compared = compare(model, place, read_model(place, check=False, tensors=True), given.specs, given.sizes, options.tolerance, 3, progress)
+            try:
+                compared = compare(model, place, read_model(place, check=False, tensors=True), given.specs, given.sizes, options.tolerance, 3, progress)
+            except Failure as error:
+                hint = " (--no-verify writes the file without comparing it)" if error.status == MISSING else ""
+                raise Failure(f"{error}{hint}", error.status) from error
             if not compared.agrees:
                 progress.clear()
                 report(options, given, compared, None)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import os
+import signal
 import sys
+import threading
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from types import FrameType
 from typing import Any
 
 from .output import INTERRUPTED, RAISED, STATUSES, Failure, say, use_utf8
@@ -37,13 +41,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
         use_utf8()
     try:
         options = parser([name] if name in COMMANDS else COMMANDS).parse_args(given)
-        return guarded(options)
+        with cleaning_up() if name != "run" else contextlib.nullcontext():
+            return guarded(options)
     except BrokenPipeError:  # the reader (head, a pager) has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
         say("interrupted")
         return INTERRUPTED
+
+
+@contextlib.contextmanager
+def cleaning_up() -> Iterator[None]:
+    """A signal that ends the program ends it by an exception, so that what was begun is removed."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = [getattr(signal, each) for each in ("SIGTERM", "SIGHUP") if hasattr(signal, each)]
+    before = [(number, signal.signal(number, end)) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
 
 
 def guarded(options: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ import math
 import os
 import shutil
 import sys
+import threading
 import time
 import traceback
 import unicodedata
@@ -65,41 +66,90 @@ def finite(data: Any) -> Any:
     return str(data) if isinstance(data, float) and not math.isfinite(data) else data
 
 
-@contextlib.contextmanager
-def users_code() -> Iterator[None]:
-    """What a user's program prints is a message: stdout is for the command's data."""
-    with contextlib.redirect_stdout(sys.stderr):
-        yield
-
-
 class Progress:
-    """Says on a terminal what is being done, in one line that disappears; nowhere else."""
+    """Shows on a terminal how far the work is, in one line that disappears; nowhere else."""
 
-    def __init__(self, quiet: bool = False) -> None:
+    def __init__(self, quiet: bool = False, steps: int = 0) -> None:
         self.shown = not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self.steps = steps  # how many there are likely to be
+        self.done = 0
+        self.text = ""
+        self.held = False  # the user's program has begun a line of its own
         self.started = time.monotonic()
-        self.steps = 0
+        self.lock = threading.Lock()
+        self.ended = threading.Event()
+        self.terminal = sys.stderr
 
     def __enter__(self) -> Progress:
+        if self.shown:
+            _shown.append(self)
+            threading.Thread(target=self._keep_drawing, daemon=True).start()
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        self.clear()
+        if self.shown:
+            self.ended.set()
+            self.clear()
+            _shown.remove(self)
 
     def step(self, text: str) -> None:
         """Say what is being done now."""
-        if self.shown:
-            self.steps += 1
-            width = shutil.get_terminal_size().columns - 1
-            line = f"{'⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'[self.steps % 10]} {text} ({time.monotonic() - self.started:.0f} s)"
-            sys.stderr.write(f"\r\x1b[K{line[:width]}")
-            sys.stderr.flush()
+        self.done += bool(self.text)
+        self.text = text
+        self._draw()
+
+    def _keep_drawing(self) -> None:
+        while not self.ended.wait(0.1):  # the clock runs also while a step takes long
+            self._draw()
+
+    def _draw(self) -> None:
+        with self.lock:
+            if self.shown and self.text and not self.held and not self.ended.is_set():
+                seconds = time.monotonic() - self.started
+                line = f"{bar(self.done, max(self.steps, self.done + 1))} {self.text} ({seconds:.0f} s)"
+                self.terminal.write(f"\r\x1b[K{line[: shutil.get_terminal_size().columns - 1]}")
+                self.terminal.flush()
 
     def clear(self) -> None:
         """Take the line away."""
-        if self.shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+        with self.lock:
+            if self.shown and not self.held:
+                self.terminal.write("\r\x1b[K")
+                self.terminal.flush()
+
+
+_shown: list[Progress] = []  # the one that is on the terminal
+
+
+def bar(done: int, steps: int, width: int = 20) -> str:
+    """How far it is: ━━━━──── ."""
+    filled = width * done // steps
+    return "━" * filled + "─" * (width - filled)
+
+
+class Beside:
+    """A stream for what a user's program prints; the line of progress makes way for it."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        """Write to the stream."""
+        for each in _shown:
+            each.clear()
+            each.held = bool(text) and not text.endswith("\n")
+        return int(self.stream.write(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+@contextlib.contextmanager
+def users_code() -> Iterator[None]:
+    """What a user's program prints is a message: stdout is for the command's data."""
+    messages: Any = sys.stderr if isinstance(sys.stderr, Beside) else Beside(sys.stderr)
+    with contextlib.redirect_stdout(messages), contextlib.redirect_stderr(messages):
+        yield
 
 
 def where_raised(error: BaseException) -> str:

@@ -37,7 +37,7 @@ def load_module(file: str) -> ModuleType:
         raise Failure(f"there is no file '{file}'")
     if not looks_like_module and not os.path.isfile(file):
         folder = os.path.dirname(file) or "."
-        near = difflib.get_close_matches(os.path.basename(file), os.listdir(folder), 3, 0.6) if os.path.isdir(folder) else []
+        near = similar_files(folder, os.path.basename(file)) if os.path.isdir(folder) else []
         raise Failure(f"there is no file '{file}'" + (f"; did you mean {', '.join(os.path.join(os.path.dirname(file), each) for each in near)}?" if near else ""))
     try:
         compat.install()
@@ -60,6 +60,12 @@ def load_module(file: str) -> ModuleType:
             raise Failure(
                 f"'{file}' ends the program when it is imported (exit status {error.code}): put what it does under `if __name__ == \"__main__\":`"
             ) from error
+
+
+def similar_files(folder: str, name: str) -> list[str]:
+    """Python files with nearly this name."""
+    stems = [each.removesuffix(".py") for each in os.listdir(folder) if each.endswith(".py")]
+    return [f"{each}.py" for each in difflib.get_close_matches(name.removesuffix(".py"), stems, 3, 0.6)]
 
 
 def import_file(path: str) -> ModuleType:

@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
         raise Failure("--runs must be at least 1")
     given = {spec.name: spec for spec in (inputs.parse(text) for text in options.input)}
     sizes = inputs.pairs(options.size, "--size")
-    with Progress(options.json) as progress:
+    with Progress(options.json, 5 + options.runs) as progress:
         progress.step(f"reading {options.file}")
         try:
             proto = read_model(options.file, tensors=True)

@@ -8,20 +8,33 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 _NEEDED = "llvmlite"
 _PROVIDER = "rushlight.backends.native.eager"
 _LOOPS = "rushlight.backends.native.elementwise"
 _ROWS = "rushlight.backends.native.rows"
+_once = threading.local()
 _found: dict[str, Callable[..., Any] | None] = {}
 
 
 def faster(name: str, *args: Any) -> Any:
     """The result of an op's arguments by a faster kernel, or None: then the caller's own kernel does it."""
-    provider = _provider(_PROVIDER)
+    provider = None if getattr(_once, "depth", 0) else _provider(_PROVIDER)
     return None if provider is None else provider(name, args)
+
+
+@contextmanager
+def once() -> Iterator[None]:
+    """What runs here runs once, for a capture: nothing is compiled for its shapes."""
+    _once.depth = getattr(_once, "depth", 0) + 1
+    try:
+        yield
+    finally:
+        _once.depth -= 1
 
 
 def faster_loop(op: Any, arguments: list[Any], positions: list[int], compute: Any, dtype: Any) -> Any:

@@ -23,11 +23,21 @@ Monomial = tuple[Atom, ...]
 class Expression:
     """A polynomial with integer coefficients; quotients that do not come out even are atoms of their own."""
 
-    __slots__ = ("_hash", "terms")
+    __slots__ = ("_hash", "_text", "_weight", "terms")
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
         self.terms = {monomial: factor for monomial, factor in terms.items() if factor}
         self._hash: int | None = None
+        self._text: str | None = None
+        self._weight: int | None = None
+
+    @property
+    def weight(self) -> int:
+        """How many symbols stand in it, written out."""
+        if self._weight is None:
+            atoms = [atom for monomial in self.terms for atom in monomial]
+            self._weight = sum([1 if isinstance(atom, str) else atom[1].weight + atom[2].weight for atom in atoms])
+        return self._weight
 
     @staticmethod
     def of(value: Any) -> Expression:
@@ -148,6 +158,11 @@ class Expression:
         return 0 if total is None else total
 
     def __str__(self) -> str:
+        if self._text is None:
+            self._text = self._written()
+        return self._text
+
+    def _written(self) -> str:
         parts = []
         for monomial, factor in sorted(self.terms.items(), key=lambda item: (-len(item[0]), str(item[0]))):
             names = [each if isinstance(each, str) else _show(each) for each in monomial]
@@ -328,6 +343,7 @@ class Escape:
 
 
 escape = Escape()
+LONGEST = 24  # symbols in a formula
 UNKNOWN = -1  # in the shape that a meta rule gives to a capture: a size that depends on the data
 
 
@@ -351,6 +367,18 @@ def size_of(value: int, expression: Expression) -> int:
     return SymbolicInt(value, expression) if constant is None else constant
 
 
+def named(size: int) -> int:
+    """A size; where its formula has become long, under a name of its own, so that arithmetic in loops does not let formulas grow without end."""
+    capture = state.capture
+    if size.__class__ is SymbolicInt and capture is not None and not escape.inferring and size.expression.weight > LONGEST:
+        state.capture = None  # the arithmetic of the node that computes it is not looked at again
+        try:
+            return capture.new_symbol(capture.number_node(size), None, int.__int__(size))  # type: ignore[no-any-return]
+        finally:
+            state.capture = capture
+    return size
+
+
 def smaller(a: int, b: int) -> int:
     """The smaller of two sizes; of symbolic ones the formula says that either may be it."""
     if not isinstance(a, SymbolicInt) and not isinstance(b, SymbolicInt):
@@ -363,19 +391,19 @@ def smaller(a: int, b: int) -> int:
 
 def _combine(a: SymbolicInt, b: Any, numbers: Any, formulas: Any, general: Any) -> Any:
     if isinstance(b, int):
-        plain = int.__int__(b)
-        return size_of(numbers(int.__int__(a), plain), formulas(a.expression, Expression.of(b)))
+        return named(size_of(numbers(int.__int__(a), int.__int__(b)), formulas(a.expression, Expression.of(b))))
     return _other(general, a, b)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """A number without its formula."""
     return int.__int__(value) if isinstance(value, SymbolicInt) else float.__float__(value) if isinstance(value, SymbolicFloat) else value
 
 
 def _other(function: Any, a: Any, b: Any) -> Any:
     if not isinstance(a, (int, float)) or not isinstance(b, (int, float)):
         return NotImplemented
-    return SymbolicFloat(function(_plain(a), _plain(b)), function, (a, b))
+    return SymbolicFloat(function(plain(a), plain(b)), function, (a, b))
 
 
 def is_symbolic(value: Any) -> bool:
@@ -386,5 +414,5 @@ def is_symbolic(value: Any) -> bool:
 def sqrt(value: Any) -> Any:
     """The square root of a size, with its formula."""
     if is_symbolic(value):
-        return SymbolicFloat(math.sqrt(_plain(value)), operator.pow, (value, 0.5))
+        return SymbolicFloat(math.sqrt(plain(value)), operator.pow, (value, 0.5))
     return math.sqrt(value)

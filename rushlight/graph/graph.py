@@ -19,6 +19,7 @@ from .verifier import verify
 
 _RESERVED = frozenset((*keyword.kwlist, *dir(builtins), "self", PACKAGE))
 _NO_DEFAULT: Any = object()
+_NOTHING: dict[str, Any] = {}
 
 
 class Names:
@@ -90,7 +91,7 @@ class Graph:
         self._names = Names()
         self._count = 0
         self._root = Node(self, "", "root", "", (), {})
-        self._insert: Callable[[Node], None] = self._insert_last
+        self._insert: Callable[[Node], None] | None = None  # where nodes go; None: to the end
 
     @property
     def nodes(self) -> NodeList:
@@ -111,9 +112,17 @@ class Graph:
         """Make a node and put it where nodes go: at the end, or where ``inserting_before`` or ``_after`` says."""
         if op not in OPCODES:
             raise GraphError(f"'{op}' is no kind of node: there are {', '.join(OPCODES)}")
-        candidate = name if name is not None else _candidate(op, target)
-        node = Node(self, self._names.make(candidate), op, target, args or (), kwargs or {}, type_expr)
-        self._insert(node)
+        if name is None:
+            name = _candidate(op, target)
+        names = self._names
+        if name in names.taken or name in _RESERVED or not name.isidentifier():
+            name = names.make(name)
+        names.taken.add(name)
+        node = Node(self, name, op, target, args or (), kwargs or _NOTHING, type_expr)
+        if self._insert is None:
+            node._link_before(self._root)
+        else:
+            self._insert(node)
         self._count += 1
         return node
 
@@ -165,11 +174,8 @@ class Graph:
 
     # -- where nodes go ----------------------------------------------------------------------------------------------
 
-    def _insert_last(self, node: Node) -> None:
-        node._link_before(self._root)
-
     @contextmanager
-    def _inserting(self, insert: Callable[[Node], None]) -> Iterator[None]:
+    def _inserting(self, insert: Callable[[Node], None] | None) -> Iterator[None]:
         before, self._insert = self._insert, insert
         try:
             yield
@@ -186,7 +192,7 @@ class Graph:
     def inserting_after(self, n: Node | None = None) -> Any:
         """A context in which new nodes go after this one (None: to the end), in the order they are made."""
         if n is None:
-            return self._inserting(self._insert_last)
+            return self._inserting(None)
         self._check_own(n)
         last = n
 
@@ -196,6 +202,14 @@ class Graph:
             last = node
 
         return self._inserting(insert)
+
+    def lead_with(self, nodes: list[Node]) -> None:
+        """Put nodes before all others, in this order."""
+        for each in nodes:
+            each._unlink()
+        head = self._root._next
+        for each in nodes:
+            each._link_before(head)
 
     def _check_own(self, node: Node) -> None:
         if node.graph is not self:

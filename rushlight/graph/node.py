@@ -72,7 +72,7 @@ class Node:
 
     def _set_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         inputs: dict[Node, None] = {}
-        frozen = tuple([_freeze(each, inputs) for each in args])
+        frozen = tuple([each if each.__class__ in _PLAIN else _freeze(each, inputs) for each in args])
         keywords = FrozenDict({key: _freeze(each, inputs) for key, each in kwargs.items()}) if kwargs else _NO_KEYWORDS
         graph = self.graph
         for each in inputs:
@@ -81,9 +81,10 @@ class Node:
                     f"node '{each.name}' of another graph can't be an argument of '{self.name}': "
                     "copy it first, with Graph.node_copy or Graph.graph_copy"
                 )
-        for each in self._inputs:
-            if each not in inputs:
-                each.users.pop(self, None)
+        if self._inputs:
+            for each in self._inputs:
+                if each not in inputs:
+                    each.users.pop(self, None)
         for each in inputs:
             each.users[self] = None
         self._args, self._kwargs, self._inputs = frozen, keywords, inputs

@@ -7,8 +7,11 @@ from . import errors
 from .enums import OperatorExportTypes, TrainingMode
 from .errors import OnnxExporterError
 from .exporting import export, export_to_pretty_string, is_in_onnx_export, select_model_mode_for_export
+from .gradient import export_gradient
 from .program import ONNXProgram
 from .registration import SymbolicContext, register_custom_op_symbolic, unregister_custom_op_symbolic
+from .trainer import Trainer, TrainingProgram
+from .training import export_training_step
 from .types import JitScalarType, TensorProtoDataType
 
 producer_name = "rushlight"
@@ -16,7 +19,7 @@ producer_name = "rushlight"
 __getattr__ = _missing(__name__, lazy=("operators", "symbolic_helper", "utils", "verification"))
 
 __all__ = [
-    "JitScalarType", "ONNXProgram", "OnnxExporterError", "OperatorExportTypes", "SymbolicContext", "TensorProtoDataType", "TrainingMode",
-    "errors", "export", "export_to_pretty_string", "is_in_onnx_export", "register_custom_op_symbolic",
+    "JitScalarType", "ONNXProgram", "OnnxExporterError", "OperatorExportTypes", "SymbolicContext", "TensorProtoDataType", "Trainer",
+    "TrainingMode", "TrainingProgram", "errors", "export", "export_gradient", "export_to_pretty_string", "export_training_step", "is_in_onnx_export", "register_custom_op_symbolic",
     "select_model_mode_for_export", "unregister_custom_op_symbolic",
 ]  # fmt: skip

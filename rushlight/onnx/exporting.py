@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..capture.trace import Captured, capture
+from ..capture.trace import Captured, capture, class_of
 from ..capture.tracer import tensors_in
 from ..core.base import TensorBase
 from ..core.sizes import SymbolicInt
@@ -113,6 +113,14 @@ class Request:
             or self.mode is OperatorExportTypes.ONNX_FALLTHROUGH or not self.inlining
         )  # fmt: skip
 
+    def is_list(self, name: str, items: list[Any]) -> bool:
+        """Whether a list is one input, of any length: a script says so, and its tensors are of one shape."""
+        called = self.model.__dict__.get("forward") if isinstance(self.model, Module) else self.model
+        signature = getattr(called, "_script_signature", None)
+        declared = {each.name: str(each.type) for each in signature.parameters} if signature is not None else {}
+        alike = {(each._array.shape, each._array.dtype) for each in items if isinstance(each, TensorBase)}
+        return declared.get(name) == "List[Tensor]" and self.opset >= 11 and len(alike) == 1 and all(isinstance(each, TensorBase) for each in items)
+
     def captured(self) -> Captured:
         """Run the model on the example inputs."""
         flat = tensors_in((list(self.args), self.kwargs))
@@ -148,7 +156,7 @@ class Request:
             taken.clear()
             captured_tracer.clear()
             return capture(
-                self.model, args, kwargs, dynamic=lambda name, dim: symbols(name, dim, len(taken) - 1), names=rename, functional=True,
+                self.model, args, kwargs, dynamic=lambda name, dim: symbols(name, dim, len(taken) - 1), names=rename, functional=True, listed=self.is_list,
                 keep_function=self.keeps, escaped=escaped, started=hold, values=values,
             )  # fmt: skip
 
@@ -174,8 +182,8 @@ class Request:
             lowering = self.lowering = Lowering(captured, self.opset, mode=self.mode, folding=self.folding)
             g = lowering.run()
             output = lowering.argument(captured.graph.output_node().args[0])
-            outputs = flat_outputs(g, output, captured.result)
-            name_outputs(g, outputs, output_names_of(captured.result), self.output_names, self.dynamic_axes)
+            outputs = flat_outputs(g, output, captured.outputs)
+            name_outputs(g, outputs, output_names_of(captured.outputs), self.output_names, self.dynamic_axes)
             order = list(self.model.state_dict(keep_vars=True)) if isinstance(self.model, Module) else []
             known = set(order)
             order += [name for name, _ in reversed(captured.tracer.attributes.values()) if name not in known]
@@ -194,7 +202,7 @@ class Request:
             functions = group_modules(graph, captured.tracer.classes, self.modules_as_functions, self.opset)
         held = self.model.named_modules() if isinstance(self.model, Module) else ()  # those that only hold others too: lists of modules
         return Model(
-            graph, arrays, self.opset, domains=self.custom_opsets, classes={**{path: type(module) for path, module in held}, **captured.tracer.classes},
+            graph, arrays, self.opset, domains=self.custom_opsets, classes={**{path: class_of(module) for path, module in held}, **captured.tracer.classes},
             export_params=self.export_params, initializers_as_inputs=self.initializers_as_inputs, functions=functions,
         )  # fmt: skip
 

@@ -67,7 +67,7 @@ class TensorType:
 class Value:
     """A tensor in the ONNX graph.  ``shape`` may hold symbolic sizes; ``constant`` is its array where that is known."""
 
-    __slots__ = ("constant", "dtype", "name", "owner", "packed", "pair", "python", "quantizer", "shape")
+    __slots__ = ("constant", "container", "dtype", "name", "owner", "packed", "pair", "python", "quantizer", "shape")
 
     def __init__(self, owner: OnnxNode | None, dtype: Any, shape: tuple[Any, ...] | None, name: str = "") -> None:
         self.owner = owner
@@ -78,6 +78,7 @@ class Value:
         self.python: Any = NO_PYTHON  # of an argument that is no tensor: the Python value
         self.pair: Value | None = None  # of complex numbers: real and imaginary parts along a last dimension
         self.quantizer: Any = None  # of the real numbers of a quantized tensor: how it is quantized
+        self.container = ""  # "sequence" of tensors of this type, or "optional"
         self.packed: Any = None  # of packed sequences: the padded value and the lengths
 
     @property

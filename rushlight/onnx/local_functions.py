@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from .cleaning import drop_dead
@@ -38,10 +38,25 @@ def group_modules(graph: OnnxGraph, classes: dict[str, type], chosen: bool | Col
     functions: dict[Any, LocalFunction] = {}
     for path in sorted(paths, key=lambda each: -each.count(".")):
         kind = classes[path]
-        for start, stop in runs(graph, path):
-            replace(graph, start, stop, path, kind, functions)
+        for part in list(nested(graph, path)):
+            for start, stop in runs(part, path):
+                replace(part, start, stop, path, kind, functions)
     drop_dead(graph)  # constants that stood before their only user
     return list(functions.values())
+
+
+def nested(graph: OnnxGraph, path: str) -> Iterator[OnnxGraph]:
+    """A graph and those of the branches and loops in it, inner ones first; but not those of the Module itself, which go with it."""
+    for node in graph._nodes:
+        for value in node.attributes.values():
+            if isinstance(value, OnnxGraph) and not is_inside(node, path):
+                yield from nested(value, path)
+    yield graph
+
+
+def is_inside(node: OnnxNode, path: str) -> bool:
+    """Whether a node is of a Module, or of one below it."""
+    return node.module == path or node.module.startswith(path + ".")
 
 
 def runs(graph: OnnxGraph, path: str) -> list[tuple[int, int]]:
@@ -51,7 +66,7 @@ def runs(graph: OnnxGraph, path: str) -> list[tuple[int, int]]:
     for at, node in enumerate(graph._nodes):
         if node.kind() == "onnx::Constant":
             continue
-        inside = node.module == path or node.module.startswith(path + ".")
+        inside = is_inside(node, path)
         if inside and start < 0:
             start = at
         if inside:

@@ -26,6 +26,7 @@ from ..graph.calls import bind
 from . import quantized
 from .arrays import Array, Functions, NotExpressible
 from .builder import SMALL
+from .containers import CONTAINERS
 from .control import lower as lower_control
 from .enums import OperatorExportTypes
 from .errors import OnnxExporterError, UnsupportedOperatorError
@@ -64,6 +65,7 @@ class Lowering:
         for name, node in self.captured.inputs:
             spec = node.meta["val"]
             value = Value(None, spec.dtype, spec.shape, g.fresh(name))
+            value.container = "sequence" if node.meta.get("sequence") else ""
             g.graph._inputs.append(value)
             self.values[node] = value
         self.nodes(self.captured.graph.nodes)
@@ -105,10 +107,16 @@ class Lowering:
                 return self.values[node.args[0]][node.args[1]]
             if is_symbolic(node.meta.get("val")) or node.target is as_size:
                 return node.meta["val"]
+            if node.target in CONTAINERS:
+                made = CONTAINERS[node.target](self.g, *self.argument(node.args))
+                made.shape = node.meta["val"].shape if "val" in node.meta else made.shape
+                return made
             raise OnnxExporterError(f"a call of {node.target} in the graph can't be exported{place(node)}")
         args = tuple([self.argument(value) for value in bind(op, node.args, dict(node.kwargs))])
         try:
-            return quantized.finish(self.g, node, op, self.call(op, args, quantized.as_exported(node.meta.get("val"))))
+            with quantized.as_real_numbers(node, self.values):
+                made = self.call(op, args, quantized.as_exported(node.meta.get("val")))
+            return quantized.finish(self.g, node, op, made)
         except OnnxExporterError as error:
             if not getattr(error, "placed", False):
                 error.placed = True  # type: ignore[attr-defined]
@@ -160,6 +168,8 @@ class Lowering:
         """The tensor that a symbol was first seen on, and the dimension of which it is the size (None: it is its one element)."""
         symbol = self.symbols[name]
         source = self.values[symbol.source]
+        if isinstance(source, SymbolicInt):  # a number that was given a name because its formula is long
+            return self.g.number(source), None
         return source if source.pair is None else source.pair, symbol.dim
 
     def symbol_value(self, name: str) -> Value:

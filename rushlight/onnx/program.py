@@ -58,11 +58,22 @@ class ONNXProgram:
     def run(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Run the model in ONNX Runtime on tensors (those of nested arguments in order); a tuple of tensors."""
         session = self.session()
-        values = [np.asarray(each.detach()._array) for each in tensors_in((list(args), kwargs))]
+        wanted = [each.type for each in session.get_inputs()]
+        values: list[Any] = []
+
+        def take(value: Any) -> None:
+            array = [np.asarray(each.detach()._array) for each in tensors_in(value)]
+            if isinstance(value, TensorBase) or (isinstance(value, list) and len(values) < len(wanted) and wanted[len(values)].startswith("seq")):
+                values.append(array if isinstance(value, list) else array[0])
+                return
+            for each in value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else ():
+                take(each)
+
+        take((args, kwargs))
         names = [each.name for each in session.get_inputs()]
         if len(values) < len(names):
             raise OnnxExporterError(f"the model has {len(names)} inputs ({', '.join(names)}), and {len(values)} tensors were given")
-        return tuple(make(np.asarray(each)) for each in session.run(None, dict(zip(names, values))))
+        return tuple(_made(each) for each in session.run(None, dict(zip(names, values))))
 
     __call__ = run
 
@@ -78,3 +89,10 @@ class ONNXProgram:
 
     def __repr__(self) -> str:
         return f"ONNXProgram(opset {self._model.opset}):\n{self._model.graph}"
+
+
+def _made(result: Any) -> Any:
+    """An output of ONNX Runtime: an array, a list of them, or None."""
+    if isinstance(result, list):
+        return [_made(each) for each in result]
+    return None if result is None else make(np.asarray(result))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, BinaryIO
 
@@ -32,8 +32,11 @@ class Model:
     def __init__(
         self, graph: OnnxGraph, arrays: dict[str, np.ndarray], opset: int, *, domains: dict[str, int] | None = None,
         name: str = "main_graph", classes: dict[str, type] | None = None, export_params: bool = True,
-        initializers_as_inputs: bool = False, functions: list[LocalFunction] | None = None,
+        initializers_as_inputs: bool = False, functions: list[LocalFunction] | None = None, optional: Sequence[str] = (),
+        metadata: dict[str, str] | None = None,
     ) -> None:  # fmt: skip
+        self.optional = frozenset(optional)  # small stored tensors that are inputs too: what is stored is their default
+        self.metadata = metadata or {}
         self.functions = functions or []
         self.graph = graph
         self.arrays = arrays
@@ -54,14 +57,16 @@ class Model:
         model.producer_name = "rushlight"
         model.producer_version = VERSION
         model.opset_import.add(domain="", version=self.opset)
-        used = {node.domain for node in all_nodes(self.graph)} - {""}
-        used |= {node.domain for function in self.functions for node in function.nodes} - {""}
+        used = {node.domain for node in all_nodes(self.graph._nodes)} - {""}
+        used |= {node.domain for function in self.functions for node in all_nodes(function.nodes)} - {""}
         for domain in sorted(used | set(self.domains)):
             model.opset_import.add(domain=domain, version=self.domains.get(domain, 1))
         standard = [each for each in model.opset_import if each.domain in ("", "ai.onnx.ml")]
         model.ir_version = max(onnx.helper.find_min_ir_version_for(standard, True), 8 if self.functions else 7)
         self.fill(model.graph, self.graph, tensors)
         model.graph.name = self.name
+        for key, fact in self.metadata.items():
+            model.metadata_props.add(key=key, value=fact)
         for function in self.functions:
             self.write_function(model.functions.add(), function)
         return model
@@ -74,7 +79,7 @@ class Model:
         for node in function.nodes:
             self.write_node(proto.node.add(), node)
         proto.opset_import.add(domain="", version=self.opset)
-        for domain in sorted({node.domain for node in function.nodes} - {""}):
+        for domain in sorted({node.domain for node in all_nodes(function.nodes)} - {""}):
             proto.opset_import.add(domain=domain, version=self.domains.get(domain, 1))
 
     def fill(self, proto: Any, graph: OnnxGraph, tensors: bool) -> None:
@@ -86,7 +91,7 @@ class Model:
         for value in graph._outputs:
             self.write_type(proto.output.add(), value)
         for name, value in graph.initializers.items():
-            if self.initializers_as_inputs or not self.export_params:
+            if self.initializers_as_inputs or not self.export_params or name in self.optional:
                 self.write_type(proto.input.add(), value)
             if self.export_params and (tensors or self.arrays[name].nbytes < LARGE):
                 write_tensor(proto.initializer.add(), self.arrays[name], name)
@@ -127,6 +132,9 @@ class Model:
             proto.type = kinds.GRAPH
             self.fill(proto.g, value, True)
             proto.g.name = name
+        elif isinstance(value, Value):  # its type
+            proto.type = kinds.TYPE_PROTO
+            self.write_value_type(proto.tp, value)
         elif isinstance(value, np.ndarray):
             proto.type = kinds.TENSOR
             write_tensor(proto.t, value, "")
@@ -148,7 +156,13 @@ class Model:
 
     def write_type(self, proto: Any, value: Value) -> None:
         proto.name = value.name
-        kind = proto.type.tensor_type
+        self.write_value_type(proto.type, value)
+
+    def write_value_type(self, proto: Any, value: Value) -> None:
+        """The type of a value: of a tensor, or of a container of tensors."""
+        if value.container:
+            proto = proto.sequence_type.elem_type if value.container == "sequence" else proto.optional_type.elem_type
+        kind = proto.tensor_type
         kind.elem_type = 0 if value.dtype is None else onnx_type(value.dtype, self.opset)
         if value.shape is None:
             return
@@ -265,13 +279,13 @@ class Model:
         replace(path, lambda file: file.write(model.SerializeToString(deterministic=True)))  # type: ignore[arg-type,return-value]
 
 
-def all_nodes(graph: OnnxGraph) -> Iterator[OnnxNode]:
-    """The nodes of a graph and of the bodies in it."""
-    for node in graph._nodes:
+def all_nodes(nodes: list[OnnxNode]) -> Iterator[OnnxNode]:
+    """Nodes and those of the bodies in them."""
+    for node in nodes:
         yield node
         for attribute in node.attributes.values():
             if isinstance(attribute, OnnxGraph):
-                yield from all_nodes(attribute)
+                yield from all_nodes(attribute._nodes)
 
 
 def replace(path: str, write: Any) -> None:

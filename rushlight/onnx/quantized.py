@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,20 @@ def is_kept(op: Op | None) -> bool:
 def stand_for(value: Any) -> Any:
     """The type of the tensor that a value stands for."""
     return value.dtype if value.quantizer is None else value.quantizer.dtype.numpy
+
+
+@contextmanager
+def as_real_numbers(node: Node, values: dict[Node, Any]) -> Iterator[None]:
+    """A time in which what a node gets dequantized is no longer known as quantized: one value stands for both."""
+    found: list[Any] = [values.get(each) for each in node.all_input_nodes if isinstance(each.meta.get("val"), Spec) and not is_quantized(each.meta["val"])]
+    hidden: list[tuple[Any, Any]] = [(each, each.quantizer) for each in found if each is not None and getattr(each, "quantizer", None) is not None]
+    for each, _ in hidden:
+        each.quantizer = None
+    try:
+        yield
+    finally:
+        for each, quantizer in hidden:
+            each.quantizer = quantizer
 
 
 def finish(g: Any, node: Node, op: Op, made: Any) -> Any:

@@ -132,6 +132,7 @@ adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = map(_declare_ave
     namespace=None,
     method=False,
     out=False,
+    onnx={9: onnx_forms.scatter_planes},
 )
 def scatter_planes(input: Tensor, indices: Tensor, size: Any, combine: bool) -> Tensor:
     """Planes of zeros of a size, with the input's elements at places counted through each plane."""
@@ -144,6 +145,7 @@ def scatter_planes(input: Tensor, indices: Tensor, size: Any, combine: bool) -> 
     namespace=None,
     method=False,
     out=False,
+    onnx={9: onnx_forms.gather_planes},
 )
 def gather_planes(input: Tensor, indices: Tensor, ndim: int) -> Tensor:
     """The elements at places counted through each plane of the last ``ndim`` dimensions."""

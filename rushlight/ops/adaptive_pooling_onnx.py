@@ -175,3 +175,26 @@ def unpool(g: Any, input: Any, indices: Any, size: Any) -> Any:
     made = g.make(name, (zeros, g.reshape(indices, flat), g.reshape(input, flat)), {"axis": len(lead)})
     made.shape = (*lead, math.prod(size))
     return g.reshape(made, (*lead, *size))
+
+
+def scatter_planes(g: Any, input: Any, indices: Any, size: Any, combine: bool) -> Any:
+    """The same, with elements that meet added up."""
+    if not combine:
+        return unpool(g, input, indices, size)
+    lead = input.shape[: input.rank - len(size)]
+    flat = (*lead, math.prod(input.shape[len(lead) :]))
+    zeros = g.full((*lead, math.prod(size)), 0, input.dtype)
+    made = g.scatter_elements(zeros, g.reshape(indices, flat), g.reshape(input, flat), len(lead), "add")
+    made.shape = (*lead, math.prod(size))
+    return g.reshape(made, (*lead, *size))
+
+
+def gather_planes(g: Any, input: Any, indices: Any, ndim: int) -> Any:
+    """Elements at places of flattened planes."""
+    if g.opset < 11:
+        raise g.unsupported("elements at places of planes", since=11)
+    lead = input.shape[: input.rank - ndim]
+    planes = g.reshape(input, (*lead, math.prod(input.shape[len(lead) :])))
+    made = g.GatherElements(planes, g.reshape(indices, (*lead, math.prod(indices.shape[len(lead) :]))), axis=len(lead))
+    made.shape = (*lead, math.prod(indices.shape[len(lead) :]))
+    return g.reshape(made, indices.shape)

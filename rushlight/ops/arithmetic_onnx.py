@@ -117,7 +117,9 @@ def _from_bits(g: Any, bits: Any, dtype: Any) -> Any:
 
 def power_form(g: Any, input: Any, exponent: Any) -> Any:
     """Powers by a tensor of exponents; of one exponent the kernel knows better."""
-    return g.Pow(input, exponent) if hasattr(exponent, "dtype") and hasattr(input, "dtype") else NotImplemented
+    if not hasattr(exponent, "dtype"):
+        return NotImplemented
+    return g.Pow(input if hasattr(input, "dtype") else g.number(input, exponent.dtype), exponent)
 
 
 def gcd(g: Any, a: Any, b: Any) -> Any:

@@ -142,6 +142,7 @@ def _attention_backward_kernel(xp: Any, grad: Any, query: Any, key: Any, value: 
     method=False,
     out=False,
     notes="second derivatives go through the body of attention",
+    onnx={9: onnx_forms.attention_backward},
 )
 def attention_backward(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, weights: Tensor, scale: float) -> Tensor:
     """The gradients of queries, keys and values."""

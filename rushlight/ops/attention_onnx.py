@@ -40,6 +40,17 @@ def attention(g: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool,
     return g.MatMul(weights, value), weights
 
 
+def attention_backward(g: Any, grad: Any, query: Any, key: Any, value: Any, weights: Any, scale: float) -> Any:
+    """The products of attention, and the gradient of its softmax, backwards."""
+    if query.dtype.kind == "c":
+        raise g.unsupported("ONNX has no complex arithmetic")
+    slope = g.MatMul(grad, g.swap(value))
+    share = g.reduce("ReduceSum", g.Mul(slope, weights), [-1 if g.opset >= 11 else weights.rank - 1], True)
+    scores = g.Mul(g.Mul(weights, g.Sub(slope, share)), g.number(scale, query.dtype))
+    scores.shape = weights.shape
+    return g.MatMul(scores, key), g.MatMul(g.swap(scores), query), g.MatMul(g.swap(weights), grad)
+
+
 def _softmax(g: Any, scores: Any, spec: Any) -> Any:
     return g.Softmax(scores, axis=-1 if g.opset >= 13 else len(spec.shape) - 1)
 

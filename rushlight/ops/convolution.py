@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from ..core.base import TensorBase as Tensor
 from ..core.declare import composite, primitive
 from ..core.dtypes import BY_NUMPY, legacy_name
 from ..core.errors import ArgumentError, DtypeError, ShapeError
+from ..core.kernels import faster
 from ..core.samples import Maker, Sample, cases
 from . import convolution_onnx as onnx_forms
 from .arithmetic import conjugate
@@ -19,6 +21,7 @@ from .sliding import Checked, as_ints, expand_ints, refuse_types, refused, windo
 from .views import slice_dim
 
 Ints = tuple[int, ...]
+LARGE = 1 << 22  # products of two numbers, from which on native code is worth its compilation
 
 
 def _show(sizes: Any) -> str:
@@ -134,10 +137,21 @@ def _convolution_kernel(
     groups: int,
 ) -> Any:  # fmt: skip
     stride, padding, dilation, extra = _expanded(weight.ndim - 2, stride, padding, dilation, output_padding)
+    if _is_large(xp, input, weight, () if transposed else stride):
+        found = faster("convolution", input, weight, bias, stride, padding, dilation, bool(transposed), extra, int(groups))
+        if found is not None:
+            return found
     if not transposed:
         return convolve(xp, input, weight, bias, stride, [(p, p) for p in padding], dilation, groups)
     size = _transposed_size(input.shape[2:], weight.shape[2:], stride, padding, dilation, extra)
     return spread(xp, input, weight, bias, stride, padding, dilation, groups, size)
+
+
+def _is_large(xp: Any, image: Any, weight: Any, stride: Ints) -> bool:
+    """Whether native code may be faster; the stride is that of windows over the image."""
+    if xp is not np or image.dtype.char not in "fd" or not image.size:
+        return False
+    return bool(image.size // image.shape[1] // math.prod(stride) * weight.size >= LARGE)
 
 
 def _transposed_to(
@@ -213,6 +227,10 @@ def _weight_gradient_kernel(
     xp: Any, input: Any, grad: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, groups: int
 ) -> Any:
     stride, padding, dilation, _ = _expanded(len(kernel), stride, padding, dilation)
+    if xp is np and grad.dtype.char in "fd" and grad.size * (input.shape[1] // groups) * math.prod(kernel) >= LARGE:
+        found = faster("convolution_weight_gradient", input, grad, tuple(kernel), stride, padding, dilation, int(groups))
+        if found is not None:
+            return found
     return weight_gradient(xp, input, grad, kernel, stride, [(p, p) for p in padding], dilation, groups)
 
 
@@ -231,6 +249,7 @@ def _weight_gradient_kernel(
     namespace=None,
     method=False,
     out=False,
+    onnx={9: onnx_forms.weight_gradient},
 )
 def convolution_weight_gradient(
     input: Tensor, grad: Tensor, kernel: Any, stride: Any, padding: Any, dilation: Any, groups: int

@@ -52,7 +52,7 @@ def _node(
 ) -> Any:
     ndim = weight.rank - 2
     steps, more = _numbers(stride, ndim), _numbers(0 if extra is None else extra, ndim)
-    if any(e >= s for e, s in zip(more, steps)):
+    if any(e >= s or type(e) is not int for e, s in zip(more, steps)):
         return _extended(g, input, weight, bias, steps, pads, dilation, groups, more)
     attributes = {"dilations": _numbers(dilation, ndim), "group": groups, **_kernel(weight)}
     if any(more):
@@ -72,8 +72,13 @@ def _extended(
     groups: int,
     more: list[int],
 ) -> Any:
-    """Runtimes want the output padding below the stride: what exceeds the padding is filled with zeros."""
+    """Runtimes want the output padding fixed, and below the stride: what exceeds the padding is filled with zeros."""
     ndim = len(more)
+    if any(type(each) is not int for each in more):
+        made = _node(g, input, weight, None, stride, pads[:ndim] + [0] * ndim, dilation, groups, 0)
+        made.shape = (None,) * weight.rank
+        made = g.pad(made, [0] * (ndim + 4) + [e - p for e, p in zip(more, pads[ndim:])])  # what is negative is cut off
+        return made if bias is None else g.Add(made, g.unsqueeze(_as_floats(g, [bias])[0], range(1, ndim + 1)))
     before, after = pads[:ndim], [p - e for p, e in zip(pads[ndim:], more)]
     kept = before + [max(each, 0) for each in after]
     made = _node(g, input, weight, None, stride, kept, dilation, groups, 0)
@@ -82,6 +87,29 @@ def _extended(
     if any(missing):
         made = g.pad(made, [0] * (ndim + 4) + missing)
     return made if bias is None else g.Add(made, g.unsqueeze(_as_floats(g, [bias])[0], range(1, ndim + 1)))
+
+
+def weight_gradient(
+    g: Any, input: Any, grad: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, groups: int
+) -> Any:
+    """A convolution of the input by the gradient, with batch and channels exchanged, and stride and dilation too."""
+    ndim = len(kernel)
+    batch, channels, *size = input.shape
+    rest = range(2, ndim + 2)
+    if groups == 1:
+        turned = g.swap(input, 0, 1)
+    else:  # the channels of a group become the batch; the batches of all groups its channels
+        parts = g.reshape(input, (batch, groups, channels // groups, *size))
+        turned = g.transpose(parts, [2, 1, 0, *(at + 1 for at in rest)])
+        turned = g.reshape(turned, (channels // groups, groups * batch, *size))
+    steps, around, apart = (_numbers(each, ndim) for each in (stride, padding, dilation))
+    made = _node(g, turned, g.swap(grad, 0, 1), None, apart, around + around, steps, groups)
+    found = [(n + 2 * p - s * (count - 1) - 1) // d + 1 for n, p, s, count, d in zip(size, around, steps, grad.shape[2:], apart)]
+    made.shape = (channels // groups, grad.shape[1], *found)
+    extra = [at for at, (n, k) in enumerate(zip(found, kernel), 2) if not g.same_size(n, k)]  # where the stride left some input unused
+    if extra:
+        made = g.slice(made, [0] * len(extra), [kernel[at - 2] for at in extra], extra)
+    return g.swap(made, 0, 1)
 
 
 def _batched(g: Any, input: Any, ndim: int, convolve: Any) -> Any:

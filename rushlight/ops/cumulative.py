@@ -14,7 +14,14 @@ from ..core.errors import ArgumentError, DimensionError, DtypeError, NotSupporte
 from ..core.families import normalize_dim, normalize_dims, same
 from ..core.samples import Sample, cases
 from .arithmetic import conjugate
-from .cumulative_onnx import running_extreme_form, running_form, running_logsumexp_form
+from .cumulative_onnx import (
+    recurrence_form,
+    reversed_sum_form,
+    running_extreme_form,
+    running_form,
+    running_logsumexp_form,
+    shift_form,
+)
 from .scattering import gather_backward
 
 Number = int | float | complex | bool
@@ -105,6 +112,7 @@ def _accumulate_reversed(xp: Any, input: Any, dim: Any) -> Any:
     namespace=None,
     method=False,
     out=False,
+    onnx={11: reversed_sum_form},
 )
 def cumsum_reversed(input: Tensor, dim: int) -> Tensor:
     """The sum of all elements from each one on, along a dimension."""
@@ -128,6 +136,7 @@ def _shift_kernel(xp: Any, input: Any, dim: Any, fill: Any, back: bool) -> Any:
     namespace=None,
     method=False,
     out=False,
+    onnx={9: shift_form},
 )
 def shift(input: Tensor, dim: int, fill: Number, back: bool = False) -> Tensor:
     """The elements moved one place on along a dimension (or back), with ``fill`` in the place that is free then."""
@@ -160,6 +169,7 @@ def _recurrence_gradient(g: Any, decay: Any, result: Any, dim: int, needs: Any) 
     namespace=None,
     method=False,
     out=False,
+    onnx={9: recurrence_form},
 )
 def linear_recurrence(decay: Tensor, input: Tensor, dim: int) -> Tensor:
     """``y[k] = decay[k] * y[k - 1] + input[k]`` along a dimension, beginning with ``y[0] = input[0]``."""

@@ -51,6 +51,46 @@ def running_form(name: str, start: int) -> Any:
     return {9: form}
 
 
+def reversed_sum_form(g: Any, input: Any, dim: Any) -> Any:
+    """The sums from each element on."""
+    if not input.rank or is_empty(input):
+        return input
+    return g.CumSum(input, g.constant(normalize_dim(dim, input.rank), _INT64), reverse=1)
+
+
+def shift_form(g: Any, input: Any, dim: Any, fill: Any, back: bool) -> Any:
+    """Elements one place on, or back: what falls off is cut away, and a number set in at the other end."""
+    if not input.rank:
+        return g.constant(fill, input.dtype)
+    if is_empty(input):
+        return input
+    axis = normalize_dim(dim, input.rank)
+    kept = g.slice(input, [1], [g.TO_THE_END], [axis]) if back else g.slice(input, [0], [-1], [axis])
+    made = g.pad_dim(kept, axis, int(not back), int(back), fill)
+    made.shape = input.shape
+    return made
+
+
+def recurrence_form(g: Any, decay: Any, input: Any, dim: Any) -> Any:
+    """Each element plus a part of the result before it: a Scan over both."""
+    if not input.rank or is_empty(input):
+        return input
+    axis = normalize_dim(dim, input.rank)
+    order = [axis, *(at for at in range(input.rank) if at != axis)]
+    turned = [g.transpose(g.cast(each, input.dtype), order) for each in (decay, input)]
+    shape = tuple(turned[1].shape[1:])
+
+    def step(inner: Any, state: Any, factor: Any, item: Any) -> Any:
+        found = inner.Add(inner.Mul(factor, state), item)
+        found.shape = shape
+        return found, found
+
+    graph = g.subgraph([(input.dtype, shape)] * 3, step)
+    _, made = g.op("Scan", g.full(shape, 0, input.dtype), *turned, outputs=2, body_g=graph, num_scan_inputs_i=2)
+    made.dtype, made.shape = input.dtype, turned[1].shape
+    return g.transpose(made, [order.index(at) for at in range(input.rank)])
+
+
 def running_logsumexp_form(g: Any, input: Any, dim: Any) -> Any:
     """The running logarithm of a sum of exponentials, of which the largest is taken out at every step."""
     if not input.rank or is_empty(input):

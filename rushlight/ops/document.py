@@ -59,8 +59,8 @@ def page() -> str:
     untested = [op.name for op in declared if op.sample_maker is None and op.namespace is not None]
     lines = [HEADER]
     lines.append(f"{len(declared)} ops are declared, under {public} public function names and their methods.\n")
-    lines.append(f"Without a gradient that they should have: {', '.join(missing) or 'none'}.\n")
-    lines.append(f"Public ops without samples of their own: {', '.join(untested) or 'none'}.\n")
+    lines.append(f"Without a gradient that they should have: {', '.join(f'`{name}`' for name in missing) or 'none'}.\n")
+    lines.append(f"Public ops without samples of their own: {', '.join(f'`{name}`' for name in untested) or 'none'}.\n")
     for family, members in sorted(families.items()):
         lines.append(f"## {family}\n")
         lines.append("| op | gradient | samples | forms | |")

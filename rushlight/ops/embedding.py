@@ -94,6 +94,7 @@ def _embedding_again(g: Any, input: Any, padding_idx: int, scale_grad_by_freq: b
     namespace=None,
     method=False,
     out=False,
+    onnx={9: onnx_forms.rows_backward},
 )
 def embedding_backward(grad: Tensor, input: Tensor, rows: int, padding_idx: int, scale_grad_by_freq: bool) -> Tensor:
     """The gradient of the table: for every row the sum of the gradients of its uses."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,30 @@ _INT64 = np.dtype(np.int64)
 def rows(g: Any, weight: Any, input: Any, padding_idx: int, scale_grad_by_freq: bool) -> Any:
     """Rows of a table: Gather."""
     return g.gather(weight, input if input.dtype.name in ("int32", "int64") else g.cast(input, _INT64), 0)
+
+
+def rows_backward(g: Any, grad: Any, input: Any, count: Any, padding_idx: int, scale_grad_by_freq: bool) -> Any:
+    """The sums of the gradients of each row's uses: ScatterND, or before opset 16 a product with the matrix of who uses what."""
+    width = grad.shape[-1]
+    total = math.prod(input.shape)
+    index = g.reshape(g.cast(input, _INT64), (total,))
+    values = g.reshape(grad, (total, width))
+    if padding_idx >= 0:
+        padding = g.Equal(index, g.constant(padding_idx, _INT64))
+        padding.shape = (total,)
+        values = g.where(g.unsqueeze(padding, [1]), g.constant(0, grad.dtype), values)
+        values.shape = (total, width)
+    if g.opset >= 16 and not scale_grad_by_freq:
+        zeros = g.full((count, width), 0, grad.dtype)
+        return g.op("ScatterND", zeros, g.unsqueeze(index, [1]), values, reduction_s="add")
+    uses = g.Equal(g.unsqueeze(g.range(0, count), [1]), g.unsqueeze(index, [0]))
+    uses.shape = (count, total)
+    members = g.cast(uses, grad.dtype)
+    found = g.MatMul(members, values)
+    if not scale_grad_by_freq:
+        return found
+    often = g.reduce("ReduceSum", members, [1], True)
+    return g.Div(found, g.maximum(often, g.constant(1, grad.dtype)))
 
 
 def _norms(g: Any, values: Any, p: float) -> Any:

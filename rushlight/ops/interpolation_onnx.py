@@ -9,7 +9,7 @@ import numpy as np
 
 from .interpolation_kernels import Table, table, whole_weights
 
-_FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+_FLOAT64, _INT64 = np.dtype(np.float64), np.dtype(np.int64)
 _NEAREST = {
     "nearest": {"coordinate_transformation_mode": "asymmetric", "mode": "nearest", "nearest_mode": "floor"},
     "nearest-exact": {
@@ -54,8 +54,62 @@ def resample(g: Any, input: Any, size: Any, mode: str, align_corners: bool, fact
         if rule.plain and len(rule.taps) == 1:
             input = g.gather(input, g.constant(rule.taps[0].astype(np.int64)), axis)
         else:
-            input = _product(g, input, axis, rule, rule.matrix().astype(input.dtype))
+            input = _product(g, input, axis, rule.count, g.constant(rule.matrix().astype(input.dtype)))
     return input
+
+
+def resample_backward(g: Any, grad: Any, size: Any, mode: str, align_corners: bool, factors: Any, antialias: bool) -> Any:
+    """One product with the transposed matrix for each dimension; a mean over all of a plane is spread over it again."""
+    lead = grad.rank - len(size)
+    counts = grad.shape[lead:]
+    if mode == "area" and all(type(each) is int and each == 1 for each in counts):
+        return g.expand(g.Div(grad, g.number(math.prod(size), grad.dtype)), (*grad.shape[:lead], *size))
+    if any(type(each) is int and each == 0 for each in grad.shape):
+        return g.full((*grad.shape[:lead], *size), 0, grad.dtype)
+    if align_corners:
+        factors = [None] * len(size)
+    elif _fixed((*size, *counts)):
+        factors = _telling(size, counts, mode, factors)
+    for axis, (n, count, factor) in enumerate(zip(size, counts, factors), lead):
+        if _fixed([n, count]):
+            rule = table(mode, n, count, align_corners, factor, antialias, grad.dtype.name)
+            if not rule.identity:
+                grad = _product(g, grad, axis, n, g.constant(np.ascontiguousarray(rule.transposed.matrix().astype(grad.dtype))))
+        elif not g.same_size(n, count):
+            grad = _product(g, grad, axis, n, _open_matrix(g, mode, n, count, align_corners, factor, antialias, grad.dtype))
+    return grad
+
+
+def _open_matrix(g: Any, mode: str, n: Any, count: Any, align_corners: bool, factor: Any, antialias: bool, kind: Any) -> Any:
+    """The matrix (outputs, inputs) of one dimension whose sizes are open: how much of each input is in each output."""
+    if antialias or mode not in ("linear", "nearest", "nearest-exact", "area"):
+        raise g.unsupported(f"the gradient of interpolation by '{mode}' for sizes that are not fixed")
+    inputs, outputs = g.range(0, n), g.unsqueeze(g.range(0, count), [1])
+    size, total = g.number(n, _INT64), g.number(count, _INT64)
+    if mode == "area":
+        first = g.Div(g.Mul(outputs, size), total)
+        last = g.Div(g.Add(g.Mul(g.Add(outputs, 1), size), g.Sub(total, 1)), total)
+        inside = g.And(g.Not(g.Less(inputs, first)), g.Less(inputs, last))
+        made = g.Div(g.cast(inside, kind), g.cast(g.Sub(last, first), kind))
+    else:
+        places, one = g.cast(outputs, kind), g.constant(1, _INT64)
+        if align_corners:
+            scale = g.Div(g.cast(g.Sub(size, one), kind), g.cast(g.maximum(g.Sub(total, one), one), kind))
+        else:
+            scale = g.constant(1 / factor, kind) if factor else g.Div(g.cast(size, kind), g.cast(total, kind))
+        half = 0.0 if align_corners or mode == "nearest" else 0.5
+        source = g.Mul(g.Add(places, half), scale) if half else g.Mul(places, scale)
+        last = g.Sub(size, one)
+        if mode != "linear":
+            made = g.cast(g.Equal(inputs, g.minimum(g.cast(g.Floor(source), _INT64), last)), kind)
+        else:
+            source = g.clip(g.Sub(source, half) if half else source, 0.0)
+            first = g.minimum(g.cast(g.Floor(source), _INT64), last)
+            part = g.Sub(source, g.cast(first, kind))
+            before = g.Mul(g.cast(g.Equal(inputs, first), kind), g.Sub(g.constant(1, kind), part))
+            made = g.Add(before, g.Mul(g.cast(g.Equal(inputs, g.minimum(g.Add(first, one), last)), kind), part))
+    made.shape = (count, n)
+    return made
 
 
 def _telling(given: Any, size: Any, mode: str, factors: Any) -> Any:
@@ -117,17 +171,17 @@ def _scales_agree(given: Any, size: Any, factors: Any) -> bool:
     return all(math.floor(np.float32(n) * np.float32(factor)) == count for n, count, factor in pairs)
 
 
-def _product(g: Any, input: Any, axis: int, rule: Table, matrix: np.ndarray) -> Any:
-    """One dimension of a tensor times a matrix (before, after)."""
+def _product(g: Any, input: Any, axis: int, count: Any, matrix: Any) -> Any:
+    """One dimension of a tensor times a matrix (before, after), which makes it ``count`` long."""
     shape, after = input.shape, input.rank - 1 - axis
-    result = (*shape[:axis], rule.count, *shape[axis + 1 :])
+    result = (*shape[:axis], count, *shape[axis + 1 :])
     if after == 0:
-        made = g.MatMul(input, g.constant(matrix))
+        made = g.MatMul(input, matrix)
     else:
         flat = input if after == 1 else g.reshape(input, (*shape[: axis + 1], math.prod(shape[axis + 1 :])))
-        made = g.MatMul(g.constant(np.ascontiguousarray(matrix.T)), flat)
+        made = g.MatMul(g.swap(matrix), flat)
         if after > 1:
-            made.shape = (*shape[:axis], rule.count, math.prod(shape[axis + 1 :]))
+            made.shape = (*shape[:axis], count, math.prod(shape[axis + 1 :]))
             return g.reshape(made, result)
     made.shape = result
     return made
@@ -140,7 +194,7 @@ def _of_bytes(g: Any, input: Any, rules: list[tuple[int, Table]]) -> Any:
         weights, precision = whole_weights(rule)
         matrix = np.zeros((rule.size, rule.count))
         np.add.at(matrix, (rule.taps, np.arange(rule.count)), weights)
-        total = g.Add(_product(g, value, axis, rule, matrix), float(1 << (precision - 1)))
+        total = g.Add(_product(g, value, axis, rule.count, g.constant(matrix)), float(1 << (precision - 1)))
         shape = (*value.shape[:axis], rule.count, *value.shape[axis + 1 :])
         value = g.clip(g.Floor(g.Div(total, float(1 << precision))), 0.0, 255.0)
         value.shape = shape

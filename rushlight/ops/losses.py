@@ -215,6 +215,7 @@ def _nll_pick(g: Any, target: Any, weight: Any, reduction: str, ignore_index: in
     namespace=None,
     method=False,
     out=False,
+    onnx={9: onnx_forms.nll_gradient},
 )
 def nll_gradient(
     grad: Tensor, shape: Any, target: Tensor, weight: Tensor | None, reduction: str, ignore_index: int, total: Tensor

@@ -35,6 +35,25 @@ def nll_forward(g: Any, input: Any, target: Any, weight: Any, reduction: str, ig
     return loss, total
 
 
+def nll_gradient(g: Any, grad: Any, shape: Any, target: Any, weight: Any, reduction: str, ignore_index: int, total: Any) -> Any:
+    """The gradient of ``nll_forward``: at each target's class, and 0 elsewhere."""
+    axis = 1 if len(shape) > 1 else 0
+    target = g.cast(target, _INT64)
+    value = g.Neg(g.Div(grad, total) if reduction == "mean" else grad)
+    if weight is not None:
+        outside = g.Equal(target, g.constant(ignore_index, _INT64))
+        value = g.Mul(value, g.gather(weight, g.where(outside, g.constant(0, _INT64), target), 0))
+    if value.rank:  # one for each target
+        value.shape = target.shape
+        value = g.unsqueeze(value, [axis])
+    spread = g.unsqueeze(target, [axis])
+    classes = g.reshape(g.range(0, shape[axis]), (shape[axis], *[1] * (len(shape) - 1 - axis)))
+    chosen = g.Equal(spread, classes)
+    if not (isinstance(ignore_index, int) and ignore_index < 0):  # below 0 it is no class, and nothing equals it
+        chosen = g.And(chosen, g.Not(g.Equal(spread, g.constant(ignore_index, _INT64))))
+    return g.where(chosen, value, g.constant(0, grad.dtype))
+
+
 def nll_loss(
     g: Any, input: Any, target: Any, weight: Any, size_average: Any, ignore_index: int, reduce: Any, reduction: str
 ) -> Any:

@@ -12,12 +12,14 @@ from ..core.base import TensorBase as Tensor
 from ..core.declare import composite, joint, primitive, table
 from ..core.errors import OperationError, ShapeError, ValueRangeError
 from ..core.families import broadcast_shapes, elementwise
+from ..core.kernels import faster
 from ..core.parallel import BLOCK, over_rows
 from ..core.samples import Sample, cases
 from ..core.state import state
 from . import normalisation_onnx as onnx_forms
 from .sums import sum_axes, sum_rows
 
+_LARGE = 1 << 17  # elements, from which on native code is worth its compilation
 _WIDEST = 4096  # rows that are added up in one go: few enough numbers that rounding errors stay small
 
 # -- mean 0, variance 1 ------------------------------------------------------------------------------------------
@@ -56,6 +58,10 @@ def _standardize_kernel(xp: Any, input: Any, dims: Any, eps: float) -> list[Any]
     kind = input.dtype.type
     count = kind(max(1, math.prod(input.shape[i] for i in dims)))
     rows = _as_rows(input, dims)
+    if rows is None and xp is np and input.size >= _LARGE and input.dtype.char in "fd":
+        found = faster("standardize", input, tuple(dims), float(eps))
+        if found is not None:
+            return list(found)
     if rows is None:
         mean = sum_axes(xp, input, tuple(dims), True) / count
         result = input - mean
@@ -97,6 +103,10 @@ def _standardize_backward_kernel(xp: Any, grad: Any, input: Any, result: Any, va
     count = kind(max(1, math.prod(grad.shape[i] for i in dims)))
     scale = 1 / xp.sqrt(variance + kind(eps))
     rows, given = _as_rows(grad, dims), _as_rows(result, dims)
+    if (rows is None or given is None) and xp is np and grad.size >= _LARGE and grad.dtype.char in "fd":
+        made = faster("standardize_backward", grad, input, result, variance, tuple(dims), float(eps))
+        if made is not None:
+            return made
     if rows is None or given is None:
         found = grad * result
         slope = sum_axes(xp, found, tuple(dims), True) / count

@@ -214,6 +214,7 @@ def _backward_kernel(xp: Any, grad: Any, input: Any, result: Any, ndim: int, *op
     namespace=None,
     method=False,
     out=False,
+    onnx={9: onnx_forms.max_backward},
 )
 def max_pool_backward(
     grad: Tensor, input: Tensor, result: Tensor, ndim: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
@@ -236,6 +237,7 @@ def _select_kernel(xp: Any, other: Any, input: Any, result: Any, ndim: int, *opt
     namespace=None,
     method=False,
     out=False,
+    onnx={9: onnx_forms.max_select},
 )
 def max_pool_select(
     other: Tensor, input: Tensor, result: Tensor, ndim: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
@@ -393,6 +395,7 @@ def _average_again(
     namespace=None,
     method=False,
     out=False,
+    onnx={9: onnx_forms.average_backward},
 )
 def avg_pool_backward(
     grad: Tensor, shape: Any, ndim: int, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,

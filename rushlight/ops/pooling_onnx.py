@@ -41,14 +41,14 @@ def _numbers(value: Any, ndim: int) -> list[int]:
 
 
 def windows(
-    g: Any, input: Any, ndim: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+    g: Any, input: Any, ndim: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, counts: Any = None
 ) -> Windows:
-    """The windows of a call; ceil mode is on only where it makes a difference."""
+    """The windows of a call (``counts`` of them, or as many as its result has); ceil mode is on only where it makes a difference."""
     kernel = _numbers(kernel_size, ndim)
     step = kernel if stride is None or stride in ([], ()) else _numbers(stride, ndim)
     around, apart = _numbers(padding, ndim), _numbers(dilation, ndim)
     size = list(input.shape[-ndim:])
-    counts = list(g.outputs[0].shape[-ndim:])
+    counts = list((g.outputs[0].shape if counts is None else counts)[-ndim:])
     made = Windows(size, kernel, step, around, apart, counts, ceil_mode)
     if ceil_mode and made.fixed:
         without = [window_count(n, k, s, p, p, d) for n, k, s, p, d in zip(size, kernel, step, around, apart)]
@@ -162,6 +162,74 @@ def in_plane(g: Any, places: Any, plane: Any) -> Any:
     if g.opset >= 10:
         return g.Mod(places, count)
     return g.Sub(places, g.Mul(g.Div(places, count), count))
+
+
+def _max_places(g: Any, input: Any, result: Any, ndim: int, options: Any) -> tuple[Any, bool]:
+    """Where each window has its maximum, counted through the whole tensor; and whether two windows may share a place."""
+    kernel_size, stride, padding, dilation, ceil_mode = options
+    pool = windows(g, input, ndim, kernel_size, stride, padding, dilation, ceil_mode, result.shape)
+    if g.opset < 10 and any(each != 1 for each in pool.dilation):
+        raise g.unsupported("the gradient of dilated pooling", since=10)
+    attributes = _attributes(g, pool, True)
+    _, places = batched(g, input, ndim, lambda each: g.MaxPool(each, outputs=2, **attributes))
+    places.shape = result.shape
+    overlap = any(s < d * (k - 1) + 1 for k, s, d in zip(pool.kernel, pool.stride, pool.dilation)) or any(pool.padding)
+    return g.reshape(places, (math.prod(result.shape),)), overlap
+
+
+def max_backward(g: Any, grad: Any, input: Any, result: Any, ndim: int, *options: Any) -> Any:
+    """Each window's gradient, scattered to where MaxPool found the maximum."""
+    places, overlap = _max_places(g, input, result, ndim, options)
+    zeros = g.full((math.prod(input.shape),), 0, grad.dtype)
+    updates = g.reshape(grad, (math.prod(result.shape),))
+    return g.reshape(g.scatter_elements(zeros, places, updates, 0, "add" if overlap else None), input.shape)
+
+
+def max_select(g: Any, other: Any, input: Any, result: Any, ndim: int, *options: Any) -> Any:
+    """Of each window, the element of another tensor where MaxPool found the maximum."""
+    places, _ = _max_places(g, input, result, ndim, options)
+    return g.reshape(g.gather(g.reshape(other, (math.prod(other.shape),)), places, 0), result.shape)
+
+
+def average_backward(
+    g: Any, grad: Any, shape: Any, ndim: int, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
+    divisor_override: Any,
+) -> Any:  # fmt: skip
+    """Each window's share, spread by a ConvTranspose with a kernel of ones, and cut to the input's size."""
+    kernel = _numbers(kernel_size, ndim)
+    step = kernel if stride is None or stride in ([], ()) else _numbers(stride, ndim)
+    around, counts, size = _numbers(padding, ndim), list(grad.shape[-ndim:]), list(shape[-ndim:])
+    pool = Windows(size, kernel, step, around, [1] * ndim, counts, ceil_mode)
+    share = g.Div(grad, _divisors(g, pool, count_include_pad, divisor_override, grad.dtype))
+    share.shape = grad.shape
+    planes = math.prod(grad.shape[:-ndim])
+    ones = g.constant(np.ones((1, 1, *kernel), grad.dtype))
+    full = [(count - 1) * s + k for count, s, k in zip(counts, step, kernel)]
+    made = g.ConvTranspose(g.reshape(share, (planes, 1, *counts)), ones, kernel_shape=kernel, strides=step)
+    made.shape = (planes, 1, *full)
+    ends = [n + p - each for n, p, each in zip(size, around, full)]
+    made = g.pad(made, [0, 0, *(-p for p in around), 0, 0, *ends])
+    made.shape = (planes, 1, *size)
+    return g.reshape(made, tuple(shape))
+
+
+def _divisors(g: Any, pool: Windows, count_include_pad: bool, override: Any, kind: Any) -> Any:
+    """What each window's sum is divided by."""
+    if override is not None:
+        return g.constant(override, kind)
+    if not pool.ceil_mode and (count_include_pad or not any(pool.padding)):
+        return g.constant(math.prod(pool.kernel), kind)
+    found: Any = None
+    for axis, (n, k, s, p, _, count) in enumerate(zip(*pool[:6])):
+        start = g.Sub(g.Mul(g.range(0, count), s), p)
+        stop = g.minimum(g.Add(start, k), g.number(n + p, _INT64))
+        if not count_include_pad:
+            start, stop = g.maximum(start, g.constant(0, _INT64)), g.minimum(stop, g.number(n, _INT64))
+        length = g.Sub(stop, start)
+        length.shape = (count,)
+        length = g.reshape(g.cast(length, kind), (count, *[1] * (len(pool.kernel) - 1 - axis)))
+        found = length if found is None else g.Mul(found, length)
+    return found
 
 
 def average(ndim: int) -> Any:

@@ -13,6 +13,8 @@ def product(g: Any, a: Any, b: Any) -> Any:
     """``MatMul``; integers that it does not take are multiplied in a wider type, and come out the same."""
     if a.dtype.kind in "iu" and a.dtype.itemsize < 4:
         return g.cast(g.MatMul(g.cast(a, _INT32), g.cast(b, _INT32)), a.dtype)
+    if b.rank == 1 and a.rank > 1 and a.node().kind() == "onnx::Transpose":  # a product that ONNX Runtime 1.31 gets wrong
+        return g.squeeze(g.MatMul(a, g.unsqueeze(b, [1])), [a.rank - 1])
     return g.MatMul(a, b)
 
 

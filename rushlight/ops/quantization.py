@@ -257,14 +257,19 @@ def _check_zero(zero_point: Any, quant_min: int, quant_max: int) -> None:
         raise OperationError("`zero_point` must be between `quant_min` and `quant_max`.")
 
 
-def _in_reach(xp: Any, input: Any, scale: Any, zero_point: Any, low: int, high: int) -> tuple[Any, Any]:
+def _steps(xp: Any, input: Any, scale: Any, zero_point: Any, real: bool) -> Any:
+    """The integers that values are rounded to; a zero point that is no integer is rounded with them."""
+    return xp.rint(input * (1 / scale) + zero_point) if real else xp.rint(input * (1 / scale)) + zero_point
+
+
+def _in_reach(xp: Any, input: Any, scale: Any, zero_point: Any, low: int, high: int, real: bool = False) -> tuple[Any, Any]:
     """The integers that values are rounded to, not yet limited, and whether each is within the limits."""
-    steps = xp.rint(input * (1 / scale)) + zero_point
+    steps = _steps(xp, input, scale, zero_point, real)
     return steps, (steps >= low) & (steps <= high)
 
 
-def _pretend(xp: Any, input: Any, scale: Any, zero_point: Any, low: int, high: int) -> Any:
-    steps = xp.maximum(xp.fmin(xp.rint(input * (1 / scale)) + zero_point, high), low)
+def _pretend(xp: Any, input: Any, scale: Any, zero_point: Any, low: int, high: int, real: bool = False) -> Any:
+    steps = xp.maximum(xp.fmin(_steps(xp, input, scale, zero_point, real), high), low)
     return ((steps - zero_point).astype(np.float32) * scale).astype(input.dtype)
 
 
@@ -287,7 +292,8 @@ def _mask_kernel(xp: Any, input: Any, scale: Any, zero_point: Any, quant_min: in
     return _in_reach(xp, input, *_numbers_of(scale, zero_point), quant_min, quant_max)[1]
 
 
-@primitive(meta=lambda input, *rest: Spec(input.shape, np.dtype(np.bool_)), kernel=_mask_kernel, vjp={}, namespace=None, method=False, out=False)
+@primitive(meta=lambda input, *rest: Spec(input.shape, np.dtype(np.bool_)), kernel=_mask_kernel, vjp={}, namespace=None, method=False, out=False,
+           onnx={11: lambda g, x, scale, zero, low, high: onnx_forms.in_reach(g, x, scale, zero, None, low, high)[1]})  # fmt: skip
 def fake_quantize_mask(input: Tensor, scale: Tensor | Number, zero_point: Tensor | Number, quant_min: int, quant_max: int) -> Tensor:
     """Where a fake quantization rounds and does not limit: there its gradient passes."""
 
@@ -346,13 +352,16 @@ def _fake_channel_kernel(xp: Any, input: Any, scale: Any, zero_point: Any, axis:
     _fake_channel_meta(input, scale, zero_point, axis, quant_min, quant_max)
     if zero_point.dtype.kind == "i":
         _check_zero(zero_point, quant_min, quant_max)
-    return _pretend(xp, input, *_channels(input, scale, zero_point, axis), quant_min, quant_max)
+    return _pretend(xp, input, *_channels(input, scale, zero_point, axis), quant_min, quant_max, zero_point.dtype.kind == "f")
 
 
 @primitive(
     meta=lambda input, *rest: Spec(input.shape, np.dtype(np.bool_)),
-    kernel=lambda xp, input, scale, zero_point, axis, low, high: _in_reach(xp, input, *_channels(input, scale, zero_point, axis), low, high)[1],
+    kernel=lambda xp, input, scale, zero_point, axis, low, high: _in_reach(
+        xp, input, *_channels(input, scale, zero_point, axis), low, high, zero_point.dtype.kind == "f"
+    )[1],
     vjp={}, namespace=None, method=False, out=False,
+    onnx={11: lambda g, x, scale, zero, axis, low, high: onnx_forms.in_reach(g, x, scale, zero, axis, low, high)[1]},
 )  # fmt: skip
 def fake_quantize_channel_mask(input: Tensor, scale: Tensor, zero_point: Tensor, axis: int, quant_min: int, quant_max: int) -> Tensor:
     """The same where channels have scales of their own."""

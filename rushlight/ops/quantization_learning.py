@@ -11,6 +11,7 @@ from ..core.base import TensorBase as Tensor
 from ..core.declare import composite, joint, primitive, table
 from ..core.errors import OperationError
 from .quantization import choose_parameters, fake_quantize_channel_mask, fake_quantize_mask
+from .quantization_onnx import fake_slope
 
 
 def _whole(xp: Any, zero_point: Any, low: int, high: int) -> Any:
@@ -40,6 +41,7 @@ def _slope_kernel(xp: Any, input: Any, scale: Any, zero_point: Any, axis: int | 
 
 @primitive(
     meta=lambda input, *rest: Spec(input.shape, input.dtype), kernel=_slope_kernel, vjp={}, namespace=None, method=False, out=False,
+    onnx={11: fake_slope},
 )  # fmt: skip
 def fake_quantize_slope(input: Tensor, scale: Tensor, zero_point: Tensor, axis: Any, quant_min: int, quant_max: int) -> Tensor:
     """How the result of a fake quantization changes with its scale, element by element."""

@@ -82,10 +82,15 @@ def parameters(g: Any, scale: Any, zero_point: Any, integer: Any, axis: int | No
     return scale, zero
 
 
+def is_whole(zero_point: Any) -> bool:
+    """Whether zero points are integers, as ONNX's must be."""
+    return hasattr(zero_point, "owner") or bool(np.all(np.rint(zero_point) == zero_point))
+
+
 def dequantized(g: Any, x: Any, scale: Any, zero_point: Any, integer: Any, axis: int | None = None) -> Any:
     """The real numbers of integers."""
     integer = np.dtype(integer)
-    if g.opset >= (10 if axis is None else 13) and (integer in _BYTES or not np.any(zero_point)):
+    if g.opset >= (10 if axis is None else 13) and (is_whole(zero_point) if integer in _BYTES else not np.any(zero_point)):
         scale, zero = parameters(g, scale, zero_point, integer, axis)
         given = (x, scale) if integer not in _BYTES else (x, scale, zero)  # of int32 the zero point must be left out
         made = g.op("DequantizeLinear", *given, **({} if axis is None else {"axis_i": axis}))
@@ -122,6 +127,10 @@ def fake_per_tensor(g: Any, input: Any, scale: Any, zero_point: Any, quant_min: 
 
 def fake_per_channel(g: Any, input: Any, scale: Any, zero_point: Any, axis: int, quant_min: int, quant_max: int) -> Any:
     """``fake_quantize_per_channel_affine``."""
+    if zero_point.dtype.kind == "f":  # it is rounded together with the values
+        step, zero = _along(g, scale, input.rank, axis % input.rank), _along(g, zero_point, input.rank, axis % input.rank)
+        steps = g.clip(g.Round(g.Add(g.Div(input, step), zero)), float(quant_min), float(quant_max))
+        return g.Mul(g.Sub(steps, zero), step)
     return rounded(g, input, scale, zero_point, _integer_for(quant_min, quant_max), axis, (quant_min, quant_max))
 
 
@@ -135,3 +144,21 @@ def integers_of(g: Any, input: Any) -> Any:
     return _quantize_linear(
         g, input, quantizer.scale, quantizer.zero_point, quantizer.dtype.integer, quantizer.axis, quantizer.limits
     )
+
+
+def in_reach(g: Any, x: Any, scale: Any, zero_point: Any, axis: int | None, low: int, high: int) -> tuple[Any, Any]:
+    """The integers that values are rounded to, not yet limited, and whether each is within the limits."""
+    step, zero = (_along(g, each, x.rank, None if axis is None else axis % x.rank) for each in (scale, zero_point))
+    steps = g.Add(g.Round(g.Mul(g.cast(x, _FLOAT32), g.Reciprocal(step))), zero)
+    below, above = (g.constant(float(each), _FLOAT32) for each in (low, high))
+    return steps, g.Not(g.Or(g.Less(steps, below), g.Greater(steps, above)))
+
+
+def fake_slope(g: Any, x: Any, scale: Any, zero_point: Any, axis: int | None, low: int, high: int) -> Any:
+    """How the result of a fake quantization changes with its scale."""
+    whole = g.clip(g.Round(_constant(g, zero_point, _FLOAT32)), float(low), float(high))
+    whole.shape = zero_point.shape
+    steps, inside = in_reach(g, x, scale, whole, axis, low, high)
+    step, zero = (_along(g, each, x.rank, None if axis is None else axis % x.rank) for each in (scale, whole))
+    exact = g.Mul(g.cast(x, _FLOAT32), g.Reciprocal(step))
+    return g.where(inside, g.Sub(g.Sub(steps, zero), exact), g.Sub(g.clip(steps, float(low), float(high)), zero))

@@ -61,7 +61,7 @@ def _bounds(start: Any, end: Any, step: Any) -> tuple[Any, Any, Any]:
 def _check_bounds(start: Any, end: Any, step: Any) -> None:
     if not step:
         raise OperationError("step must be nonzero")
-    if not (math.isfinite(start) and math.isfinite(end)):
+    if not all(isinstance(each, int) or math.isfinite(each) for each in (start, end)):
         raise OperationError(f"unsupported range: {start:g} -> {end:g}")
     if end != start and (end > start) != (step > 0):
         raise OperationError("upper bound and lower bound inconsistent with step sign")

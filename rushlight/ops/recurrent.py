@@ -17,6 +17,7 @@ from ..core.declare import composite, joint, primitive, table
 from ..core.recording import differentiate_body
 from ..core.samples import Sample, cases
 from ..core.state import state
+from . import recurrent_layers_onnx as onnx_forms
 
 
 def steps(batch_sizes: Any, reverse: bool) -> list[tuple[int, int]]:
@@ -130,6 +131,7 @@ def _lstm_backward_kernel(
     method=False,
     out=False,
     notes="second derivatives go through the body of lstm_layer",
+    onnx={9: onnx_forms.lstm_backward},
 )  # fmt: skip
 def lstm_backward(
     grad_output: Tensor, grad_hidden: Tensor, grad_cell: Tensor, weight: Tensor, projection: Tensor | None, activated: Tensor,
@@ -160,6 +162,7 @@ def _layer_samples(gates: int, *states: str) -> Any:
     nondifferentiable=("activated", "cells", "before"),
     namespace=None,
     method=False,
+    onnx={9: onnx_forms.lstm_layer},
 )
 def lstm_layer(
     gates: Tensor, hidden: Tensor, cell: Tensor, weight: Tensor, projection: Tensor | None, batch_sizes: Any, reverse: bool
@@ -261,6 +264,7 @@ def _gru_backward_kernel(
     method=False,
     out=False,
     notes="second derivatives go through the body of gru_layer",
+    onnx={9: onnx_forms.gru_backward},
 )  # fmt: skip
 def gru_backward(
     grad_output: Tensor, grad_hidden: Tensor, weight: Tensor, activated: Tensor, before: Tensor, batch_sizes: Any, reverse: bool
@@ -280,6 +284,7 @@ def gru_backward(
     nondifferentiable=("activated", "before"),
     namespace=None,
     method=False,
+    onnx={9: onnx_forms.gru_layer},
 )  # fmt: skip
 def gru_layer(gates: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor | None, batch_sizes: Any, reverse: bool) -> Tensor:
     """One direction of one GRU layer, given the input's part of the gates (its bias included)."""
@@ -350,6 +355,7 @@ def _rnn_backward_kernel(
     method=False,
     out=False,
     notes="second derivatives go through the body of rnn_layer",
+    onnx={9: onnx_forms.rnn_backward},
 )  # fmt: skip
 def rnn_backward(
     grad_output: Tensor, grad_hidden: Tensor, weight: Tensor, output: Tensor, before: Tensor, relu: bool, batch_sizes: Any, reverse: bool
@@ -371,6 +377,7 @@ def rnn_backward(
     nondifferentiable=("before",),
     namespace=None,
     method=False,
+    onnx={9: onnx_forms.rnn_layer},
 )  # fmt: skip
 def rnn_layer(gates: Tensor, hidden: Tensor, weight: Tensor, relu: bool, batch_sizes: Any, reverse: bool) -> Tensor:
     """One direction of one plain recurrent layer, given the input's part of the gates (biases included)."""

@@ -131,7 +131,7 @@ def _moments_checked(xp: Any, input: Any, dim: Any, correction: Any, keepdim: bo
 def _variance_gradient(g: Any, input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
     shape = input._array.shape
     free = count_along(shape, dim) - correction
-    return restored(g * (2.0 / free if free > 0 else math.inf), shape, dim, keepdim) * (input - input.mean(dim, True))
+    return restored(g * (2 / free if free > 0 else math.inf), shape, dim, keepdim) * (input - input.mean(dim, True))
 
 
 def _deviation_gradient(g: Any, input: Any, result: Any, dim: Any, correction: Any, keepdim: bool) -> Any:

@@ -197,3 +197,8 @@ def selection_form(kind: str) -> dict[int, Any]:
         return fold(g, f"Reduce{kind}", x, axis, keepdim), _place(g, f"Arg{kind}", x, axis, keepdim)
 
     return {9: form}
+
+
+def placed_form(g: Any, grad: Any, indices: Any, shape: Any, dim: int) -> Any:
+    """Zeros with elements written to places along a dimension."""
+    return g.scatter_elements(g.full(shape, 0, grad.dtype), indices, grad, dim % len(shape))

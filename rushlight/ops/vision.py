@@ -224,6 +224,7 @@ def _affine_backward_kernel(xp: Any, grad: Any, size: Any, align_corners: bool) 
     namespace=None,
     method=False,
     out=False,
+    onnx={9: onnx_forms.affine_grid_backward},
 )
 def affine_grid_backward(grad: Tensor, size: Any, align_corners: bool) -> Tensor:
     """The gradient of the matrices of an affine grid."""

@@ -59,6 +59,12 @@ def affine_grid(g: Any, theta: Any, size: Any, align_corners: bool) -> Any:
     return g.reshape(made, (size[0], *size[2:], len(size) - 2))
 
 
+def affine_grid_backward(g: Any, grad: Any, size: Any, align_corners: bool) -> Any:
+    """The products of the points of a plain grid and the gradients of where they went."""
+    flat = g.reshape(grad, (size[0], math.prod(size[2:]), len(size) - 2))
+    return g.MatMul(g.swap(flat, 1, 2), _points(g, size[2:], align_corners, grad.dtype))
+
+
 def _pair(value: Any) -> list[int]:
     return list(value) if isinstance(value, (tuple, list)) else [value, value]
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..autograd.function import Function, FunctionCtx
 from ..capture.compile.functions import ApplyFunction
+from ..capture.compile.gradients import gradients_of
 from ..capture.compile.recorder import set_grad_mode
 from ..capture.graph_module import Replay
 from ..capture.tracer import Tracer, as_size, tensors_in
@@ -29,7 +30,7 @@ from ..graph import Graph, Node
 # Functions beside the table's ops that a graph may call and that are known to do nothing but compute.
 _PLAIN = (
     operator.getitem, operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.truediv, operator.neg, operator.pow,
-    max, min, as_size, set_grad_mode, FunctionCtx,
+    max, min, as_size, set_grad_mode, FunctionCtx, gradients_of,
 )  # fmt: skip
 
 

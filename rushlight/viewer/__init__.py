@@ -9,8 +9,8 @@
 
 from __future__ import annotations
 
-from .page import attach, page_of, render, show
+from .page import notebook, page_of, render, show
 from .picture import Picture
 from .reading import picture_of
 
-__all__ = ["Picture", "attach", "page_of", "picture_of", "render", "show"]
+__all__ = ["Picture", "notebook", "page_of", "picture_of", "render", "show"]

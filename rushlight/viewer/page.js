@@ -1,7 +1,8 @@
 "use strict";
 // The nodes are rows of a tree of modules, in the order in which they run.  Only the rows in sight are in the document, so that
 // a graph of any size opens at once.  The canvas beside them draws which row's value goes to which.
-const ROW = 26, LANE = 9, LANES = 12, GUTTER = LANE * LANES + 10, AROUND = 12;
+const ROW = 26, LANE = 9, LANES = 12, AROUND = 12;
+let gutter = 0;  // the width of the lanes that are in use
 const data = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
 const make = (tag, text, name) => {
@@ -21,14 +22,20 @@ const nodes = data.nodes.map(([op, name, module, inputs, outputs, attributes, so
 const values = data.values.map(([name, type, kind]) => ({ name, type, kind, from: null, to: [] }));
 const KINDS = ["", "input", "stored", "constant"];
 const root = { path: "", label: "", parent: null, items: [], open: true, depth: -1, count: 0 };
-const groups = new Map([["", root]]);
+const groups = [], latest = new Map([["", root]]);
+// A module that runs again after others have run is a group of its own: rows stand in the order in which they run.
+function goesOn(group) {
+  for (; group.parent; group = group.parent) if (group.parent.items[group.parent.items.length - 1] !== group) return false;
+  return true;
+}
 function groupOf(path) {
-  let found = groups.get(path);
-  if (!found) {
+  let found = latest.get(path);
+  if (!found || !goesOn(found)) {
     const cut = path.lastIndexOf("/"), parent = groupOf(cut < 0 ? "" : path.slice(0, cut));
     found = { path, label: path.slice(cut + 1), parent, items: [], open: false, depth: parent.depth + 1, count: 0 };
     parent.items.push(found);
-    groups.set(path, found);
+    groups.push(found);
+    latest.set(path, found);
   }
   return found;
 }
@@ -49,7 +56,7 @@ for (const node of nodes) {
 }
 // At first as much is open as makes a page or two.
 for (let depth = 0, shown = root.items.length; depth < 12 && shown < 60; depth++) {
-  const level = [...groups.values()].filter((group) => group !== root && group.depth === depth);
+  const level = groups.filter((group) => group.depth === depth);
   const more = level.reduce((sum, group) => sum + group.items.length, 0);
   if (!level.length || shown + more > 120) break;
   level.forEach((group) => { group.open = true; });
@@ -105,6 +112,7 @@ function assignLanes() {
     const lane = lanes.find((each) => !each.length || each[each.length - 1].last <= span.first);
     if (lane) lane.push(span);
   }
+  gutter = LANE * Math.max(2, lanes.filter((lane) => lane.length).length) + 16;
 }
 function draw() {
   const top = list.scrollTop, height = list.clientHeight;
@@ -120,7 +128,7 @@ function rowElement(item, at) {
   element.id = `row-${at}`;
   element.setAttribute("role", "treeitem");
   element.setAttribute("aria-level", item.depth + 1);
-  element.style.paddingLeft = `${GUTTER + Math.min(item.depth, 24) * 16}px`;
+  element.style.paddingLeft = `${gutter + Math.min(item.depth, 24) * 16}px`;
   if (item.items) {
     element.classList.add("group");
     element.setAttribute("aria-expanded", item.open);
@@ -138,9 +146,9 @@ function rowElement(item, at) {
 }
 function drawFlow(top, height) {
   const scale = window.devicePixelRatio || 1;
-  canvas.width = GUTTER * scale;
+  canvas.width = gutter * scale;
   canvas.height = height * scale;
-  canvas.style.width = `${GUTTER}px`;
+  canvas.style.width = `${gutter}px`;
   canvas.style.height = `${height}px`;
   canvas.style.marginBottom = `${-height}px`;
   const pen = canvas.getContext("2d");
@@ -148,7 +156,7 @@ function drawFlow(top, height) {
   pen.lineWidth = 1.5;
   const y = (row) => row * ROW + ROW / 2 - top, low = top / ROW - 1, high = (top + height) / ROW + 1;
   lanes.forEach((lane, number) => {
-    const x = GUTTER - 10 - number * LANE;
+    const x = gutter - 10 - number * LANE;
     let from = 0, to = lane.length;  // spans of a lane do not overlap: the first in sight is found by halving
     while (from < to) {
       const middle = (from + to) >> 1;
@@ -156,23 +164,23 @@ function drawFlow(top, height) {
     }
     for (; from < lane.length && lane[from].first <= high; from++) {
       const span = lane[from];
-      pen.strokeStyle = pen.fillStyle = `hsl(${(number * 67 + 210) % 360} 55% 50%)`;
-      pen.globalAlpha = chosen && rowOf.get(chosen) === span.start || chosen && span.ends.has(rowOf.get(chosen)) ? 1 : 0.45;
+      pen.strokeStyle = pen.fillStyle = `hsl(${(number * 67 + 210) % 360} 55% ${dark() ? 65 : 45}%)`;
+      pen.globalAlpha = chosen && rowOf.get(chosen) === span.start || chosen && span.ends.has(rowOf.get(chosen)) ? 1 : 0.5;
       pen.beginPath();
       pen.moveTo(x, y(span.first));
       pen.lineTo(x, y(span.last));
       for (const end of [span.start, ...span.ends]) {
         if (end < low || end > high) continue;
         pen.moveTo(x, y(end));
-        pen.lineTo(GUTTER - 3, y(end));
+        pen.lineTo(gutter - 3, y(end));
       }
       pen.stroke();
       for (const end of span.ends) {
         if (end < low || end > high) continue;
         pen.beginPath();
-        pen.moveTo(GUTTER, y(end));
-        pen.lineTo(GUTTER - 5, y(end) - 3);
-        pen.lineTo(GUTTER - 5, y(end) + 3);
+        pen.moveTo(gutter, y(end));
+        pen.lineTo(gutter - 5, y(end) - 3);
+        pen.lineTo(gutter - 5, y(end) + 3);
         pen.fill();
       }
     }
@@ -201,7 +209,7 @@ function toggle(group, open = !group.open) {
   layout();
 }
 function openAll(open) {
-  for (const group of groups.values()) if (group !== root) group.open = open;
+  for (const group of groups) group.open = open;
   if (chosen && !open) while (chosen.items ? chosen.parent !== root : chosen.group !== root) chosen = chosen.items ? chosen.parent : chosen.group;
   layout();
   if (chosen) choose(chosen);
@@ -273,10 +281,13 @@ function step(by) {
 }
 
 // -- keys, the mouse, printing ----------------------------------------------------------------------------------------------
+function dark() {
+  const chosenTheme = document.documentElement.dataset.theme;
+  return chosenTheme ? chosenTheme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
 function theme() {
-  const style = document.documentElement.dataset;
-  const dark = style.theme ? style.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  style.theme = dark ? "light" : "dark";
+  document.documentElement.dataset.theme = dark() ? "light" : "dark";
+  draw();
 }
 list.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || !rows.length) return;
@@ -317,6 +328,7 @@ $("collapse").onclick = () => openAll(false);
 $("theme").onclick = theme;
 list.addEventListener("scroll", draw, { passive: true });
 new ResizeObserver(draw).observe(list);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
 addEventListener("beforeprint", () => {  // on paper every open row stands
   const made = make("table"), head = made.insertRow();
   for (const title of ["Operation", "Name", "Gives", "Line"]) head.append(make("th", title));

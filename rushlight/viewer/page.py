@@ -55,19 +55,3 @@ def show(subject: Any, path: Any = None, open: bool = True) -> str:
 def notebook(subject: Any) -> str:
     """The page in a frame, for notebooks."""
     return f'<iframe srcdoc="{html.escape(page_of(subject))}" style="width:100%;height:{HEIGHT}px;border:1px solid #8884" sandbox="allow-scripts"></iframe>'
-
-
-def _show(self: Any, path: Any = None, open: bool = True) -> str:
-    """Write the graph as a page, and open it in the browser: see :func:`rushlight.viewer.show`."""
-    return show(self, path, open)
-
-
-def _repr_html_(self: Any) -> str:
-    """The graph as notebooks show it."""
-    return notebook(self)
-
-
-def attach(*kinds: Any) -> None:
-    """Give classes that have a graph ``show()``, and a form for notebooks."""
-    for kind in kinds:
-        kind.show, kind._repr_html_ = _show, _repr_html_

@@ -146,6 +146,8 @@ def read_nodes(picture: Picture, nodes: Any, module: str, scope: dict[str, Any])
 
 def scope_of(node: Any, facts: dict[str, str]) -> str:
     """The path of the module that a node comes from: as the file says, or as the names of nodes show it."""
+    if ": " in facts.get("namespace", ""):  # as PyTorch writes it: whole paths with their classes, and at last the node itself
+        return facts["namespace"].split("/")[-2].partition(":")[0].strip().replace(".", "/") if "/" in facts["namespace"] else ""
     if "namespace" in facts:
         return "/".join(part.split(":")[0].strip() for part in facts["namespace"].split("/") if part.split(":")[0].strip())
     if not facts and node.name.startswith("/"):
@@ -157,10 +159,9 @@ def note_classes(picture: Picture, facts: dict[str, str]) -> None:
     """Remember the classes of the modules on the way to a node."""
     try:
         scopes, names = (ast.literal_eval(facts[PREFIX + key]) for key in ("name_scopes", "class_hierarchy"))
-        if len(scopes) != len(names):  # modules on the way that were never called (lists of modules) have no class there
-            scopes, names = [scopes[0], scopes[-1]], [names[0], names[-1]]
         for scope, name in zip(scopes, names):
-            picture.classes.setdefault(scope.replace(".", "/"), str(name).rpartition(".")[2])
+            if not str(name).startswith("aten."):  # the operation itself, which PyTorch puts last
+                picture.classes.setdefault(scope.replace(".", "/"), str(name).rpartition(".")[2])
     except (KeyError, ValueError, SyntaxError, TypeError, AttributeError, IndexError):
         return  # a file that does not say, or in another way
 

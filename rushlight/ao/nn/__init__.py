@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from ...core.missing import missing
 
-__getattr__ = missing(__name__, lazy=("intrinsic", "qat", "quantized"))
+__getattr__ = missing(__name__, lazy=("intrinsic", "qat", "quantizable", "quantized"))

@@ -47,6 +47,7 @@ _PARTS: dict[str, str] = {
         "default_symmetric_qnnpack_qconfig default_weight_only_qconfig float16_dynamic_qconfig float16_static_qconfig "
         "float_qparams_weight_only_qconfig get_default_qat_qconfig get_default_qconfig per_channel_dynamic_qconfig qconfig_equals"
     ),
+    "placing": "",
     "quantization_mappings": (
         "DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS DEFAULT_QAT_MODULE_MAPPINGS DEFAULT_STATIC_QUANT_MODULE_MAPPINGS "
         "get_default_dynamic_quant_module_mappings get_default_qat_module_mappings get_default_qconfig_propagation_list "
@@ -54,7 +55,7 @@ _PARTS: dict[str, str] = {
         "get_embedding_static_quant_module_mappings get_static_quant_module_class no_observer_set"
     ),
     "quantize": (
-        "add_quant_dequant convert default_eval_fn prepare prepare_qat propagate_qconfig_ quantize quantize_dynamic quantize_qat swap_module"
+        "add_quant_dequant convert default_eval_fn get_default_custom_config_dict prepare prepare_qat propagate_qconfig_ quantize quantize_dynamic quantize_qat swap_module"
     ),
     "stubs": "DeQuantStub QuantStub QuantWrapper",
 }
@@ -78,6 +79,10 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
     if name in _PARTS:
         return importlib.import_module(f"{__name__}.{name}")
+    if "fx" in name or "pt2e" in name:
+        raise AttributeError(
+            f"module {__name__!r} has no attribute {name!r}: quantization of graphs is not in rushlight; use eager mode (prepare and convert)", name=name
+        )
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}: it is not in rushlight yet", name=name)
 
 

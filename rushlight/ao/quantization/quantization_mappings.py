@@ -31,6 +31,7 @@ DEFAULT_STATIC_QUANT_MODULE_MAPPINGS: Mapping = {
     nn.ConvTranspose3d: nnq.ConvTranspose3d,
     nn.ELU: nnq.ELU,
     nn.Embedding: nnq.Embedding,
+    nn.EmbeddingBag: nnq.EmbeddingBag,
     nn.GroupNorm: nnq.GroupNorm,
     nn.Hardswish: nnq.Hardswish,
     nn.InstanceNorm1d: nnq.InstanceNorm1d,
@@ -65,6 +66,7 @@ DEFAULT_STATIC_QUANT_MODULE_MAPPINGS: Mapping = {
     nnqat.Conv2d: nnq.Conv2d,
     nnqat.Conv3d: nnq.Conv3d,
     nnqat.Embedding: nnq.Embedding,
+    nnqat.EmbeddingBag: nnq.EmbeddingBag,
 }
 
 DEFAULT_QAT_MODULE_MAPPINGS: Mapping = {
@@ -95,6 +97,7 @@ DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS: Mapping = {
     nn.RNNCell: nnqd.RNNCell,
     nni.LinearReLU: nnqd.LinearReLU,
     nn.Embedding: nnq.Embedding,
+    nn.EmbeddingBag: nnq.EmbeddingBag,
 }
 
 
@@ -115,12 +118,12 @@ def get_default_dynamic_quant_module_mappings() -> Mapping:
 
 def get_embedding_static_quant_module_mappings() -> Mapping:
     """The same for embeddings that were trained for quantization."""
-    return {**DEFAULT_STATIC_QUANT_MODULE_MAPPINGS, nnqat.Embedding: nnq.Embedding}
+    return {**DEFAULT_STATIC_QUANT_MODULE_MAPPINGS, nnqat.Embedding: nnq.Embedding, nnqat.EmbeddingBag: nnq.EmbeddingBag}
 
 
 def get_embedding_qat_module_mappings() -> Mapping:
     """Module -> module with fake-quantized weights, embeddings included."""
-    return {**DEFAULT_QAT_MODULE_MAPPINGS, nn.Embedding: nnqat.Embedding}
+    return {**DEFAULT_QAT_MODULE_MAPPINGS, nn.Embedding: nnqat.Embedding, nn.EmbeddingBag: nnqat.EmbeddingBag}
 
 
 def get_default_qconfig_propagation_list() -> set[Any]:

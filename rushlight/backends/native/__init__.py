@@ -17,15 +17,20 @@ from typing import Any
 
 import numpy as np
 
-from ...core.base import Spec, TensorBase, alias, make
+from ...core.base import Spec, TensorBase, alias, make, storage_of
 from ...core.state import state
-from ..aot import AheadOfTime
+from ..aot import AheadOfTime, aot_eager
 from ..registry import register_backend
+from ..varying import with_numbers
+from . import attention, convolutions, movement, pooling, recurrent, small_products  # these add routines
+from .calling import Refused, direct_call, may_write
+from .describing import describe, dump
 from .expanding import Declined
 from .machine import log
 from .program import Program, compile_graph
 from .values import Given, elements
 
+ROUTINES_OF = (attention, convolutions, movement, pooling, recurrent, small_products)  # files that bring native code for ops of their own
 LIMIT = 16  # programs for different layouts of the inputs, before new ones run as in eager mode
 _said: list[str] = []
 
@@ -40,20 +45,31 @@ def available() -> bool:
         return True
     if not _said:
         _said.append("said")
-        warnings.warn("the native back-end needs llvmlite: pip install llvmlite. Graphs run op by op until then", stacklevel=3)
+        warnings.warn("native code needs llvmlite: pip install llvmlite. Until then compile() uses the back-end aot_eager", stacklevel=3)
     return False
 
 
 class Native:
     """A graph module that runs native code where no gradient is recorded."""
 
+    writes = True  # whether graphs may write to their inputs
+
     def __init__(self, module: Any) -> None:
         self.module = module
         self.programs: list[Program] = []
         self.declined = ""  # why the graph runs as in eager mode
         self.last: Any = None
+        self.direct: Any = None  # the last program's call, written out
 
     def __call__(self, *args: Any) -> Any:
+        if self.direct is not None:
+            made = self.direct(args)
+            if made is not NotImplemented:
+                return made
+        return self.general(args)
+
+    def general(self, args: tuple[Any, ...]) -> Any:
+        """A call whatever the inputs are."""
         arrays: list[Any] = []
         for each in args:
             if isinstance(each, TensorBase):
@@ -70,9 +86,17 @@ class Native:
             program = self.find(arrays)
             if program is None:
                 return self.module.forward(*args)
+            self.direct = direct_call(program, len(arrays))
+        if program.writes and not may_write(program, args, arrays):
+            return self.module.forward(*args)
         made: list[Any] = []
         first: dict[int, Any] = {}  # of a value: the tensor that others are views of
-        for reference, array in zip(program.outputs, program(arrays)):
+        try:
+            results = program(arrays)
+        except Refused as error:
+            self.declined = str(error)  # nothing where eager mode will refuse the call, too
+            return self.module.forward(*args)
+        for reference, array in zip(program.outputs, results):
             if reference is None:
                 made.append(None)
                 continue
@@ -84,6 +108,8 @@ class Native:
             base = first.get(id(value))
             made.append(make(array) if base is None else base if base._array is array else alias(base, array))
             first.setdefault(id(value), made[-1])
+        for at in program.writes:
+            storage_of(args[at]).version += 1
         return tuple(made)
 
     def find(self, arrays: list[Any]) -> Program | None:
@@ -117,13 +143,29 @@ class Entry:
     def __init__(self, module: Any) -> None:
         self.plain = Native(module)
         self.differentiated = AheadOfTime(module, Native)
+        self.step: Any = None  # the call, written out, of a program that no gradient goes out of
 
     def __call__(self, *args: Any) -> Any:
+        if self.step is not None and state.grad_enabled:
+            made = self.step(args)
+            return made if made is not NotImplemented else self.differentiated(*args)
         if state.grad_enabled:
             for each in args:
                 if isinstance(each, TensorBase) and each._requires_grad:
-                    return self.differentiated(*args)
+                    made = self.differentiated(*args)
+                    self.find_step(args)
+                    return made
         return self.plain(*args)
+
+    def describe(self) -> str:
+        """What became of the graph, in words."""
+        return describe(self)
+
+    def find_step(self, args: tuple[Any, ...]) -> None:
+        """Where a program computes all gradients itself and does all its writes, it can be called directly."""
+        plan = self.differentiated.used
+        if plan is not None and plan.enabled and plan.simple and plan.forward.last is not None:
+            self.step = direct_call(plan.forward.last, len(args), tuple(plan.requires))
 
 
 def fixed(arrays: list[Any]) -> list[Any]:
@@ -149,7 +191,10 @@ def compile_module(module: Any, arrays: list[Any]) -> Program:
 @register_backend
 def native(gm: Any, example_inputs: list[Any]) -> Any:
     """The back-end: native code for the graph or, where gradients are recorded, for its forward and its backward graph."""
-    return Entry(gm) if available() else gm.forward
+    return with_numbers(gm, Entry) if available() else aot_eager(gm, example_inputs)
+
+
+register_backend(native, name="inductor")  # programs that ask for PyTorch's own mean this one
 
 
 def explain(module: Any, *inputs: Any) -> str:
@@ -159,3 +204,6 @@ def explain(module: Any, *inputs: Any) -> str:
         return compile_module(module, arrays).describe()
     except Declined as error:
         return f"runs as in eager mode: {error}"
+
+
+__all__ = ["Native", "Entry", "available", "compile_graph", "compile_module", "describe", "dump", "explain", "native"]

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from . import functions
-from .code import BITS, TYPES, Code, Scalar
+from .code import BITS, HALVES, STORED, TYPES, Code, Scalar
 from .expressions import Expression
 
 _COMPARISONS = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
+_SINGLE = np.dtype(np.float32)
 _ARITHMETIC = {"add": "add", "sub": "sub", "mul": "mul"}
 _ROUNDING = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "rint", "sqrt": "sqrt"}
 
@@ -36,7 +37,7 @@ class Emission:
 
     def _make(self, expression: Expression) -> Scalar:
         c, op, dtype = self.code, expression.op, expression.dtype
-        type = TYPES[dtype]
+        type = STORED[dtype]
         if op == "constant":
             return c.constant(type, expression.data)
         if op == "operand":
@@ -104,6 +105,12 @@ def extreme(c: Code, op: str, a: Scalar, b: Scalar, dtype: np.dtype[Any], number
 
 def convert(c: Code, a: Scalar, source: np.dtype[Any], target: np.dtype[Any]) -> Scalar:
     """A value in another type, as NumPy casts it."""
+    if source in HALVES:
+        a, source = widened(c, a), _SINGLE
+        if target == _SINGLE:
+            return a
+    if target in HALVES:
+        return narrowed(c, a if source == _SINGLE else convert(c, a, source, _SINGLE), HALVES[target])
     type = TYPES[target]
     if target.kind == "b":
         return c.compare("une" if source.kind == "f" else "ne", a, c.like(a, 0))
@@ -124,3 +131,23 @@ def convert(c: Code, a: Scalar, source: np.dtype[Any], target: np.dtype[Any]) ->
     if target.itemsize < source.itemsize:
         return c.convert("trunc", a, type)
     return c.convert("zext" if source.kind in "ub" else "sext", a, type)
+
+
+def widened(c: Code, a: Scalar) -> Scalar:
+    """A value of half precision, or its like, in single precision."""
+    if a.type == "half":
+        return c.convert("fpext", a, "float")
+    bits = c.convert("zext", c.convert("bitcast", a, "i16"), "i32")  # a bfloat16 is the upper half of a float32
+    return c.convert("bitcast", c.binary("shl", bits, c.like(bits, 16)), "float")
+
+
+def narrowed(c: Code, a: Scalar, type: str) -> Scalar:
+    """A value of single precision, rounded."""
+    if type == "half":
+        return c.convert("fptrunc", a, "half")
+    bits = c.convert("bitcast", a, "i32")
+    odd = c.binary("and", c.binary("lshr", bits, c.like(bits, 16)), c.like(bits, 1))
+    rounded = c.binary("add", bits, c.binary("add", odd, c.like(bits, 0x7FFF)))
+    quiet = c.binary("or", bits, c.like(bits, 0x400000))  # a NaN stays one
+    upper = c.binary("lshr", c.select(c.compare("uno", a, a), quiet, rounded), c.like(bits, 16))
+    return c.convert("bitcast", c.convert("trunc", upper, "i16"), "bfloat")

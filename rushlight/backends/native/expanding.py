@@ -10,14 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from ...capture.compile.functions import ApplyFunction
 from ...capture.tracer import Tracer
-from ...core.base import Spec, TensorBase, make
+from ...core.base import Spec, TensorBase, make, storage_of
 from ...core.declare import Op, call_body, table
 from ...core.devices import CPU, META, device
-from ...core.families import normalize_dims
+from ...core.dtypes import BY_NUMPY, dtype, float32
+from ...core.families import broadcast_shapes, normalize_dims
 from ...core.state import state
 from ...graph import Graph, Interpreter, Node
 from ...graph.printer import source_of
+from .code import HALVES
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -29,7 +32,10 @@ class Declined(Exception):
 class Expanded:
     """A graph of primitive ops on values of known shapes."""
 
-    def __init__(self, graph: Graph, inputs: list[Node | None], outputs: list[Node | None], constants: dict[str, Any], notes: list[str]) -> None:
+    def __init__(
+        self, graph: Graph, inputs: list[Node | None], outputs: list[Node | None], constants: dict[str, Any], notes: list[str], writes: list[int]
+    ) -> None:
+        self.writes = writes  # the inputs that are written to; what they are in the end comes after the other outputs
         self.graph = graph
         self.inputs = inputs
         self.outputs = outputs
@@ -50,15 +56,19 @@ def expand(graph: Graph, examples: list[Any], attribute: Callable[[str], Any]) -
             state.capture = None
             outputs = [tracer.node_of(each) if isinstance(each, TensorBase) else each for each in results]
             written = [at for at, (each, node) in enumerate(zip(fakes, nodes)) if node is not None and tracer.node_of(each) is not node]
+            storages = {id(fakes[at]._storage) for at in written}
+            if any(isinstance(each, TensorBase) and each._storage is not None and id(each._storage) in storages for each in results):
+                raise Declined("it returns a view of an input that it writes to")
+            returned = outputs + [tracer.node_of(fakes[at]) for at in written]
     finally:
         state.grad_enabled = enabled
-    if written or runner.constants_written():
-        raise Declined("it writes to its inputs")
+    if runner.constants_written():
+        raise Declined("it writes to a tensor of its own")
     if not isinstance(results, (tuple, list)) or not all(isinstance(each, Node) or each is None for each in outputs):
         raise Declined("it returns other things than tensors")
-    tracer.graph.output(tuple(outputs))
+    tracer.graph.output(tuple(returned))
     tracer.graph.eliminate_dead_code()
-    return Expanded(tracer.graph, nodes, outputs, runner.constants, runner.notes)
+    return Expanded(tracer.graph, nodes, returned, runner.constants, runner.notes, written)
 
 
 class Runner(Interpreter):
@@ -73,7 +83,7 @@ class Runner(Interpreter):
         self.notes: list[str] = []
 
     def run_node(self, n: Node) -> Any:
-        if n.bodies:
+        if n.bodies and not isinstance(n.target, ApplyFunction):  # a custom Function is applied, and so its forward written down
             raise Declined(f"it has control flow{source_of(n, '; ')}")
         if n.op in ("placeholder", "output"):
             return super().run_node(n)
@@ -154,17 +164,45 @@ class Expander(Tracer):
         formula = FORMULAS.get(op.name)
         if formula is None and op.body is not None and not op.name.startswith(_KEPT):
             formula = lambda *values: call_body(op, values)  # noqa: E731
-        if formula is not None and out is None and all(of_floats(value) for value in args):
-            state.interceptors.append(self)
-            try:
-                made = formula(*args)
-            finally:
-                state.interceptors.remove(self)
+        if formula is not None and out is None and (op.name in _BY_CLASS or all(of_floats(value) for value in args)):
+            made = self.follow(formula, op, args)
             if made is not NotImplemented:
                 return made
         if op.factory:  # what it makes has no data here either
             return self.make_without_data(op, args)
         return super().__call__(op, args, out)
+
+    def follow(self, formula: Callable[..., Any], op: Op, args: tuple[Any, ...]) -> Any:
+        """What a formula gives; as kernels do, it computes what has less than single precision in that, and rounds once."""
+        narrow = {value._array.dtype for value in args if isinstance(value, TensorBase) and value._array.dtype in HALVES}
+        state.interceptors.append(self)
+        try:
+            if not narrow:
+                return formula(*args)
+            if len(narrow) > 1 or any(isinstance(value, TensorBase) and value._array.dtype not in HALVES for value in args):
+                return NotImplemented
+            if any(isinstance(value, dtype) and value.numpy not in narrow for value in args):
+                return NotImplemented  # the result is of another type
+            wide = [_call("cast", value, float32) if isinstance(value, TensorBase) else value for value in args]
+            made, kind = formula(*wide), BY_NUMPY[narrow.pop()]
+            if made is NotImplemented:
+                return made
+            several = isinstance(made, (tuple, list))
+            rounded = [_call("cast", each, kind) if isinstance(each, TensorBase) else each for each in (made if several else (made,))]
+            return tuple(rounded) if several else rounded[0]
+        finally:
+            state.interceptors.remove(self)
+
+    def write(self, op: Op, args: tuple[Any, ...], recorded: tuple[Any, ...]) -> Any:
+        """An in-place op; what is copied as it is need not be computed."""
+        target = args[0]
+        source = args[1] if op.name == "copy_" and isinstance(args[1], TensorBase) else None
+        if source is None or source._array.shape != target._array.shape or source._array.dtype != target._array.dtype:
+            return super().write(op, args, recorded)
+        storage_of(target).version += 1
+        self.bind(target, recorded[1], self.shape_of(target))
+        self.aliases.written(target, self.entries[id(target)])
+        return target
 
     def make_without_data(self, op: Op, args: tuple[Any, ...]) -> Any:
         """A call of a factory function; the node has the arguments as they were."""
@@ -188,14 +226,14 @@ _KEPT = ("lstm", "gru", "rnn", "quantized")  # composites that stay one call
 
 def of_floats(value: Any) -> bool:
     """Whether an argument is no tensor, or one of a type that formulas are as precise in as kernels."""
-    return not isinstance(value, TensorBase) or value._array.dtype in FLOATS
+    return not isinstance(value, TensorBase) or value._array.dtype in FLOATS or value._array.dtype in HALVES
 
 
 # -- formulas ----------------------------------------------------------------------------------------------------
 
 
-def _call(name: str, *args: Any) -> Any:
-    return table[name].call(*args)
+def _call(name: str, *args: Any, **options: Any) -> Any:
+    return table[name].call(*args, **options)
 
 
 def _softmax(input: Any, dim: int, dtype: Any = None) -> Any:
@@ -223,7 +261,17 @@ def _log_softmax_backward(grad: Any, result: Any, dim: int) -> Any:
 def _standardize(input: Any, dims: Any, eps: float) -> Any:
     if not input._array.size:
         return NotImplemented
-    dims = list(dims)
+    dims, shape = list(dims), input._array.shape
+    if 0 in dims and 1 not in dims and len(dims) > 1 and shape[0] >= 8 and np.prod([shape[each] for each in dims if each]) >= 32:
+        # Of each image first, while it is in the cache; the variance of all is that within images and that of their means.
+        rest = [each for each in dims if each]
+        part = input.mean(rest, True)
+        within = input - part
+        spread = (within * within).mean(rest, True)
+        mean = part.mean([0], True)
+        apart = part - mean
+        variance = (spread + apart * apart).mean([0], True)
+        return (input - mean) * (variance + eps).rsqrt(), mean, variance
     mean = input.mean(dims, True)
     centred = input - mean
     variance = (centred * centred).mean(dims, True)
@@ -268,6 +316,20 @@ def _added(product: str) -> Any:
     return formula
 
 
+def _spread_back(grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
+    if not keepdim and dim is not None and len(shape):
+        for axis in sorted(normalize_dims(dim, len(shape))):
+            grad = grad.unsqueeze(axis)
+    return grad.expand(tuple(shape))
+
+
+def _attention(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: Any) -> Any:
+    batch = [tuple(each._array.shape[:-2]) for each in (query, key, value)]
+    if broadcast_shapes(batch) == broadcast_shapes(batch[:2]) and query._array.size and key._array.size:
+        return NotImplemented  # there is native code for it as a whole
+    return call_body(table["attention"], (query, key, value, mask, causal, scale))
+
+
 def _variance(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
     array = input._array
     dims = list(normalize_dims(dim, array.ndim))
@@ -278,9 +340,39 @@ def _variance(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
     return (centred * centred).sum(dims, keepdim) / (count - correction)
 
 
+def _classes(input: Any, target: Any, weight: Any, ignore_index: int) -> tuple[int, Any, Any]:
+    """The axis of classes, the targets with those to ignore at 0, and the weight of every target."""
+    counted = target != ignore_index
+    safe = target.masked_fill(~counted, 0)
+    weights = _call("cast", counted, BY_NUMPY[input._array.dtype]) if weight is None else weight[safe].masked_fill(~counted, 0)
+    return 1 if input._array.ndim > 1 else 0, safe, weights
+
+
+def _nll(input: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
+    if not of_floats(input) or target._array.dtype != np.int64 or not input._array.size:
+        return NotImplemented
+    axis, safe, weights = _classes(input, target, weight, ignore_index)
+    loss, total = -input.gather(axis, safe.unsqueeze(axis)).squeeze(axis) * weights, weights.sum()
+    if reduction != "none":
+        loss = loss.sum() / total if reduction == "mean" else loss.sum()
+    return loss, total
+
+
+def _nll_gradient(grad: Any, shape: Any, target: Any, weight: Any, reduction: str, ignore_index: int, total: Any) -> Any:
+    if not of_floats(grad) or target._array.dtype != np.int64 or not all(shape):
+        return NotImplemented
+    like = make(Spec(tuple(shape), grad._array.dtype))
+    axis, safe, weights = _classes(like, target, weight, ignore_index)
+    values = -weights * (grad / total if reduction == "mean" else grad)
+    classes = _call("arange", shape[axis]).reshape([-1 if at == axis else 1 for at in range(len(shape))])
+    zero = _call("zeros", (), dtype=BY_NUMPY[grad._array.dtype])
+    return _call("where", classes == safe.unsqueeze(axis), values.unsqueeze(axis), zero)
+
+
+_BY_CLASS = ("nll_forward", "nll_gradient")  # formulas that take integers beside floats
 FORMULAS: dict[str, Callable[..., Any]] = {
     "softmax": _softmax, "log_softmax": _log_softmax, "softmax_backward": _softmax_backward, "log_softmax_backward": _log_softmax_backward,
     "standardize": _standardize, "standardize_backward": _standardize_backward, "layer_standardize_backward": _layer_standardize_backward,
     "linear": _linear, "addmm": _added("matmul"), "addmv": _added("matmul"), "baddbmm": _added("matmul"),
-    "var_correction": _variance,
+    "var_correction": _variance, "spread_back": _spread_back, "attention": _attention, "nll_forward": _nll, "nll_gradient": _nll_gradient,
 }  # fmt: skip

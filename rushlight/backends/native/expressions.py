@@ -14,9 +14,12 @@ import numpy as np
 
 from ...core.families import broadcast_shapes
 from . import functions
-from .code import TYPES
+from .code import HALVES, TYPES
+from .machine import machine
 
 BOOL, FLOAT32, FLOAT64 = np.dtype(np.bool_), np.dtype(np.float32), np.dtype(np.float64)
+FLOAT16 = np.dtype(np.float16)
+_OF_HALVES = ("operand", "constant", "cast", "where")  # what can be done with types that are not computed in
 EXPENSIVE = 20  # what a function such as exp costs, in additions
 
 
@@ -30,7 +33,7 @@ class Expression:
     __slots__ = ("args", "cost", "data", "dtype", "op")
 
     def __init__(self, op: str, args: tuple[Expression, ...], dtype: np.dtype[Any], data: Any = None) -> None:
-        if dtype not in TYPES:
+        if dtype not in TYPES and not (dtype in HALVES and op in _OF_HALVES):
             raise NotExpressible(f"native code has no {dtype}")
         self.op = op
         self.args = args
@@ -57,6 +60,11 @@ def cast(a: Expression, dtype: np.dtype[Any]) -> Expression:
         return a
     if a.op == "constant":
         return constant(a.data, dtype)
+    if FLOAT16 in (a.dtype, dtype):
+        if not machine().converts_halves:
+            raise NotExpressible("this processor does not convert half precision")
+        if a.dtype == FLOAT64:
+            raise NotExpressible("double precision is not rounded to half at once")
     return Expression("cast", (a,), dtype)
 
 
@@ -341,8 +349,14 @@ def _gelu(a: Array) -> Array:
     return a * kind(0.5) * (kind(1) + UNARY["erf"](a * kind(math.sqrt(0.5))))
 
 
-# Ops that are written here with functions that NumPy does not have.
-EXPRESSIONS: dict[str, Callable[..., Array]] = {"erf": UNARY["erf"], "gelu_exact": _gelu}
+def _sigmoid(a: Any) -> Array:
+    """``1 / (1 + exp(-a))`` by an exp that never overflows, so that denormal results are right."""
+    small, one = UNARY["exp"](-abs(a)), a.dtype.type(1)
+    return BINARY["divide"](where(a < 0, small, one), one + small)  # type: ignore[no-any-return]
+
+
+# Ops that are written here because NumPy does not have the functions, or their kernels lose digits.
+EXPRESSIONS: dict[str, Callable[..., Array]] = {"erf": UNARY["erf"], "gelu_exact": _gelu, "sigmoid": _sigmoid, "silu": lambda a: a * _sigmoid(a)}
 
 
 class Functions:

@@ -10,7 +10,7 @@ import heapq
 from typing import Any
 
 from .expressions import Expression
-from .values import Call, Fold, Given, Pointwise, Product, Reference, Value
+from .values import Call, Fold, Given, Pointwise, Product, Reference, Routine, Value
 
 CHEAP = 6  # an expression of at most this cost is computed anew rather than stored
 LARGEST = 64  # members of a group
@@ -41,12 +41,17 @@ class Group:
 
 
 class Step:
-    """A product or a call."""
+    """A product, a routine or a call."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
+        self.members = [value]  # all results that somebody uses
         self.needs: set[Any] = set()
         self.order = value.index
+
+    def __repr__(self) -> str:
+        kind = "call" if isinstance(self.value, Call) else "routine" if isinstance(self.value, Routine) else "BLAS"
+        return f"{kind}: {self.value.node.name if self.value.node is not None else self.value}"
 
 
 class Grouping:
@@ -59,7 +64,7 @@ class Grouping:
         for value in values:
             if value not in used or isinstance(value, Given):
                 continue
-            if isinstance(value, (Product, Call)):
+            if isinstance(value, (Product, Routine, Call)):
                 self.step(value)
             else:
                 self.place(value)
@@ -74,6 +79,9 @@ class Grouping:
                 first = value.first or value
                 if first.node.is_impure() or any(each in found for each in first.others):  # type: ignore[union-attr]
                     found.update(first.others)
+            if isinstance(value, Routine) and value in found:
+                found.add(value.first or value)
+                found.update(each for each in value.others if each.scratch)
             if value in found:
                 found.update(each.value for each in value.inputs())
         return found
@@ -81,9 +89,10 @@ class Grouping:
     # -- forming groups ------------------------------------------------------------------------------------------
 
     def step(self, value: Any) -> None:
-        """A product or call of its own."""
-        if isinstance(value, Call) and value.first is not None:
+        """A product, routine or call of its own."""
+        if isinstance(value, (Routine, Call)) and value.first is not None:
             self.home[value] = self.home[value.first]
+            self.home[value].members.append(value)
             return
         step = self.home[value] = Step(value)
         self.depend(step, value)
@@ -188,7 +197,7 @@ class Grouping:
         found = self.inlined.get(value)
         if found is None:
             found = isinstance(value, Pointwise) and value.expression.cost <= CHEAP
-            found = found and all(isinstance(each.value, (Given, Product, Call)) or each.value.stored for each in value.inputs())
+            found = found and all(isinstance(each.value, (Given, Product, Routine, Call)) or each.value.stored for each in value.inputs())
             self.inlined[value] = found
         return found
 

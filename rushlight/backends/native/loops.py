@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .code import TYPES, Code, Module, Scalar
+from .code import STORED, TYPES, Code, Module, Scalar
 from .emission import Emission
 from .expressions import Expression
 from .groups import CHEAP, Group, substituted
@@ -25,6 +25,7 @@ from .values import Fold, Pointwise, Reference, Value, operands, strides_of
 CHUNK = 4096  # elements that are added up in single precision before the sum goes on in double precision
 ROWS = 128  # the same, where rows are worked on side by side
 TILE = 256  # rows that are worked on side by side
+FEW = 8  # steps of a loop that is written for their number
 SCRATCH = 1 << 18  # bytes that a kernel may keep on its stack
 
 
@@ -164,7 +165,12 @@ class Kernel:
     def bounds(self, dimension: Dimension) -> tuple[Scalar, Scalar]:
         if dimension is self.parallel:
             return Scalar("%first", "i64"), Scalar("%last", "i64")
-        return self.code.integer(0), self.code.integer(dimension.size)
+        return self.code.integer(0), self.limit(dimension)
+
+    def limit(self, dimension: Dimension) -> Scalar:
+        """Where a loop ends; how long it is along the first dimension, which may be a batch, the text does not say."""
+        outermost = 0 in dimension.places and dimension.size > FEW
+        return self.code.number(dimension.size) if outermost else self.code.integer(dimension.size)
 
     def emit(self) -> None:
         c = self.code
@@ -224,7 +230,7 @@ class Kernel:
         self.code.store(scalar, self.row_slots[value], self.lane or self.code.integer(0))
 
     def load_row(self, value: Value) -> Scalar:
-        return self.code.load(self.row_slots[value], self.lane or self.code.integer(0), TYPES[value.dtype])
+        return self.code.load(self.row_slots[value], self.lane or self.code.integer(0), STORED[value.dtype])
 
     # -- one pass ------------------------------------------------------------------------------------------------
 
@@ -259,9 +265,11 @@ class Kernel:
         if sums:
             length = ROWS if self.tiled else CHUNK
             if dimension.size > 2 * length:
-                chunk = nest.enter_context(c.loop(c.integer(0), c.integer(-(-dimension.size // length))))
+                limit = self.limit(dimension)
+                chunks = c.let("i64", f"sdiv i64 {c.add(limit, c.integer(length - 1)).name}, {length}")
+                chunk = nest.enter_context(c.loop(c.integer(0), chunks))
                 first = c.scale(chunk, length)
-                last = c.intrinsic("smin", c.add(first, c.integer(length)), c.integer(dimension.size))
+                last = c.intrinsic("smin", c.add(first, c.integer(length)), limit)
             self.for_each_row([each.begin_chunk for each in sums])
             nest.callback(self.for_each_row, [each.end_chunk for each in sums])
         self.indices[dimension] = nest.enter_context(c.loop(first, last))
@@ -286,14 +294,14 @@ class Kernel:
         """The value of an operand in a pass (or of a row, before it)."""
         value = reference.value
         if not self.inside(reference):
-            return self.code.load(self.buffer(value), self.position(reference.strides, reference.offset), TYPES[value.dtype])
+            return self.code.load(self.buffer(value), self.position(reference.strides, reference.offset), STORED[value.dtype])
         if value in self.group.rows:
             return self.load_row(value)
         if value in self.kept and self.levels[value] < number:
             if value.stored:
-                return self.code.load(self.buffer(value), self.position(value.strides, 0), TYPES[value.dtype])
+                return self.code.load(self.buffer(value), self.position(value.strides, 0), STORED[value.dtype])
             if value in self.scratch:
-                return self.code.load(self.scratch[value], self.place_in_row(), TYPES[value.dtype])
+                return self.code.load(self.scratch[value], self.place_in_row(), STORED[value.dtype])
         return emission.value(self.expressions[value])
 
     def keep(self, value: Value, made: Scalar) -> None:
@@ -317,6 +325,7 @@ class Kernel:
 
     def buffer(self, value: Value) -> str:
         """The parameter for the memory of a value."""
+        value = value.place or value
         if value not in self.buffers:
             self.buffers[value] = f"%b{len(self.buffers)}"
         return self.buffers[value]

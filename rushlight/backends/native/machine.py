@@ -4,22 +4,39 @@ from __future__ import annotations
 
 import ctypes
 import glob
+import hashlib
 import logging
 import os
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ...core.release import VERSION
+from .cache import cache
+
 log = logging.getLogger("rushlight.native")
+KEPT = 128  # files of code that are kept in memory
 _lock = threading.Lock()  # LLVM's text reader and passes run on one thread at a time
+
+
+def _new_lock() -> None:
+    """After a fork: a thread that held the lock is not there any more."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_new_lock)
 
 
 class Machine:
     """Compiles for this processor."""
 
     def __init__(self) -> None:
+        import llvmlite
         import llvmlite.binding as llvm
 
         self.llvm = llvm
@@ -28,29 +45,66 @@ class Machine:
         self.triple = llvm.get_process_triple()
         self.processor = llvm.get_host_cpu_name()
         self.features = llvm.get_host_cpu_features().flatten()
+        self.versions = f"{VERSION} llvmlite {llvmlite.__version__} {llvm.llvm_version_info}"
+        self.converts_halves = "+f16c" in self.features or self.triple.startswith("aarch64")
         self.spent = 0.0  # seconds, in all
+        self.emitted = 0  # how often code was not there already
+        self.objects: dict[str, bytes] = {}  # the code that was used last
 
-    def compile(self, text: str) -> Compiled:
-        """Functions from text; a mistake in it raises RuntimeError."""
-        llvm = self.llvm
+    def code_for(self, text: str) -> bytes:
+        """The file of machine code for text, compiled where it is not there yet."""
+        digest = hashlib.sha256("\n".join((text, self.triple, self.processor, self.features, self.versions)).encode()).hexdigest()
+        data = self.objects.pop(digest, None) or cache.find(digest)
+        if data is None:
+            data = self.emit(text)
+            cache.store(digest, data)
+            self.emitted += 1
+        self.objects[digest] = data
+        if len(self.objects) > KEPT:
+            del self.objects[next(iter(self.objects))]
+        return data
+
+    def compile(self, text: str, bindings: dict[str, int] | None = None, apart: Sequence[str] = ()) -> Compiled:
+        """Functions from text; a mistake in it raises RuntimeError.  ``apart`` are texts of functions that it calls.
+
+        ``bindings`` are addresses of functions and data outside, and numbers, by the names that :meth:`Code.bound` and
+        :meth:`Code.number` gave them: code that is kept has none of them in it.
+        """
         started = time.perf_counter()
         with _lock:
-            module = llvm.parse_assembly(text)
-            module.triple = self.triple
-            module.verify()
-            # A machine belongs to the engine that it is given to, so each module needs its own.
-            target = llvm.Target.from_triple(self.triple).create_target_machine(
-                cpu=self.processor, features=self.features, opt=2, jit=True
-            )
-            options = llvm.PipelineTuningOptions(speed_level=2)
-            options.loop_vectorization = True
-            options.loop_interleaving = True
-            builder = llvm.create_pass_builder(target, options)
-            builder.getModulePassManager().run(module, builder)
-            engine = llvm.create_mcjit_compiler(module, target)
-            engine.finalize_object()
+            engine = self.load([self.code_for(each) for each in (text, *apart)])
+        compiled = Compiled(engine)
+        for name, address in (bindings or {}).items():
+            ctypes.c_void_p.from_address(engine.get_global_value_address(f"bound_{name}")).value = address
         self.spent += time.perf_counter() - started
-        return Compiled(engine)
+        return compiled
+
+    def target(self) -> Any:
+        """LLVM for this processor; it belongs to the engine that it is given to, so each engine needs its own."""
+        return self.llvm.Target.from_triple(self.triple).create_target_machine(cpu=self.processor, features=self.features, opt=2, jit=True)
+
+    def emit(self, text: str) -> bytes:
+        """The file of machine code for text."""
+        llvm = self.llvm
+        module = llvm.parse_assembly(text)
+        module.triple = self.triple
+        module.verify()
+        target = self.target()
+        options = llvm.PipelineTuningOptions(speed_level=2)
+        options.loop_vectorization = True
+        options.loop_interleaving = True
+        builder = llvm.create_pass_builder(target, options)
+        builder.getModulePassManager().run(module, builder)
+        return bytes(target.emit_object(module))
+
+    def load(self, files: list[bytes]) -> Any:
+        """An engine with the functions of files of machine code."""
+        llvm = self.llvm
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), self.target())
+        for data in files:
+            engine.add_object_file(llvm.ObjectFileRef.from_data(data))
+        engine.finalize_object()
+        return engine
 
 
 class Compiled:

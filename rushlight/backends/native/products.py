@@ -42,11 +42,11 @@ class Work:
             return
         a, b = self.left, self.right
         if self.extent == 1:
-            call(c, self.blas, self.value, a, b, left, right, result, c.integer(self.rows), c.integer(a.offset), c.integer(0))
+            call(c, self.blas, self.value, a, b, left, right, result, c.number(self.rows), c.integer(a.offset), c.integer(0))
             return
         with c.loop(first, last) as block:
             row = c.scale(block, self.block)
-            rows = c.intrinsic("smin", c.integer(self.block), c.let("i64", f"sub nsw i64 {self.rows}, {row.name}"))
+            rows = c.intrinsic("smin", c.integer(self.block), c.let("i64", f"sub nsw i64 {c.number(self.rows).name}, {row.name}"))
             place = c.add(c.integer(a.offset), c.scale(row, a.strides[0]))
             call(c, self.blas, self.value, a, b, left, right, result, rows, place, c.scale(row, b.shape[-1]))
 
@@ -104,11 +104,11 @@ def call(
     depth, width = a.shape[-1], b.shape[-1]
     one, zero = c.constant(type, 1.0).name, c.constant(type, 0.0).name
     size = blas.size
-    height = rows.name if size == "i64" or rows.name.isdigit() else c.convert("trunc", rows, size).name
+    numbers = (rows, c.number(depth), c.number(step_a), c.number(step_b))  # each may be the size of a batch
+    height, deep, left_step, right_step = (each.name if size == "i64" or each.name.isdigit() else c.convert("trunc", each, size).name for each in numbers)
     arguments: list[Any] = [f"i32 {each}" for each in (_ROW_MAJOR, turned_a, turned_b)]
-    arguments += [f"{size} {each}" for each in (height, width, depth)]
-    arguments += [f"{type} {one}", f"ptr {pointers[0]}", f"{size} {step_a}", f"ptr {pointers[1]}", f"{size} {step_b}"]
+    arguments += [f"{size} {each}" for each in (height, width, deep)]
+    arguments += [f"{type} {one}", f"ptr {pointers[0]}", f"{size} {left_step}", f"ptr {pointers[1]}", f"{size} {right_step}"]
     arguments += [f"{type} {zero}", f"ptr {pointers[2]}", f"{size} {width}"]
-    address = blas.addresses["sgemm" if type == "float" else "dgemm"]
-    function = c.let("ptr", f"inttoptr i64 {address} to ptr")
-    c.do(f"call void {function.name}({', '.join(arguments)})")
+    name = "sgemm" if type == "float" else "dgemm"
+    c.do(f"call void {c.bound(name, blas.addresses[name])}({', '.join(arguments)})")

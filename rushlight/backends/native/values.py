@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,15 @@ from ...core.dispatch import run
 from ...core.families import Elementwise, Reduction
 from ...graph import Node
 from ...graph.calls import bind
+from .code import HALVES
 from .expanding import Declined, Expanded
-from .expressions import BOOL, EXPRESSIONS, Array, Expression, Functions, NotExpressible, cast, constant
+from .expressions import BOOL, EXPRESSIONS, FLOAT32, Array, Expression, Functions, NotExpressible, cast, constant
 from .expressions import make as operation
 
 # Ops outside the family of pointwise ones whose kernels are pointwise all the same.
 _POINTWISE = frozenset(("cast", "clone", "masked_fill", "fill", "zero", "copy"))
 _FILLED = {"zeros": 0, "ones": 1, "zeros_like": 0, "ones_like": 1}
+_OF_THE_TYPE = ("nan_to_num", "nextafter")  # kernels that look at the limits of their type
 _INT64 = np.dtype(np.int64)
 
 
@@ -37,6 +40,7 @@ class Value:
         self.node = node  # where it comes from
         self.strides = strides_of(shape)  # in elements; 0 where a dimension has one element
         self.stored = False  # whether it is needed in memory
+        self.place: Value | None = None  # an input in whose memory it lies, since it is what that is in the end
 
     @property
     def size(self) -> int:
@@ -105,6 +109,26 @@ class Call(Value):
         return found
 
 
+class Routine(Value):
+    """Results of native code that is written for one op; the values that follow are its other results, and memory it works in.
+
+    ``write(program, module, routine)`` gives the pieces, which run one after the other.  Results that nobody uses have no memory
+    then (``program.slots``), and need not be computed.
+    """
+
+    sources: list[Reference]
+    write: Callable[[Any, Any, Routine], list[Any]]
+    first: Routine | None = None  # of another than the first: that
+    others: list[Routine]  # all of them, the first included
+    scratch = False  # whether it is memory to work in
+    joins = False  # whether it can take a group that is computed from its result
+    epilogue: Any = None  # that group
+    kept = True  # whether others use the result as well
+
+    def inputs(self) -> list[Reference]:
+        return self.sources
+
+
 class Reference:
     """A value seen through strides (in elements), from an offset on."""
 
@@ -170,12 +194,21 @@ def collect(value: Any, found: list[Reference]) -> None:
         collect(tuple(value.values()), found)
 
 
+# A buffer of one number in every program: not zero where native code found what eager mode would refuse (an index out of range).
+STATUS = Value(-1, (), np.dtype(np.int64), None)
+
+# Ops that have native code of their own: functions of the builder, the arguments (with references in place of tensors), the Spec (or Specs)
+# of the result, and the node; they give references, or NotImplemented.  The files that write such code add to it.
+ROUTINES: dict[str, Callable[[Any, tuple[Any, ...], Any, Node], Any]] = {}
+
+
 class Builder:
     """Makes the values of an expanded graph."""
 
     def __init__(self, expanded: Expanded, layouts: list[Any], products: bool = True) -> None:
         self.values: list[Value] = []
         self.notes = list(expanded.notes)
+        self.writes = expanded.writes
         self.references: dict[Node, Any] = {}
         self.products = products  # whether there is a BLAS
         self.last_effect: Call | None = None
@@ -261,6 +294,8 @@ class Builder:
             return self.reduction(op, args, node)
         if op.name == "matmul":
             return self.product(args[0], args[1], spec, node)
+        if op.name in ROUTINES:
+            return ROUTINES[op.name](self, args, spec, node)
         return NotImplemented
 
     def pointwise(self, expression: Expression, shape: tuple[int, ...], dtype: np.dtype[Any], node: Node | None) -> Reference:
@@ -274,6 +309,8 @@ class Builder:
             Array(Expression("operand", (), each.dtype, each.broadcast(spec.shape)), each.shape) if isinstance(each, Reference) else each
             for each in args
         ]
+        if (op.exact or op.name in EXPRESSIONS) and isinstance(op.family, Elementwise):  # other kernels widen by themselves
+            arrays = in_single_precision(op, arrays)
         if op.name in EXPRESSIONS:
             made = EXPRESSIONS[op.name](*arrays)
         elif isinstance(op.family, Elementwise):
@@ -329,19 +366,29 @@ class Builder:
 
     # -- folds and products --------------------------------------------------------------------------------------
 
+    def fold(self, how: str, expression: Expression, source: tuple[int, ...], axes: tuple[int, ...], dtype: np.dtype[Any], node: Node) -> Reference:
+        """A fold of an expression along some axes, which stay with size 1."""
+        value = self.make(Fold, tuple([1 if at in axes else size for at, size in enumerate(source)]), dtype, node)
+        value.how, value.expression, value.source, value.axes = how, expression, source, axes
+        return self.add(value)
+
     def reduction(self, op: Op, args: tuple[Any, ...], node: Node) -> Any:
         """A reduction that folds elements by one operation."""
         source, axes, keepdim, others, compute, dtype = op.family.resolve(op, args)
         if op.name not in _FOLDS or others or not source.shape or not math.prod(source.shape):
             return NotImplemented
         how, prepare = _FOLDS[op.name]
+        compute = FLOAT32 if compute in HALVES else compute
         element = Array(Expression("operand", (), source.dtype, source), source.shape)
         prepared = prepare(element if op.name == "count_nonzero" else element.astype(compute))
-        value = self.make(Fold, tuple([1 if at in axes else size for at, size in enumerate(source.shape)]), prepared.dtype, node)
-        value.how, value.expression, value.source, value.axes = how, prepared.expression, source.shape, tuple(sorted(axes))
         if prepared.dtype == BOOL and how not in ("and", "or"):
-            value.how = "or" if how == "max" else "and"
-        folded = self.add(value)
+            how = "or" if how == "max" else "and"
+        rest = tuple([axis for axis in sorted(axes) if axis])
+        if how == "add" and prepared.dtype.kind == "f" and in_two_steps(source.shape, axes):
+            part = self.fold(how, prepared.expression, source.shape, rest, prepared.dtype, node)
+            folded = self.fold(how, Expression("operand", (), part.dtype, part), part.shape, (0,), part.dtype, node)
+        else:
+            folded = self.fold(how, prepared.expression, source.shape, tuple(sorted(axes)), prepared.dtype, node)
         if op.name == "mean":
             count = math.prod([source.shape[axis] for axis in axes])
             total = Array(Expression("operand", (), folded.dtype, folded), folded.shape)
@@ -355,6 +402,10 @@ class Builder:
 
     def product(self, left: Reference, right: Reference, spec: Spec, node: Node) -> Any:
         """A product of matrices by BLAS."""
+        if left.dtype in HALVES and left.dtype == right.dtype:
+            left, right = (self.pointwise(Expression("operand", (), each.dtype, each), each.shape, FLOAT32, None) for each in (left, right))
+            wide = self.product(left, right, Spec(spec.shape, FLOAT32), node)
+            return wide if wide is NotImplemented else self.pointwise(Expression("operand", (), FLOAT32, wide), spec.shape, spec.dtype, node)
         if not self.products or left.dtype.char not in "fd" or left.dtype != right.dtype or not spec.size or 0 in left.shape:
             return NotImplemented
         shape = spec.shape
@@ -366,12 +417,14 @@ class Builder:
             shape = (*shape, 1)
         batch = shape[:-2]
         left, right = (self.as_matrices(each.broadcast((*batch, *each.shape[-2:]))) for each in (left, right))
-        value = self.make(Product, shape, left.dtype, node)
-        value.left, value.right, value.stored = left, right, True
-        made = self.add(value)
-        for each in (left, right):
-            each.value.stored = True
-        return Reference(value, tuple(spec.shape), strides_of(tuple(spec.shape))) if made.shape != tuple(spec.shape) else made
+        made = ROUTINES["matmul"](self, (left, right), Spec(shape, left.dtype), node)
+        if made is NotImplemented:
+            value = self.make(Product, shape, left.dtype, node)
+            value.left, value.right, value.stored = left, right, True
+            made = self.add(value)
+            for each in (left, right):
+                each.value.stored = True
+        return Reference(made.value, tuple(spec.shape), strides_of(tuple(spec.shape))) if made.shape != tuple(spec.shape) else made
 
     def as_matrices(self, source: Reference) -> Reference:
         """The reference, or a copy where its last two dimensions do not lie as BLAS wants them."""
@@ -380,6 +433,19 @@ class Builder:
         plain = (columns == 1 or width == 1) and (rows >= width or height == 1)
         turned = (rows == 1 or height == 1) and (columns >= height or width == 1)
         return source if plain or turned else self.copy(source, None)
+
+    def routine(self, sources: list[Reference], specs: list[Any], node: Node | None, write: Any, scratch: Sequence[Spec] = ()) -> list[Reference]:
+        """Results of native code that is written for one op, from what it reads; ``scratch`` is memory that it works in."""
+        made: list[Routine] = []
+        for at, each in enumerate([*specs, *scratch]):
+            value = self.make(Routine, each.shape, each.dtype, node)
+            value.sources, value.write, value.others, value.stored = [] if made else sources, write, made, True
+            value.first, value.scratch = made[0] if made else None, at >= len(specs)
+            made.append(value)
+            self.values.append(value)
+        for source in sources:
+            source.value.stored = True
+        return [Reference(value, value.shape, value.strides) for value in made[: len(specs)]]
 
     # -- calls ---------------------------------------------------------------------------------------------------
 
@@ -418,6 +484,13 @@ class Builder:
         return self.add(value)
 
 
+def in_two_steps(shape: tuple[int, ...], axes: Sequence[int]) -> bool:
+    """Whether a sum over images and places of each channel is taken image by image first: that runs through memory in its order."""
+    if len(shape) < 3 or 0 not in axes or 1 in axes or len(axes) < 2:
+        return False
+    return shape[0] >= 8 and math.prod([shape[axis] for axis in axes if axis]) >= 32
+
+
 def elements(array: Any) -> tuple[int, ...]:
     """The strides of an array in elements; those that are no whole number of them can't be used."""
     if any(each % array.itemsize for each in array.strides):
@@ -440,6 +513,23 @@ def reshaped(array: Any, shape: tuple[int, ...]) -> tuple[int, ...] | None:
     except ValueError:
         return None
     return elements(made)
+
+
+def in_single_precision(op: Op, values: list[Any]) -> list[Any]:
+    """Arguments with operands of less than single precision widened; numbers are first rounded, as beside tensors of less."""
+    common, _ = op.family.dtypes(op, op.family.operands(op, values))
+    if common not in HALVES:
+        return values
+    if op.name in _OF_THE_TYPE:
+        raise NotExpressible("it depends on the type")
+    made = list(values)
+    for position, _ in op.tensor_positions:
+        value = values[position]
+        if isinstance(value, Array):
+            made[position] = value if value.dtype == BOOL else value.astype(common).astype(FLOAT32)
+        elif value is not None and not op.family.wide_numbers:
+            made[position] = np.float32(np.asarray(value).astype(common))
+    return made
 
 
 def _wide(element: Array) -> Array:

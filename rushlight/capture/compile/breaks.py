@@ -20,10 +20,13 @@ BREAKS: dict[str, tuple[str, str]] = {
     "function_forward": ("the forward of the Function {name} can't be captured: {reason}", "see the reason; eager runs it as it is"),
     "function_backward": ("the backward of the Function {name} can't be captured: {reason}", "see the reason; eager runs it as it is"),
     "effect": ("{name} of an object from outside is changed", "keep backward free of side effects; eager runs it as it is"),
+    "control": ("a function given to {name} can't be part of a graph: {reason}", "keep it to computing on tensors, without effects and modes"),
+    "changed": ("{name} was changed before, in the same graph", "change it after the Function is applied, or accept the break"),
     "loop": ("an iterator that was made before this point goes on", "it is not an error: each turn of the loop is a graph"),
     "attribute": ("the attribute {name} of a tensor is written to", "write to it outside of the compiled function"),
     "history": ("the attribute {name} of a tensor says how it came about", "read it outside of the compiled function"),
     "tensor": ("{name}() of a tensor does more than compute", "call it outside of the compiled function, or accept the break"),
+    "gradient": ("{name} is not captured: {reason}", "register hooks outside and accept the break, or compute it all in one compiled function"),
     "state": ("{name} changes a mode of the process that a graph can't hold", "enter it outside of the compiled function"),
 }  # fmt: skip
 QUIET = frozenset(("loop",))  # ends of segments that nobody needs to hear of
@@ -41,6 +44,12 @@ class ConstraintViolation(RushlightError, RuntimeError):
     """A program fixes a size that was marked as dynamic."""
 
     code = "RL409"
+
+
+class BackendFailed(RushlightError, RuntimeError):
+    """A back-end raised an error that the program itself does not."""
+
+    code = "RL410"
 
 
 class Break(Stop):

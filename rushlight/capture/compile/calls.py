@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import collections
 import functools
+import itertools
 import types
 from collections.abc import Mapping, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType, MethodWrapperType, ModuleType
@@ -14,20 +15,28 @@ from ...amp.autocast_mode import autocast
 from ...autograd.function import Function, FunctionCtx
 from ...autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from ...core.base import TensorBase
+from ...core.errors import ArgumentError
+from ...core.sizes import is_symbolic, plain
 from ...core.state import state
 from ...nn.modules import module_hooks
 from ...nn.modules.module import Module
+from ...optim.optimizer import Optimizer
 from .. import forms
+from ..bodies import BodyTracer
 from ..tracer import PACKAGE_FOLDER
+from . import optimizers
+from .branches import capture_control
 from .breaks import Break
 from .containers import ContainerWatcher
 from .frame import Frame, Inline
 from .frame_builtins import FRAME_BUILTINS
 from .functions import capture_function
 from .generator import Generator
+from .gradients import CAPTURED
 from .guards import CONTAINERS, HOOKS, PRIMITIVES, is_op
 from .machine import Machine, is_interpretable
 from .marks import marks
+from .members import capture_members
 from .natives import (
     EFFECTS_OF_TENSORS,
     HAND_ON,
@@ -48,6 +57,7 @@ from .natives import (
     module_of,
     python_methods,
 )
+from .numbers import converted, numbers_in
 from .recording import Interpreted
 
 # Parts of the package whose Python is looked into; all others are called as they are, and their ops seen.
@@ -58,6 +68,7 @@ GLOBAL_HOOKS = (
 )  # fmt: skip
 # Functions that are decorated with a mode are wrapped by functions of these files.
 _FILES_LOOKED_INTO = frozenset((no_grad.__call__.__code__.co_filename, autocast.__call__.__code__.co_filename))
+_GATHERING = (list, tuple, set, frozenset, collections.deque, sorted, sum, max, min, any, all)  # builtins that may run a whole generator
 _FRAME_FUNCTIONS = frozenset(id(each) for each in (globals, vars, dir, eval, exec))
 
 
@@ -71,11 +82,13 @@ class Recorder(ContainerWatcher):
         root = module.partition(".")[0]
         if root == PACKAGE or function.__code__.co_filename.startswith((PACKAGE_FOLDER, "<call of ")):
             code = function.__code__
-            looked_into = module.startswith(_PARTS_LOOKED_INTO) or (code.co_name in ("wrapper", "wrapped") and code.co_filename in _FILES_LOOKED_INTO)
+            looked_into = module.startswith(_PARTS_LOOKED_INTO) or (code.co_name in ("wrapper", "wrapped", "clone") and code.co_filename in _FILES_LOOKED_INTO)
             return looked_into and is_interpretable(function)
         return (root in LOOKED_INTO or Machine.should_inline(self, function)) and is_interpretable(function)
 
     def call(self, frame: Frame, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        if kwargs and id(kwargs) in self.sources:
+            self.expand(kwargs)
         if marks:
             kind = marks.get(id(function)) or marks.get(id(getattr(function, "__func__", None)))
             if kind is not None:
@@ -129,6 +142,11 @@ class Recorder(ContainerWatcher):
         owner, target = function.__self__, function.__func__
         if isinstance(owner, type) and issubclass(owner, Function) and target is Function.apply.__func__:  # type: ignore[attr-defined]
             return self.apply(owner, args, kwargs)
+        if isinstance(owner, (Optimizer, Module)):
+            capture: Any = capture_members if isinstance(owner, Module) else optimizers.capture_method
+            found = capture(self, owner, target, args, kwargs)
+            if found is not NotImplemented:
+                return found
         if isinstance(target, FunctionType) and not is_op(target) and self.should_inline(target):
             return self.enter(target, (owner, *args), kwargs)
         if isinstance(target, FunctionType):
@@ -138,7 +156,18 @@ class Recorder(ContainerWatcher):
     def call_function(self, frame: Frame, function: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any], method: Any = None) -> Any:
         """A Python function: an op, one that is looked into, or one that is called as it is."""
         if is_op(function):
-            return function(*args, **kwargs)
+            try:
+                return function(*args, **kwargs)
+            except ArgumentError:  # which names the types of numbers
+                if not (self.numbers or self.tracer.symbols):
+                    raise
+            return function(*map(plain, args), **{key: plain(each) for key, each in kwargs.items()})
+        if function in CAPTURED:
+            return CAPTURED[function](self, *args, **kwargs)
+        if hasattr(function, "_wrapped_by_lr_sched"):
+            found = optimizers.capture_watched(self, function, args, kwargs)
+            if found is not NotImplemented:
+                return found
         if self.should_inline(function):
             return self.enter(function, args, kwargs)
         owner = args[0] if args else None
@@ -190,19 +219,23 @@ class Recorder(ContainerWatcher):
 
     def construct(self, frame: Frame, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """An instance of a class."""
+        if kind in _GATHERING and args and type(args[0]) is Generator and not kwargs:
+            return Inline(forms.gather, (kind, args[0], tuple(args[1:])), {})
         if kind is type and len(args) == 1:
             source = self.sources.get(id(args[0]))
             if isinstance(args[0], TensorBase):
                 self.tracer.node_of(args[0])
             elif source is not None:
                 self.guards.type(source, args[0])
-            return type(args[0])
+            return type(plain(args[0]))
         if issubclass(kind, type):
             raise Break("native", name=kind.__name__)
         if (is_users(kind) or str(kind.__module__).partition(".")[0] in LOOKED_INTO) and not issubclass(kind, TensorBase):
             inlined = self.instance(kind, args, kwargs)
             if inlined is not None:
                 return inlined
+        if len(args) == 1 and is_symbolic(args[0]) and (found := converted(kind, args[0])) is not NotImplemented:
+            return found
         if kind in (int, float, bool, str, complex) or issubclass(kind, (int, float, str, complex)):
             self.fix(*args)
             if args and isinstance(args[0], TensorBase) and (self.tracer.is_traced(args[0]) or id(args[0]) in self.sources):
@@ -214,7 +247,7 @@ class Recorder(ContainerWatcher):
         replacement = FRAME_BUILTINS.get(id(kind))
         if replacement is not None:
             return replacement(frame, *args, **kwargs)
-        if kind is inference_mode or (kind is autocast and self.careful):
+        if kind is autocast and self.careful:
             raise Break("state", name=kind.__name__)
         return self.made(self.native_class(kind, args, kwargs))
 
@@ -223,6 +256,11 @@ class Recorder(ContainerWatcher):
         root = str(kind.__module__).partition(".")[0]
         if id(kind) in TAKE_ITERABLES:
             args = self.given(kind, args, kwargs)
+            self.fix(*[each for each in (*args[1:], *kwargs.values()) if is_symbolic(each) and not issubclass(kind, dict)])
+            if args and (kind in (set, frozenset, itertools.groupby) or issubclass(kind, dict) and not isinstance(args[0], dict)):
+                first = list(args[0])  # what it holds is compared
+                self.fix([each[0] if issubclass(kind, dict) and isinstance(each, (tuple, list)) and each else each for each in first])
+                args = [first, *args[1:]]
         elif kind not in (functools.partial, types.MethodType, collections.defaultdict) and id(kind) not in SHALLOW:
             self.look(*args, *kwargs.values())
         if kind is range:
@@ -263,6 +301,8 @@ class Recorder(ContainerWatcher):
             return self.opaque(function, args, kwargs)
         if kind == "nothing":
             return None
+        if kind == "control":
+            return capture_control(self, function, args, kwargs)
         return self.made(function(*args, **kwargs))
 
     def opaque(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -295,17 +335,18 @@ class Recorder(ContainerWatcher):
         if name in EFFECTS_OF_TENSORS:
             raise Break("tensor", name=name)
         self.look(*args)
-        if name == "new_tensor":
-            self.fix(*args)
+        self.fix(*(args if name == "new_tensor" else numbers_in(self, tuple(args))))
 
     def package_method(self, owner: Any, function: FunctionType) -> None:
         """A method of one of the package's objects, which is called as it is."""
         kind = owner if isinstance(owner, type) else type(owner)
-        if isinstance(owner, inference_mode) or (isinstance(owner, autocast) and self.careful):
+        mode = isinstance(owner, (autocast, no_grad, enable_grad, set_grad_enabled, inference_mode))
+        if isinstance(owner, autocast) and self.careful or isinstance(owner, inference_mode) and not owner.mode or mode and isinstance(self.tracer, BodyTracer):
             raise Break("state", name=kind.__name__)
         if id(owner) in self.sources and not isinstance(owner, (type, *PRIMITIVES)):
-            if isinstance(owner, (no_grad, enable_grad, set_grad_enabled)) and function.__name__ == "__exit__":
+            if isinstance(owner, (no_grad, enable_grad, set_grad_enabled, inference_mode)) and function.__name__ == "__exit__":
                 self.expand_object(owner)  # it sets the mode back to what it was
+                self.look(owner.previous)
                 return
             if type(owner) is Generator:
                 raise Break("loop")
@@ -329,6 +370,9 @@ class Recorder(ContainerWatcher):
                     elif name in ("extend", "update", "extendleft"):
                         args = self.given(function, args, {})
                     return self.container_method(kind, owner, name, function, args, kwargs)
+        if args and type(args[0]) is Generator and not kwargs and function in _GATHERING:
+            form = {any: forms.any_of, all: forms.all_of}.get(function)
+            return Inline(forms.gather, (function, args[0], tuple(args[1:])), {}) if form is None else Inline(form, tuple(args), {})
         if id(function) in _FRAME_FUNCTIONS or id(function) in FRAME_BUILTINS:
             return self.frame_function(frame, function, args, kwargs)
         special = _new if name == "__new__" and isinstance(owner, type) else _SPECIAL.get(id(function))
@@ -345,6 +389,8 @@ class Recorder(ContainerWatcher):
         if id(function) in PURE_BUILTINS or id(type(function)) in PURE_BUILTINS:
             if id(function) not in SHALLOW:
                 args = self.given(function, args, kwargs)
+                if function in (sorted, min, max) and len(args) == 1:
+                    args = [list(args[0])]
                 self.fix(*args)
             if kwargs.get("key") is not None:
                 kwargs = {**kwargs, "key": Interpreted(self, kwargs["key"])}
@@ -379,8 +425,7 @@ class Recorder(ContainerWatcher):
             if is_callback(each) and not is_op(each) and str(module_of(each)).partition(".")[0] != PACKAGE and not isinstance(each, functools.partial):
                 raise Break("native", name=f"{name} with a function")
         self.look(*args, *kwargs.values())
-        if name in ("tensor", "as_tensor", "asarray"):
-            self.fix(*args)
+        self.fix(*(args if name in ("tensor", "as_tensor", "asarray") else numbers_in(self, (*args, *kwargs.values()))))
         return function(*args, **kwargs)
 
     def given(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:
@@ -466,6 +511,7 @@ def _len(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], k
     if isinstance(value, TensorBase) and value._array.ndim:
         return recorder.tracer.shape_of(value)[0]
     if "__len__" in python_methods(type(value)):
+        recorder.special(value, "__len__")
         return Inline(class_attribute(type(value), "__len__"), (value,), {})
     source = recorder.sources.get(id(value))
     if source is not None and isinstance(value, (list, tuple, collections.deque)) and id(value) not in recorder.snapshots:
@@ -475,6 +521,15 @@ def _len(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], k
     else:
         recorder.look(value)
     return len(value)
+
+
+def _extreme(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    if len(args) < 2 or kwargs or not any(map(is_symbolic, args)) or not all(isinstance(each, (int, float)) for each in args):
+        return NotImplemented
+    found = args[0]
+    for each in args[1:]:
+        found = each if recorder.compare(">" if function is max else "<", each, found) else found
+    return found
 
 
 def _plain_setattr(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
@@ -512,4 +567,5 @@ _SPECIAL = {
     id(getattr): _getattr, id(hasattr): _hasattr, id(setattr): _setattr, id(delattr): _delattr, id(next): _next, id(isinstance): _isinstance,
     id(issubclass): _isinstance, id(len): _len, id(object.__setattr__): _plain_setattr, id(object.__delattr__): _plain_delattr,
     id(object.__getattribute__): _plain_getattr, id(object.__new__): _new, id(reversed): _reversed,
+    id(max): _extreme, id(min): _extreme,
 }  # fmt: skip

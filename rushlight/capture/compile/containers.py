@@ -16,6 +16,7 @@ from .frame import Frame, Inline, bind
 from .generator import Generator
 from .guards import CONTAINERS, PRIMITIVES
 from .natives import BLIND, HANDING_ON, MUTATORS, READERS, python_method, python_methods
+from .numbers import check_index
 from .recorder import Effect
 from .recording import RecordingInterpreter
 from .watcher import Watcher, settled
@@ -31,8 +32,9 @@ class ContainerWatcher(Watcher):
     def get_item(self, container: Any, key: Any) -> Any:
         if isinstance(container, TensorBase):
             self.look(key)
+            check_index(self, self.tracer.shape_of(container), key)
             return container[key]
-        special = python_method(container, "__getitem__")
+        special = self.special(container, "__getitem__")
         if special is not None:
             return Inline(special, (container, key), {})
         if isinstance(container, type):
@@ -56,6 +58,7 @@ class ContainerWatcher(Watcher):
             return container[key]
         self.guards.type(source, container)
         if id(container) in self.snapshots:
+            self.changed(f"a {type(container).__name__}")
             changed = self.keys.get(id(container))
             if changed is None or not isinstance(key, (str, int)) or key not in container:
                 self.expand(container)
@@ -66,18 +69,19 @@ class ContainerWatcher(Watcher):
             return container[key]
         if isinstance(container, (list, tuple)) and isinstance(key, int) and not is_symbolic(key):
             self.guards.length(source, container, container)
-            return self.seen(self.places.item(source, int(key)), container[key])
+            return self.number(self.places.item(source, int(key)), container[key])
         if isinstance(container, dict) and isinstance(key, (str, int)) and key in container:
-            return self.seen(self.places.item(source, key), container[key])
+            return self.number(self.places.item(source, key), container[key])
         self.look(container)
         return container[key]
 
     def set_item(self, container: Any, key: Any, value: Any) -> Any:
-        special = python_method(container, "__setitem__")
+        special = self.special(container, "__setitem__")
         if special is not None:
             return Inline(special, (container, key, value), {})
         if isinstance(container, TensorBase):
             self.look(key)
+            check_index(self, self.tracer.shape_of(container), key)
             container[key] = value
             return None
         self.fix(key)
@@ -95,7 +99,7 @@ class ContainerWatcher(Watcher):
         return None
 
     def delete_item(self, container: Any, key: Any) -> Any:
-        special = python_method(container, "__delitem__")
+        special = self.special(container, "__delitem__")
         if special is not None:
             return Inline(special, (container, key), {})
         self.fix(key)
@@ -110,6 +114,10 @@ class ContainerWatcher(Watcher):
 
     def container_method(self, kind: type, owner: Any, name: str, function: Any, args: Any, kwargs: Any) -> Any:
         """A method of a list, dict, set or deque."""
+        if name == "get" and kind is dict and len(args) in (1, 2) and type(args[0]) in (str, int) and type(owner).__module__ in ("builtins", "collections"):
+            if id(owner) in self.sources and id(owner) not in self.expanded:  # one key is looked at, and not all of them
+                found = self.contains(owner, args[0])
+                return self.get_item(owner, args[0]) if found else args[1] if len(args) == 2 else None
         if name not in MUTATORS[kind]:
             if name not in READERS and id(owner) in self.sources:
                 raise Break("native", name=f"{kind.__name__}.{name}")
@@ -118,9 +126,14 @@ class ContainerWatcher(Watcher):
                 self.look(*args[:1])
             else:
                 self.look(owner, *args, *kwargs.values())
+                self.fix(owner)
             self.fix(*args)
             return function(*args, **kwargs)
         self.look(*[each for each in args if name != "append"])
+        if kind is dict and name != "update" or kind is set:
+            self.fix(*args[: 1 if kind is dict else None])
+        if name in ("sort", "remove"):
+            self.fix(owner, *args)
         if not self.affect(owner, name):
             if name in ("sort", "remove", "__setitem__"):
                 self.look(owner)
@@ -136,40 +149,75 @@ class ContainerWatcher(Watcher):
         if name in _ITERATED:
             args = tuple([settled(each) for each in args])
         method = getattr(kind if hasattr(kind, name) else type(owner), name)
+        if kwargs and name == "update":
+            for each in (*args, dict(kwargs)):
+                self.change(owner, method, each)
+            return None
         if kwargs:
-            method = functools.partial(method, **kwargs)  # update(a=1)
+            self.fix(*kwargs.values())
+            method = functools.partial(method, **kwargs)  # move_to_end(key, last=False)
         return self.change(owner, method, *args)
 
     # -- building --------------------------------------------------------------------------------------------------
 
     def build_set(self, values: list[Any]) -> Any:
         self.look(*values)
+        self.fix(*values)
         return super().build_set(values)
 
     def build_map(self, keys: Any, values: Any) -> Any:
         self.look(*keys)
+        self.fix(*keys)
         return super().build_map(keys, values)
 
     def map_add(self, items: Any, key: Any, value: Any) -> None:
         self.look(key)
-        super().map_add(items, key, value)
+        self.fix(key)
+        if self.affect(items, "a dict that is being built"):
+            self.change(items, operator.setitem, key, value)
+        else:
+            super().map_add(items, key, value)
+
+    def list_append(self, items: Any, value: Any) -> None:
+        if self.affect(items, "a list that is being built"):  # there was a break since it was begun
+            self.change(items, list.append, value)
+        else:
+            super().list_append(items, value)
 
     def set_add(self, items: Any, value: Any) -> None:
         self.look(value)
-        super().set_add(items, value)
+        self.fix(value)
+        if self.affect(items, "a set that is being built"):
+            self.change(items, set.add, value)
+        else:
+            super().set_add(items, value)
 
     def list_extend(self, items: Any, more: Any) -> None:
-        super().list_extend(items, self.iterated(more))
+        more = self.iterated(more)
+        if self.affect(items, "a list that is being built"):
+            self.change(items, list.extend, list(more))
+        else:
+            super().list_extend(items, more)
 
     def set_update(self, items: Any, more: Any) -> None:
-        super().set_update(items, self.iterated(more))
+        more = list(self.iterated(more))
+        self.fix(more)
+        if self.affect(items, "a set that is being built"):
+            self.change(items, set.update, more)
+        else:
+            super().set_update(items, more)
 
     def dict_update(self, items: Any, more: Any) -> None:
         self.look(more)
-        super().dict_update(items, more)
+        if isinstance(more, dict) and self.affect(items, "a dict that is being built"):
+            self.change(items, dict.update, dict(more))
+        else:
+            super().dict_update(items, more)
 
     def dict_merge(self, function: Any, keywords: Any, more: Any) -> None:
         self.look(more)
+        if id(keywords) in self.sources:
+            raise Break("native", name="keywords from several dicts, with a break between them")
         super().dict_merge(function, keywords, more)
 
     def call_arguments(self, function: Any, args: Any) -> tuple[Any, ...]:
@@ -245,12 +293,12 @@ class ContainerWatcher(Watcher):
 
     def get_iter(self, value: Any) -> Any:
         if isinstance(value, CONTAINERS):
-            special = python_method(value, "__iter__")
+            special = self.special(value, "__iter__")
             if special is not None:
                 return Inline(special, (value,), {})
             self.expand(value)
             return iter(value)
-        special = python_method(value, "__iter__")
+        special = self.special(value, "__iter__")
         if special is not None:
             source = self.sources.get(id(value))
             if source is not None:
@@ -262,10 +310,10 @@ class ContainerWatcher(Watcher):
 
     def next(self, iterator: Any) -> Any:
         if id(iterator) in self.sources:
-            if python_method(iterator, "__next__") is None:
+            if self.special(iterator, "__next__") is None:
                 raise Break("loop")
             self.guards.value(self.sources[id(iterator)], iterator)
-        special = python_method(iterator, "__next__") if type(iterator) is not Generator else None
+        special = self.special(iterator, "__next__") if type(iterator) is not Generator else None
         return super().next(iterator) if special is None else Inline(special, (iterator,), {})
 
     def send(self, receiver: Any, value: Any) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...autograd.function import Function, FunctionCtx, begin, finish
 from ...core.base import TensorBase, make
+from ...core.sizes import Expression, SymbolicInt
 from ...core.state import state
 from ...graph import Graph, Node
 from ...tensor.generator import default_generator
@@ -18,6 +19,7 @@ from .frame import Frame
 from .guards import CONTAINERS, PRIMITIVES, by_identity
 from .marks import marks
 from .natives import class_attribute
+from .numbers import leaf_of
 from .recorder import Observer
 from .recording import RecordingInterpreter, native
 
@@ -76,6 +78,25 @@ class BodyTracer(Tracer):
         self.lifted.append(tensor)
         self.depends.add(node)
         self.bind(tensor, node, shape)
+
+    def number_node(self, value: Any) -> Node:
+        leaf = leaf_of(value)
+        return super().number_node(value) if leaf is None else self.number_input(leaf, "number", value)
+
+    def symbol_node(self, name: str) -> Node:
+        if self.symbols[name].source is not None:
+            return super().symbol_node(name)
+        expression = Expression.symbol(name)
+        return self.number_input(expression, name, SymbolicInt(self.symbols[name].concrete, expression))
+
+    def number_input(self, key: Any, name: str, value: Any) -> Node:
+        """The placeholder of a number that may differ."""
+        node = self.size_nodes.get(key)
+        if node is None:
+            node = self.size_nodes[key] = self.graph.placeholder(name)
+            node.meta.update(val=value, source=None, module="")
+            self.depends.add(node)
+        return node
 
     def note_grad_mode(self) -> None:
         """Nothing: bodies run with recording off."""
@@ -148,7 +169,11 @@ def call(recorder: Observer, function: Any, args: tuple[Any, ...]) -> Any:
         return function(*args)
     if id(target) not in recorder.fresh:
         recorder.parts_of(target)
-    now: Any = interpreter.start(function, args, {})
+    return result_of(run_frames(recorder, interpreter, interpreter.start(function, args, {})))
+
+
+def run_frames(recorder: Observer, interpreter: RecordingInterpreter, now: Any) -> Any:
+    """Run a frame to its end, with a break passed on where nothing was written to yet."""
     before = recorder.frame
     try:
         while isinstance(now, Frame):
@@ -163,7 +188,7 @@ def call(recorder: Observer, function: Any, args: tuple[Any, ...]) -> Any:
                 now = native.step(stop.frame)
     finally:
         recorder.frame = before
-    return result_of(now)
+    return now
 
 
 def has_written(tracer: Tracer) -> bool:

@@ -26,6 +26,14 @@ class Generator:
         self.__name__ = frame.code.co_name
         self.__qualname__ = frame.code.co_qualname
 
+    @classmethod
+    def restored(cls, interpreter: Interpreter, code: CodeType, running: bool = False) -> Generator:
+        """A generator whose frame, if it has one, is set afterwards."""
+        made = object.__new__(cls)
+        made._interpreter, made.frame, made.gi_code, made.gi_running = interpreter, None, code, running
+        made.__name__, made.__qualname__ = code.co_name, code.co_qualname
+        return made
+
     @property  # type: ignore[misc]
     def __class__(self) -> type:  # so that isinstance() finds a generator
         return GeneratorType
@@ -115,14 +123,16 @@ class Generator:
             return None
         try:
             self.throw(GeneratorExit())
-        except GeneratorExit:
+        except GeneratorExit as error:
+            error.__traceback__ = None  # it would keep the variables
             return None
         except StopIteration as stop:
             return stop.value if VERSION.close_returns_value else None
         raise RuntimeError("generator ignored GeneratorExit")
 
     def __del__(self) -> None:
-        self.close()
+        if not self.gi_running:
+            self.close()
 
     def _run(self, state: Any) -> Any:
         outcomes = [self._interpreter.finish(state)]

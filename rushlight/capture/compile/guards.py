@@ -40,7 +40,8 @@ class Guards:
         self.values: dict[Source, str] = {}  # the variable of the program that holds a source's value
         self.made: set[Any] = set()
         self.sizes: list[Any] = []  # (source, dimension, size) of sizes that are fixed
-        self.grad_enabled = state.grad_enabled
+        self.numbers: list[Any] = []  # (source, value) of numbers that are fixed
+        self.grad_enabled, self.inference = state.grad_enabled, state.inference
         self.condition("grad mode", f"state.grad_enabled is {state.grad_enabled}", ("grad",))
         modes = ambient()
         test = f"ambient() == {self.names.of(modes)}" if state.interceptors or state.inference else "not state.interceptors and not state.inference"
@@ -52,8 +53,9 @@ class Guards:
         found = self.values.get(source)
         if found is None:
             base = self.variable(source.base) if source.base is not None else ""
+            beside = [self.variable(each) for each in source.beside]
             found = self.values[source] = f"v{len(self.values)}"
-            self.lines.append(f"{found} = {source.expression(base, self.names)}")
+            self.lines.append(f"{found} = {source.expression(base, self.names, *beside)}")
         return found
 
     def condition(self, about: Any, expression: str, key: Any, failed: Any = None) -> None:
@@ -101,7 +103,15 @@ class Guards:
             elif value == 0:
                 test += f" and str({name}) == {str(value)!r}"  # the sign of a zero
         text = _short(value)
+        if type(value) in (int, float):
+            self.numbers.append((source, value))
         self.condition(lambda: f"{source.describe()} == {text}", test, ("equal", source))
+
+    def number(self, source: Source, kind: Any) -> None:
+        """A number that may differ: its type alone (whole numbers are not negative, as sizes)."""
+        name = self.variable(source)
+        test = f"type({name}) is int and {name} >= 0" if kind is int else f"type({name}) is float"
+        self.condition(lambda: f"{source.describe()} is {'a whole number' if kind is int else 'a fraction'}", test, ("number", source))
 
     def identity(self, source: Source, value: Any) -> None:
         """The value is the same object.  What comes with the arguments is not kept alive for that."""
@@ -218,13 +228,15 @@ class Guards:
         name = self.variable(source)
         self.condition(f"strides of {source.describe()}", f"{name}.stride() == {value.stride()}", ("strides", source))
 
-    def formula(self, expression: Any, sources: dict[str, tuple[Source, int]]) -> None:
+    def formula(self, expression: Any, sources: dict[str, tuple[Source, int | None]]) -> None:
         """A relation between sizes holds (a comparison that the program has made)."""
         text, names = expression
+        about = text
         for symbol in sorted(names, key=len, reverse=True):
             source, dim = sources[symbol]
-            text = text.replace(symbol, f"{self.variable(source)}._array.shape[{dim}]")
-        self.condition(f"sizes: {expression[0]}", text, ("formula", text))
+            about = about.replace(symbol, source.describe() if dim is None else f"{source.describe()}.shape[{dim}]")
+            text = text.replace(symbol, self.variable(source) if dim is None else f"{self.variable(source)}._array.shape[{dim}]")
+        self.condition(about, text, ("formula", text))
 
     # -- the program ---------------------------------------------------------------------------------------------
 
@@ -281,8 +293,9 @@ class Guards:
         def variable(each: Source) -> str:
             if each not in values:
                 base = variable(each.base) if each.base is not None else ""
+                beside = [variable(other) for other in each.beside]
                 values[each] = f"v{len(values)}"
-                lines.append(f"    {values[each]} = {each.expression(base, self.names)}")
+                lines.append(f"    {values[each]} = {each.expression(base, self.names, *beside)}")
             return values[each]
 
         lines.append(f"    return {variable(source)}")

@@ -98,7 +98,7 @@ _HARMLESS = frozenset(
 _MODULES = f"{PACKAGE}.nn.modules"
 _CONTAINER_METHODS = frozenset("__iter__ __len__ __getitem__ __setitem__ __delitem__ __contains__ __iadd__ __add__ __bool__".split())
 _TEXT = frozenset(("__repr__", "__str__", "__format__"))
-_known: weakref.WeakKeyDictionary[type, frozenset[str]] = weakref.WeakKeyDictionary()
+_known: weakref.WeakKeyDictionary[type, tuple[list[int], frozenset[str]]] = weakref.WeakKeyDictionary()
 
 
 def is_users(kind: type) -> bool:
@@ -109,7 +109,9 @@ def is_users(kind: type) -> bool:
 
 def python_methods(kind: type) -> frozenset[str]:
     """The special methods that classes of the user's define in Python, which native code may call."""
-    found = _known.get(kind)
+    counts = [len(each.__dict__) for each in kind.__mro__]
+    known = _known.get(kind)
+    found = known[1] if known is not None and known[0] == counts else None  # methods may be added to a class
     if found is None:
         names: set[str] = set()
         for each in kind.__mro__:
@@ -120,7 +122,8 @@ def python_methods(kind: type) -> frozenset[str]:
                     written = isinstance(value, FunctionType) and value.__code__.co_filename != "<string>"  # that is what dataclasses make
                     if name.startswith("__") and name.endswith("__") and written:
                         names.add(name)
-        found = _known[kind] = frozenset(names)
+        found = frozenset(names)
+        _known[kind] = counts, found
     return found
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import collections
+import copyreg
 from types import CellType, FunctionType
 from typing import Any
 
 from ...core.base import TensorBase
 from ...core.sizes import SymbolicFloat, SymbolicInt
-from .frame import Frame, Returned
+from .frame import Frame, Raised, Returned
+from .generator import Generator
 from .guards import PRIMITIVES
 from .sources import chain_of
 
@@ -29,11 +31,16 @@ class Plain:
                 self.again(effect)
             for each in effect.arguments:
                 self.value(each)
+        for frame, _ in self.recorder.running:
+            frame.slots[:] = [self.value(each) for each in frame.slots]
+            frame.stack[:] = [self.value(each) for each in frame.stack]
         if isinstance(outcome, Frame):
             for frame in chain_of(outcome):
                 frame.slots[:] = [self.value(each) for each in frame.slots]
                 frame.stack[:] = [self.value(each) for each in frame.stack]
             return outcome
+        if isinstance(outcome, Raised):
+            outcome.error.args = self.value(outcome.error.args)
         return Returned(self.value(outcome.value)) if isinstance(outcome, Returned) else outcome
 
     def again(self, effect: Any) -> None:
@@ -65,8 +72,24 @@ class Plain:
             return self.done[id(value)]
         self.done[id(value)] = value
         if id(value) not in self.recorder.sources:
+            if hasattr(type(value), "__next__") and not type(value).__flags__ & (1 << 9):
+                return self.iterator(value)
             self.inside(value)
         return value
+
+    def iterator(self, value: Any) -> Any:
+        """A builtin iterator; another one in its place where what it goes over has to be made anew."""
+        try:
+            make, arguments, *state = value.__reduce__()
+        except TypeError:  # one that can't be taken apart
+            return value
+        given = self.value(arguments)
+        if given is not arguments:
+            self.recorder.held.append(value)
+            self.done[id(value)] = made = make(*given)
+            if state and state[0] is not None:
+                made.__setstate__(state[0])
+        return self.done[id(value)]
 
     def inside(self, value: Any) -> None:
         """Replace what an object holds."""
@@ -99,7 +122,16 @@ class Plain:
                 self.value(cell)
             if value.__defaults__:
                 value.__defaults__ = self.value(value.__defaults__)
+        elif type(value) is Generator:
+            if value.frame is not None:
+                value.frame.slots[:] = [self.value(each) for each in value.frame.slots]
+                value.frame.stack[:] = [self.value(each) for each in value.frame.stack]
         elif hasattr(value, "__self__") and not isinstance(value, type):
             self.value(value.__self__)
-        elif isinstance(getattr(value, "__dict__", None), dict):
-            self.inside(value.__dict__)
+        else:
+            if isinstance(getattr(value, "__dict__", None), dict):
+                self.inside(value.__dict__)
+            for slot in copyreg._slotnames(type(value)) or () if not isinstance(value, type) else ():  # type: ignore[attr-defined]
+                held = getattr(value, slot, None)
+                if self.value(held) is not held:
+                    object.__setattr__(value, slot, self.value(held))

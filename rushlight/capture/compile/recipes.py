@@ -21,8 +21,9 @@ from ...core.base import TensorBase
 from ...core.sizes import SymbolicFloat, SymbolicInt
 from .decode import NULL
 from .generator import Generator
+from .gradients import is_spent
 from .guards import PRIMITIVES, Guards
-from .recording import Interpreted
+from .recording import Interpreted, native
 from .sources import Source
 
 # Builtin classes that hold values, and how an instance of a class derived from them is filled.
@@ -57,7 +58,8 @@ class Recipes:
         if value is NULL:
             return "NULL"
         if isinstance(value, (SymbolicInt, SymbolicFloat)):
-            return f"outs[{self.output(value)}]"
+            source = self.source_of(value)
+            return f"outs[{self.output(value)}]" if source is None else self.from_source(source)
         if isinstance(value, slice):
             return f"slice({self.value(value.start)}, {self.value(value.stop)}, {self.value(value.step)})"
         if isinstance(value, PRIMITIVES):
@@ -71,7 +73,11 @@ class Recipes:
         if source is not None:
             return self.from_source(source)
         if isinstance(value, TensorBase):
-            return f"outs[{self.output(value)}]"
+            if not value._requires_grad or not is_spent(value):
+                return f"outs[{self.output(value)}]"
+            name = self.made[id(value)] = f"m{next(self.numbers)}"
+            self.lines.append(f"{name} = spent(outs[{self.output(value)}], {value._grad_fn.name()!r})")
+            return name
         if isinstance(value, Interpreted):
             return self.value(value.function)
         return self.fresh(value)
@@ -120,10 +126,32 @@ class Recipes:
         elif isinstance(value, _SAME):
             self.made[id(value)] = self.names.of(value)
             return self.made[id(value)]
-        elif kind is Generator or isinstance(value, types.GeneratorType):
-            raise CannotRebuild("a generator that has not come to its end")
+        elif kind is Generator:
+            self.lines.append(f"{name} = {self.names.of(Generator.restored)}({self.names.of(native)}, {self.names.of(value.gi_code)}, {value.gi_running})")
+            if value.frame is not None:
+                self.lines.append(f"{name}.frame = {self.frame(value.frame, f'f{name}', 'None', {})}")
+        elif isinstance(value, types.GeneratorType):
+            raise CannotRebuild("a generator of Python's own that has not come to its end")
         else:
             self.object(name, value)
+        return name
+
+    def frame(self, frame: Any, name: str, caller: str, same: dict[int, Source]) -> str:
+        """The state of a frame that waits; what is as it was is taken from where it was (variables by slot, values in hand by -1 - place)."""
+        if frame.namespace is not None:
+            raise CannotRebuild("the state of the body of a class")
+
+        def value(at: int, each: Any) -> str:
+            return self.from_source(same[at]) if at in same and each is not NULL else self.value(each)
+
+        slots = ", ".join(value(at, each) for at, each in enumerate(frame.slots))
+        stack = ", ".join(value(-1 - at, each) for at, each in enumerate(frame.stack))
+        code, program = self.names.of(frame.code), self.names.of(frame.program)
+        scope, builtins = self.names.of(frame.globals, "g"), self.names.of(frame.builtins, "b")
+        self.lines.append(f"{name} = restored({code}, {program}, [{slots}], [{stack}], {scope}, {builtins}, {frame.index}, {caller}, {frame.depth})")
+        for part in ("handled", "inherited", "generator"):
+            if getattr(frame, part) is not None:
+                self.lines.append(f"{name}.{part} = {self.value(getattr(frame, part))}")
         return name
 
     def function(self, name: str, value: Any) -> None:

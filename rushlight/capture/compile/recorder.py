@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...core.base import TensorBase
-from ...core.sizes import SymbolicFloat, SymbolicInt, is_symbolic
+from ...core.sizes import SymbolicFloat, SymbolicInt
 from ...core.state import state
 from ...graph import Node
 from ...nn.modules.module import Module
@@ -27,6 +27,7 @@ from .guards import CONTAINERS, PRIMITIVES, Guards, by_identity, is_native_metho
 from .machine import Machine
 from .marks import mark, marks
 from .natives import PACKAGE, hidden_method, is_users
+from .numbers import Leaf, leaf_of, symbolic_in
 from .sources import Attribute, Item, Slot, Source, Sources, Stacked, chain_of
 from .tracing import CompileTracer, set_grad_mode
 
@@ -52,20 +53,24 @@ class Observer(Machine):
         self.effects: list[Effect] = []
         self.pure = False  # while something is tried: what was there before must not be changed
         self.careful = careful  # modes that ops look at are entered between graphs
-        self.grad_after = state.grad_enabled
+        self.grad_after, self.inference_after = state.grad_enabled, state.inference
         self.written: set[Any] = set()  # attributes, globals and cells that the program has set: no longer those of before
         self.snapshots: dict[int, Any] = {}  # of containers of before that were changed: what they held
         self.expanded: set[int] = set()
         self.affected: dict[int, Any] = {}  # objects of before that were changed
         self.fields: dict[int, Any] = {}  # of a `__dict__` that was read: whose it is
         self.keys: dict[int, set[Any]] = {}  # of a dict that was changed by single keys alone: these
+        self.gradients: dict[int, tuple[Any, Any]] = {}  # tensors whose `.grad` was set, with what it was
+        self.steps: dict[int, int] = {}  # of optimizers: how many steps they have taken
         self.failed: str | None = None  # why what is recorded can't be used again
         self.closed = False  # whether the capture has come to its end
         self.dynamic = dynamic or (lambda source, dim, tensor: False)
-        self.symbol_sources: dict[str, tuple[Source, int]] = {}
+        self.symbol_sources: dict[str, tuple[Source, int | None]] = {}  # of a number, and not a size, without a dimension
+        self.numbers: dict[Source, Any] = {}  # numbers that may differ, by where they were read
         self.promised: set[str] = set()  # symbols that a user has marked as dynamic
         self.violated: str | None = None  # which of them the program has fixed
         self.tracer = CompileTracer(self)
+        self.running: list[tuple[Frame, Any]] = []  # generators of before that run, with their frames
         self.stores: set[tuple[int, int]] = set()  # (depth, slot) of variables that were set
         self.depths: dict[int, int] = {}  # of each frame of the beginning: how far down its stack was used
         self.start(frame)
@@ -74,7 +79,7 @@ class Observer(Machine):
         """The capture is over: let go of what it has seen."""
         self.closed = True
         self.frame = None  # type: ignore[assignment]
-        for each in (self.sources, self.held, self.fresh, self.effects, self.snapshots, self.affected, self.fields, self.frames, self.places.held):
+        for each in (self.sources, self.held, self.fresh, self.effects, self.snapshots, self.affected, self.fields, self.frames, self.running, self.places.held, self.gradients):
             each.clear()
         self.places.made.clear()
         tracer = self.tracer
@@ -89,7 +94,9 @@ class Observer(Machine):
         for depth, frame in enumerate(self.frames):
             self.depths[id(frame)] = len(frame.stack)
             if frame.generator is not None:
-                self.failed = "the program is inside of a generator"
+                self.running.append((frame, frame.generator))
+                if id(frame.generator) not in self.sources:
+                    self.failed = "the program is inside of a generator that something native runs"
             live = live_slots(frame)
             for slot, value in enumerate(frame.slots):
                 if value is NULL:
@@ -99,15 +106,17 @@ class Observer(Machine):
                 if isinstance(value, CellType):
                     self.cell(value, source, name)
                 elif slot in live:
-                    self.seen(source, value)
+                    frame.slots[slot] = self.number(source, value)
                 else:
                     self.register(value, source)
             for place, value in enumerate(frame.stack):
                 if value is not NULL:
-                    self.seen(Stacked(depth, place), value)
+                    frame.stack[place] = self.number(Stacked(depth, place), value)
 
     def cell(self, cell: CellType, source: Source, name: str) -> None:
         """A cell of before, and what is in it."""
+        if ("cell", id(cell)) in self.written:
+            self.changed(name)
         known = self.sources.get(id(cell))
         if known is not None and known is not source:
             self.guards.related(known, source, True)
@@ -151,6 +160,34 @@ class Observer(Machine):
                 self.guards.related(source, known, True)
         return value
 
+    def number(self, source: Source, value: Any) -> Any:
+        """The same for a value that the program goes on with: a number that may differ is symbolic, and only its type is guarded."""
+        kind = type(value)
+        if kind is not int and kind is not float:
+            return self.seen(source, value)
+        found = self.numbers.get(source)
+        if found is None:
+            if ("equal", source) in self.guards.made or not self.dynamic(source, None, value) or (kind is int and value < 0):
+                self.guards.equal(source, value)
+                return value
+            self.guards.number(source, kind)
+            if kind is int:
+                name = f"s{len(self.symbol_sources)}"
+                self.symbol_sources[name] = (source, None)
+                found = self.tracer.new_symbol(None, None, value, name)  # type: ignore[arg-type]
+            else:
+                found = SymbolicFloat(value, Leaf(source, value), ())
+            self.numbers[source] = found
+        return found
+
+    def source_of(self, value: Any) -> Source | None:
+        """Where a value was read, if it was."""
+        if isinstance(value, SymbolicInt):
+            source, dim = self.symbol_sources.get(value.expression.as_symbol or "", (None, 0))
+            return source if dim is None else None
+        leaf = leaf_of(value)
+        return self.sources.get(id(value)) if leaf is None else leaf.source
+
     def made(self, value: Any) -> Any:
         """An object that the program has made."""
         if not isinstance(value, (TensorBase, *PRIMITIVES)):
@@ -162,6 +199,8 @@ class Observer(Machine):
     def expand(self, value: Any) -> None:
         """A container of before is looked at as a whole: its length, and all its elements, as they were."""
         source = self.sources.get(id(value))
+        if id(value) in self.snapshots:
+            self.changed(f"a {type(value).__name__}")
         if source is None or id(value) in self.expanded:
             return
         self.expanded.add(id(value))
@@ -306,11 +345,14 @@ class Observer(Machine):
                     source, dim = self.symbol_sources[name]
                     self.violated = f"size {dim} of `{source.describe()}` is marked dynamic, but the program fixes it at line {self.frame.line} of {self.frame.code.co_filename}"
             elif isinstance(value, SymbolicFloat):
+                leaf = leaf_of(value)
+                if leaf is not None:
+                    self.guards.equal(leaf.source, leaf.value)
                 self.fix(*value.arguments)
-            elif isinstance(value, (tuple, list)) and any(is_symbolic(each) for each in value):
-                self.fix(*value)
             elif isinstance(value, (slice, range)):
                 self.fix(value.start, value.stop, value.step)
+            elif isinstance(value, CONTAINERS) and (self.tracer.symbols or self.numbers):
+                self.fix(*symbolic_in(value))
 
     def escaped(self, how: str, why: str) -> None:
         """A native function turned a tensor's value into a Python value: what was recorded holds for this value alone."""
@@ -353,6 +395,11 @@ class Observer(Machine):
         if id(value) not in self.sources:
             self.register(value, self.places.known(value))
         return True
+
+    def changed(self, name: str) -> None:
+        """Something is read that the program has changed.  A custom Function runs inside of the graph, and changes come after it."""
+        if self.pure:
+            raise Break("changed", name=name)
 
     def touch(self, container: Any, key: Any = NULL) -> None:
         """A container of before is about to be changed (a dict: under one key, if one is given): what it holds now may have to be guarded."""

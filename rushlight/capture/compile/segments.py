@@ -13,13 +13,18 @@ from collections.abc import Callable
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+from ...core import kernels
+from ...core.base import TensorBase
+from ...core.errors import RushlightError
 from ...core.state import flags, state
 from ...graph import Node
 from ..graph_module import GraphModule
-from .breaks import QUIET, Break, BreakRecord, ConstraintViolation, Unsupported, counters
+from .breaks import QUIET, BackendFailed, Break, BreakRecord, ConstraintViolation, Unsupported, counters
 from .calls import Recorder
 from .decode import NULL, decode
 from .frame import Frame, Raised
+from .functions import ApplyFunction
+from .gradients import gradient_effects, is_spent, spent
 from .guards import MISSING
 from .interpreter import Interpreter
 from .machine import Machine
@@ -27,12 +32,21 @@ from .plain import Plain
 from .recipes import CannotRebuild, Recipes
 from .recording import RecordingInterpreter
 from .sources import Slot, Source, Stacked, chain_of
+from .tracing import set_grad_mode, set_inference_mode
 
 Backend = Callable[[Any, list[Any]], Callable[..., Any]]
 _NAMESPACE = {
     "NULL": NULL, "CellType": CellType, "MethodType": MethodType, "FunctionType": FunctionType, "restored": Frame.restored, "MISSING": MISSING,
+    "set_inference_mode": set_inference_mode,
+    "spent": spent,
 }  # fmt: skip
 MISS = _NAMESPACE["MISS"] = object()  # what a segment gives whose guards do not hold
+
+
+class Again(Exception):
+    """A graph has raised an error, and has changed nothing: the program is run as it is, with its own traceback and ``except`` blocks."""
+
+
 _UNKEPT_LIMIT = 4  # how often a place is captured anew, where what was recorded can't be used again
 
 
@@ -81,12 +95,13 @@ class Compiled:
         self.lock = threading.RLock()
         self.interpreter = Interpreter(NativeMachine())
         self.clear()
-        self.arguments, self.rest = plain_arguments(function)
+        self.arguments, self.rest, self.gathers = plain_arguments(function)
 
     def clear(self) -> None:
         """Forget all that was captured."""
         self.segments: dict[Any, list[Segment]] = {}
         self.entry: list[Segment] = []  # those with which a call begins
+        self.front: Segment | None = None  # the one of them that held last
         self.nested: dict[Any, Compiled] = {}
         self.failures: list[str] = []  # guards that failed, in words
         self.breaks: list[BreakRecord] = []
@@ -96,12 +111,26 @@ class Compiled:
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of the function."""
+        try:
+            return self.enter(args, kwargs)
+        except Again:
+            frame = self.interpreter.start(self.function, args, kwargs)
+        return self.result(self.interpreter.finish(frame))
+
+    def enter(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call of the function, from its beginning."""
         after: Any = MISS
-        if not kwargs and len(args) == self.arguments:
-            slots: Any = args + self.rest
-            for segment in self.entry:
+        if not kwargs and (len(args) == self.arguments or (self.gathers and len(args) >= self.arguments >= 0)):
+            slots: Any = (*args[: self.arguments], args[self.arguments :], {}, *self.rest) if self.gathers else args + self.rest
+            front = self.front  # another thread may set it
+            if front is not None:
+                after = front.run(slots)
+                if after is not MISS and front.ends:
+                    return after
+            for segment in self.entry if after is MISS else ():
                 after = segment.run(slots)
                 if after is not MISS:
+                    self.front = segment
                     if segment.ends:
                         return after
                     break
@@ -128,14 +157,17 @@ class Compiled:
                 return self.result(frame)
             frames = chain_of(frame)
             key = tuple([(each.program, each.index, len(each.stack)) for each in frames])
-            for segment in self.segments.get(key, ()):
-                after = segment.run(frames)
-                if after is not MISS:
-                    if segment.ends:
-                        return after
-                    break
-            else:
-                after = self.record(frame, frames, key)
+            try:
+                for segment in self.segments.get(key, ()):
+                    after = segment.run(frames)
+                    if after is not MISS:
+                        if segment.ends:
+                            return after
+                        break
+                else:
+                    after = self.record(frame, frames, key)
+            except Again:
+                after = self.interpreter.finish(frame)
 
     def result(self, outcome: Any) -> Any:
         """The value of a call, or its error."""
@@ -190,9 +222,10 @@ class Compiled:
             begun = [(each, list(each.slots), list(each.stack), (each.code.co_filename, each.line, each.code.co_qualname)) for each in frames]
             recorder = Recorder(frame, self.dynamic(known), key in self.careful, key is None)
             try:
-                outcome, stop = self.follow(recorder, frame, key)
+                with kernels.once():
+                    outcome, stop = self.follow(recorder, frame, key)
                 self.kept(known, key, recorder, outcome, stop, begun)
-                if recorder.tracer.symbols:
+                if recorder.tracer.symbols or recorder.numbers:
                     outcome = Plain(recorder).outcome(outcome)
             finally:
                 recorder.close()
@@ -245,16 +278,20 @@ class Compiled:
     def name(self) -> str:
         return getattr(self.function, "__qualname__", type(self.function).__name__)
 
-    def dynamic(self, known: list[Segment]) -> Callable[[Source, int, Any], bool]:
-        """Which sizes are symbolic: those that were asked for, and those that have changed since an earlier capture."""
+    def dynamic(self, known: list[Segment]) -> Callable[[Source, int | None, Any], bool]:
+        """Which sizes and numbers are symbolic: those that were asked for, and those that have changed since an earlier capture."""
         wanted = self.options.dynamic
-        changed: dict[tuple[str, int], set[int]] = {}
+        changed: dict[tuple[str, int | None], set[Any]] = {}
         for segment in known if wanted is None else ():
             for source, dim, sizes in segment.guards.sizes:
                 for at, size in [(dim, sizes)] if dim is not None else list(enumerate(sizes)):
                     changed.setdefault((source.describe(), at), set()).add(size)
+            for source, number in segment.guards.numbers:
+                changed.setdefault((source.describe(), None), set()).add(number)
 
-        def decide(source: Source, dim: int, tensor: Any) -> bool:
+        def decide(source: Source, dim: int | None, tensor: Any) -> bool:
+            if dim is None:  # a number
+                return bool(wanted and type(tensor) is int and tensor > 1 or changed.get((source.describe(), dim), set()) - {tensor})
             size = tensor._array.shape[dim]
             fields = getattr(tensor, "__dict__", {})
             if fields:
@@ -285,12 +322,13 @@ class Compiled:
                 return now, None
             except Break as stop:
                 assert stop.frame is not None
+                stop.__traceback__ = None  # it would keep what the program has let go of
                 if len(state.interceptors) != interceptors + 1:
                     recorder.failed = "a mode that was entered stays on at the break"
                     self.careful.add(key)
                 return stop.frame, stop
             finally:
-                recorder.grad_after = state.grad_enabled
+                recorder.grad_after, recorder.inference_after = state.grad_enabled, state.inference
 
     def make(self, recorder: Recorder, outcome: Any, stop: Break | None, begun: Any) -> Segment:
         """A segment out of what was recorded."""
@@ -300,6 +338,8 @@ class Compiled:
 
         def output(value: Any) -> int:
             node = tracer.argument(value)
+            if isinstance(value, TensorBase) and value._requires_grad and is_spent(value):
+                node = tracer.derive("detach", node)
             if node not in places:
                 places[node] = len(outputs)
                 outputs.append(node)
@@ -307,14 +347,18 @@ class Compiled:
 
         recorder.finish_guards()
         same = unchanged(recorder, begun)
-        recipes = Recipes(guards, output, lambda value: recorder.sources.get(id(value)), lambda value: id(value) in recorder.fresh)
+        recipes = Recipes(guards, output, recorder.source_of, lambda value: id(value) in recorder.fresh)
         effects(recorder, recipes)
+        gradient_effects(recorder, recipes)
+        suspended(recorder, recipes, same)
+        if recorder.inference_after is not guards.inference:
+            recipes.lines.append(f"set_inference_mode({recorder.inference_after})")
         if recorder.grad_after is not guards.grad_enabled:
             recipes.lines.append(f"state.grad_enabled = {recorder.grad_after}")
         if isinstance(outcome, Frame):
             result = "None"
             for each in chain_of(outcome):
-                result = frame_recipe(recipes, each, result, same.get(id(each), {}))
+                result = recipes.frame(each, f"f{each.depth}", result, same.get(id(each), {}))
         else:
             result = recipes.value(outcome.value)
         tracer.note_grad_mode()  # the graph leaves the mode as the program does
@@ -324,9 +368,10 @@ class Compiled:
         given = ", ".join(guards.variable(source) for source, _ in tracer.inputs)
         lines = [f"def segment({guards.start}):", "    try:", *["        " + each for each in guards.tests()], "    except MISSING:", "        return MISS"]
         if run is not None:
-            lines.append(f"    outs = run({given})")
+            lines += ["    try:", f"        outs = run({given})", "    except Exception as error:", f"        failed(error, ({given}{',' if given else ''}))"]
         source = "\n".join([*lines, *["    " + each for each in recipes.lines], f"    return {result}", ""])
-        namespace = {**guards.namespace, **_NAMESPACE, "run": run}
+        failed = failing(tracer.graph, module.forward if run is not module.forward else None, guards, self.options.name)
+        namespace = {**guards.namespace, **_NAMESPACE, "run": run, "failed": failed}
         exec(compile(source, f"<segment of {self.name}>", "exec"), namespace)
         return Segment(namespace["segment"], guards, module, "return" if stop is None else stop.message, not isinstance(outcome, Frame), source, begun[-1][3])
 
@@ -340,7 +385,12 @@ class Compiled:
         run: Any = module.forward
         if calls:
             counters["stats"]["unique_graphs"] += 1
-            run = self.options.backend(module, examples)
+            try:
+                run = self.options.backend(module, examples)
+            except RushlightError:
+                raise
+            except Exception as error:
+                raise BackendFailed(f"backend={self.options.name!r} raised:\n{type(error).__name__}: {error}") from error
             if not callable(run):
                 raise TypeError(f"the back-end {self.options.name} returned a {type(run).__name__}, which can't be called")
         elif not list(tracer.graph.output_node().all_input_nodes):
@@ -348,18 +398,57 @@ class Compiled:
         return run, module
 
 
-def plain_arguments(function: Any) -> tuple[int, tuple[Any, ...]]:
-    """For calls that give each parameter by its place: how many there are, and what the variables after them begin with."""
+def failing(graph: Any, forward: Any, guards: Any, name: str) -> Callable[[Exception, tuple[Any, ...]], None]:
+    """What is done where running a graph raises an error: modes are set back and, if it has changed nothing, :class:`Again` is raised.
+
+    ``forward`` runs the graph op by op: where that raises nothing, the error is the back-end's.
+    """
+    again = changes_nothing(graph)
+
+    def failed(error: Exception, args: tuple[Any, ...]) -> None:
+        state.grad_enabled = guards.grad_enabled
+        set_inference_mode(guards.inference)
+        if not again or getattr(error, "code", "") == "RL408":  # eager and the back-end have been compared, and do not agree
+            raise error
+        if forward is not None:
+            try:
+                forward(*args)
+            except Exception:
+                raise Again from error
+            finally:
+                state.grad_enabled = guards.grad_enabled
+                set_inference_mode(guards.inference)
+            raise BackendFailed(f"the back-end {name} raised {type(error).__name__}: {error}; eager does not") from error
+        raise Again from error
+
+    return failed
+
+
+def changes_nothing(graph: Any) -> bool:
+    """Whether a graph that has been run in part can be run once more: it writes to no tensor, and draws no random number."""
+    for node in graph.nodes:
+        op = node.table_op
+        if op is not None and (op.functional is not None or "out" in node.kwargs):
+            return False
+        if node.op == "call_function" and node.is_impure() and not isinstance(node.target, ApplyFunction) and node.target not in (set_grad_mode, set_inference_mode):
+            return False
+    return True
+
+
+def plain_arguments(function: Any) -> tuple[int, tuple[Any, ...], bool]:
+    """For calls that give each parameter by its place: how many there are, what the variables after them begin with, and whether
+    ``*args`` and ``**kwargs`` come in between."""
     method = isinstance(function, MethodType)
     target = function.__func__ if method else function
     if not isinstance(target, FunctionType) or method:
-        return -1, ()
+        return -1, (), False
     code = target.__code__
-    if code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS) or code.co_kwonlyargcount:
-        return -1, ()
+    gathers = code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
+    if gathers not in (0, inspect.CO_VARARGS | inspect.CO_VARKEYWORDS) or code.co_kwonlyargcount:
+        return -1, (), False
     closure = target.__closure__ or ()
-    empty = len(decode(code).slot_names) - code.co_argcount - len(closure)
-    return code.co_argcount, (NULL,) * empty + closure
+    empty = len(decode(code).slot_names) - code.co_argcount - len(closure) - (2 if gathers else 0)
+    return code.co_argcount, (NULL,) * empty + closure, bool(gathers)
 
 
 def effects(recorder: Recorder, recipes: Recipes) -> None:
@@ -372,6 +461,15 @@ def effects(recorder: Recorder, recipes: Recipes) -> None:
             function = recipes.names.of(effect.function)
         arguments = ", ".join(recipes.value(each) for each in effect.arguments)
         recipes.lines.append(f"{function}({arguments})")
+
+
+def suspended(recorder: Recorder, recipes: Recipes, same: dict[int, dict[int, Source]]) -> None:
+    """The lines that leave the generators of before, which ran at the beginning, as the program did: waiting, or at their end."""
+    for number, (frame, generator) in enumerate(recorder.running):
+        if generator.frame is frame:
+            recipes.lines.append(f"{recipes.value(generator)}.suspend({recipes.frame(frame, f'g{number}', 'None', same.get(id(frame), {}))})")
+        elif not generator.gi_running:
+            recipes.lines.append(f"{recipes.value(generator)}.finish()")
 
 
 def note(recorder: Recorder, frame: Frame, depth: int) -> None:
@@ -411,24 +509,3 @@ def unchanged(recorder: Recorder, begun: Any) -> dict[int, dict[int, Source]]:
                 places[-1 - place] = Stacked(depth, place)
         found[id(frame)] = places
     return found
-
-
-def frame_recipe(recipes: Recipes, frame: Frame, caller: str, same: dict[int, Source]) -> str:
-    """The state of a stopped frame; what is as it was is taken from where it was."""
-    if frame.generator is not None or frame.namespace is not None:
-        raise CannotRebuild("the state of a generator or of the body of a class")
-
-    def value(at: int, each: Any) -> str:
-        return recipes.from_source(same[at]) if at in same and each is not NULL else recipes.value(each)
-
-    slots = ", ".join(value(at, each) for at, each in enumerate(frame.slots))
-    stack = ", ".join(value(-1 - at, each) for at, each in enumerate(frame.stack))
-    names = recipes.names
-    name = f"f{frame.depth}"
-    code, program = names.of(frame.code), names.of(frame.program)
-    scope, builtins = names.of(frame.globals, "g"), names.of(frame.builtins, "b")
-    recipes.lines.append(f"{name} = restored({code}, {program}, [{slots}], [{stack}], {scope}, {builtins}, {frame.index}, {caller}, {frame.depth})")
-    for part in ("handled", "inherited"):
-        if getattr(frame, part) is not None:
-            recipes.lines.append(f"{name}.{part} = {recipes.value(getattr(frame, part))}")
-    return name

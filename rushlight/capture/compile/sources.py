@@ -13,8 +13,9 @@ class Source:
 
     __slots__ = ()
     base: Source | None = None
+    beside: tuple[Source, ...] = ()  # others that it takes; `expression` is given theirs too
 
-    def expression(self, base: str, names: Names) -> str:
+    def expression(self, base: str, names: Names, *beside: str) -> str:
         raise NotImplementedError
 
     def describe(self) -> str:
@@ -64,7 +65,7 @@ class Slot(Source):
     def __init__(self, depth: int, slot: int, name: str) -> None:
         self.depth, self.slot, self.name = depth, slot, name
 
-    def expression(self, base: str, names: Names) -> str:
+    def expression(self, base: str, names: Names, *beside: str) -> str:
         return f"slots[{self.slot}]" if names.entry else f"frames[{self.depth}].slots[{self.slot}]"
 
     def describe(self) -> str:
@@ -79,7 +80,7 @@ class Stacked(Source):
     def __init__(self, depth: int, place: int) -> None:
         self.depth, self.place = depth, place
 
-    def expression(self, base: str, names: Names) -> str:
+    def expression(self, base: str, names: Names, *beside: str) -> str:
         return f"frames[{self.depth}].stack[{self.place}]"
 
     def describe(self) -> str:
@@ -94,7 +95,7 @@ class Contents(Source):
     def __init__(self, base: Source, name: str) -> None:
         self.base, self.name = base, name
 
-    def expression(self, base: str, names: Names) -> str:
+    def expression(self, base: str, names: Names, *beside: str) -> str:
         return f"{base}.cell_contents"
 
     def describe(self) -> str:
@@ -109,7 +110,7 @@ class Global(Source):
     def __init__(self, scope: dict[str, Any], name: str) -> None:
         self.scope, self.name = scope, name
 
-    def expression(self, base: str, names: Names) -> str:
+    def expression(self, base: str, names: Names, *beside: str) -> str:
         return f"{names.of(self.scope, 'g')}[{self.name!r}]"
 
     def describe(self) -> str:
@@ -124,7 +125,7 @@ class Known(Source):
     def __init__(self, value: Any) -> None:
         self.value = value
 
-    def expression(self, base: str, names: Names) -> str:
+    def expression(self, base: str, names: Names, *beside: str) -> str:
         return names.of(self.value)
 
     def describe(self) -> str:
@@ -139,7 +140,7 @@ class Attribute(Source):
     def __init__(self, base: Source, name: str) -> None:
         self.base, self.name = base, name
 
-    def expression(self, base: str, names: Names) -> str:
+    def expression(self, base: str, names: Names, *beside: str) -> str:
         return f"{base}.{self.name}" if self.name.isidentifier() else f"getattr({base}, {self.name!r})"
 
     def describe(self) -> str:
@@ -155,7 +156,7 @@ class Field(Source):
     def __init__(self, base: Source, name: str) -> None:
         self.base, self.name = base, name
 
-    def expression(self, base: str, names: Names) -> str:
+    def expression(self, base: str, names: Names, *beside: str) -> str:
         return f"{names.of(object.__getattribute__)}({base}, {self.name!r})"
 
     def describe(self) -> str:
@@ -171,7 +172,7 @@ class Item(Source):
     def __init__(self, base: Source, key: Any) -> None:
         self.base, self.key = base, key
 
-    def expression(self, base: str, names: Names) -> str:
+    def expression(self, base: str, names: Names, *beside: str) -> str:
         return f"{base}[{self.key!r}]" if type(self.key) in (int, str) else f"{base}[{names.of(self.key)}]"
 
     def describe(self) -> str:

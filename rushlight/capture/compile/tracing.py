@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from ...core.base import make
 from ...core.declare import lookup
-from ...core.sizes import SymbolicInt
-from ...core.state import state
+from ...core.sizes import Expression, SymbolicInt
+from ...core.state import flags, state
 from ...graph import Node
 from ...graph.calls import bind
 from ..tracer import PACKAGE_FOLDER, Tracer
 from .frame import Frame
+from .numbers import check_arguments, leaf_of
 from .sources import Source
 
 if TYPE_CHECKING:
     from .recorder import Observer
 
 _clone = lookup("clone")
+_NO_LETTERS = re.compile(r"[\W_]")
 _PARTS = frozenset("unbind split chunk tensor_split split_with_sizes split_evenly hsplit vsplit dsplit unsafe_split unsafe_chunk".split())
 
 
@@ -28,8 +31,8 @@ class CompileTracer(Tracer):
         super().__init__(escaped=recorder.escaped)
         self.recorder = recorder
         self.inputs: list[tuple[Source, Any]] = []
-        self.grad_mode = state.grad_enabled
-        self.first: Node | None = None  # the first node that is no input
+        self.grad_mode, self.inference = state.grad_enabled, state.inference
+        self.last_input: Node | None = None  # inputs come before all other nodes
 
     def node_of(self, tensor: Any) -> Node:
         if id(tensor) not in self.entries:
@@ -41,6 +44,9 @@ class CompileTracer(Tracer):
                     self.recorder.failed = "a tensor that needs a gradient, made in the program as it is or from outside"
                 return self.constant(tensor)
         return super().node_of(tensor)
+
+    def can_take(self, tensor: Any) -> bool:
+        return id(tensor) in self.recorder.sources
 
     def constant(self, tensor: Any) -> Node:
         """A tensor that a native function made of plain values: a copy of it is made anew in every call."""
@@ -67,15 +73,37 @@ class CompileTracer(Tracer):
 
     def new_input(self, source: Source, value: Any) -> Node:
         """A placeholder for what a source leads to."""
-        first = next((each for each in self.graph.nodes if each.op != "placeholder"), None)
-        name = "".join(each if each.isalnum() else "_" for each in source.describe()).strip("_") or "value"
-        if first is None:
-            node = self.graph.placeholder(f"l_{name}_")
-        else:
-            with self.graph.inserting_before(first):
-                node = self.graph.placeholder(f"l_{name}_")
+        name = f"l_{_NO_LETTERS.sub('_', source.describe()).strip('_') or 'value'}_"
+        with self.graph.inserting_before(None) if self.last_input is None else self.graph.inserting_after(self.last_input):
+            node = self.graph.placeholder(name)
+        self.last_input = node
         self.inputs.append((source, value))
         return node
+
+    def number_node(self, value: Any) -> Node:
+        leaf = leaf_of(value)
+        return super().number_node(value) if leaf is None else self.number_input(leaf.source, leaf, value, leaf.value)
+
+    def symbol_node(self, name: str) -> Node:
+        source, dim = self.recorder.symbol_sources.get(name, (None, 0))
+        if source is None or dim is not None:
+            return super().symbol_node(name)
+        value, expression = self.symbols[name].concrete, Expression.symbol(name)
+        return self.number_input(source, expression, SymbolicInt(value, expression), value)
+
+    def number_input(self, source: Source, key: Any, symbolic: Any, value: Any) -> Node:
+        """The placeholder of a number that may differ."""
+        node = self.size_nodes.get(key)
+        if node is None:
+            node = self.size_nodes[key] = self.new_input(source, value)
+            node.meta.update(val=symbolic, source=None, module="")
+            self.depends.add(node)
+        return node
+
+    def __call__(self, op: Any, args: tuple[Any, ...], out: Any) -> Any:
+        if self.recorder.numbers:
+            check_arguments(self.recorder, op, args)
+        return super().__call__(op, args, out)
 
     def argument(self, value: Any) -> Any:
         if id(value) in self.recorder.sources and not isinstance(value, (tuple, list, dict)):
@@ -91,6 +119,10 @@ class CompileTracer(Tracer):
         if state.grad_enabled is not self.grad_mode:
             self.grad_mode = state.grad_enabled
             node = self.graph.call_function(set_grad_mode, (state.grad_enabled,))
+            node.meta.update(impure=True, source=None, module="")
+        if state.inference is not self.inference:
+            self.inference = state.inference
+            node = self.graph.call_function(set_inference_mode, (state.inference,))
             node.meta.update(impure=True, source=None, module="")
 
     def where(self) -> tuple[Any, str]:
@@ -118,3 +150,10 @@ class CompileTracer(Tracer):
 def set_grad_mode(mode: bool) -> None:
     """Switch recording of gradients on or off, within a graph."""
     state.grad_enabled = mode
+
+
+def set_inference_mode(mode: bool) -> None:
+    """Switch inference mode on or off, within a graph."""
+    if state.inference is not mode:
+        state.inference = mode
+        (flags.enter if mode else flags.leave)()

@@ -12,14 +12,19 @@ from typing import Any
 
 from ...core.base import TensorBase
 from ...core.sizes import SymbolicFloat, SymbolicInt, is_symbolic
+from ...core.state import flags
 from ...nn.modules.module import Module
 from .. import forms
 from .breaks import Break
 from .decode import NULL
 from .frame import Frame, Inline
 from .generator import Generator
+from .gradients import set_gradient
 from .guards import CONTAINERS, PRIMITIVES, by_identity
 from .natives import PACKAGE, class_attribute, is_users, python_method, python_methods
+from .numbers import binary as number_binary
+from .numbers import equal_sequences, written
+from .numbers import unary as number_unary
 from .recorder import Effect, Observer, is_method, size_is_known
 from .sources import Source
 
@@ -71,12 +76,16 @@ class Watcher(Observer):
         return bool(value)
 
     def unary(self, op: str, a: Any) -> Any:
-        method = python_method(a, _UNARY[op])
+        if is_symbolic(a):
+            return number_unary(self, op, a)
+        method = self.special(a, _UNARY[op])
         return super().unary(op, a) if method is None else Inline(method, (a,), {})
 
     def binary(self, op: str, a: Any, b: Any) -> Any:
         if type(a) in _PLAIN and type(b) in _PLAIN:
             return super().binary(op, a, b)
+        if (is_symbolic(a) or is_symbolic(b)) and isinstance(a, (int, float)) and isinstance(b, (int, float)):
+            return number_binary(self, op.removesuffix("="), a, b)
         symbol = op[:-1] if op.endswith("=") else op
         in_place = symbol is not op and op != symbol
         name = _NAMES[symbol]
@@ -87,7 +96,7 @@ class Watcher(Observer):
             names[-2:] = names[-1:] + names[-2:-1]
         mine = False
         for special, value, swapped in names:
-            method = python_method(value, special)
+            method = self.special(value, special)
             mine = mine or method is not None
             if method is None:
                 method = getattr(type(value), special, None)
@@ -101,8 +110,8 @@ class Watcher(Observer):
             raise Break("native", name=f"{op} of a {type(a).__name__}")
         if not isinstance(a, TensorBase) and not isinstance(b, TensorBase):
             self.look(a, b, text=symbol == "%" and isinstance(a, str))
-            if not isinstance(a, (int, float)) or not isinstance(b, (int, float)):
-                self.fix(a, b)
+            if symbol != "+" or not isinstance(a, (list, tuple)) or not isinstance(b, (list, tuple)):
+                self.fix(*[each for each in (a, b) if symbol != "*" or not isinstance(each, (list, tuple))])
         return super().binary(op, a, b)
 
     def change(self, container: Any, function: Any, *arguments: Any, key: Any = NULL) -> Any:
@@ -126,9 +135,9 @@ class Watcher(Observer):
         if type(b) is not type(a) and isinstance(b, type(a)):
             order.reverse()
         for value, special, swapped in order:
-            method, inverted = python_method(value, special), False
+            method, inverted = self.special(value, special), False
             if method is None and op == "!=":
-                method, inverted = python_method(value, "__eq__"), True
+                method, inverted = self.special(value, "__eq__"), True
             mine = mine or method is not None
             if method is not None:
                 asked.append((method, swapped, inverted))
@@ -137,20 +146,26 @@ class Watcher(Observer):
         if op in ("==", "!=") and _compares_by_identity(a) and _compares_by_identity(b):
             return self.is_same(a, b) is (op == "==")
         self.look(a, b)
+        if self.tracer.symbols or self.numbers:
+            plain_numbers = all(isinstance(each, (int, float, tuple, list)) for part in (a, b) if isinstance(part, (tuple, list)) for each in part)
+            if op in ("==", "!=") and plain_numbers and (isinstance(a, tuple) and isinstance(b, tuple) or isinstance(a, list) and isinstance(b, list)):
+                return equal_sequences(self, a, b) is (op == "==")
+            self.fix(a, b)
         return super().compare(op, a, b)
 
     def compare_sizes(self, op: str, a: Any, b: Any) -> Any:
         """A comparison of sizes that may differ: its outcome is guarded."""
-        if isinstance(a, SymbolicFloat) or isinstance(b, SymbolicFloat) or not (isinstance(a, int) and isinstance(b, int)):
+        left, right = written(self, a), written(self, b)
+        if left is None or right is None:
             self.fix(a, b)
             return super().compare(op, a, b)
         for size in (a, b):
             if isinstance(size, SymbolicInt) and not size_is_known(self, size):
                 raise Break("value", name="a size that depends on the values of a tensor")
-        left, right = (each.expression if isinstance(each, SymbolicInt) else each for each in (a, b))
         result = super().compare(op, a, b)
-        symbols = {*(a.expression.symbols() if isinstance(a, SymbolicInt) else ()), *(b.expression.symbols() if isinstance(b, SymbolicInt) else ())}
-        self.guards.formula((f"({left} {op} {right}) is {result}", symbols), self.symbol_sources)
+        if not left[1] | right[1] <= set(self.symbol_sources):
+            raise Break("value", name="a number that depends on the values of a tensor")
+        self.guards.formula((f"({left[0]} {op} {right[0]}) is {result}", left[1] | right[1]), self.symbol_sources)
         return result
 
     def contains(self, container: Any, item: Any) -> bool:
@@ -170,6 +185,7 @@ class Watcher(Observer):
         if isinstance(item, TensorBase) or any(isinstance(each, TensorBase) for each in (container if isinstance(container, (list, tuple)) else ())):
             raise Break("value", name="in")
         self.look(container, item)
+        self.fix(container)
         return super().contains(container, item)
 
     def is_same(self, a: Any, b: Any) -> bool:
@@ -197,11 +213,13 @@ class Watcher(Observer):
         if is_users(kind):
             methods = python_methods(kind)
             if "__getattribute__" in methods:
+                self.special(value, "__getattribute__")
                 return Inline(kind.__getattribute__, (value, name), {})
             inlined = self.descriptor(value, kind, name)
             if inlined is not None:
                 return inlined
             if "__getattr__" in methods:
+                self.special(value, "__getattr__")
                 return self.load_plain(value, name, kind.__getattr__)
         elif isinstance(value, Module):
             inlined = self.descriptor(value, kind, name)
@@ -211,7 +229,7 @@ class Watcher(Observer):
             inlined = self.descriptor(value, type(value), name) if is_users(type(value)) else None
             if inlined is not None:
                 return inlined
-        elif kind is functools.cached_property:
+        elif kind is functools.cached_property or value is flags:  # a capture is always something special
             return getattr(value, name)
         return self.load_plain(value, name)
 
@@ -234,7 +252,7 @@ class Watcher(Observer):
                 self.guards.value(source, value)
                 self.missing_field(source, name)
             return Inline(forms.cached_property, (found.func, found.attrname, value), {})
-        getter = python_method(found, "__get__")
+        getter = self.special(found, "__get__")
         if getter is not None and not (stored and not hasattr(type(found), "__set__")):
             self.class_part(kind, name, found)
             if source is not None:
@@ -246,6 +264,17 @@ class Watcher(Observer):
         """An instance has no attribute of its own under a name."""
         test = f"{name!r} not in {self.guards.variable(source)}.__dict__"
         self.guards.condition(f"{source.describe()} has no {name} of its own", test, ("field", source, name))
+
+    def special(self, value: Any, name: str) -> Any:
+        """A special method of a user's class that is written in Python, and stays what it is; None where there is none."""
+        found = python_method(value, name)
+        if found is not None:
+            self.class_part(type(value), name, found)
+        return found
+
+    def load_special(self, value: Any, name: str) -> Any:
+        self.special(value, name)
+        return super().load_special(value, name)
 
     def class_part(self, kind: type, name: str, found: Any) -> None:
         """Something that a class of the user's has is the same in later calls."""
@@ -259,6 +288,8 @@ class Watcher(Observer):
 
     def load_plain(self, value: Any, name: str, missing: Any = None) -> Any:
         """An attribute that is there, or not; ``missing`` is the class's own ``__getattr__``."""
+        if is_symbolic(value):
+            self.fix(value)
         source = self.sources.get(id(value))
         try:
             result = getattr(value, name) if missing is None else _lookup(value, name)
@@ -277,6 +308,7 @@ class Watcher(Observer):
         if source is None:
             return self.part_of(value, name, result)
         if ("attribute", id(value), name) in self.written:
+            self.changed(name)
             return result
         self.guards.value(source, value)
         if is_method(result):
@@ -290,7 +322,7 @@ class Watcher(Observer):
             place = self.module_part(value, source, name)
         else:
             place = self.places.attribute(source, name)
-        return self.seen(place, result)
+        return self.number(place, result)
 
     def module_part(self, module: Any, source: Source, name: str) -> Source:
         """Where a Module has an attribute: looked up faster than by its ``__getattr__``."""
@@ -380,6 +412,8 @@ class Watcher(Observer):
 
     def store_attr(self, value: Any, name: str, new: Any) -> Any:
         if isinstance(value, TensorBase):
+            if name == "grad" and (new is None or isinstance(new, TensorBase)):
+                return set_gradient(self, value, new)
             if id(value) in self.sources or self.tracer.is_traced(value):
                 raise Break("attribute", name=name)
             return setattr(value, name, new)
@@ -387,6 +421,7 @@ class Watcher(Observer):
         if is_users(kind) or isinstance(value, Module):
             setter = kind.__setattr__
             if isinstance(setter, FunctionType) and self.should_inline(setter):
+                self.special(value, "__setattr__")
                 return Inline(setter, (value, name, new), {})
         return self.store_plain(value, name, new)
 
@@ -395,7 +430,7 @@ class Watcher(Observer):
         found = class_attribute(type(value), name)
         if isinstance(found, property) and isinstance(found.fset, FunctionType) and self.should_inline(found.fset):
             return Inline(found.fset, (value, new), {})
-        setter = python_method(found, "__set__")
+        setter = self.special(found, "__set__")
         if setter is not None:
             return Inline(setter, (found, value, new), {})
         old = self.affect(value, name)
@@ -426,6 +461,7 @@ class Watcher(Observer):
             raise Break("attribute", name=name)
         deleter = type(value).__delattr__
         if isinstance(deleter, FunctionType) and self.should_inline(deleter):
+            self.special(value, "__delattr__")
             return Inline(deleter, (value, name), {})
         return self.delete_plain(value, name)
 
@@ -455,13 +491,14 @@ class Watcher(Observer):
             self.no_global(frame, name)
             return value
         if ("global", id(frame.globals), name) in self.written:
+            self.changed(name)
             return value
         own = str(frame.globals.get("__name__", "")).partition(".")[0] in (PACKAGE, *sys.stdlib_module_names)
         place = self.places.name(frame.globals, name)
         if isinstance(value, ModuleType) and own or own and not isinstance(value, (TensorBase, *PRIMITIVES, *CONTAINERS)):
             self.register(value, place)
             return value
-        return self.seen(place, value)
+        return self.number(place, value)
 
     def no_global(self, frame: Frame, name: str) -> None:
         """A builtin name that no global hides; in the package and the standard library it stays so."""

@@ -14,7 +14,7 @@ from ...nn.modules.module import Module
 from ..traced import TracedFunction
 from . import files
 from .errors import NotSupportedError, ScriptError, UnusedCallError
-from .freezing import freeze, optimize_for_inference
+from .freezing import freeze, optimize_for_inference, run_frozen_optimizations
 from .functions import ScriptFunction, caller_frames, script_function
 from .marks import annotate, export, ignore, interface, is_instance, is_scripting, script_method, unused
 from .modules import RecursiveScriptModule, ScriptMethod, ScriptModule, scripted
@@ -67,5 +67,5 @@ def script(
 
 __all__ = [
     "NotSupportedError", "RecursiveScriptModule", "ScriptError", "ScriptFunction", "ScriptMethod", "ScriptModule", "UnusedCallError", "annotate",
-    "export", "files", "freeze", "optimize_for_inference", "script_if_tracing", "is_instance", "ignore", "interface", "is_scripting", "script", "script_method", "unused",
+    "export", "files", "freeze", "optimize_for_inference", "run_frozen_optimizations", "script_if_tracing", "is_instance", "ignore", "interface", "is_scripting", "script", "script_method", "unused",
 ]  # fmt: skip

@@ -95,17 +95,10 @@ class Block:
         self.assigned: set[str] = set()
         self.captured: dict[Node, Node] = {}  # of the outer block -> the placeholder here
         self.dead = False  # its end is never reached
-        self._last: Node | None = None
 
     def parameter(self, name: str, type: Type, default: Any = ...) -> Node:
-        """A further input."""
-        node = self.graph.create_node("placeholder", name, () if default is ... else (default,), None, None, type)
-        if self._last is not None:
-            self._last.append(node)
-        elif node.prev.op != "root":
-            next(iter(self.graph.nodes)).prepend(node)
-        self._last = node
-        return node
+        """A further input; of an inner block they are put before everything else when it is finished."""
+        return self.graph.create_node("placeholder", name, () if default is ... else (default,), None, None, type)
 
     def capture(self, node: Node) -> Node:
         """A node of this block for one of this or an outer block."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import enum
+import functools
 import inspect
 import math
 import typing
@@ -14,7 +15,6 @@ from typing import Any
 from ...autograd.function import Function
 from ...core.base import TensorBase, runtime
 from ...core.declare import PACKAGE, Op
-from ...graph.targets import path_of
 from ...nn.modules.container import ModuleDict, ModuleList, Sequential
 from ...nn.modules.module import Module
 from . import builtins
@@ -24,6 +24,7 @@ from .errors import NotSupportedError, ScriptError
 from .iterating import Iterating
 from .marks import IGNORED, UNUSED, annotate, is_instance, is_scripting, mark_of
 from .results import LIST_METHODS, MUTATORS, STR_METHODS, attribute_type, builtin_type, function_type, method_type
+from .source import MISSING
 from .types import (
     ANY,
     BOOL,
@@ -49,6 +50,15 @@ _PYTHON = frozenset(
 )
 
 
+_PLAIN_ATTRIBUTES: dict[tuple[str, str], Type] = {
+    ("Device", "type"): STR, ("Device", "index"): OptionalType(INT), ("dtype", "is_floating_point"): BOOL, ("dtype", "is_complex"): BOOL,
+    ("dtype", "itemsize"): INT,
+}  # fmt: skip
+
+
+_NUMBERS: dict[str, type] = {"int": int, "float": float, "bool": bool, "complex": complex}
+
+
 class Calls(Iterating):
     """Compiles calls."""
 
@@ -58,9 +68,10 @@ class Calls(Iterating):
         """``base.name``."""
         if isinstance(base, Static):
             found = base.object
-            if not hasattr(found, name):
+            value = self.source.attribute(found, name, MISSING)
+            if value is MISSING:
                 raise ScriptError(f"{getattr(found, '__name__', found)!r} has no attribute '{name}'", self.source, node)
-            return self.wrap(getattr(found, name), node)
+            return self.wrap(value, node)
         if isinstance(base, ModuleValue):
             return self.module_attribute(base, name, node)
         if isinstance(base, (Value, Bound)):
@@ -80,6 +91,8 @@ class Calls(Iterating):
             raise ScriptError(f"a value of type {kind} may be None and has no attribute '{name}': test 'is not None' before", self.source, node)
         if kind == TENSOR:
             return self.tensor_attribute(base, name, node)
+        if (repr(kind), name) in _PLAIN_ATTRIBUTES and not base.constant:
+            return self.emit(getattr, (base.arg, name), _PLAIN_ATTRIBUTES[repr(kind), name])
         known = STR_METHODS if kind == STR else LIST_METHODS if isinstance(kind, ListType) else _DICT_METHODS if isinstance(kind, DictType) else None
         if known is not None and name not in known:
             if not (isinstance(kind, ListType) and name in ("numel", "count")):
@@ -88,18 +101,18 @@ class Calls(Iterating):
             return Bound(self.materialized(base), name)
         if base.constant and hasattr(base.arg, name) and not callable(getattr(base.arg, name)):
             return self.wrap(getattr(base.arg, name), node)
-        if base.constant and not hasattr(base.arg, name):
+        if (base.constant and not hasattr(base.arg, name)) or (repr(kind) in _NUMBERS and not hasattr(_NUMBERS[repr(kind)], name)):
             raise ScriptError(f"a value of type {kind} has no attribute '{name}'", self.source, node)
         return Bound(base, name)
 
     def tensor_attribute(self, base: Value, name: str, node: ast.AST) -> Any:
         """An attribute of a tensor: read at once, unless it is a method."""
-        found = inspect.getattr_static(runtime.tensor_type, name, None)
+        found = tensor_member(name)
         if found is None:
             if name in ("values", "indices"):  # of what may be several results
                 return self.emit(getattr, (base.arg, name), TENSOR)
             raise ScriptError(f"Tensor has no attribute '{name}'", self.source, node)
-        if isinstance(found, property):
+        if isinstance(found, property) or not callable(found):
             return self.emit(getattr, (base.arg, name), attribute_type(name))
         return Bound(base, name)
 
@@ -269,7 +282,7 @@ class Calls(Iterating):
         if isinstance(base, ModuleValue):
             there = hasattr(base.module, name.arg)
         elif isinstance(base, Static):
-            there = hasattr(base.object, name.arg)
+            there = self.source.attribute(base.object, name.arg, MISSING) is not MISSING
         else:
             kind = base.type if isinstance(base, Value) else ANY
             there = hasattr(runtime.tensor_type, name.arg) if kind == TENSOR else isinstance(kind, TupleType) and name.arg in getattr(kind.kind, "_fields", ())
@@ -342,7 +355,7 @@ class Calls(Iterating):
         constant = not isinstance(getattr(found, "op", None), Op) and all(isinstance(each, Value) and each.constant for each in (*arguments, *keywords.values()))
         if constant and isinstance(found, BuiltinFunctionType):
             return self.folded(found, args, kwargs, kind)
-        impure = found is warnings.warn or (path_of(found) or "").startswith("rushlight.manual_seed")
+        impure = found is warnings.warn or getattr(found, "__name__", "") == "manual_seed"
         return self.emit(found, tuple(args), kind, kwargs, impure=impure)
 
     def folded(self, found: Any, args: list[Any], kwargs: dict[str, Any], kind: Type) -> Value:
@@ -437,7 +450,7 @@ class Calls(Iterating):
         if base.constant and kind == STR and all(isinstance(each, Value) and each.constant for each in (*arguments, *keywords.values())):
             return self.folded(getattr(base.arg, name), args, kwargs, ANY)
         if kind == TENSOR:
-            function = inspect.getattr_static(runtime.tensor_type, name)
+            function: Any = tensor_member(name)
             op = getattr(function, "op", None)
             if isinstance(op, Op) and op.call is function:
                 return self.emit(function, (base.arg, *args), function_type(function, [TENSOR, *kinds], keywords), kwargs)
@@ -511,6 +524,12 @@ class Calls(Iterating):
             made.arg.meta["python"] = f"{type(module).__name__}.forward"
             made.type = made.arg.type = self.python_type(forward)
         return made
+
+
+@functools.cache
+def tensor_member(name: str) -> Any:
+    """What the class of tensors has under a name, or None."""
+    return inspect.getattr_static(runtime.tensor_type, name, None)
 
 
 def declared(module: Any) -> tuple[dict[str, Any], set[str]]:

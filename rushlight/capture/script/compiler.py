@@ -9,7 +9,6 @@ from typing import Any
 from ...graph import Graph
 from .blocks import Block, ModuleValue, Value
 from .errors import NotSupportedError, ScriptError
-from .exits import Exits
 from .source import Source
 from .statements import Statements
 from .types import ANY, NONE, TENSOR, Type, UnknownAnnotation, assignable, from_annotation, type_of
@@ -98,7 +97,7 @@ class Compiler(Statements):
                 node = self.block.parameter(parameter.name, parameter.type, parameter.default)
                 node.meta["source"], node.meta["module"] = self.source.place(self.source.definition), ""
                 self.block.env[parameter.name] = Value(parameter.type, node)
-            self.statements(Exits().function(self.source.definition), set())
+            self.statements(self.source.statements, set())
             if self.block.dead:  # it always raises
                 self.block.graph.output(None)
             signature.result = self.return_type or self.result_type

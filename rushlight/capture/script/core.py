@@ -38,9 +38,13 @@ class Core:
         impure: bool = False, name: str | None = None,
     ) -> Value:  # fmt: skip
         """A node, and the value that it gives."""
-        capture = self.block.capture
-        node = self.block.graph.create_node(op, target, map_arg(args, capture), map_arg(kwargs or {}, capture), name, type)
-        node.meta["source"], node.meta["module"] = self.source.place(self.here), ""
+        block = self.block
+        if block.parent is not None:
+            graph, capture = block.graph, block.capture
+            args = tuple([each if each.__class__ is Node and each.graph is graph else map_arg(each, capture) for each in args])
+            kwargs = map_arg(kwargs, block.capture) if kwargs else None
+        node = block.graph.create_node(op, target, args, kwargs, name, type)
+        node.meta = {"source": self.source.place(self.here), "module": ""}
         if impure:
             node.meta["impure"] = True
         return Value(type, node)

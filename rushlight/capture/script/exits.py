@@ -12,6 +12,7 @@ from typing import Any
 from .names import assigned
 
 RETURNED, VALUE = "$returned", "$value"
+_SIMPLE = frozenset((ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Pass, ast.Assert, ast.Raise))
 
 
 class Exits:
@@ -151,11 +152,18 @@ class Exits:
 
 def jumps(node: ast.AST) -> bool:
     """Whether there is a ``return``, ``break`` or ``continue`` in a statement."""
-    if isinstance(node, (ast.Return, ast.Break, ast.Continue)):
+    return holds(node, (ast.Return, ast.Break, ast.Continue))
+
+
+def holds(node: ast.AST, kinds: Any) -> bool:
+    """Whether a statement is of one of several kinds, or has one that is inside."""
+    if isinstance(node, kinds):
         return True
+    if node.__class__ in _SIMPLE:
+        return False
     for field in ("body", "orelse", "handlers", "finalbody", "cases"):
         inner = getattr(node, field, None)
-        if isinstance(inner, list) and any(map(jumps, inner)):
+        if isinstance(inner, list) and any(holds(each, kinds) for each in inner):
             return True
     return False
 
@@ -169,12 +177,9 @@ def target_of(statement: ast.stmt) -> str | None:
 
 def negated(flags: list[str], place: ast.AST) -> ast.expr:
     """``not (a or b)``."""
-    names: list[ast.expr] = [ast.Name(flag, ast.Load()) for flag in flags]
-    value = names[0] if len(names) == 1 else ast.BoolOp(ast.Or(), names)
-    test = ast.UnaryOp(ast.Not(), value)
-    for node in ast.walk(test):
-        ast.copy_location(node, place)
-    return test
+    names: list[ast.expr] = [ast.copy_location(ast.Name(flag, ast.Load()), place) for flag in flags]
+    value = names[0] if len(names) == 1 else ast.copy_location(ast.BoolOp(ast.Or(), names), place)
+    return ast.copy_location(ast.UnaryOp(ast.Not(), value), place)
 
 
 def copied(node: Any, **fields: Any) -> Any:
@@ -198,7 +203,7 @@ def exits_of(statements: list[ast.stmt]) -> tuple[bool, bool]:
             if always_first and always_second:
                 return may, True
         elif isinstance(each, (ast.For, ast.While)):
-            may = may or any(isinstance(node, ast.Return) for node in ast.walk(each))
+            may = may or holds(each, ast.Return)
             if endless(each):
                 return may, True
         elif isinstance(each, ast.With):

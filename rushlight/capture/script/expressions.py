@@ -56,6 +56,9 @@ _HINTS = {
 }
 
 
+_METHODS = {kind: f"on_{kind.__name__}" for kind in vars(ast).values() if isinstance(kind, type) and issubclass(kind, ast.expr)}
+
+
 class Expressions(Conditions):
     """Compiles expressions."""
 
@@ -64,7 +67,7 @@ class Expressions(Conditions):
 
     def expression(self, node: ast.expr) -> Any:
         """What an expression stands for: a value, or something that exists only while the program is compiled."""
-        method = getattr(self, f"on_{type(node).__name__}", None)
+        method = getattr(self, _METHODS.get(node.__class__, ""), None)
         if method is None:
             hint = _HINTS.get(type(node), "write it with what scripts have")
             raise NotSupportedError(f"'{type(node).__name__}' expressions are not supported in scripts: {hint}", self.source, node)
@@ -214,8 +217,13 @@ class Expressions(Conditions):
             return TENSOR
         if ANY in (left, right) or isinstance(left, UnionType) or isinstance(right, UnionType):
             return ANY
-        if left == STR:
+        repeats = function is operator.mul and {left, right} & {INT, BOOL}
+        if STR in (left, right):
+            if not (repeats or left == right or (left == STR and function is operator.mod)):
+                raise ScriptError(f"an operator on values of types {left} and {right}: convert one with str() or int()", self.source, node)
             return STR
+        if isinstance(left, ListType) != isinstance(right, ListType) and not repeats:
+            raise ScriptError(f"an operator on values of types {left} and {right}: a list can be added to a list, and repeated by an int", self.source, node)
         if isinstance(left, ListType):
             return left if function is operator.mul else (unify(left, right) or left)
         if isinstance(right, ListType):
@@ -228,8 +236,6 @@ class Expressions(Conditions):
             return BOOL
         if {left, right} <= {INT, BOOL, FLOAT}:
             return number_type(left, right)
-        if STR in (left, right):
-            raise ScriptError(f"an operator on values of types {left} and {right}", self.source, node)
         return ANY
 
     def on_UnaryOp(self, node: ast.UnaryOp) -> Any:
@@ -274,6 +280,9 @@ class Expressions(Conditions):
         if isinstance(base.type, TupleType):
             return self.tuple_item(base, node)
         base = self.materialized(base)
+        known = node.slice.value if isinstance(node.slice, ast.Constant) else None
+        if (isinstance(base.type, ListType) or base.type == STR) and isinstance(known, (str, float)):
+            raise ScriptError(f"the items of a {base.type} are numbered: {known!r} is no number of an item", self.source, node.slice)
         return self.emit(operator.getitem, (base.arg, self.index(node.slice)), self.item_type(base.type, node.slice))
 
     def known_item(self, base: Any, node: ast.Subscript) -> Any:

@@ -26,7 +26,8 @@ from ..traced import READERS, WRITERS, TracedFunction, TracedModule
 from . import builtins
 from .compiler import Parameter, Signature
 from .functions import ScriptFunction
-from .modules import RecursiveScriptModule, ScriptModule
+from .library import CALL, library_class
+from .modules import RecursiveScriptModule, ScriptModule, script_class
 from .results import LIST_METHODS, STR_METHODS
 from .running import Program
 from .types import parse_type
@@ -123,6 +124,8 @@ class Writer:
         if isinstance(module, ScriptModule):
             row["class"] = module._script_class.__name__
             row["methods"] = {name: self.program(program) for name, program in module._script_programs.items()}
+            if hasattr(module, CALL):
+                row["library"] = library_path(module._script_class)
         elif isinstance(module, GraphModule):
             row["traced"], row["class"] = to_data(module.graph), type(module).__name__
         else:
@@ -210,9 +213,10 @@ class Reader:
             parts = {name[len(place) :]: value for name, value in names.items() if name.startswith(place)}
             made: Any = TracedModule(parts, from_data(row["traced"]), row["class"])
         elif "library" in row:
-            made = _library_class(row["library"])
-            made = made.__new__(made)
-            Module.__init__(made)
+            kind = _library_class(row["library"])
+            made = script_class(kind) if "methods" in row else kind.__new__(kind)
+            if "methods" not in row:
+                Module.__init__(made)
         else:
             made = RecursiveScriptModule()
             made.__dict__["_script_original"] = type(row["class"], (Module,), {"__module__": PACKAGE})
@@ -258,6 +262,19 @@ class _Functions(dict[str, Any]):
         return self[name]
 
 
+def library_path(kind: type) -> str:
+    """The class of the package that a class is, for a file; one that changes what it does is refused."""
+    found = library_class(kind)
+    for base in kind.__mro__[: kind.__mro__.index(found)]:
+        changed = [name for name, value in vars(base).items() if inspect.isfunction(value) and name not in ("__init__", "extra_repr", "reset_parameters")]
+        if changed:
+            raise CaptureError(
+                f"'{kind.__name__}' takes its forward from {found.__name__}, which can't be scripted, and changes '{changed[0]}': a file can't hold that. "
+                "Write a forward of its own"
+            )
+    return f"{found.__module__}.{found.__qualname__}"
+
+
 def _library_class(path: str) -> Any:
     """A class of Modules of the package, by its path."""
     place, _, name = path.rpartition(".")
@@ -285,7 +302,28 @@ def _read_function(content: dict[str, Any]) -> ScriptFunction:
 
 
 def _read_module(content: dict[str, Any]) -> Any:
-    return Reader(content).module(json.loads(content["main"]), "")
+    made = Reader(content).module(json.loads(content["main"]), "")
+    for part in made.modules():
+        for program in getattr(part, "_script_programs", {}).values():
+            for graph in all_graphs(program.graph):
+                for node in graph.nodes:
+                    if node.op == "call_module" and not _may_call(part, node.target):
+                        raise CaptureError(f"the file calls '{node.target}', which is no Module and no method that a script may call")
+    return made
+
+
+def _may_call(owner: Any, target: str) -> bool:
+    """Whether a path leads to a Module, a scripted method, or a method of a class of the package that all Modules do not have (as ``save``)."""
+    *way, last = target.split(".")
+    for part in way:
+        owner = getattr(owner, "_modules", {}).get(part)
+    if not isinstance(owner, Module):
+        return False
+    if last in owner._modules or last in getattr(owner, "_script_programs", {}) or last == "__setattr__":
+        return True
+    if isinstance(owner, ScriptModule):
+        return last == CALL and hasattr(owner, CALL)
+    return not hasattr(Module, last) and callable(getattr(type(owner), last, None))
 
 
 WRITERS += [(ScriptFunction, _write_function), (ScriptModule, _write_module)]

@@ -12,8 +12,10 @@ from ...graph.control import branch
 from ...nn.modules.module import Module
 from .compiler import Signature
 from .errors import ScriptError
+from .inference import optimise
 from .inlining import inlined
-from .modules import RecursiveScriptModule, ScriptModule, is_library, scripted
+from .library import CALL, needs_python
+from .modules import RecursiveScriptModule, ScriptModule, from_source, is_library
 from .running import Program
 
 _PLAIN = (int, float, bool, str, type(None), complex)
@@ -55,14 +57,31 @@ def freeze(mod: Any, preserved_attrs: list[str] | None = None, optimize_numerics
         graph.eliminate_dead_code()
         graph.lint()
         made._script_adopt(name, Program(graph, Signature(name, program.signature.parameters, program.signature.result)))
+    made.__dict__["_script_frozen"] = True
+    if optimize_numerics:
+        optimise(made)
     return made
 
 
+def run_frozen_optimizations(mod: Any, optimize_numerics: bool = True, preserved_methods: list[str] | None = None) -> None:
+    """Take dropout out of a frozen Module, and fold batch norms into the layers before them."""
+    if "_script_frozen" not in getattr(mod, "__dict__", {}):
+        raise RuntimeError("this is for Modules that jit.freeze() has made")
+    if optimize_numerics:
+        optimise(mod)
+
+
 def optimize_for_inference(mod: Any, other_methods: list[str] | None = None) -> Any:
-    """A frozen Module; the ops of a graph run at eager speed, and there is nothing to fuse beyond that here."""
-    if isinstance(mod, ScriptModule) and "_script_frozen" not in mod.__dict__ and (list(mod.parameters()) or list(mod.buffers())):
+    """A frozen Module, without dropout and with batch norms folded into the convolutions and linear layers before them."""
+    if not isinstance(mod, ScriptModule):
+        return mod
+    if "_script_frozen" not in mod.__dict__:
         return freeze(mod.eval(), other_methods)
-    return mod
+    made = copy.deepcopy(mod)
+    for name, program in made._script_programs.items():
+        made._script_adopt(name, Program(copy.deepcopy(program.graph), program.signature))
+    optimise(made)
+    return made
 
 
 def _written(mod: Module) -> set[str]:
@@ -93,9 +112,12 @@ def _expanded(mod: Any) -> Any:
 def _expanded_child(child: Any) -> Any:
     if not isinstance(child, ScriptModule) and is_library(child):
         try:
-            child = scripted(child, {}, root=True)
+            made = from_source(child, {})
         except ScriptError:
             return child  # it stays one call
+        if any(map(needs_python, made._script_programs.values())):
+            return child
+        child = made
     return _expanded(child) if isinstance(child, ScriptModule) else child
 
 
@@ -125,11 +147,12 @@ def _constants(graph: Graph, mod: Any, made: Any, written: set[str]) -> None:
 def _kept(node: Node, mod: Any, made: Any) -> None:
     """A Module that could not be taken apart stays one, with parameters that want no gradient."""
     value = mod
-    for part in node.target.split("."):
+    target = node.target.removesuffix(CALL).rstrip(".")  # that of a Module of the package is the Module itself
+    for part in target.split(".") if target else ():
         value = getattr(value, part)
     if not isinstance(value, Module):
         raise ScriptError(f"'{node.target}' can't be frozen: it is no scripted method")
-    name = "_frozen_" + node.target.replace(".", "_")
+    name = "_frozen_" + (target or "self").replace(".", "_")
     if name not in made._modules:
         made._modules[name] = copy.deepcopy(value).requires_grad_(False)
     node.target = name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 import weakref
 from types import FunctionType
@@ -14,6 +15,7 @@ from .errors import ScriptError
 from .inlining import inlined
 from .marks import IGNORED, UNUSED, mark_of
 from .running import Program
+from .sharing import keep_program, known_program
 from .types import Type
 
 
@@ -40,6 +42,9 @@ class ScriptFunction:
     @property
     def graph(self) -> Graph:
         """The graph, with calls of other scripted functions."""
+        if self._program.shared:  # who has the graph may change it
+            self._program = Program(copy.deepcopy(self._program.graph), self._program.signature)
+        self._program.private = True
         return self._program.graph
 
     @property
@@ -102,8 +107,15 @@ def script_function(function: Any, frames: tuple[Any, ...] = (), examples: dict[
         raise ScriptError(f"'{function.__name__}' is marked with jit.{'ignore' if mark_of(function) == IGNORED else 'unused'}: it stays Python")
     found = _scripted.get(function) if examples is None else None
     if found is None:
-        graph, signature = Compiler(function, None, frames, examples).compile()
-        found = ScriptFunction(Program(graph, signature), function.__name__, function)
+        compiler = Compiler(function, None, frames, examples)
+        program = known_program(compiler.source) if examples is None else None
+        if program is None:
+            program = Program(*compiler.compile())
+            if examples is None:
+                keep_program(compiler.source, program)
+        else:
+            program.shared = True
+        found = ScriptFunction(program, function.__name__, function)
         if examples is None:
             _scripted[function] = found
     return found

@@ -20,6 +20,7 @@ from .calls import declared
 from .errors import NotSupportedError, ScriptError
 from .functions import Compiler
 from .inlining import inlined
+from .library import CALL, forward_program, is_library_forward, needs_python
 from .marks import EXPORTED, IGNORED, METHOD, UNUSED, mark_of
 from .running import Program
 from .types import EnumType, type_of
@@ -303,9 +304,52 @@ def scripted(module: Any, memo: dict[int, Any], root: bool = False) -> Any:
         return made
     if isinstance(module, GraphModule):
         return module
+    if not is_library_forward(type(module)):
+        return from_source(module, memo)
+    before = dict(memo)
+    try:
+        made = from_source(module, memo)
+        if not any(map(needs_python, made._script_programs.values())):
+            return made
+    except ScriptError:
+        if any(not is_library(part) for part in module._modules.values() if part is not None):
+            raise  # it may be the user's Module below it that is wrong
+    memo.clear()
+    memo.update(before)
+    made = memo[id(module)] = script_class(type(module))
+    _take(made, module)
+    made._modules.update(module._modules)
+    made._script_adopt("forward", forward_program(module, type(module)))
+    return made
+
+
+def script_class(kind: type) -> Any:
+    """An empty scripted Module of a class of the package (or one derived from it): its graph calls the class's own ``forward``."""
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return kind.forward(self, *args, **kwargs)  # type: ignore[attr-defined]
+
+    derived: Any = type(kind.__name__, (RecursiveScriptModule, kind), {CALL: call, "__module__": __name__})
+    made = derived.__new__(derived)
+    Module.__init__(made)
+    made.__dict__.update(_script_programs={}, _script_compiling=[], _script_original=kind)
+    return made
+
+
+def from_source(module: Any, memo: dict[int, Any]) -> Any:
+    """A Module with its methods compiled from their source."""
     made = RecursiveScriptModule()
     memo[id(module)] = made
     made.__dict__["_script_original"] = type(module)
+    _take(made, module)
+    for name, child in module._modules.items():
+        made._modules[name] = None if child is None else scripted(child, memo)
+    _methods(made, type(module))
+    return made
+
+
+def _take(made: Any, module: Any) -> None:
+    """Give a scripted Module what another one holds, but for the Modules below it."""
     made._parameters.update(module._parameters)
     made._buffers.update(module._buffers)
     made.__dict__["_non_persistent_buffers_set"] = set(module._non_persistent_buffers_set)
@@ -316,10 +360,6 @@ def scripted(module: Any, memo: dict[int, Any], root: bool = False) -> Any:
     for name, value in module.__dict__.items():
         if name not in _OWN:
             made.__dict__[name] = value
-    for name, child in module._modules.items():
-        made._modules[name] = None if child is None else scripted(child, memo)
-    _methods(made, type(module))
-    return made
 
 
 def _container(module: Any, memo: dict[int, Any]) -> Any:

@@ -22,33 +22,45 @@ def assigned(nodes: Iterable[ast.AST]) -> set[str]:
     return found
 
 
-_SCOPES = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda, ast.FunctionDef)
+_SCOPES = frozenset((ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda, ast.FunctionDef))
 
 
 def _names(node: ast.AST) -> tuple[set[str], set[str]]:
-    """The names that a part of a program reads, and those that it sets; found once for each part."""
-    known = getattr(node, "_names", None)
+    """The names that a part of a program reads, and those that it sets; found once for each statement."""
+    known = node.__dict__.get("_names")
     if known is not None:
         return known  # type: ignore[no-any-return]
     reads: set[str] = set()
     sets: set[str] = set()
-    if isinstance(node, ast.Name):
-        (reads if isinstance(node.ctx, ast.Load) else sets).add(node.id)
-        if isinstance(node.ctx, ast.Del):
-            reads.add(node.id)
-    else:
-        for field in node._fields:
-            value = getattr(node, field, None)
-            for each in value if isinstance(value, list) else (value,):
-                if isinstance(each, ast.AST) and not isinstance(each, ast.expr_context):
-                    inner = _names(each)
-                    reads |= inner[0]
-                    sets |= inner[1]
-        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            reads.add(node.target.id)
-        if isinstance(node, _SCOPES):
-            sets = set()
-        reads.update(getattr(node, "stop", ()))
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        kind = part.__class__
+        if kind is ast.Name:
+            if part.ctx.__class__ is ast.Load:  # type: ignore[attr-defined]
+                reads.add(part.id)  # type: ignore[attr-defined]
+                continue
+            sets.add(part.id)  # type: ignore[attr-defined]
+            if part.ctx.__class__ is ast.Del:  # type: ignore[attr-defined]
+                reads.add(part.id)  # type: ignore[attr-defined]
+            continue
+        if kind is ast.Constant:
+            continue
+        if part is not node and (kind in _SCOPES or isinstance(part, ast.stmt)):
+            inner = _names(part)
+            reads |= inner[0]
+            sets |= inner[1]
+            continue
+        for value in part.__dict__.values():
+            if value.__class__ is list:
+                waiting += [each for each in value if isinstance(each, ast.AST)]
+            elif isinstance(value, ast.AST):
+                waiting.append(value)
+        if kind is ast.AugAssign and isinstance(part.target, ast.Name):  # type: ignore[attr-defined]
+            reads.add(part.target.id)  # type: ignore[attr-defined]
+    if node.__class__ in _SCOPES:
+        sets = set()
+    reads.update(getattr(node, "stop", ()))
     node._names = (reads, sets)  # type: ignore[attr-defined]
     return reads, sets
 

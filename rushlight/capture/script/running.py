@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
-import linecache
-from itertools import count
 from typing import Any
 
 from ...core.errors import CaptureError
 from ...core.state import state
 from ...graph import Graph
 from ..graph_module import Replay
+from ..tracer import tensors_in
 from .compiler import Parameter, Signature
 from .lists import unpacked
 from .regions import grouped
 from .types import FLOAT, checker
-
-_numbers = count()
+from .walking import LARGEST, Compiled, Walk
 
 
 class Program:
@@ -26,9 +23,11 @@ class Program:
     def __init__(self, graph: Graph, signature: Signature) -> None:
         self.graph = graph
         self.signature = signature
-        self._run: Any = None
+        self.shared = False  # by several functions
+        self.private = False  # its graph was given away, and may be changed
+        self._walked = False
+        self._compiled: Compiled | None = None
         self._executed: Graph | None = None
-        self._file = self._source = ""
         self.checks = [(at, each, checker(each.type)) for at, each in enumerate(signature.parameters)]
 
     @property
@@ -52,13 +51,16 @@ class Program:
             if state.capture.without_values:
                 raise CaptureError("a scripted program chooses by values")
             return Replay(owner, self.graph).run(*args)
-        run = self._run
-        if run is None:
-            run = self._run = self.compiled()
+        compiled = self._compiled
+        if compiled is None:
+            if not self._walked and owner is None and self.graph._count <= LARGEST and not is_recorded(args):
+                self._walked = True
+                return Walk(owner, self.signature.name).run(self.graph, args)
+            compiled = self._compiled = Compiled(self.executed, self.signature.name)
         try:
-            return run(owner, *args)
+            return compiled.run(owner, *args)
         except Exception as error:
-            self.explain(error)
+            compiled.explain(error)
             raise
 
     def complete(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -89,32 +91,6 @@ class Program:
             f"'{type(value).__name__}'. Declaration: {self.signature}"
         )
 
-    def compiled(self) -> Any:
-        """The graph as a Python function."""
-        code = self.executed.python_code("self")
-        self._file = f"<graph of {self.signature.name} {next(_numbers)}>"
-        self._source = code.src
-        namespace = dict(code.globals)
-        exec(compile(code.src, self._file, "exec"), namespace)
-        return namespace["forward"]
-
-    def explain(self, error: BaseException) -> None:
-        """Add to an exception where in the user's program it came up."""
-        traceback, line = error.__traceback__, None
-        while traceback is not None:
-            if traceback.tb_frame.f_code.co_filename == self._file:
-                line = traceback.tb_lineno
-            traceback = traceback.tb_next
-        if line is None:
-            return
-        lines: dict[int, Any] = {}
-        locate(ast.parse(self._source).body[0], self.executed, lines)
-        node = lines.get(line)
-        if node is not None and node.meta.get("source"):
-            file, number, name = node.meta["source"]
-            text = linecache.getline(file, number).strip()
-            error.add_note(f'in the scripted program:\n  File "{file}", line {number}, in {name}' + (f"\n    {text}" if text else ""))
-
     @property
     def code(self) -> str:
         """The graph as Python source."""
@@ -132,16 +108,6 @@ class Program:
             return inspect.Signature([each.replace(default=inspect.Parameter.empty) for each in parameters])
 
 
-def locate(function: Any, graph: Graph, lines: dict[int, Any]) -> None:
-    """Which nodes the lines of a printed function come from."""
-    nodes = [node for node in graph.nodes if node.op != "placeholder"]
-    at = bodies = 0
-    for statement in function.body:
-        node = nodes[min(at, len(nodes) - 1)]
-        if isinstance(statement, ast.FunctionDef):
-            locate(statement, list(node.bodies.values())[bodies], lines)
-            bodies += 1
-            continue
-        lines.setdefault(statement.lineno, node)
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name) and statement.targets[0].id == node.name:
-            at, bodies = at + 1, 0
+def is_recorded(args: Any) -> bool:
+    """Whether gradients of what is computed from arguments are recorded: by regions, which a compiled graph has."""
+    return state.grad_enabled and any(each._requires_grad for each in tensors_in(args))

@@ -7,9 +7,13 @@ import builtins
 import inspect
 import linecache
 import textwrap
+import weakref
 from typing import Any
 
 from .errors import NotSupportedError, ScriptError
+from .exits import Exits
+
+MISSING: Any = object()
 
 
 class Source:
@@ -24,21 +28,31 @@ class Source:
                 f'a lambda can\'t be scripted (File "{self.file}", line {function.__code__.co_firstlineno}): write it as a function with def'
             )
         try:
-            lines, self.first, tree = source_lines(function)
+            text = text_of(function)
         except (OSError, TypeError, SyntaxError) as error:
             raise ScriptError(
                 f"the source of the function '{self.name}' is not available, and scripting reads it: write the function in a file (the "
                 f"interactive prompt and exec() keep no source). {error}"
             ) from None
-        self.indent = len(lines[0]) - len(lines[0].lstrip()) if lines else 0
-        self.lines = [line.rstrip("\r\n") for line in lines]
-        found = tree.body[0]
+        self.first, self.indent, self.lines = text.first, text.indent, text.lines
+        self.text = text
+        found = text.tree.body[0]
         if not isinstance(found, ast.FunctionDef):
             kind = "an async function" if isinstance(found, ast.AsyncFunctionDef) else f"a {type(found).__name__}"
             raise NotSupportedError(f"'{self.name}' is {kind}, and can't be scripted: only functions defined with def can", self, found)
         self.definition = found
         self.frames = frames
+        self.names: dict[str, Any] = {}  # what was asked for outside the function
+        self.attributes: list[tuple[Any, str, Any]] = []
         self._closure: dict[str, Any] | None = None
+        self._placed: tuple[str, int, str] = (self.file, -1, self.name)
+
+    @property
+    def statements(self) -> list[ast.stmt]:
+        """What the function does, with one return at its end."""
+        if self.text.statements is None:
+            self.text.statements = Exits().function(self.definition)
+        return self.text.statements
 
     @property
     def closure(self) -> dict[str, Any]:
@@ -53,8 +67,8 @@ class Source:
             self._closure = found
         return self._closure
 
-    def lookup(self, name: str) -> Any:
-        """What a name means outside the function; a KeyError where it means nothing."""
+    def find(self, name: str) -> Any:
+        """What a name means outside the function, or :data:`MISSING`."""
         if name in self.closure:
             return self.closure[name]
         if name in self.function.__globals__:
@@ -64,7 +78,20 @@ class Source:
         for frame in self.frames:
             if name in frame.f_locals:
                 return frame.f_locals[name]
-        raise KeyError(name)
+        return MISSING
+
+    def lookup(self, name: str) -> Any:
+        """What a name means outside the function; a KeyError where it means nothing.  That it was asked for is remembered."""
+        found = self.names[name] = self.find(name)
+        if found is MISSING:
+            raise KeyError(name)
+        return found
+
+    def attribute(self, owner: Any, name: str, default: Any = None) -> Any:
+        """An attribute of something from outside; that it was asked for is remembered."""
+        found = getattr(owner, name, MISSING)
+        self.attributes.append((owner, name, found))
+        return default if found is MISSING else found
 
     def named(self, node: ast.expr) -> Any:
         """What a dotted name means outside the function; None where it means nothing, or is something else than a name."""
@@ -73,7 +100,7 @@ class Source:
                 return self.lookup(node.id)
             except KeyError:
                 return None
-        return getattr(self.named(node.value), node.attr, None) if isinstance(node, ast.Attribute) else None
+        return self.attribute(self.named(node.value), node.attr) if isinstance(node, ast.Attribute) else None
 
     def evaluate(self, expression: ast.expr | str) -> Any:
         """The value of an annotation: an expression of names that are known when the function is scripted."""
@@ -93,7 +120,10 @@ class Source:
 
     def place(self, node: ast.AST | None) -> tuple[str, int, str]:
         """File, line and function, as nodes of a graph keep them."""
-        return (self.file, self.line_of(node), self.name)
+        line = self.line_of(node)
+        if line != self._placed[1]:
+            self._placed = (self.file, line, self.name)
+        return self._placed
 
     def excerpt(self, node: ast.AST | None) -> str:
         """Where something is, with the line and a caret under it."""
@@ -110,6 +140,31 @@ class Source:
         return f'\n  File "{self.file}", line {self.first + line - 1}, in {self.name}\n    {text[self.indent :]}\n    {caret}'
 
 
+class Text:
+    """What the file says of a function: read once for all functions that one ``def`` makes."""
+
+    def __init__(self, lines: list[str], first: int, tree: ast.Module) -> None:
+        self.first = first
+        self.indent = len(lines[0]) - len(lines[0].lstrip()) if lines else 0
+        self.lines = [line.rstrip("\r\n") for line in lines]
+        self.tree = tree
+        self.statements: list[ast.stmt] | None = None
+        self.programs: list[tuple[Any, Any]] = []  # with what they were compiled with: see sharing.py
+
+
+_texts: dict[int, tuple[Any, Text]] = {}  # by the identity of the code, with a reference that ends with it
+
+
+def text_of(function: Any) -> Text:
+    """The text of a function's definition."""
+    code = function.__code__
+    key = id(code)
+    found = _texts.get(key)
+    if found is None:
+        found = _texts[key] = (weakref.ref(code, lambda _: _texts.pop(key, None)), Text(*source_lines(function)))
+    return found[1]
+
+
 def source_lines(function: Any) -> tuple[list[str], int, ast.Module]:
     """The lines of a function's definition, the number of the first, and what they say.
 
@@ -124,13 +179,24 @@ def source_lines(function: Any) -> tuple[list[str], int, ast.Module]:
     for stop in range(last, min(last + 40, len(lines)) + 1):
         part = lines[start:stop]
         try:
-            tree = ast.parse(textwrap.dedent("".join(part)), type_comments=True)
+            tree = ast.parse(dedented(part), type_comments=True)
         except SyntaxError:
             continue
         if len(tree.body) == 1:
             return part, start + 1, tree
     part, first = inspect.getsourcelines(function)
     return part, first, ast.parse(textwrap.dedent("".join(part)), type_comments=True)
+
+
+def dedented(lines: list[str]) -> str:
+    """Lines without the indentation of the first."""
+    indent = len(lines[0]) - len(lines[0].lstrip())
+    if not indent:
+        return "".join(lines)
+    space = lines[0][:indent]
+    if all(line.startswith(space) or not line.strip() for line in lines):
+        return "".join([line[indent:] or "\n" for line in lines])
+    return textwrap.dedent("".join(lines))
 
 
 def last_line(code: Any) -> int:

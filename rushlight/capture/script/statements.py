@@ -50,10 +50,14 @@ class Statements(Expressions):
 
     def statements(self, statements: list[ast.stmt], live: set[str]) -> None:
         """Statements in order; ``live`` are the names that are read after them."""
+        later = [live]  # what is read after each of them
+        for each in reversed(statements[1:]):
+            later.append(later[-1] | loaded((each,)))
+        later.reverse()
         for at, each in enumerate(statements):
             if self.block.dead:
                 return
-            before, self.live = self.live, loaded(statements[at + 1 :]) | live
+            before, self.live = self.live, later[at]
             self.here = each
             method = getattr(self, f"do_{type(each).__name__}", None)
             if method is None:
@@ -326,7 +330,6 @@ class Statements(Expressions):
         """A call of ``branch`` with two finished blocks."""
         inputs = list(dict.fromkeys([*blocks[0].captured, *blocks[1].captured]))
         for each, values in zip(blocks, outputs):
-            each._last = None
             self.arrange(each, [], inputs)
             each.graph.output(tuple(values))
         made = self.emit(branch, (condition.arg, *inputs), ANY)
@@ -339,9 +342,7 @@ class Statements(Expressions):
         for outer in inputs:
             found = block.captured.get(outer)
             wanted.append(block.parameter(outer.name, outer.type) if found is None else found)
-        for each in reversed(wanted):
-            head = next(iter(block.graph.nodes))
-            head.prepend(each)
+        block.graph.lead_with(wanted)
 
     # -- loops ---------------------------------------------------------------------------------------------------
 

@@ -32,6 +32,10 @@ class Type:
         return self.name
 
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if self.__class__ is Type and other.__class__ is Type:
+            return self.name == other.name  # type: ignore[attr-defined]
         return isinstance(other, Type) and repr(self) == repr(other)
 
     def __hash__(self) -> int:

@@ -26,7 +26,7 @@ from ...core.missing import missing
 from . import exc, test_case, testing, utils
 
 
-def optimize(backend: Any = "aot_eager", *, nopython: bool = False, dynamic: bool | None = None, **options: Any) -> Any:
+def optimize(backend: Any = "native", *, nopython: bool = False, dynamic: bool | None = None, **options: Any) -> Any:
     """The older spelling of ``compile``."""
     return lambda function: compile(function, backend=backend, fullgraph=nopython, dynamic=dynamic, **options)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...capture.compile.breaks import BackendFailed as BackendCompilerFailed
 from ...capture.compile.breaks import Unsupported
 from ...core.missing import missing
 

@@ -132,4 +132,32 @@ class Embedding(nn.Embedding):
         return made
 
 
-__all__ = ["Conv1d", "Conv2d", "Conv3d", "Embedding", "Linear"]
+class EmbeddingBag(nn.EmbeddingBag):
+    """A table of vectors that is fake-quantized, of which bags of rows are added up."""
+
+    def __init__(self, *args: Any, qconfig: Any = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.qconfig = _require(qconfig)
+        self.weight_fake_quant = qconfig.weight()
+
+    def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:
+        """Sums of rows of the table, rounded."""
+        return F.embedding_bag(
+            input, self.weight_fake_quant(self.weight), offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse,
+            per_sample_weights, self.include_last_offset, self.padding_idx,
+        )  # fmt: skip
+
+    @classmethod
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+        """The same table, made ready for training."""
+        if type(mod) is not nn.EmbeddingBag:
+            raise AssertionError("qat.EmbeddingBag.from_float only works for EmbeddingBag")
+        made = cls(
+            mod.num_embeddings, mod.embedding_dim, mod.max_norm, mod.norm_type, mod.scale_grad_by_freq, mod.mode, mod.sparse, mod.weight,
+            mod.include_last_offset, mod.padding_idx, qconfig=mod.qconfig,
+        )  # fmt: skip
+        made.weight = mod.weight
+        return made
+
+
+__all__ = ["Conv1d", "Conv2d", "Conv3d", "Embedding", "EmbeddingBag", "Linear"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 from ....core.missing import missing
 from . import functional
 from .conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
@@ -12,6 +15,7 @@ from .layers import (
     BatchNorm3d,
     Dropout,
     Embedding,
+    EmbeddingBag,
     GroupNorm,
     Hardswish,
     InstanceNorm1d,
@@ -27,10 +31,18 @@ from .layers import (
 from .linear import Linear
 from .modules import DeQuantize, Quantize
 
-__getattr__ = missing(__name__, lazy=("dynamic",))
+_missing = missing(__name__, lazy=("dynamic",))
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("LSTM", "MultiheadAttention"):  # which are made of observed ones, and those of modules that are here
+        return getattr(importlib.import_module("..quantizable", __name__), f"Quantized{name}")
+    return _missing(name)
+
+
 __all__ = [
     "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "DeQuantize",
-    "Dropout", "ELU", "Embedding", "FXFloatFunctional", "FloatFunctional", "GroupNorm", "Hardswish", "InstanceNorm1d",
+    "Dropout", "ELU", "Embedding", "EmbeddingBag", "FXFloatFunctional", "FloatFunctional", "GroupNorm", "Hardswish", "InstanceNorm1d",
     "InstanceNorm2d", "InstanceNorm3d", "LayerNorm", "LeakyReLU", "Linear", "PReLU", "QFunctional", "Quantize", "ReLU6", "Sigmoid",
     "Softmax", "functional",
 ]  # fmt: skip

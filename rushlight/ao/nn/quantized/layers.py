@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .... import nn
+from ....core.declare import table
 from ....core.dtypes import quint8
 from ....ops import quantized_functions as ops
 from ....ops.quantization import quantize_per_channel, quantize_per_tensor
@@ -336,9 +337,40 @@ class Embedding(QuantizedModule):
         observer = getattr(mod, "weight_fake_quant", None)
         if observer is None:
             if getattr(mod, "qconfig", None) is None:
-                raise AssertionError("the Embedding has no qconfig: use float_qparams_weight_only_qconfig")
+                raise AssertionError(f"the {cls.__name__} has no qconfig: use float_qparams_weight_only_qconfig")
             observer = mod.qconfig.weight()
         if observer.dtype is not quint8:
-            raise AssertionError(f"The only supported dtype for nnq.Embedding is torch.quint8, got {observer.dtype}")
+            raise AssertionError(f"The only supported dtype for nnq.{cls.__name__} is torch.quint8, got {observer.dtype}")
         observer(mod.weight)
-        return cls(mod.num_embeddings, mod.embedding_dim, quantize_weight(mod.weight.float(), observer))
+        return cls._made_of(mod, quantize_weight(mod.weight.float(), observer))
+
+    @classmethod
+    def _made_of(cls, mod: Any, weight: Any) -> Any:
+        return cls(mod.num_embeddings, mod.embedding_dim, weight)
+
+
+class EmbeddingBag(Embedding):
+    """Sums of rows of a quantized table, in real numbers."""
+
+    def __init__(
+        self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
+        mode: str = "sum", sparse: bool = False, _weight: Any = None, include_last_offset: bool = False, dtype: Any = quint8,
+    ) -> None:  # fmt: skip
+        if mode != "sum":
+            raise NotImplementedError(f"a quantized EmbeddingBag sums rows: mode={mode!r} is not there")
+        if dtype is not quint8:
+            raise NotImplementedError(f"a quantized EmbeddingBag has a table of torch.quint8, not {dtype}")
+        super().__init__(num_embeddings, embedding_dim, _weight, dtype)
+        self.mode, self.sparse, self.include_last_offset, self.pruned_weights = mode, sparse, include_last_offset, False
+
+    def forward(self, indices: Any, offsets: Any = None, per_sample_weights: Any = None, compressed_indices_mapping: Any = None) -> Any:
+        """The sum of the rows of each bag."""
+        rows = quantized_embedding(indices.reshape(-1), self._weight)
+        places = table["arange"].call(rows.shape[0]).reshape(indices.shape)
+        return nn.functional.embedding_bag(
+            places, rows, offsets, mode="sum", per_sample_weights=per_sample_weights, include_last_offset=self.include_last_offset
+        )
+
+    @classmethod
+    def _made_of(cls, mod: Any, weight: Any) -> Any:
+        return cls(mod.num_embeddings, mod.embedding_dim, mode=mod.mode, sparse=mod.sparse, include_last_offset=mod.include_last_offset, _weight=weight)

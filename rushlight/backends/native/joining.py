@@ -1,0 +1,54 @@
+"""Groups that are computed from a routine's result while that is still in the cache: a scale, a bias, an activation, a residual."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .groups import Group, Step
+from .values import Given, Reference, Routine, Value
+
+
+def sources(value: Value) -> list[Value]:
+    """What is read where a value is used: itself, or what it is computed from in that place."""
+    if value.stored or isinstance(value, Given):
+        return [value]
+    return [source for each in value.inputs() for source in sources(each.value)]
+
+
+def join(steps: list[Any], outputs: list[Reference | None]) -> list[Any]:
+    """Give routines that can take one a group that is computed from their result.
+
+    Where nobody else uses the result, it is not kept.
+    """
+    users: dict[Value, list[Any]] = {}
+    needs: dict[Any, list[Value]] = {}
+    made: dict[Value, int] = {}  # when
+    for at, step in enumerate(steps):
+        found = {source: None for member in step.members for each in member.inputs() for source in sources(each.value)}
+        needs[step] = list(found)
+        made.update(dict.fromkeys(step.members, at))
+        for source in found:
+            users.setdefault(source, []).append(step)
+    returned = {each.value for each in outputs if each is not None}
+    order: dict[Any, Any] = {step: step for step in steps}  # what stands in the place of each
+    for at, step in enumerate(steps):
+        value = step.value if isinstance(step, Step) else None
+        if not isinstance(value, Routine) or not value.joins:
+            continue
+        alone = len(users.get(value, ())) == 1 and value not in returned
+        for group in users.get(value, ()):
+            early = all(made.get(each, -1) < at for each in needs[group] if each is not value and each not in group.members)
+            if order[group] is group and fits(group, value) and (early or alone):
+                joined = Step(value)
+                joined.members = [*step.members, *group.members]
+                value.epilogue, value.kept = group, not alone
+                order[step], order[group] = (joined, None) if early else (None, joined)
+                break
+    return [order[step] for step in steps if order[step] is not None]
+
+
+def fits(group: Any, value: Routine) -> bool:
+    """Whether a group goes over a result element by element, or folds within an image."""
+    if not isinstance(group, Group) or 0 in (group.axes or ()) or group.space != value.shape:
+        return False
+    return all(each.aligned() for member in group.members for each in member.inputs() if each.value is value)

@@ -1,0 +1,101 @@
+"""Inputs that a program writes to: which values can be computed right in their memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .expanding import Declined
+from .groups import Group
+from .values import Call, Given, Pointwise, Reference, Routine, Value, operands
+
+
+def place(steps: list[Any], outputs: list[Reference | None], writes: list[int], inputs: list[Given]) -> list[tuple[int, int]]:
+    """Put what inputs are in the end into their memory (``value.place``); what can't be there is given as pairs of output and input.
+
+    The last outputs are what the ``writes`` are in the end.  A value may take an input's memory when nothing reads the old elements any more:
+    other steps have run before, and in its own step every element is read before the new one is written.
+    """
+    count = len(outputs) - len(writes)
+    given = {each.position: each for each in inputs}
+    used = [each.value for each in outputs if each is not None]
+    if any(given[position] in used[:count] for position in writes):
+        raise Declined("it returns what an input was before it is written to")
+    copied: list[tuple[int, int]] = []
+    for number, position in enumerate(writes, count):
+        reference, target = outputs[number], given[position]
+        assert reference is not None
+        shared = used.count(reference.value) > 1 or target in used
+        if shared or not is_whole(reference, target) or not is_safe(steps, reference.value, target):
+            copied.append((number, position))
+        else:
+            reference.value.place = target
+    return copied
+
+
+def is_whole(reference: Reference, target: Given) -> bool:
+    """Whether an output is a whole value that lies as an input does."""
+    value = reference.value
+    return (
+        isinstance(value, Pointwise) and value.dtype == target.dtype and value.shape == target.shape == reference.shape
+        and value.strides == target.strides == reference.strides and not reference.offset
+    )  # fmt: skip
+
+
+def is_safe(steps: list[Any], value: Value, target: Given) -> bool:
+    """Whether nothing reads the input's old elements after the value's are written."""
+    written = False
+    for step in steps:
+        if value in step.members:
+            if not isinstance(step, Group) or not in_group(step, value, target):
+                return False
+            written = True
+        elif written and (any(reads(each, target) for each in step.members) or may_refuse(step)):
+            return False
+    return written
+
+
+def may_refuse(step: Any) -> bool:
+    """Whether a step may find that the program can't run for these inputs: then nothing must have been written to them."""
+    if isinstance(step, Group):
+        return False
+    value = step.value  # native code refuses indices that are out of range, and nothing else
+    return isinstance(value, Call) or (isinstance(value, Routine) and any(each.dtype.kind in "iu" for each in value.sources))
+
+
+def writes_inside(step: Any) -> bool:
+    """Whether a step writes to an input."""
+    return any(each.place is not None for each in step.members)
+
+
+def in_group(group: Group, value: Value, target: Given) -> bool:
+    """The same within the group that computes the value: elements are read in the same place, by what the value is computed from."""
+    row = value in group.rows
+    if group.axes is not None and not row:
+        return False  # several passes over the whole space
+    needed: set[Value] = {value}
+    for member in reversed(group.members):
+        if member in needed:
+            needed.update(each.value for each in member.inputs())
+    for member in group.members:
+        found = [each for each in references(member) if each.value is target]
+        if found and (member not in needed or not isinstance(member, Pointwise) or (member in group.rows) is not row):
+            return False
+        if not all(each.aligned() and each.shape == value.shape for each in found):
+            return False
+    return True
+
+
+def references(value: Value) -> list[Reference]:
+    """What a value reads, with what is computed in its place taken apart."""
+    found: list[Reference] = []
+    for each in value.inputs():
+        if each.value.stored or isinstance(each.value, Given) or not isinstance(each.value, Pointwise):
+            found.append(each)
+        else:
+            found += [inner.broadcast(each.shape) for inner in operands(each.value.expression)]
+    return found
+
+
+def reads(value: Value, target: Given) -> bool:
+    """Whether a value is computed from an input, in one step."""
+    return any(each.value is target for each in references(value))

@@ -1,0 +1,54 @@
+"""Lists and what may be None as inputs and outputs of a file: ONNX's sequences and optionals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..capture.sequences import items_of, optional_of, stacked_items
+from .ir import OnnxGraph, Value
+
+
+def from_tensor(g: Any, tensor: Value) -> Value:
+    """A list of the rows of a tensor."""
+    if g.opset < 11:
+        raise g.unsupported("the model returns a list whose length depends on the inputs", since=11)
+    made: Value = g.op("SplitToSequence", tensor, axis_i=0, keepdims_i=0)
+    return typed(made, "sequence", tensor.dtype, None if tensor.shape is None else tensor.shape[1:])
+
+
+def to_tensor(g: Any, items: Value) -> Value:
+    """All items of a list as one tensor."""
+    if g.opset < 11:
+        raise g.unsupported("the model takes a list of tensors", since=11)
+    made: Value = g.op("ConcatFromSequence", items, axis_i=0, new_axis_i=1)
+    return typed(made, "", items.dtype, None)
+
+
+def optional(g: Any, present: Any, value: Any) -> Value:
+    """A value that is there or not."""
+    if g.opset < 16:
+        raise g.unsupported("the model returns what is None for some inputs", since=16)
+    value = g.place(value if isinstance(value, Value) else g.number(value))
+    condition = g.place(g.cast(g.reshape(g.number(present, np.bool_), ()), np.bool_))
+    kind = Value(None, value.dtype, None)
+    graphs = []
+    for inputs, attributes in (([value], {}), ([], {"type": kind})):
+        around, g.graph = g.graph, OnnxGraph()
+        made = typed(g._node("onnx::Optional", inputs, attributes, 1)[0], "optional", value.dtype, None)
+        g.graph._outputs.append(made)
+        graphs.append(g.graph)
+        g.graph = around
+    found = g._node("onnx::If", [condition], {"then_branch": graphs[0], "else_branch": graphs[1]}, 1)[0]
+    return typed(found, "optional", value.dtype, None)
+
+
+def typed(value: Value, container: str, dtype: Any, shape: Any) -> Value:
+    """A value that is known to be a container of tensors of a type."""
+    value.container, value.dtype, value.shape = container, dtype, shape
+    return value
+
+
+CONTAINERS: dict[Any, Callable[..., Value]] = {items_of: from_tensor, stacked_items: to_tensor, optional_of: optional}

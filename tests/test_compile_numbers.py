@@ -1,0 +1,162 @@
+"""compile: numbers that change from call to call become symbolic, as sizes do; what a program fixes about them is guarded."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+
+import rushlight as torch
+from rushlight import compiler, nn
+from rushlight.backends.registry import find
+from rushlight.nn import functional as F
+from rushlight.testing.compiling import CompileCounter
+
+
+class Scaled(torch.autograd.Function):
+    """Multiplies by a number that it keeps."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, k: Any) -> Any:
+        ctx.k = k * 2
+        return x * ctx.k
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * ctx.k, None
+
+
+def written(x: Any, n: Any) -> Any:
+    y = x.clone()
+    y[:n] = 0
+    return y + n
+
+
+# Programs, and how many graphs whole numbers take (None: as many as there are values, or outcomes of choices).
+PROGRAMS: dict[str, tuple[Any, int | None]] = {
+    "operand": (lambda x, n: x * n + 1, 2), "formula": (lambda x, n: x + n * 2 - n // 2, 2), "result": (lambda x, n: (x * n, n, [n + 1, {"a": n * 2}]), 2),
+    "slice": (lambda x, n: x[:n], 2), "rest": (lambda x, n: x[n:], None), "index": (lambda x, n: x[n], 2), "write": (written, 2), "size": (lambda x, n: torch.zeros(n, 3) + x[0], 2),
+    "places": (lambda x, n: torch.arange(n) * 2, 2), "choice": (lambda x, n: x * 2 if n > 5 else x * n, 2), "turns": (lambda x, n: x * sum(range(n)), None),
+    "dimension": (lambda x, n: x.reshape(2, 3).sum(n % 2), None), "function": (lambda x, n: Scaled.apply(x, n), 2), "text": (lambda x, n: (x, f"{n}"), None),
+    "power": (lambda x, n: x * 0.9**n, 2), "view": (lambda x, n: x.repeat(n + 1).view(n + 1, -1) * n, 2), "padding": (lambda x, n: F.pad(x, (0, n)), None),
+    "alpha": (lambda x, n: torch.add(x, x, alpha=n), 2), "full": (lambda x, n: torch.full((2,), n) + x[:2], 2), "tensor": (lambda x, n: torch.tensor(n) * x, None),
+    "larger": (lambda x, n: x * max(n, 3), None), "copies": (lambda x, n: [x] * n, None), "element": (lambda x, n: [x, x + 1, x + 2, x + 3, x + 4, x + 5][n], None),
+    "member": (lambda x, n: x * (2 if n in (1, 2) else 3), None), "negative": (lambda x, n: x * -n, 2), "type": (lambda x, n: x * (1 if type(n) is int else 2), 2),
+    "converted": (lambda x, n: x * int(n) + float(n), 2), "clamped": (lambda x, n: x.clamp(max=n), 2), "expanded": (lambda x, n: x.expand(n, 6).sum(), 2),
+    "bits": (lambda x, n: x * (n & 1) + (n >> 1) + ~n, None), "even": (lambda x, n: x * (1 if n % 2 else 3), None), "truth": (lambda x, n: x * 2 if n else x, None),
+    "exponent": (lambda x, n: x * 2**n + n**10, None), "length": (lambda x, n: x * n.bit_length() if isinstance(n, int) else x, None),
+}  # fmt: skip
+
+
+def leaves(value: Any) -> list[Any]:
+    parts = list(value.values()) if isinstance(value, dict) else value
+    return [each for part in parts for each in leaves(part)] if isinstance(parts, (list, tuple)) else [value]
+
+
+def outcome(function: Any, x: Any, number: Any) -> Any:
+    """Values with their types, and the gradient; or the error."""
+    x = x.detach().clone().requires_grad_()
+    try:
+        found = leaves(function(x, number))
+        roots = [each for each in found if isinstance(each, torch.Tensor) and each.requires_grad]
+        if roots:
+            sum(each.sum() for each in roots).backward()
+    except Exception as error:
+        return type(error), str(error)
+    return [(each.dtype, each.tolist()) if isinstance(each, torch.Tensor) else (type(each), each) for each in found], None if x.grad is None else x.grad.tolist()
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_numbers_that_change(name: str, backend: str) -> None:
+    function, graphs = PROGRAMS[name]
+    x = torch.arange(6.0) + 1
+    for numbers in ((2, 3, 4, 5, 1, 0, 3, -1, 3), (2.5, 3.5, 0.25, 1.0, 0.0, -2.0, float("inf"))):
+        counter = CompileCounter()
+
+        def watched(gm: Any, inputs: Any, counter: Any = counter) -> Any:
+            counter(gm, inputs)
+            return find(backend)[0](gm, inputs)
+
+        compiled = torch.compile(function, backend=watched)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for number in numbers:
+                assert repr(outcome(compiled, x, number)) == repr(outcome(function, x, number)), number
+                if graphs is not None and type(number) is int and number == 0:
+                    assert counter.frame_count <= graphs
+    assert not [each for each in compiler.counters["aot_fallback"] if "reshape" not in each]
+
+
+def test_marks_and_settings() -> None:
+    def frames(function: Any, numbers: Any, **options: Any) -> int:
+        counter = CompileCounter()
+        compiled = torch.compile(function, backend=counter, **options)
+        for number in numbers:
+            assert compiled(torch.ones(2), number).tolist() == function(torch.ones(2), number).tolist()
+        return counter.frame_count
+
+    assert frames(lambda x, n: x * n, range(2, 8)) == 2
+    assert frames(lambda x, n: x * n, range(2, 8), dynamic=False) == 6
+    assert frames(lambda x, n: x * n, range(2, 8), dynamic=True) == 1
+    assert frames(lambda x, n: x * n, [0.5 * n for n in range(6)]) == 2
+
+
+def test_numbers_of_objects_globals_and_containers() -> None:
+    class Stepped(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.steps = 0
+            self.settings = {"rate": 0.5}
+
+        def forward(self, x: Any) -> Any:
+            self.steps += 1
+            return x * self.settings["rate"] ** self.steps
+
+    counter = CompileCounter()
+    model = Stepped()
+    compiled = torch.compile(model, backend=counter)
+    for step in range(1, 9):
+        model.settings["rate"] = 0.5 / step
+        assert compiled(torch.ones(1)).item() == pytest.approx((0.5 / step) ** step)
+        assert model.steps == step and type(model.steps) is int
+    assert counter.frame_count <= 3
+
+
+def test_loops_with_breaks_take_few_graphs() -> None:
+    def program(x: Any, count: int) -> Any:
+        for turn in range(count):
+            x = x * turn + 1
+            compiler.graph_break()
+        return x
+
+    counter = CompileCounter()
+    compiled = torch.compile(program, backend=counter)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert compiled(torch.ones(2), 12).tolist() == program(torch.ones(2), 12).tolist()
+    assert counter.frame_count <= 4
+
+
+def test_errors_have_plain_numbers() -> None:
+    def program(x: Any, n: int) -> Any:
+        raise ValueError(n + 1, x.shape[0])
+
+    compiled = torch.compile(program, backend="eager")
+    for n in range(3):
+        with pytest.raises(ValueError) as raised:
+            compiled(torch.ones(3), n)
+        assert raised.value.args == (n + 1, 3) and [type(each) for each in raised.value.args] == [int, int]
+
+
+def test_check_looks_at_graphs_with_numbers() -> None:
+    def wrong(gm: Any, inputs: Any) -> Any:
+        return lambda *args: tuple(each + 1e-2 if isinstance(each, torch.Tensor) else each for each in gm.forward(*args))
+
+    compiled = torch.compile(lambda x, n: x * n, backend=wrong, check=True, dynamic=True)
+    with pytest.raises(compiler.CheckError, match=r"mul.*test_compile_numbers.py"):
+        compiled(torch.ones(2), 3)
+    right = torch.compile(lambda x, n: x * n, check=True)
+    for n in range(2, 6):
+        assert right(torch.ones(2), n).tolist() == [n, n]

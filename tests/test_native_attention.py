@@ -1,0 +1,110 @@
+"""Attention in native code against eager mode: masks, sizes, strides, gradients, long sequences, threads."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rushlight as torch
+from rushlight.nn import functional as F
+
+if importlib.util.find_spec("llvmlite") is None:
+    pytest.skip("native code needs llvmlite: pip install llvmlite", allow_module_level=True)
+
+from rushlight.backends.native import panels, recurrent
+
+
+def with_gradients(run: Any, *inputs: Any) -> list[Any]:
+    given = [each.detach().requires_grad_() for each in inputs]
+    result = run(*given)
+    (result * torch.linspace(-1, 2, result.numel(), dtype=result.dtype).reshape(result.shape)).sum().backward()
+    return [result.detach().numpy(), *(each.grad.numpy() for each in given)]
+
+
+def check(run: Any, *inputs: Any, tolerance: float) -> None:
+    compiled = torch.compile(run, backend="native")
+    wanted = with_gradients(run, *inputs)
+    with_gradients(compiled, *inputs)
+    for one, other in zip(with_gradients(compiled, *inputs), wanted, strict=True):
+        np.testing.assert_allclose(one, other, tolerance, tolerance * max(1.0, float(np.abs(other).max())))
+    with torch.no_grad():
+        compiled(*inputs)
+        np.testing.assert_allclose(compiled(*inputs).numpy(), wanted[0], tolerance, tolerance)
+
+
+@given(st.data())
+@settings(max_examples=20, deadline=None)
+def test_attention(data: Any) -> None:
+    pick = lambda *values: data.draw(st.sampled_from(values))
+    torch.manual_seed(data.draw(st.integers(0, 99)))
+    dtype = pick(torch.float32, torch.float64)
+    batch, length, source = pick((), (2,), (2, 3)), pick(1, 5, 33, 70), pick(1, 7, 32, 65)
+    size, width, kind = pick(1, 4, 19, 32), pick(1, 5, 32, 40), pick("none", "causal", "bool", "float")
+    if kind == "causal" and data.draw(st.booleans()):
+        source = length
+
+    def make(rows: int, columns: int) -> Any:
+        """A matrix for each of the batch; one in two lies as heads do that were cut out of a wider tensor."""
+        if not data.draw(st.booleans()) or len(batch) < 2:
+            return torch.randn(*batch, rows, columns, dtype=dtype)
+        return torch.randn(batch[0], rows, batch[1], columns, dtype=dtype).transpose(1, 2)
+
+    q, k, v = make(length, size), make(source, size), make(source, width)
+    options: dict[str, Any] = {"is_causal": kind == "causal", "scale": pick(None, 0.5)}
+    if kind == "bool":
+        mask = torch.randint(0, 3, (length, source)) > 0
+        mask[0] = False  # attends to nothing
+        options["attn_mask"] = mask
+    if kind == "float":
+        options["attn_mask"] = torch.randn(*batch, length, source, dtype=dtype)
+    check(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, **options), q, k, v, tolerance=5e-5 if dtype == torch.float32 else 1e-11)
+
+
+def test_keys_and_values_that_are_shared_by_heads() -> None:
+    torch.manual_seed(0)
+    q, k, v = torch.randn(2, 4, 6, 8), torch.randn(1, 4, 6, 8), torch.randn(2, 1, 6, 8)
+    check(F.scaled_dot_product_attention, q, k, v, tolerance=2e-5)
+
+
+def test_a_nan_stays_in_its_row() -> None:
+    q, k, v = (torch.ones(3, 4) for _ in range(3))
+    q[1, 2] = float("nan")
+    compiled = torch.compile(F.scaled_dot_product_attention, backend="native")
+    with torch.no_grad():
+        compiled(q, k, v)
+        found = compiled(q, k, v)
+    assert found.isnan().any(1).tolist() == [False, True, False]
+
+
+def test_threads_do_not_change_results() -> None:
+    torch.manual_seed(0)
+    inputs = [torch.randn(3, 2, 100, 16) for _ in range(3)]
+    compiled = torch.compile(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), backend="native")
+    with_gradients(compiled, *inputs)
+    before, found = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            found.append(with_gradients(compiled, *inputs))
+    finally:
+        torch.set_num_threads(before)
+    for other in found[1:]:
+        for a, b in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("shape", [panels.Shape(8, 3, 4), panels.Shape(4, 2, 4)])
+def test_other_processors(shape: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tiles of processors with other registers, which this one can run too."""
+    chosen = lambda type: panels.Shape(shape.lanes if type == "float" else shape.lanes // 2, shape.vectors, shape.rows)
+    monkeypatch.setattr(panels, "shape_for", chosen)
+    monkeypatch.setattr(recurrent, "shape_for", chosen)
+    torch.manual_seed(0)
+    check(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), *(torch.randn(2, 50, 20) for _ in range(3)), tolerance=2e-5)
+    model = torch.nn.GRU(5, 30)
+    check(lambda x: model(x)[0], torch.randn(3, 9, 5), tolerance=2e-5)

@@ -1,0 +1,122 @@
+"""Pooling as native code against the NumPy kernels: every sample of the ops, many shapes, ties, NaN, and any number of threads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rushlight
+import rushlight.nn.functional as F
+from rushlight.core.declare import table
+
+pytest.importorskip("llvmlite")
+from rushlight.backends.native import eager
+from rushlight.backends.native.values import Call
+
+
+def expected(name: str, args: tuple[Any, ...]) -> list[Any]:
+    """What eager mode finds."""
+    made = table[name].call(*[rushlight.tensor(each) if isinstance(each, np.ndarray) else each for each in args])
+    return [each.numpy() for each in (made if isinstance(made, (tuple, list)) else (made,))]
+
+
+def check(name: str, *args: Any) -> list[Any]:
+    """Native code, all of it, finds what eager mode does, on any number of threads."""
+    program = eager.program_for(name, args)
+    assert not any(isinstance(part, Call) for part in program.parts), program.describe()
+    arrays = [each for each in args if isinstance(each, np.ndarray)]
+    found, wanted = program(arrays), expected(name, args)
+    assert len(found) == len(wanted)
+    for one, other in zip(found, wanted):
+        assert one.dtype == other.dtype
+        np.testing.assert_allclose(one, other, 1e-6 if one.dtype != np.float64 else 1e-14, 1e-6 if one.dtype != np.float64 else 1e-14)
+    threads = rushlight.get_num_threads()
+    rushlight.set_num_threads(1 if threads > 1 else 2)
+    try:
+        for one, other in zip(program(arrays), found):
+            np.testing.assert_array_equal(one, other)
+    finally:
+        rushlight.set_num_threads(threads)
+    return wanted
+
+
+def numbers(*shape: int, seed: int = 0, dtype: str = "f", ties: bool = False) -> Any:
+    random = np.random.default_rng(seed)
+    return (random.integers(0, 3, shape) if ties else random.standard_normal(shape)).astype(dtype)
+
+
+@st.composite
+def pools(draw: Any) -> tuple[Any, ...]:
+    ndim = draw(st.integers(1, 3))
+    several = lambda low, high: tuple(draw(st.integers(low, high)) for _ in range(ndim))
+    kernel = several(1, 4)
+    padding = tuple(draw(st.integers(0, k // 2)) for k in kernel)
+    size = tuple(draw(st.integers(k, (40, 15, 7)[ndim - 1])) for k in kernel)
+    lead = (draw(st.integers(1, 3)), draw(st.integers(1, 4)))
+    return ndim, numbers(*lead, *size, dtype=draw(st.sampled_from("fd")), ties=draw(st.booleans())), kernel, several(1, 3), padding, draw(st.booleans())
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(pools())
+def test_maxima(pool: tuple[Any, ...]) -> None:
+    ndim, x, kernel, stride, padding, ceil_mode = pool
+    options = (kernel, stride, padding, 1, ceil_mode)
+    values, _ = check(f"max_pool{ndim}d_with_indices", x, *options)
+    check(f"max_pool{ndim}d", x, *options)
+    grad = numbers(*values.shape, seed=1, dtype=x.dtype.char)
+    check("max_pool_backward", grad, x, values, ndim, *options)
+    check("max_pool_select", numbers(*x.shape, seed=2, dtype=x.dtype.char), x, values, ndim, *options)
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(pools(), st.booleans(), st.sampled_from([None, None, 3]))
+def test_means(pool: tuple[Any, ...], padding_counts: bool, override: Any) -> None:
+    ndim, x, kernel, stride, padding, ceil_mode = pool
+    if ndim == 1:
+        override = None
+    options = (kernel, stride, padding, ceil_mode, padding_counts)
+    (made,) = check(f"avg_pool{ndim}d", x, *options, *([] if ndim == 1 else [override]))
+    check("avg_pool_backward", numbers(*made.shape, seed=1, dtype=x.dtype.char), x.shape, ndim, *options, override)
+
+
+@pytest.mark.parametrize("shape, counts", [((9,), (4,)), ((12, 9), (4, 3)), ((7, 10), (3, 4)), ((5, 6), (7, 2)), ((8, 8), (1, 1)), ((4, 5, 6), (2, 3, 4))])
+def test_adaptive_pooling(shape: Any, counts: Any) -> None:
+    ndim = len(shape)
+    for dtype in "fd":
+        x = numbers(2, 3, *shape, dtype=dtype)
+        check(f"adaptive_avg_pool{ndim}d", x, counts)
+        check(f"adaptive_max_pool{ndim}d_with_indices", numbers(2, 3, *shape, dtype=dtype, ties=True), counts)
+        check("resample_backward", numbers(2, 3, *counts, seed=1, dtype=dtype), shape, "area", False, (None,) * ndim, False)
+
+
+def test_dilated_maxima() -> None:
+    check("max_pool2d_with_indices", numbers(2, 2, 9, 11), (2, 3), (1, 2), 0, (3, 2), False)
+
+
+def test_nan_and_infinity() -> None:
+    x = numbers(1, 2, 8, 8)
+    x[0, 0, ::3, ::2] = np.nan
+    x[0, 1] = -np.inf
+    check("max_pool2d_with_indices", x, 3, 2, 1, 1, False)
+    check("adaptive_max_pool2d_with_indices", x, (3, 3))
+
+
+def test_a_model_with_pools_is_one_call() -> None:
+    rushlight.manual_seed(0)
+    nn = rushlight.nn
+    model = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 8, 3), nn.ReLU(), nn.AvgPool2d(2),
+                          nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 4))  # fmt: skip
+    x = rushlight.randn(4, 3, 16, 16)
+    compiled = rushlight.compile(model, backend="native")
+    gradients = []
+    for run in (model, compiled, compiled):
+        model.zero_grad()
+        F.cross_entropy(run(x), rushlight.tensor([0, 1, 2, 3])).backward()
+        gradients.append([each.grad.numpy().copy() for each in model.parameters()])
+    for found in gradients[1:]:
+        for one, other in zip(found, gradients[0]):
+            np.testing.assert_allclose(one, other, 1e-3, 1e-5)

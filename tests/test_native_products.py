@@ -1,0 +1,153 @@
+"""Generated products of matrices, and the short way of calling a program, against eager mode."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rushlight as torch
+from rushlight import nn
+
+if importlib.util.find_spec("llvmlite") is None:
+    pytest.skip("native code needs llvmlite: pip install llvmlite", allow_module_level=True)
+
+from rushlight.backends.native import small_products
+
+
+def run(function: Any, inputs: Any) -> list[Any]:
+    given = [each.detach().requires_grad_() for each in inputs]
+    result = function(*given)
+    (result * torch.linspace(-1, 1, result.numel(), dtype=result.dtype).reshape(result.shape)).sum().backward()
+    return [result.detach().numpy(), *(each.grad.numpy() for each in given)]
+
+
+def check(function: Any, *inputs: Any, tolerance: float = 2e-4) -> None:
+    compiled = torch.compile(function, backend="native")
+    wanted = run(function, inputs)
+    run(compiled, inputs)
+    for one, other in zip(run(compiled, inputs), wanted, strict=True):
+        np.testing.assert_allclose(one, other, tolerance, tolerance * max(1.0, float(np.abs(other).max())))
+
+
+def matrix(rows: int, columns: int, dtype: Any, turned: bool, spread: bool) -> Any:
+    """A matrix that lies in memory as said: in order, turned, as part of a wider one."""
+    made = torch.randn(columns, rows, dtype=dtype).t() if turned else torch.randn(rows, columns, dtype=dtype)
+    if not spread:
+        return made
+    wider = torch.randn(2 * made.shape[0], made.shape[1] + 3, dtype=dtype)
+    return wider.t()[3:, ::2].t()[:rows, :columns] if turned else wider[::2, 3:][:rows, :columns]
+
+
+@given(st.data())
+@settings(max_examples=25, deadline=None)
+def test_shapes_and_layouts(data: Any) -> None:
+    pick = lambda *values: data.draw(st.sampled_from(values))
+    torch.manual_seed(data.draw(st.integers(0, 99)))
+    dtype = pick(torch.float32, torch.float64)
+    rows, depth, width = pick(1, 8, 9, 33, 150), pick(1, 8, 17, 64, 100), pick(1, 16, 31, 64, 90)
+    a = matrix(rows, depth, dtype, pick(False, True), pick(False, True))
+    b = matrix(depth, width, dtype, pick(False, True), pick(False, True))
+    check(lambda a, b: a @ b + 1, a, b, tolerance=5e-4 if dtype == torch.float32 else 1e-11)
+
+
+def test_batches_of_rows() -> None:
+    torch.manual_seed(0)
+    layer = nn.Linear(40, 50)
+    check(lambda x: layer(x).relu(), torch.randn(4, 5, 40))
+    check(lambda x: layer(x.transpose(0, 1)), torch.randn(4, 5, 40))
+    check(lambda x, w: x @ w, torch.randn(3, 20, 40), torch.randn(3, 40, 20))
+    check(lambda x, w: x @ w, torch.randn(40), torch.randn(40, 64))
+
+
+def test_where_products_are_generated() -> None:
+    """By measurement: between the tiny ones and those whose right matrix is beyond the cache."""
+    chosen = lambda *sizes, turned=False: small_products.worthwhile(*sizes, 4, turned)
+    assert chosen(512, 128, 384) and chosen(16, 128, 128, turned=True) and chosen(32, 64, 64, turned=True)
+    assert not chosen(32, 64, 64) and not chosen(4, 128, 128) and not chosen(512, 4096, 64) and not chosen(512, 1024, 1024) and not chosen(512, 64, 1)
+
+
+def test_threads_do_not_change_results() -> None:
+    torch.manual_seed(0)
+    inputs = torch.randn(300, 100), torch.randn(100, 120)
+    compiled = torch.compile(lambda a, b: (a @ b).tanh(), backend="native")
+    run(compiled, inputs)
+    before, found = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            found.append(run(compiled, inputs))
+    finally:
+        torch.set_num_threads(before)
+    for other in found[1:]:
+        for a, b in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+# -- calls in short ----------------------------------------------------------------------------------------------
+
+
+def test_inputs_that_change_from_call_to_call() -> None:
+    """Sizes, layouts, types, memory that lies askew: each call looks at what it is given."""
+    compiled = torch.compile(lambda x, y: x * 2 + y, backend="native", dynamic=False)
+    askew = np.frombuffer(bytearray(49), np.float32, 12, 1).reshape(3, 4)
+    shapes = [torch.randn(3, 4), torch.randn(3, 4), torch.randn(4, 3).t(), torch.randn(3, 8)[:, ::2], torch.randn(3, 4).double(), torch.randn(2, 4)]
+    with torch.no_grad():
+        for _ in range(2):
+            for x in [*shapes, torch.from_numpy(askew), *shapes]:
+                y = torch.randn(1, 4)
+                np.testing.assert_allclose(compiled(x, y).numpy(), (x * 2 + y).numpy(), 1e-6)
+
+
+def test_the_graph_of_a_short_call() -> None:
+    """Leaves, nodes before it, several outputs, outputs that need no gradient, gradients of gradients."""
+    weight = torch.randn(3, requires_grad=True)
+    function = lambda x, w: ((x * w).sin(), x.detach() + 1, (x + w).exp())
+    compiled = torch.compile(function, backend="native")
+    for number in range(4):
+        x = torch.randn(3, requires_grad=True)
+        for only in (0, 2, None):
+            found = []
+            for each in (function, compiled):
+                weight.grad = x.grad = None
+                results = each(x * 2, weight)
+                assert [result.requires_grad for result in results] == [True, False, True]
+                (results[only].sum() if only is not None else results[0].sum() + results[2].prod()).backward()
+                found.append((x.grad.numpy(), weight.grad.numpy()))
+            for a, b in zip(*found):
+                np.testing.assert_allclose(a, b, 1e-5, 1e-6, err_msg=str(number))
+    (once,) = torch.autograd.grad(compiled(x, weight)[0].sum(), x, create_graph=True)
+    (twice,) = torch.autograd.grad(once.sum(), x)
+    np.testing.assert_allclose(twice.numpy(), (-(x * weight).sin() * weight * weight).detach().numpy(), 1e-5, 1e-6)
+
+
+def test_what_a_short_call_keeps() -> None:
+    """Changed in place before backward: an error; backward twice: an error; no tensor is kept alive by a cycle."""
+    compiled = torch.compile(lambda x, w: (x * w).tanh(), backend="native")
+    weight = torch.randn(3, requires_grad=True)
+    for _ in range(3):
+        x = torch.randn(3)
+        result = compiled(x, weight)
+    x += 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        result.sum().backward()
+    result = compiled(x, weight).sum()
+    result.backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        result.backward()
+
+
+def test_views_and_inputs_as_outputs() -> None:
+    function = lambda x: (x, x.t(), (x * 2).t(), x[1])
+    compiled = torch.compile(function, backend="native")
+    for _ in range(3):
+        x = torch.randn(3, 2, requires_grad=True)
+        for one, other in zip(compiled(x), function(x), strict=True):
+            np.testing.assert_array_equal(one.detach().numpy(), other.detach().numpy())
+        sum(each.sum() for each in compiled(x)).backward()
+        wanted = torch.tensor([[4.0, 4.0], [5.0, 5.0], [4.0, 4.0]])
+        np.testing.assert_array_equal(x.grad.numpy(), wanted.numpy())

@@ -1,0 +1,145 @@
+"""Recurrent networks in native code against eager mode: results and gradients, packed sequences, projections, threads."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rushlight as torch
+from rushlight import nn
+from rushlight.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+if importlib.util.find_spec("llvmlite") is None:
+    pytest.skip("native code needs llvmlite: pip install llvmlite", allow_module_level=True)
+
+from rushlight.backends import native
+from rushlight.backends.native.program import Program
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The ops that native code called, because it has none of its own for them."""
+    found: list[str] = []
+    original = Program.compile
+
+    def compile(self: Any) -> Any:
+        parts = original(self)
+        found.extend(each.node.name for each in parts if hasattr(each, "node"))
+        return parts
+
+    monkeypatch.setattr(Program, "compile", compile)
+    return found
+
+
+def with_gradients(run: Any, model: Any, *inputs: Any) -> list[np.ndarray[Any, Any]]:
+    """Results, and the gradients of all parameters and inputs."""
+    given = [each.detach().clone().requires_grad_(each.is_floating_point()) for each in inputs]
+    model.zero_grad()
+    results = run(*given)
+    results = results if isinstance(results, tuple) else (results,)
+    sum((each * torch.linspace(-1, 2, each.numel(), dtype=each.dtype).reshape(each.shape)).sum() for each in results).backward()
+    return [each.detach().numpy().copy() for each in (*results, *(p.grad for p in model.parameters()), *(x.grad for x in given if x.grad is not None))]
+
+
+def check(model: Any, *inputs: Any, tolerance: float) -> None:
+    compiled = torch.compile(model, backend="native")
+    wanted = with_gradients(model, model, *inputs)
+    with_gradients(compiled, model, *inputs)
+    for one, other in zip(with_gradients(compiled, model, *inputs), wanted, strict=True):
+        np.testing.assert_allclose(one, other, tolerance, tolerance * max(1.0, float(np.abs(other).max(initial=0))))
+    with torch.no_grad():
+        compiled(*inputs)
+        found, wanted = compiled(*inputs), model(*inputs)
+    for one, other in zip(found if isinstance(found, tuple) else (found,), wanted if isinstance(wanted, tuple) else (wanted,), strict=True):
+        np.testing.assert_allclose(one.numpy(), other.numpy(), tolerance, tolerance)
+
+
+class Network(nn.Module):
+    """A network whose states come out beside its outputs, and go in where asked."""
+
+    def __init__(self, kind: str, **options: Any) -> None:
+        super().__init__()
+        self.kind = kind
+        self.net = getattr(nn, kind)(**options)
+
+    def forward(self, x: Any, *states: Any) -> Any:
+        output, last = self.net(x, states if len(states) > 1 else states[0]) if states else self.net(x)
+        return (output, *last) if isinstance(last, tuple) else (output, last)
+
+
+@given(st.data())
+@settings(max_examples=15, deadline=None)
+def test_networks(data: Any) -> None:
+    pick = lambda *values: data.draw(st.sampled_from(values))
+    kind = pick("LSTM", "GRU", "RNN")
+    torch.manual_seed(data.draw(st.integers(0, 99)))
+    size, hidden, layers = pick(1, 3, 8), pick(1, 5, 16, 37), pick(1, 2)
+    options: dict[str, Any] = {"bias": pick(True, False), "bidirectional": pick(True, False), "batch_first": pick(True, False), "num_layers": layers}
+    dtype = pick(torch.float32, torch.float64)
+    if kind == "RNN":
+        options["nonlinearity"] = pick("tanh", "relu")
+    proj = pick(0, 0, 2) if kind == "LSTM" and hidden > 2 else 0
+    if proj:
+        options["proj_size"] = proj
+    model = Network(kind, input_size=size, hidden_size=hidden, **options).to(dtype)
+    batch, length = pick(1, 3, 8, 11, 17), pick(1, 2, 5)
+    x = torch.randn(*((batch, length) if options["batch_first"] else (length, batch)), size, dtype=dtype)
+    states: list[Any] = []
+    if data.draw(st.booleans()):
+        rows = layers * (2 if options["bidirectional"] else 1)
+        states = [torch.randn(rows, batch, proj or hidden, dtype=dtype)] + ([torch.randn(rows, batch, hidden, dtype=dtype)] if kind == "LSTM" else [])
+    check(model, x, *states, tolerance=2e-4 if dtype == torch.float32 else 1e-10)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_packed(kind: str) -> None:
+    class Packed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = getattr(nn, kind)(4, 6, bidirectional=True, batch_first=True)
+
+        def forward(self, x: Any) -> Any:
+            packed = pack_padded_sequence(x, [5, 5, 4, 3, 3, 2, 2, 2, 1, 1], batch_first=True)
+            return pad_packed_sequence(self.net(packed)[0], batch_first=True)[0]
+
+    torch.manual_seed(1)
+    check(Packed(), torch.randn(10, 5, 4), tolerance=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_no_op_is_called(kind: str, calls: list[str]) -> None:
+    torch.manual_seed(0)
+    model = Network(kind, input_size=8, hidden_size=16, batch_first=True)
+    check(model, torch.randn(4, 3, 8), tolerance=1e-4)
+    assert not [each for each in calls if "layer" in each or "backward" in each]
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+def test_threads_do_not_change_results(kind: str) -> None:
+    torch.manual_seed(0)
+    model = Network(kind, input_size=32, hidden_size=64, batch_first=True)
+    x = torch.randn(20, 12, 32)
+    compiled = torch.compile(model, backend="native")
+    with_gradients(compiled, model, x)
+    before, found = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            found.append(with_gradients(compiled, model, x))
+    finally:
+        torch.set_num_threads(before)
+    for other in found[1:]:
+        for a, b in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_a_large_batch_of_a_wide_network() -> None:
+    torch.manual_seed(0)
+    model = Network("LSTM", input_size=8, hidden_size=300)
+    check(model, torch.randn(2, 40, 8), tolerance=1e-3)
+    assert native.available()

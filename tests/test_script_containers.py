@@ -1,0 +1,185 @@
+"""Lists and optional values as inputs and outputs of exported scripts, and scripted Modules as functions of the file."""
+# ruff: noqa: UP006, UP035, UP045 - scripts are written as users write them
+
+from __future__ import annotations
+
+from typing import Any, List, Optional
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight import Tensor, jit, nn
+
+pytest.importorskip("onnxruntime")
+torch.manual_seed(3)
+randn = torch.randn
+
+
+def rows(x):
+    out = []
+    for i in range(x.size(0)):
+        out.append(x[i] * i)
+    return out
+
+
+def chosen_rows(x):
+    out = [x[0]]
+    for i in range(x.size(0)):
+        if bool(x[i].sum() > 0):
+            out.append(x[i] * i)
+    return out, x * 2, len(out), out[1:], torch.stack(out[:2]), len(out[1:])
+
+
+def total(items: List[Tensor], start: Tensor):
+    found = start
+    for each in items:
+        found = found + each
+    return found, len(items)
+
+
+def changed(items: List[Tensor]):
+    out: List[Tensor] = []
+    for i in range(len(items)):
+        out.append(items[i] * i)
+    items.append(items[0])
+    return torch.cat(items), out, torch.stack(out)
+
+
+def maybe(x) -> Optional[Tensor]:
+    y: Optional[Tensor] = None
+    if bool(x.sum() > 0):
+        y = x * 2
+    return y
+
+
+def maybe_second(x, y: Optional[Tensor] = None):
+    z: Optional[Tensor] = None
+    if y is not None:
+        if bool(y.sum() > 0):
+            z = x + y
+    return x * 1, z
+
+
+def listed(value: Any) -> Any:
+    return [list(each) if isinstance(each, list) else each for each in value]
+
+
+def check(program: Any, exported: Any, args: Any) -> None:
+    got, want = exported.run(*listed(args)), program(*listed(args))
+    want = want if isinstance(want, tuple) else (want,)
+    assert len(got) == len(want)
+    for one, other in zip(got, want):
+        if isinstance(other, list):
+            assert isinstance(one, list) and len(one) == len(other)
+            for part, expected in zip(one, other):
+                np.testing.assert_allclose(part.numpy(), expected.numpy(), rtol=1e-5)
+        elif other is None:
+            assert one is None
+        else:
+            np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-5)
+
+
+@pytest.mark.parametrize("opset", [11, 13, 17, 20])
+def test_lists(opset: int) -> None:
+    def run(program: Any, *inputs: Any, axes: Any = None, names: Any = None) -> Any:
+        exported = torch.onnx.export(jit.script(program), inputs[0], opset_version=opset, dynamic_axes=axes, input_names=names)
+        for args in inputs:
+            check(program, exported, args)
+        return exported.model_proto.graph
+
+    made = run(rows, (randn(3, 2),), (randn(5, 2),), (randn(1, 2),), axes={"x": [0]}, names=["x"])
+    assert made.output[0].type.sequence_type.elem_type.tensor_type.elem_type == 1
+    run(chosen_rows, (randn(3, 2),), (randn(5, 2),), (-randn(2, 2).abs(),), axes={"x": [0]}, names=["x"])
+    made = run(total, ([randn(2), randn(2)], randn(2)), ([randn(2)] * 5, randn(2)))
+    assert made.input[0].type.HasField("sequence_type") and [each.name for each in made.input] == ["items", "start"]
+    run(total, ([randn(2), randn(2)], randn(2)), ([randn(3)] * 5, randn(3)), axes={"items": {0: "n"}, "start": {0: "n"}}, names=["items", "start"])
+    run(changed, ([randn(2), randn(2)],), ([randn(2)] * 5,))
+
+
+def test_lists_of_other_shapes_are_inputs_of_their_own() -> None:
+    def joined(items: List[Tensor]):
+        return torch.cat(items, 0)
+
+    exported = torch.onnx.export(jit.script(joined), ([randn(1, 2), randn(3, 2)],), opset_version=17)
+    assert len(exported.model_proto.graph.input) == 2
+    check(joined, exported, ([randn(1, 2), randn(3, 2)],))
+
+
+@pytest.mark.parametrize("opset", [16, 17, 20])
+def test_what_may_be_none(opset: int) -> None:
+    exported = torch.onnx.export(jit.script(maybe), (torch.ones(2),), opset_version=opset)
+    assert exported.model_proto.graph.output[0].type.HasField("optional_type")
+    for sign in (1, -1):
+        check(maybe, exported, (torch.ones(2) * sign,))
+    exported = torch.onnx.export(jit.script(maybe_second), (randn(2), torch.ones(2)), opset_version=opset)
+    for sign in (1, -1):
+        check(maybe_second, exported, (randn(2), torch.ones(2) * sign))
+
+
+def test_opsets_that_have_no_containers() -> None:
+    with pytest.raises(torch.onnx.errors.OnnxExporterError, match="None for some inputs.*opset_version=16"):
+        torch.onnx.export(jit.script(maybe), (torch.ones(2),), opset_version=13)
+    with pytest.raises(torch.onnx.errors.OnnxExporterError, match="length depends on the inputs.*opset_version=11"):
+        torch.onnx.export(jit.script(rows), (torch.ones(2, 2),), opset_version=9, dynamic_axes={"x": [0]}, input_names=["x"])
+
+
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 3)
+        self.norm = nn.LayerNorm(3)
+
+    def forward(self, x):
+        y = self.norm(self.linear(x))
+        if bool(y[0, 0] > 0.1):
+            return y.relu()
+        return y.tanh()
+
+
+class Repeated(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 3)
+
+    def forward(self, x, times: int):
+        for _ in range(times):
+            x = self.linear(x)
+        return x
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.repeated, self.last = Layer(), Layer(), Repeated(), nn.Linear(3, 3)
+
+    def forward(self, x):
+        if bool(x.sum() > 1):
+            x = self.first(x)
+        x = self.second(x) + self.first(x)
+        for _ in range(x.size(0)):
+            x = self.last(x)
+        return self.repeated(x, x.size(0))
+
+
+@pytest.mark.parametrize(
+    "chosen, names",
+    [
+        (True, {"Layer", "Repeated", "Linear", "LayerNorm"}),
+        ({Layer}, {"Layer"}),
+        ({nn.Linear}, {"Linear"}),
+        ({Layer, Repeated}, {"Layer", "Repeated"}),
+        ({nn.LayerNorm}, {"LayerNorm"}),
+        (False, set()),
+    ],
+)
+def test_modules_as_functions(chosen: Any, names: set[str]) -> None:
+    net = Net().eval()
+    exported = torch.onnx.export(
+        jit.script(net), (randn(2, 3),), opset_version=17, export_modules_as_functions=chosen, input_names=["x"], dynamic_axes={"x": [0]}
+    )
+    assert {each.name.partition(".")[0] for each in exported.model_proto.functions} == names
+    for size in range(1, 6):
+        for sign in (1, -1):
+            x = randn(size, 3).abs() * sign
+            np.testing.assert_allclose(exported.run(x)[0].numpy(), net(x).detach().numpy(), rtol=1e-3, atol=1e-4)
