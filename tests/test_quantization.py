@@ -366,6 +366,7 @@ def test_recurrent_layers_are_made_empty_and_loaded(name):
 
 @pytest.mark.parametrize("first", [False, True])
 def test_rewritten_layers_do_what_they_did(first):
+    torch.manual_seed(0)
     attention, lstm = nn.MultiheadAttention(4, 2, batch_first=first).eval(), nn.LSTM(4, 3, 2, bidirectional=True, batch_first=first).eval()
     model = nn.ModuleList([attention, lstm])
     model.qconfig = Q.default_qconfig

@@ -351,7 +351,8 @@ def entry_point(op: Op, function: Any, form: str = "function") -> Callable[..., 
     """The public function of an op; with form ``"operator"`` or ``"reflected"``, what ``a + b`` calls."""
     namespace: dict[str, Any] = {"__name__": op.source_module, "op": op, "build_entry": _build_late, "form": form}
     name = op.public_name if form == "function" else function
-    call: Any = FunctionType(_STUB.replace(co_name=name, co_qualname=name), namespace, name)
+    call: Any = FunctionType(_STUB, namespace, name)
+    call.__qualname__ = name
     namespace["this"] = call
     call.__doc__ = op.doc
     # Public functions are pickled by the name users know them by.
