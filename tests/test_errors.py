@@ -2,6 +2,7 @@
 
 import pytest
 
+import rushlight
 import rushlight.autograd.gradcheck
 import rushlight.compiler
 import rushlight.jit
@@ -46,3 +47,11 @@ def test_numbers_of_classes_are_int64_or_uint8(name, kind):
     with pytest.raises(RuntimeError, match="expected target dtype to be Long or Byte, but got"):
         loss(scores, classes.to(getattr(rushlight, kind)))
     assert loss(scores, classes.to(rushlight.uint8)) == loss(scores, classes)
+
+
+@pytest.mark.parametrize("name", ["layer_norm", "rms_norm", "group_norm", "instance_norm", "batch_norm"])
+def test_norms_of_whole_numbers_are_refused(name):
+    options = {"layer_norm": ((3,),), "rms_norm": ((3,),), "group_norm": (1,), "instance_norm": (), "batch_norm": (None, None, None, None, True)}[name]
+    for x in (rushlight.arange(12).reshape(2, 2, 3), rushlight.ones(2, 2, 3, dtype=rushlight.bool)):
+        with pytest.raises(NotImplementedError, match="not implemented for"):
+            getattr(rushlight.nn.functional, name)(x, *options)

@@ -10,7 +10,8 @@ import numpy as np
 from ..core.base import Spec
 from ..core.base import TensorBase as Tensor
 from ..core.declare import composite, joint, primitive, table
-from ..core.errors import OperationError, ShapeError, ValueRangeError
+from ..core.dtypes import BY_NUMPY
+from ..core.errors import OperationError, ShapeError, UnsupportedDtype, ValueRangeError
 from ..core.families import broadcast_shapes, elementwise
 from ..core.kernels import faster
 from ..core.parallel import BLOCK, over_rows
@@ -286,6 +287,7 @@ def layer_norm(
 ) -> Tensor:  # fmt: skip
     """Normalise over the last dimensions, then scale and shift."""
     dims = _check_normalized(input, normalized_shape, weight, bias)
+    _refuse_whole_numbers("layer_norm", input)
     return (standardize(input, dims, eps) if weight is None is bias else layer_standardize(input, weight, bias, dims, eps))[0]
 
 
@@ -301,6 +303,7 @@ def layer_norm(
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """Divide by the root of the mean square over the last dimensions, then scale."""
     dims = _check_normalized(input, normalized_shape, weight)
+    _refuse_whole_numbers("rms_norm", input)
     if eps is None:
         kind = input._array.dtype
         eps = float(np.finfo(np.float32 if kind.itemsize <= 4 or kind.kind not in "f" else kind).eps)
@@ -324,6 +327,13 @@ def _update_running(running: Any, found: Any, momentum: float) -> None:
         state.grad_enabled = enabled
 
 
+def _refuse_whole_numbers(name: str, input: Any) -> None:
+    """A mean of integers is none, and complex numbers have no variance of this kind."""
+    if input._array.dtype.kind in "biuc":
+        kind = BY_NUMPY[input._array.dtype].name
+        raise UnsupportedDtype(f"{name}(): not implemented for '{kind.capitalize()}' (torch.{kind}): convert the input with .float() first")
+
+
 def _batch_norm(
     input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool, momentum: float, eps: float
 ) -> Any:
@@ -333,6 +343,7 @@ def _batch_norm(
     for name, each in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
         if each is not None and each._array.size != shape[1]:
             raise ShapeError(f"{name} should contain {shape[1]} elements not {each._array.size}")
+    _refuse_whole_numbers("batch_norm", input)
     channels = (1, shape[1]) + (1,) * (len(shape) - 2)
     if not training:
         if running_mean is None or running_var is None:
@@ -399,6 +410,7 @@ def instance_norm(
         raise ValueRangeError(f"Expected more than 1 spatial element when training, got input size torch.Size({list(shape)})")
     if not use_input_stats:
         return _batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    _refuse_whole_numbers("instance_norm", input)
     dims = tuple(range(2, len(shape)))
     result, mean, variance = standardize(input, dims, eps)
     if running_mean is not None:
@@ -431,6 +443,7 @@ def group_norm(
             f"Expected number of channels in input to be divisible by num_groups, but got input of shape {list(shape)} and "
             f"num_groups={num_groups}"
         )
+    _refuse_whole_numbers("group_norm", input)
     grouped = input.reshape(shape[0], num_groups, -1)
     result = standardize(grouped, (2,), eps)[0].reshape(shape)
     return _affine(result, weight, bias, (1, shape[1]) + (1,) * (len(shape) - 2))
