@@ -41,7 +41,7 @@ dist: $(READY) ## build the wheel and the source archive into dist/
 	$(VENV)/bin/python -m build --no-isolation --outdir dist
 
 bench: $(BENCH_READY) ## compare speed with PyTorch's, side by side; import time and sizes
-	for each in eager train data export compile native; do nice -n 5 $(BENCH_VENV)/bin/python bench/$$each.py || exit 1; done
+	for each in eager train data export script compile native; do nice -n 5 $(BENCH_VENV)/bin/python bench/$$each.py || exit 1; done
 	$(BENCH_VENV)/bin/python bench/readme_table.py
 	$(BENCH_VENV)/bin/python bench/footprint.py
 
