@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import os
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -19,3 +20,19 @@ def bytecode_cache(tmp_path_factory: pytest.TempPathFactory):
         patch.setitem(os.environ, "PYTHONPYCACHEPREFIX", str(tmp_path_factory.mktemp("bytecode")))
         patch.delitem(os.environ, "PYTHONDONTWRITEBYTECODE", raising=False)
         yield
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The ops that native code called, because it has none of its own for them."""
+    program = pytest.importorskip("rushlight.backends.native.program", reason="native code needs llvmlite", exc_type=ImportError)
+    found: list[str] = []
+    original = program.Program.compile
+
+    def compile(self: Any) -> Any:
+        parts = original(self)
+        found.extend(each.node.name for each in parts if hasattr(each, "node"))
+        return parts
+
+    monkeypatch.setattr(program.Program, "compile", compile)
+    return found

@@ -18,22 +18,6 @@ if importlib.util.find_spec("llvmlite") is None:
     pytest.skip("native code needs llvmlite: pip install llvmlite", allow_module_level=True)
 
 from rushlight.backends import native
-from rushlight.backends.native.program import Program
-
-
-@pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The ops that native code called, because it has none of its own for them."""
-    found: list[str] = []
-    original = Program.compile
-
-    def compile(self: Any) -> Any:
-        parts = original(self)
-        found.extend(each.node.name for each in parts if hasattr(each, "node"))
-        return parts
-
-    monkeypatch.setattr(Program, "compile", compile)
-    return found
 
 
 def with_gradients(run: Any, model: Any, *inputs: Any) -> list[np.ndarray[Any, Any]]:
