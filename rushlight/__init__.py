@@ -26,11 +26,11 @@ from .autograd import (
     set_grad_enabled,
 )
 from .autograd.anomaly_mode import is_anomaly_check_nan_enabled
-from .core.declare import public as _public
 from .core.devices import device, get_default_device, set_default_device
 from .core.dtypes import BY_NAME as _BY_NAME
 from .core.dtypes import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype
 from .core.errors import NotSupported, RushlightError
+from .core.missing import listing as _listing
 from .core.missing import missing as _missing
 from .core.quantized import SCHEMES as _SCHEMES
 from .core.quantized import qscheme
@@ -89,7 +89,6 @@ warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rushlight(\.
 __version__ = _VERSION
 pi, e, inf, nan, newaxis = _math.pi, _math.e, _math.inf, _math.nan, None
 
-globals().update(_public(""))
 globals().update(_BY_NAME)
 globals().update(_TENSOR_TYPES)
 globals().update(_STORAGE_TYPES)
@@ -171,4 +170,6 @@ __getattr__ = _missing(
         "__config__", "ao", "quantization", "backends", "checks", "cli", "compat", "cpu", "cuda", "fft", "hub", "linalg", "nn", "random", "serialization", "signal", "special", "testing", "utils", "optim", "amp",
         "func", "onnx", "jit", "fx", "compiler", "version", "viewer",
     ),
+    namespace="",
 )  # fmt: skip
+__dir__ = _listing(__name__, "")

@@ -15,9 +15,10 @@ and a rule runs only where its gradient is wanted.  Rules are written with diffe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import importlib
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, TypeVar
 
 from .errors import NotSupported
 
@@ -111,10 +112,88 @@ class Op:
         return self.public_name if self.namespace is not None else f"Tensor.{self.public_name}"
 
 
-table: dict[str, Op] = {}
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class Declared(dict[Key, Value]):
+    """What the files of ops declare.  A file is loaded when the first of its names is asked for, and all of them by who wants to see all.
+
+    What is loaded is found as in any dict: only a name that is not there yet takes the long way.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.expected: dict[Key, str] = {}  # the module that declares a name, as an index says
+        self.loaded = False
+
+    def __missing__(self, key: Key) -> Value:
+        importlib.import_module(self.expected[key])
+        if not dict.__contains__(self, key):
+            raise KeyError(f"{self.expected[key]} does not declare {key!r}: the index of ops is out of date")
+        return self[key]
+
+    def __contains__(self, key: object) -> bool:
+        return dict.__contains__(self, key) or key in self.expected
+
+    def get(self, key: Key, default: Any = None) -> Any:
+        """The value of a name, or the default."""
+        return self[key] if key in self else default  # noqa: SIM401 - this is what `get` is
+
+    def load(self) -> None:
+        """Load every file; from then on the order is that of the index, whatever was used first."""
+        if not self.loaded:
+            self.loaded = True
+            for module in sorted(set(self.expected.values())):
+                importlib.import_module(module)
+            everything = {key: self[key] for key in (*self.expected, *dict.keys(self))}
+            dict.clear(self)
+            dict.update(self, everything)
+
+    def __iter__(self) -> Iterator[Key]:
+        self.load()
+        return super().__iter__()
+
+    def __len__(self) -> int:
+        self.load()
+        return super().__len__()
+
+    def keys(self) -> KeysView[Key]:  # type: ignore[override]
+        """All names."""
+        self.load()
+        return super().keys()
+
+    def values(self) -> ValuesView[Value]:  # type: ignore[override]
+        """All values."""
+        self.load()
+        return super().values()
+
+    def items(self) -> ItemsView[Key, Value]:  # type: ignore[override]
+        """All names with their values."""
+        self.load()
+        return super().items()
+
+
+table: Declared[str, Op] = Declared()
 # For the public face: (namespace, name) -> function.  The namespace "" is `rushlight` itself.
-exports: dict[tuple[str, str], Callable[..., Any]] = {}
-methods: dict[str, Callable[..., Any]] = {}
+exports: Declared[tuple[str, str], Callable[..., Any]] = Declared()
+methods: Declared[str, Callable[..., Any]] = Declared()
+quantized_rules: Declared[str, Callable[..., Any]] = Declared()  # how ops that do not say it themselves run on quantized arrays
+
+
+def expect(package: str, index: Mapping[str, Mapping[str, str]]) -> None:
+    """Say which modules of a package declare what: ``{"views": {"ops": "alias view", "methods": "view", "": "alias"}}``.
+
+    Names are divided by blanks; those that are no ops, methods or rules are the public functions of a namespace.
+    """
+    kinds_of_names: dict[str, Declared[str, Any]] = {"ops": table, "methods": methods, "rules": quantized_rules}
+    for file, kinds in index.items():
+        module = f"{package}.{file}"
+        for kind, names in kinds.items():
+            if kind in kinds_of_names:
+                kinds_of_names[kind].expected.update(dict.fromkeys(names.split(), module))
+            else:
+                exports.expected.update(dict.fromkeys([(kind, name) for name in names.split()], module))
 
 
 def lookup(name: str) -> Op:
@@ -125,9 +204,14 @@ def lookup(name: str) -> Op:
         raise NotSupported(f"no op named '{name}' is in rushlight yet") from None
 
 
+def public_names(namespace: str) -> list[str]:
+    """The names of a public module's functions; nothing is loaded for it."""
+    return [name for place, name in dict.fromkeys((*exports.expected, *dict.keys(exports))) if place == namespace]
+
+
 def public(namespace: str) -> dict[str, Callable[..., Any]]:
     """The functions of a public module: ``globals().update(public("linalg"))``."""
-    return {name: function for (place, name), function in exports.items() if place == namespace}
+    return {name: exports[namespace, name] for name in public_names(namespace)}
 
 
 def primitive(
@@ -206,7 +290,7 @@ def _declare(
     wants_in_place = options.pop("in_place", getattr(op.family, "in_place", False) and op.returns is None)
     if options:
         raise TypeError(f"op {name}: unknown options {sorted(options)}")
-    if name in table:
+    if dict.__contains__(table, name) or table.expected.get(name, op.source_module) != op.source_module:
         raise ValueError(f"op {name} is declared twice: in {table[name].source_module} and {op.source_module}")
     table[name] = op
     op.call = entry_point(op, function)

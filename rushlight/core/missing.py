@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Iterable
-from types import ModuleType
 from typing import Any
+
+from .declare import exports, public_names
 
 PACKAGE = __name__.partition(".")[0]
 
@@ -22,11 +23,12 @@ def spelling(module_name: str) -> str:
     return module_name
 
 
-def missing(module_name: str, *, lazy: Iterable[str] = ()) -> Callable[[str], Any]:
+def missing(module_name: str, *, lazy: Iterable[str] = (), namespace: str | None = None) -> Callable[[str], Any]:
     """Make a module's `__getattr__`: `__getattr__ = missing(__name__)`.
 
     The names in `lazy` are submodules that are imported when they are first asked for, so that they cost nothing
-    at import. Every other name raises an `AttributeError`, so `hasattr`, `copy` and `pickle` behave as usual.
+    at import; the functions that the op table declares for `namespace` come the same way, and `__all__` with them.
+    Every other name raises an `AttributeError`, so `hasattr`, `copy` and `pickle` behave as usual.
 
         >>> from types import ModuleType
         >>> module = ModuleType("rushlight.example")
@@ -36,10 +38,16 @@ def missing(module_name: str, *, lazy: Iterable[str] = ()) -> Callable[[str], An
     """
     submodules = frozenset(lazy)
 
-    def __getattr__(name: str) -> ModuleType:
+    def __getattr__(name: str) -> Any:
         full_name = f"{module_name}.{name}"
         if name in submodules:
             return importlib.import_module(full_name)
+        if namespace is not None and (namespace, name) in exports:
+            found = exports[namespace, name]
+            setattr(sys.modules[module_name], name, found)
+            return found
+        if namespace is not None and name == "__all__":
+            return [each for each in dir(sys.modules[module_name]) if not each.startswith("_")]
         if full_name in stand_ins:
             return importlib.import_module(stand_ins[full_name])
         message = f"module {spelling(module_name)!r} has no attribute {name!r}"
@@ -48,3 +56,8 @@ def missing(module_name: str, *, lazy: Iterable[str] = ()) -> Callable[[str], An
         raise AttributeError(message, name=name)
 
     return __getattr__
+
+
+def listing(module_name: str, namespace: str) -> Callable[[], list[str]]:
+    """Make the `__dir__` of a module whose functions come from the op table as they are asked for."""
+    return lambda: sorted({*vars(sys.modules[module_name]), *public_names(namespace)})

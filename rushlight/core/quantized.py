@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .declare import Op
+from .declare import Op, quantized_rules
 from .dtypes import BY_NUMPY, dtype
 from .errors import NotSupported, OperationError
 from .widening import ARRAY_MODULES
@@ -170,16 +170,22 @@ def is_quantized(value: Any) -> bool:
     )
 
 
+def rule_of(op: Op) -> Any:
+    """How an op runs on quantized arrays: as it declares itself, or as a rule for several ops says; None where it does not."""
+    return op.quantized or quantized_rules.get(op.name)
+
+
 def run_quantized(op: Op, values: list[Any]) -> Any:
     """Run an op on quantized arrays, as its ``quantized`` facet says."""
-    if op.quantized is None:
+    rule = rule_of(op)
+    if rule is None:
         found = next(each for each in flattened(values) if each.__class__ is QuantizedArray)
         raise NotSupported(
             f"Could not run '{op.public_name}' on a tensor of type torch.{BY_NUMPY[found.dtype].name}: it is not defined for "
             "quantized tensors (the 'QuantizedCPU' backend). Call dequantize() first, or use a function of "
             "torch.ops.quantized or a module of torch.ao.nn.quantized"
         )
-    return op.quantized(op, values)
+    return rule(op, values)
 
 
 def flattened(values: Any) -> list[Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from ..core.base import Spec
 from ..core.declare import Op
 from ..core.dtypes import BY_NUMPY
+from ..core.quantized import rule_of
 from ..graph import Node
 from ..ops.quantization_onnx import dequantized, rounded
 
@@ -57,7 +58,7 @@ def finish(g: Any, node: Node, op: Op, made: Any) -> Any:
     """The result of an op on quantized tensors, rounded to its quantizer."""
     known: Any = node.meta.get("val")
     quantizer = node.meta.get("quantizer")
-    rounds = getattr(op.quantized, "rounds", False)
+    rounds = getattr(rule_of(op), "rounds", False)
     if quantizer is None:
         if rounds and any(is_quantized(each.meta.get("val")) for each in node.all_input_nodes):
             g.unrounded = True  # it is a part of a composite, whose result is rounded

@@ -1,15 +1,27 @@
-"""Write docs/ops.md from the op table: every op, where its gradient and shape rule come from, how many samples test it.
+"""Write what follows from the op table: docs/ops.md (every op, where its gradient comes from, how many samples test it) and ``index.py``.
 
-    python -m rushlight.ops.document [path]
+    python -m rushlight.ops.document
 """
 
 from __future__ import annotations
 
+import importlib
 import pathlib
 import sys
+import textwrap
 from typing import Any
 
-from ..core.declare import Op, exports, table
+from ..core.declare import Op, exports, methods, quantized_rules, table
+
+FOLDER = pathlib.Path(__file__).parent
+INDEX = '''"""Which file of this folder declares which names, so that none has to be loaded before it is used.
+
+Written by `python -m rushlight.ops.document`: run it after declaring an op (a test says so, too).
+"""
+
+# fmt: off
+FILES = {
+'''
 
 HEADER = """# Operations
 
@@ -72,14 +84,49 @@ def page() -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    """Write the page."""
-    path = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "docs/ops.md")
+def index() -> str:
+    """The text of ``index.py``: for each file its ops, its methods, and its functions by namespace."""
+    for path in sorted(FOLDER.glob("[!_]*.py")):
+        importlib.import_module(f"{__package__}.{path.stem}")
+    found: dict[str, dict[str, list[str]]] = {}
+    named: list[tuple[str, str, Any]] = [("ops", op.name, op.source_module) for op in table.values()]
+    named += [("methods", name, module_of(function)) for name, function in methods.items()]
+    named += [("rules", name, module_of(rule)) for name, rule in quantized_rules.items()]
+    named += [(namespace, name, module_of(function)) for (namespace, name), function in exports.items()]
+    for kind, name, module in named:
+        package, _, file = module.rpartition(".")
+        if package == __package__:
+            found.setdefault(file, {}).setdefault(kind, []).append(name)
+    lines = []
+    for file, kinds in sorted(found.items()):
+        lines.append(f'    "{file}": {{')
+        for kind, names in sorted(kinds.items()):
+            wrapped = textwrap.wrap(" ".join(sorted(names)), 140, break_long_words=False, break_on_hyphens=False)
+            lines.append(f'        "{kind}": ' + ' "\n            "'.join(wrapped).join('""') + ",")
+        lines.append("    },")
+    return INDEX + "\n".join([*lines, "}", ""])
+
+
+def module_of(function: Any) -> str:
+    """The module that declares a public function."""
+    op = getattr(function, "op", None)
+    return op.source_module if op is not None else function.__module__
+
+
+def write(path: pathlib.Path, text: str) -> None:
+    """Put a text in a file's place."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".tmp")
-    temporary.write_text(page(), encoding="utf8")
+    temporary.write_text(text, encoding="utf8")
     temporary.replace(path)
-    print(f"{path}: {len(table)} ops", file=sys.stderr)
+
+
+def main() -> None:
+    """Write both, in a checkout."""
+    write(FOLDER / "index.py", index())
+    page_path = FOLDER.parents[1] / "docs" / "ops.md"
+    write(page_path, page())
+    print(f"{page_path}: {len(table)} ops", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.declare import Op, table
+from ..core.declare import Op, quantized_rules
 from ..core.dtypes import qint8, quint8
 from ..core.errors import OperationError
 from ..core.quantized import QuantizedArray, Quantizer, per_tensor
@@ -171,4 +171,4 @@ _RULES: list[tuple[Callable[[Op, list[Any]], Any], bool, str]] = [
 ]  # fmt: skip
 for _function, _rounds, _names in _RULES:
     for _name in _names.split():
-        table[_name].quantized = Rule(_function, _rounds)
+        quantized_rules[_name] = Rule(_function, _rounds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import ops  # the table must be full before its methods are hung on the class
+from .. import ops  # which says what the table will hold, before its methods are hung on the class
 from .methods import install
 from .tensor import Tensor
 

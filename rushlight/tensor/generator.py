@@ -48,9 +48,8 @@ default_generator.seed()
 streams.default_generator = default_generator  # what random ops draw from when no generator is passed
 
 
-def _with_from(name: str, defaults: tuple[Any, Any]) -> Callable[..., Any]:
+def _with_from(name: str, defaults: tuple[Any, Any], doc: str) -> Callable[..., Any]:
     """A method with parameters ``from`` and ``to``: the first is a keyword of Python's, which no signature can have."""
-    call = table[f"{name}_fill_"].call
 
     def method(self: Any, *bounds: Any, generator: Any = None, **named: Any) -> Any:
         given = dict(zip(("from", "to"), bounds))
@@ -65,14 +64,14 @@ def _with_from(name: str, defaults: tuple[Any, Any]) -> Callable[..., Any]:
             given = {"to": given["from"]}
         if name == "random" and given:
             given.setdefault("from", 0)
-        return call(self, given.get("from", defaults[0]), given.get("to", defaults[1]), generator=generator)
+        return table[f"{name}_fill_"].call(self, given.get("from", defaults[0]), given.get("to", defaults[1]), generator=generator)
 
     method.__name__ = method.__qualname__ = f"{name}_"
-    method.__doc__ = table[f"{name}_fill"].doc
+    method.__doc__ = doc
     return method
 
 
 def install(tensor_class: Any) -> None:
     """Hang the methods of this module on the tensor class."""
-    tensor_class.uniform_ = _with_from("uniform", (0, 1))
-    tensor_class.random_ = _with_from("random", (None, None))
+    tensor_class.uniform_ = _with_from("uniform", (0, 1), "Fill with numbers drawn evenly between two.")
+    tensor_class.random_ = _with_from("random", (None, None), "Fill with whole numbers drawn evenly.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import MethodType
 from typing import Any
 
 from ..core.base import TensorBase
@@ -23,8 +25,33 @@ OPERANDS = (TensorBase, *NUMBERS)
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
-def _in_place(op: Any) -> Any:
-    call = op.call
+class Late:
+    """A method of tensors that is not loaded yet: when it is first looked up, the function itself takes its place in the class."""
+
+    __slots__ = ("attribute", "find", "name")
+
+    def __init__(self, attribute: str, find: Callable[[str], Any], name: str) -> None:
+        self.attribute, self.find, self.name = attribute, find, name
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        function = self.find(self.name)
+        if Tensor.__dict__.get(self.attribute) is self:
+            setattr(Tensor, self.attribute, function)
+        return function if instance is None else MethodType(function, instance)
+
+
+def _operator(name: str) -> Any:
+    operator = next(each for each, op in OPERATORS.items() if op == name)
+    return entry_point(table[name], f"__{operator}__", "operator")
+
+
+def _reflected(name: str) -> Any:
+    operator = next(each for each, op in OPERATORS.items() if op == name)
+    return entry_point(table[name], f"__r{operator}__", "reflected")
+
+
+def _in_place(name: str) -> Any:
+    call = table[f"{name}_"].call
 
     def operator(self: Any, other: Any) -> Any:
         return call(self, other) if isinstance(other, OPERANDS) else NotImplemented
@@ -32,24 +59,24 @@ def _in_place(op: Any) -> Any:
     return operator
 
 
+def _function(name: str) -> Any:
+    return table[name].call
+
+
 def install() -> None:
     """Give Tensor everything that the table declares for it."""
     attributes: Any = Tensor
     attributes.__getitem__, attributes.__setitem__, attributes.__delitem__ = getitem, setitem, delitem
-    for name, function in methods.items():
-        if name not in Tensor.__dict__:
-            setattr(attributes, name, function)
+    late = {name: (methods.__getitem__, name) for name in methods.expected if name not in Tensor.__dict__}
     for operator, name in OPERATORS.items():
-        if name not in table:
-            continue
-        op = table[name]
-        setattr(attributes, f"__{operator}__", entry_point(op, f"__{operator}__", "operator"))
+        late[f"__{operator}__"] = _operator, name
         if operator not in COMPARISONS:
-            setattr(attributes, f"__r{operator}__", entry_point(op, f"__r{operator}__", "reflected"))
-            if op.in_place is not None:
-                setattr(attributes, f"__i{operator}__", _in_place(op.in_place))
+            late[f"__r{operator}__"] = _reflected, name
+            if f"{name}_" in table:
+                late[f"__i{operator}__"] = _in_place, name
     for operator, name in UNARY.items():
-        if name in table:
-            setattr(attributes, f"__{operator}__", table[name].call)
+        late[f"__{operator}__"] = _function, name
+    for attribute, (find, name) in late.items():
+        setattr(attributes, attribute, Late(attribute, find, name))
     for module in (construct, legacy, conversion, storage, interop, generator, quantized):
         module.install(attributes)

@@ -529,6 +529,7 @@ class Calls(Iterating):
 @functools.cache
 def tensor_member(name: str) -> Any:
     """What the class of tensors has under a name, or None."""
+    getattr(runtime.tensor_type, name, None)  # a method that was not loaded yet is now
     return inspect.getattr_static(runtime.tensor_type, name, None)
 
 

@@ -1,0 +1,138 @@
+"""Files of ops are loaded when they are used: what `import rushlight` leaves out, and that nobody notices."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import rushlight
+from rushlight.core.declare import Declared, exports, methods, quantized_rules, table
+from rushlight.ops import document, index
+
+ROOT = pathlib.Path(rushlight.__file__).parents[1]
+
+
+def output(code: str) -> str:
+    """What a program prints, in a process of its own."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    return done.stdout.strip()
+
+
+def test_the_index_is_up_to_date() -> None:
+    text = (document.FOLDER / "index.py").read_text(encoding="utf8")
+    assert text == document.index(), "run `python -m rushlight.ops.document`"
+
+
+def test_an_import_loads_few_files() -> None:
+    loaded = output("import rushlight, sys; print(*[each for each in sys.modules if each.startswith('rushlight.ops.')])").split()
+    assert len(loaded) < 20
+    assert "rushlight.ops.linalg" not in loaded
+
+
+@pytest.mark.parametrize("use", [
+    "rushlight.cumsum", "rushlight.Tensor.cumsum", "rushlight.ones(2).cumsum", "rushlight.core.declare.table['cumsum']",
+    "rushlight.core.declare.lookup('cumsum')",
+])  # fmt: skip
+def test_a_file_is_loaded_by_what_it_declares(use: str) -> None:
+    assert output(f"import rushlight, sys; a = 'rushlight.ops.cumulative' in sys.modules; {use}; print(a, 'rushlight.ops.cumulative' in sys.modules)") == "False True"
+
+
+def test_every_file_declares_its_names_alone() -> None:
+    """A file that is loaded first, before all others, declares all that the index says of it."""
+    code = """
+import os, sys, rushlight
+from rushlight.core.declare import exports, methods, quantized_rules, table
+from rushlight.ops.index import FILES
+for file, kinds in FILES.items():
+    child = os.fork()
+    if not child:
+        __import__(f"rushlight.ops.{file}")
+        places = {"ops": table, "methods": methods, "rules": quantized_rules}
+        for kind, names in kinds.items():
+            for name in names.split():
+                if not dict.__contains__(places.get(kind, exports), name if kind in places else (kind, name)):
+                    print(file, kind, name, flush=True)
+        os._exit(0)
+    if os.waitpid(child, 0)[1]:
+        print(file, "failed")
+"""
+    assert output(code) == ""
+
+
+def test_operators_are_loaded_when_used() -> None:
+    code = """
+import rushlight as torch
+x = torch.tensor([4.0, 9.0])
+print((2 ** x).tolist(), (x @ x).item(), (x > 5).tolist(), (-x).tolist(), (7 % x).tolist(), (x // 2).tolist(), x.__abs__().tolist())
+x //= 2
+print(x.tolist(), torch.Tensor.__matmul__.__name__)
+"""
+    assert output(code).split("\n") == [
+        "[16.0, 512.0] 97.0 [False, True] [-4.0, -9.0] [3.0, 7.0] [2.0, 4.0] [4.0, 9.0]", "[2.0, 4.0] __matmul__"
+    ]  # fmt: skip
+
+
+def test_a_subclass_reaches_a_method_that_is_not_loaded() -> None:
+    code = """
+import rushlight as torch
+class Own(torch.Tensor):
+    def cumsum(self, dim):
+        return super().cumsum(dim) + 1
+print(torch.ones(3).as_subclass(Own).cumsum(0).tolist())
+"""
+    assert output(code) == "[2.0, 3.0, 4.0]"
+
+
+def test_a_star_import_and_dir_have_everything() -> None:
+    code = """
+import rushlight
+names = dir(rushlight)
+space = {}
+exec("from rushlight import *", space)
+print("tanh" in names, "tanh" in space, "logsumexp" in space, all(hasattr(rushlight, name) for name in names), "cumsum" in dir(rushlight.Tensor))
+"""
+    assert output(code) == "True True True True True"
+
+
+def test_functions_are_pickled_by_name() -> None:
+    assert output("import pickle, rushlight; f = rushlight.cumprod; print(pickle.loads(pickle.dumps(f)) is f)") == "True"
+
+
+def test_order_is_that_of_the_index() -> None:
+    expected = [name for kinds in index.FILES.values() for name in kinds.get("ops", "").split()]
+    assert [name for name in table if table[name].source_module.startswith("rushlight.ops.")] == expected
+
+
+def test_views_of_everything_load_everything() -> None:
+    for each in (table, exports, methods, quantized_rules):
+        assert len(each) == len(list(each.items())) == len(each.values()) == len(each.keys()) >= len(each.expected)
+
+
+def test_a_name_that_nobody_declares() -> None:
+    assert "no such op" not in table
+    assert table.get("no such op") is None
+    with pytest.raises(KeyError):
+        table["no such op"]
+
+
+def test_an_index_that_is_out_of_date_says_so() -> None:
+    declared: Declared[str, int] = Declared()
+    declared.expected["never"] = "rushlight.ops.views"
+    with pytest.raises(KeyError, match="out of date"):
+        declared["never"]
+
+
+def test_declaring_an_op_of_a_file_that_is_not_loaded() -> None:
+    code = """
+import rushlight
+from rushlight.core.declare import composite
+try:
+    @composite()
+    def cumsum(input): return input
+except ValueError as error:
+    print(error)
+"""
+    assert output(code) == "op cumsum is declared twice: in rushlight.ops.cumulative and __main__"
