@@ -16,7 +16,11 @@ START, END = "<!-- measured: bench/readme_table.py -->\n", "<!-- end -->\n"
 ROWS = [
     ("Eager speed", "import", "import"),
     ("Eager speed", "(a * b).sum().backward() on 4 elements", "`(a * b).sum().backward()` on 4 elements"),
-    ("Eager speed", "20 custom Functions on 128 elements, forward and backward", "20 custom Functions, forward and backward"),
+    (
+        "Eager speed",
+        "20 custom Functions on 128 elements, forward and backward",
+        "20 custom Functions, forward and backward",
+    ),
     ("Eager speed", "matrix product 1024", "matrix product 1024 x 1024"),
     ("Eager speed", "exp, 4 million floats", "exp, 4 million floats"),
     ("Eager speed", "sum, 4 million floats", "sum, 4 million floats"),
@@ -32,24 +36,44 @@ ROWS = [
 ]
 COMPILED = "Native code"  # native code against the better of PyTorch's eager and torch.compile
 COMPILED_ROWS = [
-    "pointwise, 4M floats, training", "MLP, batch 32, training", "GPT, 4 layers, training", "CNN, batch 32, training", "LSTM, length 50, training",
-    "MLP, batch 32, training as compile(train_step)", "20 Functions, 128 elements, training as compile(train_step)",
-]  # fmt: skip
+    f"{case}, {row}"
+    for case in (
+        "pointwise, 4M floats",
+        "MLP, batch 32",
+        "GPT, 4 layers",
+        "CNN, batch 32",
+        "LSTM, length 50",
+        "20 Functions, 128 elements",
+    )
+    for row in ("inference", "training", "training as compile(train_step)")
+]
+RATIO = "native to the best of PyTorch"
+PEERS = ("PyTorch", "torch.compile", "torch.compile of the step")  # the columns of PyTorch's forms
 
 
 class Section:
     """A benchmark's part of the results."""
 
     def __init__(self, body: str) -> None:
-        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in body.splitlines() if line.startswith("| ")]
-        self.rows = {row[0]: row[1:] for row in reversed(rows)}
+        rows = [
+            [cell.strip() for cell in line.strip("|").split("|")] for line in body.splitlines() if line.startswith("| ")
+        ]
+        self.names = rows[0] if rows else []
+        self.rows = {row[0]: row[1:] for row in reversed(rows)}  # where several tables have a row, the first of them
         about = re.search(r"^(\d{4}-\d\d-\d\d)\. (.*?), load before the run (\d+(?:\.\d+)?)", body, re.M)
         self.date, self.machine, self.load = about.groups() if about else ("", "", "")
+
+    def cells(self, row: str) -> dict[str, str]:
+        """The cells of a row of the first table by the names of their columns; of columns of one name, the first."""
+        return dict(reversed([*zip(self.names[1:], self.rows[row])]))
 
 
 def sections(text: str) -> dict[str, Section]:
     """The sections by their titles."""
-    return {title: Section(body) for title, _, body in (part.partition("\n") for part in re.split(r"^# ", text, flags=re.M)[1:])}
+    return {
+        title: Section(body)
+        for title, _, body in (part.partition("\n") for part in re.split(r"^# ", text, flags=re.M)[1:])
+    }
 
 
 def table(text: str) -> str:
@@ -66,15 +90,23 @@ def table(text: str) -> str:
     section = found.get(COMPILED)
     for row in COMPILED_ROWS:
         if section is not None and row in section.rows:
-            native, _, eager, compiled, _, _, ratio = section.rows[row][:7]
-            best = min((eager, compiled), key=seconds)
-            lines.append(f"| compiled, {row} | {native} | {best} ({'eager' if best == eager else '`torch.compile`'}) | {ratio} | | |")
+            cells = section.cells(row)
+            best = min((name for name in PEERS if cells.get(name, "–") != "–"), key=lambda name: seconds(cells[name]))
+            form = "eager" if best == "PyTorch" else f"`{best}`"
+            lines.append(
+                f"| compiled, {row} | {cells['native']} | {cells[best]} ({form}) | {cells[RATIO]} | {cells.get('allowed', '')} | {cells.get('', '')} |"
+            )
             used.append(section)
     loads = sorted(float(each.load) for each in used if each.load)
     machine = next((f"{each.machine}; {each.date}" for each in used if each.machine), "")
     note = f"{machine}, load before the runs {loads[0]:g} to {loads[-1]:g}. " if loads else ""
-    note += "A ratio below 1 is in rushlight's favour; a limit is what the project sets itself. Compiled rows are against the better of PyTorch's two ways. "
-    return "\n".join(lines) + "\n\n" + note + "[bench/RESULTS.md](bench/RESULTS.md) has every number, with what was missed.\n"
+    note += "A ratio below 1 is in rushlight's favour; a limit is what the project sets itself. Compiled rows are against the best of PyTorch's ways; what is missed there names the peer. "
+    return (
+        "\n".join(lines)
+        + "\n\n"
+        + note
+        + "[bench/RESULTS.md](bench/RESULTS.md) has every number, with what was missed.\n"
+    )
 
 
 def seconds(text: str) -> float:
@@ -98,7 +130,9 @@ def main() -> None:
     readme = path.read_text(encoding="utf-8")
     made = updated(readme, (ROOT / "bench" / "RESULTS.md").read_text(encoding="utf-8"))
     if "--check" in sys.argv[1:]:
-        raise SystemExit("run bench/readme_table.py: the table of README.md is not that of bench/RESULTS.md" if made != readme else 0)
+        raise SystemExit(
+            "run bench/readme_table.py: the table of README.md is not that of bench/RESULTS.md" if made != readme else 0
+        )
     path.write_text(made, encoding="utf-8")
 
 

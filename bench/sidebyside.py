@@ -8,24 +8,17 @@ import os
 import pathlib
 import platform
 import sys
-import timeit
 from collections.abc import Callable
 from typing import Any
 
 import torch
+from serving import time_of
+from tables import shown
 
 import rushlight
 
 PACKAGES = {"rushlight": rushlight, "torch": torch}
 RESULTS = pathlib.Path(__file__).with_name("RESULTS.md")
-
-
-def time_of(function: Callable[[], Any], budget: float) -> float:
-    """Seconds of one call, as the best of a few batches."""
-    function()
-    once = max(timeit.timeit(function, number=1), 1e-7)
-    number = max(1, int(budget / once / 3))
-    return min(timeit.repeat(function, number=number, repeat=3)) / number
 
 
 def compare(make: Callable[[Any], Callable[[], Any]], rounds: int, budget: float) -> tuple[dict[str, float], float]:
@@ -38,13 +31,6 @@ def compare(make: Callable[[Any], Callable[[], Any]], rounds: int, budget: float
             times[name].append(time_of(function, budget))
     scatter = sorted(times["torch"])[len(times["torch"]) // 2] / min(times["torch"])
     return {name: min(each) for name, each in times.items()}, scatter
-
-
-def shown(seconds: float) -> str:
-    """A time in the unit that fits it."""
-    if seconds < 1e-3:
-        return f"{seconds * 1e6:.2f} µs"
-    return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"
 
 
 def machine() -> str:

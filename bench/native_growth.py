@@ -1,0 +1,36 @@
+"""How the time of a training step, and the time to compile it, grow with the number of layers."""
+
+from __future__ import annotations
+
+import tempfile
+
+from cases import GROWING, LAYERS
+from peers import Peer, progress
+from tables import header, line, shown
+
+ALLOWED = 4.4  # 16 layers against 4: four times, and a tenth for the scatter of the times
+HEAD = header("model", "what", *(f"{layers} x" for layers in LAYERS), "for each layer", "16 x to 4 x", "allowed", "")
+
+
+def rows(model: str, rounds: int, budget: float) -> list[str]:
+    """The times of models that differ in their number of layers alone."""
+    steps, compiling = [], []
+    for layers in LAYERS:
+        with tempfile.TemporaryDirectory() as folder:
+            peer = Peer("rushlight", "step", "training", f"{layers} x {model}", folder)
+            compiling.append(peer.first)
+            steps.append(min(peer.ask("time", budget) for _ in range(rounds)))
+            peer.close()
+    progress("")
+    return [row(model, "step", steps), row(model, "compiling, cold", compiling)]
+
+
+def row(model: str, what: str, times: list[float]) -> str:
+    """The times, as they are and for each layer."""
+    each = ", ".join(shown(time / layers) for time, layers in zip(times, LAYERS))
+    ratio = times[2] / times[1]
+    missed = "**missed**" if ratio > ALLOWED else ""
+    return line(model, what, *map(shown, times), each, f"{ratio:.2f}", f"{ALLOWED:g}", missed)
+
+
+MODELS = tuple(GROWING)
