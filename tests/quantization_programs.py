@@ -373,3 +373,34 @@ def bags(torch: Any, rng: Any) -> Results:
     results["trained near"] = trained[0](indices.reshape(2, 3))
     results["after near"] = Q.convert(trained.eval(), mapping=Q.get_embedding_static_quant_module_mappings())[0](indices.reshape(2, 3))
     return results
+
+
+@program
+def gates_and_biases(torch: Any, rng: Any) -> Results:
+    nn, Q, quantizable, quantized = torch.nn, torch.ao.quantization, torch.ao.nn.quantizable, torch.ao.nn.quantized
+    results: Results = {}
+    for layers in (1, 2):
+        model = filled(torch, nn.LSTM(3, 4, layers), rng).eval()
+        model.qconfig = Q.get_default_qconfig("fbgemm")
+        observed = quantizable.LSTM.from_float(model, split_gates=True)
+        results[f"gates {layers} observed near"] = observed(values(torch, rng, 5, 2, 3))[0]
+        converted = quantized.LSTM.from_observed(observed)
+        output, (state, cell) = converted(torch.quantize_per_tensor(values(torch, rng, 5, 2, 3), 0.03, 64, torch.quint8))
+        results[f"gates {layers} near"] = output.dequantize()
+        results[f"cells {layers} near"] = cell.dequantize()
+        results[f"gates {layers} scales"] = np.array([output.q_scale(), state.q_scale(), cell.q_scale()])
+    for name, zero in (("biases", False), ("biases and zero", True)):
+        model = filled(torch, nn.MultiheadAttention(4, 2, add_bias_kv=True, add_zero_attn=zero), rng).eval()
+        model.qconfig = Q.get_default_qconfig("fbgemm")
+        observed = quantizable.MultiheadAttention.from_float(model)
+        x = values(torch, rng, 5, 2, 4)
+        results[f"{name} observed near"] = observed(x, x, x)[0]
+        converted = quantized.MultiheadAttention.from_observed(observed)
+        given = torch.quantize_per_tensor(x, 0.03, 64, torch.quint8)
+        mask = torch.from_numpy(np.triu(np.ones((5, 5), dtype=bool), 1))
+        for kind, options in (("plain", {}), ("masked", {"attn_mask": mask})):
+            result, shown = converted(given, given, given, **options)
+            results[f"{name} {kind}!"] = result.int_repr()
+            results[f"{name} {kind} weights!"] = shown.int_repr()
+        results[f"{name} bias"] = converted.bias_v.int_repr()
+    return results

@@ -6,9 +6,10 @@ from typing import Any
 
 from .... import nn
 from ....core.declare import table
-from ....core.dtypes import BY_NAME
+from ....core.dtypes import BY_NAME, quint8
 from ....nn import functional as F
 from ....nn.parameter import Parameter
+from ....ops.quantization import quantize_per_tensor
 from ...quantization.stubs import DeQuantStub, QuantStub
 from ..quantized import FloatFunctional
 from .recurrent import converted, observed
@@ -24,8 +25,6 @@ class MultiheadAttention(nn.MultiheadAttention):
         kdim: int | None = None, vdim: int | None = None, batch_first: bool = False, device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(embed_dim, num_heads, dropout, bias, add_bias_kv, add_zero_attn, kdim, vdim, batch_first, device, dtype)
-        if add_bias_kv:
-            raise NotImplementedError("add_bias_kv=True is not in rushlight's quantizable attention")
         for name in ("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight", "in_proj_bias"):
             self._parameters.pop(name, None)
         options = {"bias": bias, "device": device, "dtype": dtype}
@@ -58,6 +57,7 @@ class MultiheadAttention(nn.MultiheadAttention):
             if other.in_proj_bias is not None:
                 layer.bias = Parameter(other.in_proj_bias[at * size : (at + 1) * size].detach().clone())
         made.out_proj.weight, made.out_proj.bias = other.out_proj.weight, other.out_proj.bias
+        made.bias_k, made.bias_v = other.bias_k, other.bias_v
         made.train(other.training)
         return observed(made, other.qconfig)
 
@@ -81,13 +81,15 @@ class MultiheadAttention(nn.MultiheadAttention):
         width = size // self.num_heads
         q = self.q_scaling_product.mul_scalar(self.linear_Q(query), float(width) ** -0.5)
         k, v = self.linear_K(key), self.linear_V(value)
+        if self.bias_k is not None:  # one more thing that can be attended to
+            k, v = (table["cat"].call([each, bias.repeat(1, batch, 1)], 0) for each, bias in ((k, self.bias_k), (v, self.bias_v)))
+            attn_mask, key_padding_mask = _one_more(attn_mask), _one_more(key_padding_mask)
         q, k, v = (self._heads(each, batch, width) for each in (q, k, v))
         q, k, v = self.dequant_q(q), self.dequant_k(k), self.dequant_v(v)
         if self.add_zero_attn:
             zeros = table["zeros"].call(k.shape[0], 1, width)
             k, v = table["cat"].call([k, zeros], 1), table["cat"].call([v, zeros], 1)
-            attn_mask = None if attn_mask is None else F.pad(attn_mask, (0, 1))
-            key_padding_mask = None if key_padding_mask is None else F.pad(key_padding_mask, (0, 1))
+            attn_mask, key_padding_mask = _one_more(attn_mask), _one_more(key_padding_mask)
         scores = self._masked(table["bmm"].call(q, k.transpose(1, 2)), batch, attn_mask, key_padding_mask)
         weights = F.dropout(table["softmax"].call(scores, -1), self.dropout, self.training)
         mixed = table["bmm"].call(weights, v)
@@ -117,6 +119,11 @@ class MultiheadAttention(nn.MultiheadAttention):
         return scores
 
 
+def _one_more(mask: Any) -> Any:
+    """A mask that lets one more thing at the end be attended to."""
+    return None if mask is None else F.pad(mask, (0, 1))
+
+
 class QuantizedMultiheadAttention(MultiheadAttention):
     """Attention on quantized tensors."""
 
@@ -133,4 +140,11 @@ class QuantizedMultiheadAttention(MultiheadAttention):
         """In the place of one that was observed."""
         if type(other) is not MultiheadAttention:
             raise AssertionError(f"an observed attention is wanted, not {type(other).__name__}")
-        return converted(cls, other)
+        made = converted(cls, other)
+        if other.bias_k is not None:
+            least, most = (float(each) for each in (min(other.bias_k.min(), 0.0), max(other.bias_k.max(), 0.0)))
+            scale = (most - least) / 255 or 1.0
+            for name in ("bias_k", "bias_v"):  # both with the scale of the keys
+                del made._parameters[name]
+                setattr(made, name, quantize_per_tensor(getattr(other, name).detach(), scale, round(-least / scale), quint8))
+        return made

@@ -18,6 +18,8 @@ from ...quantization.quantization_mappings import (
 )
 from ..quantized import FloatFunctional
 
+_GATES = ("input", "forget", "cell", "output")
+
 
 def observed(module: Any, qconfig: Any) -> Any:
     """A module with observers at all its steps."""
@@ -42,13 +44,16 @@ class LSTMCell(nn.Module):
 
     def __init__(self, input_dim: int, hidden_dim: int, bias: bool = True, device: Any = None, dtype: Any = None, *, split_gates: bool = False) -> None:
         super().__init__()
-        if split_gates:
-            raise NotImplementedError("split_gates=True is not in rushlight: the four gates are one linear layer")
         options = {"device": device, "dtype": dtype}
-        self.input_size, self.hidden_size, self.bias = input_dim, hidden_dim, bias
-        self.igates = nn.Linear(input_dim, 4 * hidden_dim, bias=bias, **options)
-        self.hgates = nn.Linear(hidden_dim, 4 * hidden_dim, bias=bias, **options)
-        self.gates = FloatFunctional()
+        self.input_size, self.hidden_size, self.bias, self.split_gates = input_dim, hidden_dim, bias, split_gates
+        if split_gates:
+            self.igates: Any = nn.ModuleDict({gate: nn.Linear(input_dim, hidden_dim, bias=bias, **options) for gate in _GATES})
+            self.hgates: Any = nn.ModuleDict({gate: nn.Linear(hidden_dim, hidden_dim, bias=bias, **options) for gate in _GATES})
+            self.gates: Any = nn.ModuleDict({gate: FloatFunctional() for gate in _GATES})
+        else:
+            self.igates = nn.Linear(input_dim, 4 * hidden_dim, bias=bias, **options)
+            self.hgates = nn.Linear(hidden_dim, 4 * hidden_dim, bias=bias, **options)
+            self.gates = FloatFunctional()
         self.input_gate, self.forget_gate, self.cell_gate, self.output_gate = nn.Sigmoid(), nn.Sigmoid(), nn.Tanh(), nn.Sigmoid()
         self.fgate_cx, self.igate_cgate, self.fgate_cx_igate_cgate, self.ogate_cy = (FloatFunctional() for _ in range(4))
 
@@ -57,8 +62,10 @@ class LSTMCell(nn.Module):
         if hidden is None or hidden[0] is None or hidden[1] is None:
             hidden = self.initialize_hidden(x.shape[0], x.is_quantized)
         before, cell = hidden
-        gates = self.gates.add(self.igates(x), self.hgates(before))
-        first, second, third, fourth = gates.chunk(4, 1)
+        if self.split_gates:
+            first, second, third, fourth = (self.gates[gate].add(self.igates[gate](x), self.hgates[gate](before)) for gate in _GATES)
+        else:
+            first, second, third, fourth = self.gates.add(self.igates(x), self.hgates(before)).chunk(4, 1)
         entering, kept = self.input_gate(first), self.forget_gate(second)
         new, shown = self.cell_gate(third), self.output_gate(fourth)
         cell = self.fgate_cx_igate_cgate.add(self.fgate_cx.mul(kept, cell), self.igate_cgate.mul(entering, new))
@@ -79,10 +86,14 @@ class LSTMCell(nn.Module):
         if (bi is None) != (bh is None):
             raise AssertionError("bi and bh must both be None or both have values")
         made = cls(wi.shape[1], wh.shape[1], bi is not None, split_gates=split_gates)
-        for layer, weight, bias in ((made.igates, wi, bi), (made.hgates, wh, bh)):
-            layer.weight = Parameter(weight.detach())
-            if bias is not None:
-                layer.bias = Parameter(bias.detach())
+        for layers, weight, bias in ((made.igates, wi, bi), (made.hgates, wh, bh)):
+            count = 4 if split_gates else 1
+            weights = weight.detach().chunk(count, 0)
+            biases = [None] * count if bias is None else bias.detach().chunk(count, 0)
+            for layer, part, shift in zip(layers.values() if split_gates else [layers], weights, biases):
+                layer.weight = Parameter(part)
+                if shift is not None:
+                    layer.bias = Parameter(shift)
         return made
 
     @classmethod
@@ -194,7 +205,8 @@ class LSTM(nn.Module):
         for at in range(other.num_layers):
             ends = [f"_l{at}", *([f"_l{at}_reverse"] if other.bidirectional else [])]
             names = ("weight_ih", "weight_hh", *(("bias_ih", "bias_hh") if other.bias else ()))
-            cells.append([LSTMCell.from_params(*(getattr(other, name + end) for name in names)) for end in ends])
+            options = {"split_gates": split_gates}
+            cells.append([LSTMCell.from_params(*[getattr(other, name + end) for name in names], **options) for end in ends])
         made._fill(cells)
         made.train(other.training)
         return observed(made, qconfig or other.qconfig)
