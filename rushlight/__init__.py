@@ -16,6 +16,7 @@ from typing import Any as _Any
 
 from . import autograd, core, ops, settings
 from .amp.autocast_mode import FACE as _AUTOCAST
+from .amp.grad_scaler import GradScaler
 from .autograd import (
     enable_grad,
     inference_mode,

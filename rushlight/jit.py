@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .capture.graph_module import GraphModule as _GraphModule
 from .capture.script import (
+    Attribute,
     NotSupportedError,
     RecursiveScriptModule,
     ScriptError,
@@ -44,7 +45,7 @@ def is_tracing() -> bool:
 __getattr__ = _missing(__name__)
 
 __all__ = [
-    "CaptureError", "NotSupportedError", "RecursiveScriptModule", "ScriptError", "ScriptFunction", "ScriptMethod", "ScriptModule", "annotate", "export", "freeze", "ignore",
+    "Attribute", "CaptureError", "NotSupportedError", "RecursiveScriptModule", "ScriptError", "ScriptFunction", "ScriptMethod", "ScriptModule", "annotate", "export", "freeze", "ignore",
     "interface", "is_scripting", "isinstance", "optimize_for_inference", "run_frozen_optimizations", "script", "script_if_tracing", "script_method", "unused", "Future", "TopLevelTracedModule", "TracedFunction", "TracedModule", "TracerWarning", "TracingCheckError", "fork", "is_tracing",
     "load", "save", "trace", "wait",
 ]  # fmt: skip

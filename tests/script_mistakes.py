@@ -281,14 +281,10 @@ def tuple_index(x):
     return pair[2]
 
 
-@mistake("objects of the class 'Plain' can't be made", "Plain()")
+@mistake("objects of the class 'Linear' can't be made", "torch.nn.Linear(2, 2)")
 def makes_object(x):
-    Plain()
+    torch.nn.Linear(2, 2)
     return x
-
-
-class Plain:
-    pass
 
 
 @mistake("attributes can be assigned to of self", "x.flag")
@@ -337,3 +333,43 @@ def takes_item_by_text(items: List[int]):
 @mistake("a value of type int has no attribute 'foo'", "n.foo")
 def unknown_attribute_of_a_number(x, n: int):
     return x + n.foo
+
+
+# -- the number and the names of arguments -------------------------------------------------------------------------------
+
+
+@mistake("relu() missing 1 required positional argument: 'input'", "torch.relu()")
+def gives_nothing(x):
+    return torch.relu()
+
+
+@mistake("relu() takes 1 positional argument but 2 were given", "x.relu(1)")
+def gives_too_much(x):
+    return x.relu(1)
+
+
+@mistake("sum() got an unexpected keyword argument 'dims'", "torch.sum(x, dims=0)")
+def misspells(x):
+    return torch.sum(x, dims=0)
+
+
+@mistake("interpolate() got an unexpected keyword argument 'scale'", "torch.nn.functional.interpolate(x, scale=2)")
+def misspells_for_function(x):
+    return torch.nn.functional.interpolate(x, scale=2)
+
+
+@mistake("append() takes 2 positional arguments but 3 were given", "items.append(2, 3)")
+def appends_two(x):
+    items = [1]
+    items.append(2, 3)
+    return x + items[0]
+
+
+@mistake("len() takes 1 positional argument but 2 were given", "len([1], [2])")
+def length_of_two(x):
+    return x + len([1], [2])
+
+
+@mistake("mean() got multiple values for argument 'dim'", "x.mean(0, dim=1)")
+def gives_twice(x):
+    return x.mean(0, dim=1)

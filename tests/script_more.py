@@ -262,3 +262,28 @@ def whole_number_tensors(x, n: int):
     found = x * n
     found += n
     return found // 2, found % 4, (found > 3).sum(), found.to(torch.float32) / 2
+
+
+@program((X, 3), (X, 0), export=None)
+def ranges_as_lists(x, n: int):
+    numbers = list(range(n))
+    steps = range(1, n + 4, 2)
+    return x + sum(numbers), numbers, [each * 2 for each in steps], len(steps)
+
+
+@program((X,), (-X,), export="each")
+def parts_of_one_element(x):
+    y = x.clone()
+    y[:1] += 2
+    y[..., -1:] *= 3
+    return y
+
+
+@program((X, 4), (X, 1), export=None)
+def comprehensions_in_loops(x, n: int):
+    items = [x]
+    for i in range(n):
+        items = [each * 0.5 for each in items if i >= 0]
+        while len(items) < 3:
+            items = items + [each + i for each in items]
+    return torch.stack(items[:2])

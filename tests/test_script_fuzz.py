@@ -139,6 +139,99 @@ class Program:
         return False
 
 
+class Containers(Program):
+    """Also dicts, what may be None, strings, lists of tensors that grow and shrink, ``no_grad`` and early returns from nested loops."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.with_table = seed % 3 == 0  # a program with a dict can't be exported
+
+    def pick(self, *options: Any) -> Any:
+        return super().pick(*[each for each in options if self.with_table or "table" not in each])
+
+    def source(self) -> str:
+        head = ["from typing import Dict, Optional", "", "import rushlight as torch", "", "", "def program(x, y):", "    a = x + 1", "    b = y * 2", "    n = 1", "    m = 3", "    k = 0.5"]
+        head += ["    p = True", "    q = False", "    items = [x, y]", "    maybe: Optional[torch.Tensor] = None", "    text = 'ab'", "    pair = (x, 2)"]
+        if self.with_table:
+            head += ["    table: Dict[str, torch.Tensor] = {'one': x}"]
+        self.block(1, None)
+        ends = ["    if maybe is not None:", "        b = b + maybe"]
+        if self.with_table:
+            ends += ["    for key in table:", "        b = b + table[key] * len(key)", "    n = n + len(table)"]
+        ends += ["    return a, b, pair[0], n + len(text), m + pair[1], torch.stack(items).sum(0)"]
+        return "\n".join([*head, *self.lines, *ends]) + "\n"
+
+    def condition(self, depth: int = 0) -> str:
+        if self.random.random() < 0.3:
+            return self.pick(
+                "maybe is None", "maybe is not None and maybe.sum() > 0", "maybe is None or n > 1", "'two' in table", "text.startswith('a')", "len(text) > 4",
+                "'b' in text", "text == 'ab'", "len(items) > 2", "len(table) == 1", "pair[1] > 2", "n < m < 5", "not p or q",
+            )  # fmt: skip
+        return super().condition(depth)
+
+    def tensor(self, depth: int = 0) -> str:
+        if self.random.random() < 0.2:
+            return self.pick(
+                "table['one']", "table.get('two', a)", "pair[0]", "items[n % len(items)]", "sum([each * 0.5 for each in items], a)", "torch.stack(items[:2]).mean(0)",
+                "items[-1]", "(maybe if maybe is not None else b)", "torch.cat([items[0], items[1]], 0)[:2]",
+            )  # fmt: skip
+        return super().tensor(depth)
+
+    def statement(self, depth: int, loop: str | None) -> bool:
+        if self.random.random() < 0.55:
+            return super().statement(depth, loop)
+        self.budget -= 1
+        kind = self.random.randrange(13 if depth < 4 and self.budget > 0 else 8)
+        if kind in (0, 11) and not self.with_table:
+            kind = 3
+        if kind == 0:
+            self.write(depth, f"table[{self.pick('text', repr('two'), repr('one'))}] = {self.tensor()} * 0.5")
+        elif kind == 1:
+            self.write(depth, self.pick("maybe = None", f"maybe = {self.tensor()}", "maybe = a if n > 1 else None"))
+        elif kind == 2:
+            self.write(depth, self.pick("text = text + 'c'", "text += 'd' * (n % 3)", "text = text.upper().lower()", "text = f'{n}{text}'[:6]", "text = text.replace('c', '')", "n = text.find('b') % 5"))
+        elif kind == 3:
+            self.write(depth, f"pair = ({self.tensor()}, {self.number()})")
+        elif kind == 4:
+            self.write(depth, self.pick("if len(items) > 2:", "if len(items) > 3:"))
+            self.write(depth + 1, self.pick("a = a + items.pop() * 0.5", "items.pop(0)", "items = items[:2]", "items.reverse()"))
+        elif kind == 5:
+            self.write(depth, self.pick("items = [each.tanh() for each in items]", "items = [each for each in items if each.sum() > -9] + [a]", "items.insert(0, a * 0.25)", "items.extend([b * 0.25])"))
+        elif kind == 6:
+            self.write(depth, self.pick("one, two = items[0], items[1]", "one, two = pair[0], a"))
+            self.write(depth, self.pick("a = one - two * 0.5", "b = (two + one).tanh()"))
+        elif kind == 7:
+            self.write(depth, self.pick("numbers = [each * 2 for each in range(m % 5)]", "numbers = [1, 2, n]"))
+            self.write(depth, "n = (sum(numbers) + len(numbers)) % 7")
+        elif kind == 8:
+            self.write(depth, "with torch.no_grad():")
+            self.block(depth + 1, None)
+        elif kind == 9:
+            self.write(depth, f"if maybe is not None{self.pick('', ' and n > 0')}:")
+            self.write(depth + 1, "a = a + maybe * 0.5")
+            self.block(depth + 1, loop)
+        elif kind == 10:
+            self.fresh += 1
+            self.write(depth, f"for at{self.fresh}, each{self.fresh} in enumerate(items[:3]):")
+            self.write(depth + 1, f"b = b + each{self.fresh} * (at{self.fresh} * 0.125)")
+            self.block(depth + 1, "for")
+        elif kind == 11:
+            self.fresh += 1
+            self.write(depth, f"for key{self.fresh}, value{self.fresh} in table.items():")
+            self.write(depth + 1, f"a = a + value{self.fresh} * len(key{self.fresh}) * 0.125")
+        else:
+            self.fresh += 1
+            one, two = f"i{self.fresh}", f"j{self.fresh}"
+            self.write(depth, f"for {one} in range({self.pick('2', 'm % 3')}):")
+            self.write(depth + 1, f"for {two} in range({self.pick('3', f'{one} + 1')}):")
+            self.numbers += [one, two]
+            self.block(depth + 2, "for")
+            self.write(depth + 2, f"if {self.condition()} and {one} + {two} > 1:")
+            self.write(depth + 3, f"return {self.tensor()}, b, x, {one}, {two} + n, a" if self.random.random() < 0.6 else "break")
+            del self.numbers[-2:]
+        return False
+
+
 def load(source: str, folder: Any, name: str) -> Any:
     path = folder / f"{name}.py"
     path.write_text(source)
@@ -185,10 +278,10 @@ def gradients(run: Any, args: Any) -> list[Any]:
         return []
 
 
-def check(seed: int, folder: Any, export: bool) -> bool:
+def check(seed: int, folder: Any, export: bool, writer: type[Program] = Program) -> bool:
     """Compare one program; whether it could be exported."""
-    source = Program(seed).source()
-    program = load(source, folder, f"program_{seed}")
+    source = writer(seed).source()
+    program = load(source, folder, f"{writer.__name__.lower()}_{seed}")
     scripted = jit.script(program)
     buffer = io.BytesIO()
     jit.save(scripted, buffer)
@@ -220,12 +313,22 @@ def check(seed: int, folder: Any, export: bool) -> bool:
     return True
 
 
-def test_random_programs(tmp_path):
+def run_all(count: int, folder: Any, writer: type[Program]) -> int:
+    """Compare many programs; how many could be exported."""
     exported = 0
-    for seed in range(PROGRAMS):
+    for seed in range(count):
         try:
-            exported += check(seed, tmp_path, export=True)
+            exported += check(seed, folder, True, writer)
         except BaseException as error:
-            error.add_note(f"program {seed}:\n{Program(seed).source()}")
+            error.add_note(f"program {seed}:\n{writer(seed).source()}")
             raise
+    return exported
+
+
+def test_random_programs(tmp_path):
+    exported = run_all(PROGRAMS, tmp_path, Program)
     assert exported > PROGRAMS * 0.6, exported
+
+
+def test_random_programs_with_containers(tmp_path):
+    run_all(PROGRAMS // 3, tmp_path, Containers)

@@ -31,9 +31,21 @@ def flatten(value: Any) -> list[Any]:
     """What is in nested containers, in order."""
     if isinstance(value, dict):
         value = list(value.values())
+    elif is_object(value):
+        value = [getattr(value, name) for name in attributes_of(value)]
     if isinstance(value, (tuple, list)):
         return [leaf for each in value for leaf in flatten(each)]
     return [value]
+
+
+def is_object(value: Any) -> bool:
+    """Whether this is an object of a scripted class."""
+    return "_script_class_type" in vars(type(value))
+
+
+def attributes_of(value: Any) -> list[str]:
+    """The attributes of an object of a scripted class."""
+    return list(vars(type(value))["_script_class_type"].described.attributes)
 
 
 def rebuild(value: Any, leaves: Iterator[Any]) -> Any:
@@ -45,6 +57,11 @@ def rebuild(value: Any, leaves: Iterator[Any]) -> Any:
         if isinstance(value, list):
             return items
         return tuple.__new__(type(value), items) if hasattr(value, "_fields") else tuple(items)
+    if is_object(value):
+        made = object.__new__(type(value))
+        for name in attributes_of(value):
+            object.__setattr__(made, name, rebuild(getattr(value, name), leaves))
+        return made
     return next(leaves)
 
 
@@ -54,6 +71,8 @@ def shape_of_containers(value: Any) -> Any:
         return {key: shape_of_containers(each) for key, each in value.items()}
     if isinstance(value, (tuple, list)):
         return ["list" if isinstance(value, list) else "tuple", *map(shape_of_containers, value)]
+    if is_object(value):
+        return [type(value), *(shape_of_containers(getattr(value, name)) for name in attributes_of(value))]
     return None
 
 

@@ -6,6 +6,8 @@ and nothing else.
 
 from __future__ import annotations
 
+import enum
+import functools
 import operator
 import re
 from collections import namedtuple
@@ -127,14 +129,20 @@ def _target(node: Node, functions: dict[Any, str]) -> str:
 
 def encode(value: Any) -> Any:
     """An argument as plain data."""
-    if value is None or isinstance(value, (bool, str)):
+    if value is None or type(value) in (bool, str):
         return value
     if isinstance(value, Node):
         return {"node": value.name}
+    if isinstance(value, enum.Enum):
+        kind = type(value)
+        base = "int" if isinstance(value, int) else "str" if isinstance(value, str) else ""
+        return {"enum": [kind.__name__, base, value.name, [[each.name, encode(each.value)] for each in kind]]}
     if isinstance(value, int):
         return int.__int__(value)
     if isinstance(value, float):
         return {"float": float.hex(value)}
+    if isinstance(value, str):
+        return str.__str__(value)
     if isinstance(value, complex):
         return {"complex": [float.hex(value.real), float.hex(value.imag)]}
     if isinstance(value, list):
@@ -181,6 +189,9 @@ def decode(data: Any, nodes: dict[str, Node]) -> Any:
         return namedtuple(name, fields)(*[decode(each, nodes) for each in values])  # type: ignore[misc]
     if kind == "dict":
         return {decode(key, nodes): decode(each, nodes) for key, each in value}
+    if kind == "enum":
+        name, base, member, members = value
+        return _enumeration(name, base, tuple((each, decode(number, {})) for each, number in members))[member]
     if kind == "slice":
         return slice(*[decode(each, nodes) for each in value])
     if kind == "unset":
@@ -194,6 +205,25 @@ def decode(data: Any, nodes: dict[str, Node]) -> Any:
     if kind == "format":
         return _FORMATS[value]
     raise CaptureError(f"the file has an argument of the unknown kind '{kind}'")
+
+
+class ReadEnum(enum.Enum):
+    """An enumeration that was read from a file: a member is equal to that of the same name of the class that was written."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, enum.Enum) and type(other).__name__ == type(self).__name__ and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+@functools.lru_cache(maxsize=256)
+def _enumeration(name: str, base: str, members: tuple[tuple[str, Any], ...]) -> Any:
+    """The enumeration of these members, one for all that a file says of it."""
+    if not all(isinstance(each, str) and each.isidentifier() and not each.startswith("_") for each in (name, *(each for each, _ in members))):
+        raise CaptureError(f"the file has an enumeration '{name}' with names that members can't have")
+    kind: Any = {"int": enum.IntEnum, "str": enum.StrEnum}.get(base, ReadEnum)
+    return kind(name, list(members))
 
 
 def _describe(value: Any) -> Any:

@@ -37,7 +37,7 @@ from .control import (
     snapshot,
 )  # fmt: skip
 from .numbers import as_tensor, truth
-from .sequences import Sequence, argument, example_of, stacked
+from .sequences import RaggedExample, Sequence, argument, example_of, stacked
 
 _ROUNDS = 16  # how often a body is captured until what it carries no longer changes
 _UNROLLED = 4096  # iterations of a loop that can only be written out one by one
@@ -148,6 +148,9 @@ class Attempt:
                 self.condition, *new = body(number, *given, *inputs)
                 self.condition = truth(self.condition)
             self.changes = [each for each in changes(lists) if not any(each[0] is items for items in whole)]
+            passed_on = lists_in(new)
+            if any(len(before) != len(after) and any(items is each for each in passed_on) for items, before, after in self.changes):
+                raise CaptureError("a loop changes the length of a list that it carries: that can't be captured")
             self.read = {key for key, times in tracer.aliases.list_reads.items() if times != reads.get(key)}
             self.collected = self.irregular(capture, [items for items, _ in lists if isinstance(items, list)], whole)
             self.changes = [each for each in self.changes if not any(each[0] is items for items in held)]
@@ -251,8 +254,8 @@ def with_lists(capture: Any, count: Any, condition: Any, carried: tuple[Any, ...
         for items, content in zip(lists, given[first:second]):
             items[:] = content
         if state.capture is not None:
-            for (items, _), tensor in zip(growing, given[second:third]):
-                state.capture.sequences[id(items)] = Sequence(items, 0, len(items), tensor)
+            for (items, like), tensor in zip(growing, given[second:third]):
+                state.capture.sequences[id(items)] = sequence_of(items, like, tensor)
         condition, *results = body(number, *given[:first], *given[third:])
         contents = [list(items) for items in lists]
         wholes = [stacked(list(items), None if state.capture is None else state.capture.sequences[id(items)], like) for items, like in growing]
@@ -270,9 +273,21 @@ def with_lists(capture: Any, count: Any, condition: Any, carried: tuple[Any, ...
             continue
         for items, content in zip(lists, results[len(carried) :]):
             items[:] = content
-        for (items, _), tensor in zip(growing, results[len(carried) + len(lists) :]):
-            capture.sequences[id(items)] = Sequence(items, 0, len(items), tensor)
+        for (items, like), tensor in zip(growing, results[len(carried) + len(lists) :]):
+            capture.sequences[id(items)] = sequence_of(items, like, tensor)
         return results[: len(carried)]
+
+
+def lists_in(value: Any) -> list[Any]:
+    """The lists in nested containers."""
+    if not isinstance(value, (tuple, list)):
+        return []
+    return [*([value] if isinstance(value, list) else []), *(found for each in value for found in lists_in(each))]
+
+
+def sequence_of(items: list[Any], like: Any, tensors: Any) -> Any:
+    """A list of which a tensor (or two, of items of different shapes) holds all items."""
+    return like.sequence(items, tensors) if isinstance(like, RaggedExample) else Sequence(items, 0, len(items), tensors)
 
 
 def captured(capture: Any, count: Any, condition: Any, carried: tuple[Any, ...], inputs: tuple[Any, ...], body: Callable[..., Any], lists: list[Any], whole: list[Any]) -> Any:
@@ -305,6 +320,9 @@ def captured(capture: Any, count: Any, condition: Any, carried: tuple[Any, ...],
     appended = [(items, each) for items, new in attempt.grown for each in new]
     if any(len(new) != 1 or not isinstance(new[0], TensorBase) for _, new in attempt.grown):  # numbers, say
         raise CaptureError("a loop appends something else than one tensor to a list in each iteration: that can't be captured")
+    ragged = [(items, RaggedExample(each, dim)) for items, each in appended for dim in differing(capture, tracer, each)]
+    if ragged:
+        raise ListsChange([], ragged)
     outputs += [in_body(tracer, lambda each=each: argument(tracer, each)) for _, each in appended]  # type: ignore[misc]
     goes_on = attempt.condition
     if isinstance(goes_on, TensorBase):
@@ -335,6 +353,14 @@ def captured(capture: Any, count: Any, condition: Any, carried: tuple[Any, ...],
         fixed = type(count) is int and not isinstance(condition, TensorBase) and not isinstance(attempt.condition, TensorBase)
         _sequence(capture, node, at, items, before, tracer.shape_of(example), fixed)
     return rebuild(final, iter(results))
+
+
+def differing(capture: Any, tracer: BodyTracer, tensor: Any) -> list[int]:
+    """The dimension, if there is one, in which a tensor that a loop appends to a list differs from iteration to iteration."""
+    found = [dim for dim, size in enumerate(tracer.shape_of(tensor)) if not known_sizes(capture, (size,))]
+    if len(found) > 1:
+        raise CaptureError("a loop appends tensors to a list that differ in more than one dimension: that can't be captured")
+    return found
 
 
 def plain_numbers(values: Any) -> Any:

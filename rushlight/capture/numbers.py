@@ -16,6 +16,7 @@ from ..core.declare import lookup
 from ..core.dtypes import BY_NAME
 from ..core.sizes import Expression, SymbolicFloat, SymbolicInt, is_symbolic, size_of
 from ..core.state import state
+from ..tensor.construct import tensor
 
 INT64, FLOAT32, BOOL = BY_NAME["int64"], BY_NAME["float32"], BY_NAME["bool"]
 
@@ -178,6 +179,39 @@ def extreme(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+def absolute(value: Any) -> Any:
+    """``abs(value)``."""
+    return SUBSTITUTES[max](value, -value) if isinstance(value, SymbolicInt) else abs(value)
+
+
+def constructed(data: Any, *, dtype: Any = None, **options: Any) -> Any:
+    """``torch.tensor(data)``, also of numbers that are known by formulas."""
+    leaves: list[Any] = []
+
+    def build(value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return lookup("stack").call([build(each) for each in value], 0)
+        found = as_tensor(value)
+        return found if whole_numbers or found._array.dtype.kind in "fc" else lookup("cast").call(found, FLOAT32)
+
+    def gather(value: Any) -> None:
+        if isinstance(value, (list, tuple)):
+            for each in value:
+                gather(each)
+        else:
+            leaves.append(value)
+
+    gather(data)
+    if not any(is_symbolic(each) or is_traced(each) for each in leaves) or isinstance(data, TensorBase):
+        return tensor(data, dtype=dtype, **options)
+    kinds = {("f" if isinstance(each, float) else "i") if not isinstance(each, TensorBase) else each._array.dtype.kind for each in leaves}
+    whole_numbers = not kinds & {"f", "c"}
+    made = build(data)
+    if dtype is not None:
+        made = lookup("cast").call(made, dtype)
+    return made.requires_grad_() if options.get("requires_grad") else made
+
+
 def of_tensors(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of ``math`` that takes values of tensors too."""
 
@@ -193,7 +227,7 @@ def of_tensors(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 SUBSTITUTES: dict[Any, Callable[..., Any]] = {
-    operator.is_: identity(True), operator.is_not: identity(False), bool: truth, int: whole, float: fraction, len: length, operator.not_: negation, max: extreme("max", max), min: extreme("min", min),
+    operator.is_: identity(True), operator.is_not: identity(False), bool: truth, abs: absolute, tensor: constructed, int: whole, float: fraction, len: length, operator.not_: negation, max: extreme("max", max), min: extreme("min", min),
     **{function: compare(function) for function in (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)},
     **{
         function: arithmetic(function)

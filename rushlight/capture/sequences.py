@@ -50,9 +50,71 @@ class Sequence:
         return Sequence(items, self.start, self.count, self.stacked)
 
 
+class Ragged:
+    """A list to which a captured loop has appended tensors that differ in one dimension: all of them, one after the other, and their sizes."""
+
+    def __init__(self, items: list[Any], count: int, dim: int, flat: Any, sizes: Any) -> None:
+        self.items = items
+        self.count = count  # how many items of this run are in the tensors; what was appended since follows them in the list
+        self.dim = dim
+        self.flat = flat
+        self.sizes = sizes
+
+    def length(self) -> Any:
+        """The number of items, by a formula."""
+        return self.sizes.size(0) + (len(self.items) - self.count)
+
+    def whole(self) -> tuple[Any, Any]:
+        """All items one after the other, and their sizes."""
+        more = self.items[self.count :]
+        if not more:
+            return self.flat, self.sizes
+        check_tensors(more)
+        sizes = [lookup("reshape").call(as_tensor(each.size(self.dim)), (1,)) for each in more]
+        return lookup("cat").call([self.flat, *more], self.dim), lookup("cat").call([self.sizes, *sizes], 0)
+
+    def item(self, index: Any) -> Any:
+        """One item, whose number may be symbolic."""
+        flat, sizes = self.whole()
+        size = sizes[index]
+        start = item(lookup("cumsum").call(sizes, 0)[index] - size)
+        return flat[(*[slice(None)] * self.dim, slice(start, start + item(size)))]
+
+    def holding(self, items: list[Any]) -> Ragged:
+        """The same with other items in the list."""
+        return Ragged(items, self.count, self.dim, self.flat, self.sizes)
+
+
+class RaggedExample:
+    """A tensor like the items of a list, and the dimension in which they differ."""
+
+    def __init__(self, tensor: Any, dim: int) -> None:
+        self.shape, self.dtype = tuple(map(int.__int__, tensor._array.shape)), tensor._array.dtype
+        self.dim = dim
+
+    def empty(self) -> tuple[Any, Any]:
+        """The two tensors of a list of none."""
+        shape = [0 if dim == self.dim else size for dim, size in enumerate(self.shape)]
+        return make(np.zeros(shape, self.dtype)), make(np.zeros(0, np.int64))
+
+    def sequence(self, items: list[Any], tensors: tuple[Any, Any]) -> Ragged:
+        """The list of such tensors."""
+        return Ragged(items, len(items), self.dim, *tensors)
+
+    def stacked(self, items: list[Any], sequence: Any) -> tuple[Any, Any]:
+        """The two tensors of a list."""
+        if isinstance(sequence, Ragged):
+            return sequence.holding(items).whole()
+        return Ragged(items, 0, self.dim, *self.empty()).whole()
+
+
 def stacked(items: list[Any], sequence: Sequence | None, example: Any) -> Any:
     """The items of a list, of which nothing or a part is a sequence already, as one tensor; of none, one like the example's."""
     check_tensors(items)
+    if isinstance(example, RaggedExample):
+        return example.stacked(items, sequence)
+    if isinstance(sequence, Ragged):
+        raise refused("a change in a branch, or by a loop inside of another, where its items are of different shapes,")
     if sequence is not None:
         return sequence.holding(items).whole()
     if items:
@@ -73,10 +135,12 @@ def example_of(items: list[Any], sequence: Sequence | None) -> Any:
     check_tensors(items)
     if items:
         return items[0]
+    if isinstance(sequence, Ragged):
+        raise refused("a change in a branch, or by a loop inside of another, where its items are of different shapes,")
     return None if sequence is None else make(np.zeros(tuple(map(int.__int__, sequence.stacked._array.shape[1:])), sequence.stacked._array.dtype))
 
 
-def _found(value: Any) -> Sequence | None:
+def _found(value: Any) -> Sequence | Ragged | None:
     return state.capture.sequences.get(id(value)) if isinstance(value, list) else None
 
 
@@ -85,6 +149,8 @@ def getitem(container: Any, index: Any) -> Any:
     sequence = _found(container)
     if sequence is not None:
         if isinstance(index, slice):
+            if isinstance(sequence, Ragged):
+                raise refused("a part of it, where its items are of different shapes,")
             taken = container[index]
             state.capture.sequences[id(taken)] = Sequence(taken, 0, len(taken), sequence.whole()[index])
             return taken
@@ -143,6 +209,11 @@ def items_of(tensor: Any) -> list[Any]:
     return list(lookup("unbind").call(tensor, 0))
 
 
+def ragged_items_of(tensor: Any, sizes: Any, dim: int) -> list[Any]:
+    """The list whose items lie one after the other in a tensor."""
+    return list(lookup("split").call(tensor, sizes.tolist(), dim))
+
+
 def stacked_items(items: list[Any]) -> Any:
     """A list that is an input as one tensor."""
     return lookup("stack").call(items, 0)
@@ -171,7 +242,11 @@ def list_input(capture: Any, items: list[Any], node: Any, dynamic: Callable[[int
 def output_of(capture: Any, value: Any) -> tuple[Any, Any]:
     """What a program returns, as nodes, and with a tensor for each output: for a list of unknown length too, and for what may be None."""
     if isinstance(value, list) and id(value) in capture.sequences:
-        whole = capture.sequences[id(value)].holding(value).whole()
+        sequence = capture.sequences[id(value)].holding(value)
+        whole = sequence.whole()
+        if isinstance(sequence, Ragged):
+            made = _node(capture, ragged_items_of, (*(argument(capture, each) for each in whole), sequence.dim))
+            return made, whole[0]
         return _node(capture, items_of, (argument(capture, whole),)), whole
     if value.__class__ is Maybe:
         return _node(capture, optional_of, (argument(capture, value.present), argument(capture, value.value))), value.value
@@ -205,6 +280,8 @@ def stack(tensors: Any, dim: int = 0, **options: Any) -> Any:
     sequence = _found(tensors)
     if sequence is None:
         return lookup("stack").call(tensors, dim, **options)
+    if isinstance(sequence, Ragged):
+        raise refused("stack(), where its items are of different shapes,")
     return lookup("movedim").call(sequence.whole(), 0, dim)
 
 
@@ -213,6 +290,11 @@ def cat(tensors: Any, dim: int = 0, **options: Any) -> Any:
     sequence = _found(tensors)
     if sequence is None:
         return lookup("cat").call(tensors, dim, **options)
+    if isinstance(sequence, Ragged):
+        flat = sequence.whole()[0]
+        if dim % flat._array.ndim != sequence.dim:
+            raise refused("cat() in another dimension than that in which its items differ")
+        return flat
     whole = sequence.whole()
     rank = whole._array.ndim - 1
     moved = lookup("movedim").call(whole, 0, dim % rank)

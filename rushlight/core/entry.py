@@ -22,6 +22,9 @@ from .node import refresh
 from .parallel import LARGE, ufunc_in_blocks
 from .state import flags, state
 
+SPELLINGS = {"axis": "dim", "keepdims": "keepdim"}  # NumPy's names of parameters
+_OTHER_SPELLING = {name: spelling for spelling, name in SPELLINGS.items()}
+
 _UNARY = """
     try:
         a = input._array
@@ -258,7 +261,7 @@ def _signature(op: Op, namespace: dict[str, Any]) -> tuple[str, list[str]]:
             parts.append(f"*{name}_given")
             star = True
             continue
-        alternative = {"dim": "axis", "keepdim": "keepdims"}.get(name)
+        alternative = _OTHER_SPELLING.get(name)
         if parameter.default is not MISSING or alternative:
             namespace[f"default_{name}"] = parameter.default
             parts.append(f"{name}=default_{name}")
@@ -271,15 +274,14 @@ def _signature(op: Op, namespace: dict[str, Any]) -> tuple[str, list[str]]:
             prologue.append(
                 f"    raise TypeError(\"{op.public_name}() missing 1 required positional argument: '{name}'\")"
             )
-    extra = [{"dim": "axis", "keepdim": "keepdims"}[p.name] for p in op.parameters if p.name in ("dim", "keepdim")]
+    extra = [_OTHER_SPELLING[p.name] for p in op.parameters if p.name in _OTHER_SPELLING]
     extra = [name for name in extra if name not in [p.name for p in op.parameters]]
     variadic = next((p.name for p in op.parameters if p.variadic), None)
     if (extra or op.has_out or variadic) and not star:
         parts.append("*")
     for name in extra:
         parts.append(f"{name}=MISSING")
-        target = {"axis": "dim", "keepdims": "keepdim"}[name]
-        prologue = [f"if {name} is not MISSING:", f"    {target} = {name}", *prologue]
+        prologue = [f"if {name} is not MISSING:", f"    {SPELLINGS[name]} = {name}", *prologue]
     if variadic:
         parts.append(f"{variadic}=MISSING")
         prologue.append(f"{variadic} = spread_variadic(op, {variadic}_given, {variadic})")

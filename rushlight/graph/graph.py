@@ -114,13 +114,16 @@ class Graph:
             raise GraphError(f"'{op}' is no kind of node: there are {', '.join(OPCODES)}")
         if name is None:
             name = _candidate(op, target)
-        names = self._names
-        if name in names.taken or name in _RESERVED or not name.isidentifier():
-            name = names.make(name)
-        names.taken.add(name)
+        taken = self._names.taken
+        if name in taken or name in _RESERVED or not name.isidentifier():
+            name = self._names.make(name)
+        taken.add(name)
         node = Node(self, name, op, target, args or (), kwargs or _NOTHING, type_expr)
-        if self._insert is None:
-            node._link_before(self._root)
+        if self._insert is None:  # as Node._link_before has it
+            root = self._root
+            last = root._prev
+            last._next = root._prev = node
+            node._prev, node._next = last, root
         else:
             self._insert(node)
         self._count += 1
@@ -381,6 +384,6 @@ def _pickled(target: Any) -> Any:
 def _candidate(op: str, target: Any) -> str:
     """The name a node would like to have."""
     if op == "call_function":
-        name = getattr(target, "__name__", None) or type(target).__name__
-        return name.strip("_") or "call"
+        name: str = getattr(target, "__name__", None) or type(target).__name__
+        return name if name[0] != "_" and name[-1] != "_" else name.strip("_") or "call"
     return target if isinstance(target, str) else op

@@ -45,10 +45,14 @@ class Node:
         self.type = type
         self.meta: dict[str, Any] = {}
         self.users = {}
-        self._inputs: dict[Node, None] = {}
         self._next = self._prev = self
         self._erased = False
-        self._set_arguments(args, kwargs)
+        if args or kwargs:
+            self._inputs: tuple[Node, ...] = ()
+            self._set_arguments(args, kwargs)
+        else:
+            self._args: tuple[Any, ...] = ()
+            self._kwargs, self._inputs = _NO_KEYWORDS, ()
 
     # -- arguments ---------------------------------------------------------------------------------------------------
 
@@ -72,7 +76,14 @@ class Node:
 
     def _set_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         inputs: dict[Node, None] = {}
-        frozen = tuple([each if each.__class__ in _PLAIN else _freeze(each, inputs) for each in args])
+        frozen = []
+        for each in args:
+            kind = each.__class__
+            if kind is Node:
+                inputs[each] = None
+            elif kind not in _PLAIN:
+                each = _freeze(each, inputs)
+            frozen.append(each)
         keywords = FrozenDict({key: _freeze(each, inputs) for key, each in kwargs.items()}) if kwargs else _NO_KEYWORDS
         graph = self.graph
         for each in inputs:
@@ -87,7 +98,7 @@ class Node:
                     each.users.pop(self, None)
         for each in inputs:
             each.users[self] = None
-        self._args, self._kwargs, self._inputs = frozen, keywords, inputs
+        self._args, self._kwargs, self._inputs = tuple(frozen), keywords, tuple(inputs)
 
     @property
     def all_input_nodes(self) -> list[Node]:
@@ -391,3 +402,8 @@ def _op_is_impure(op: Op, node: Node) -> bool:
             if value.__class__ is Node or value:
                 return True
     return False
+
+
+def draws(op: Op) -> bool:
+    """Whether an op that does more than compute draws random numbers."""
+    return op.functional is None or any(parameter.name == "generator" for parameter in op.parameters)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..capture.sequences import items_of, optional_of, stacked_items
+from ..capture.sequences import items_of, optional_of, ragged_items_of, stacked_items
 from .ir import OnnxGraph, Value
 
 
@@ -17,6 +17,15 @@ def from_tensor(g: Any, tensor: Value) -> Value:
         raise g.unsupported("the model returns a list whose length depends on the inputs", since=11)
     made: Value = g.op("SplitToSequence", tensor, axis_i=0, keepdims_i=0)
     return typed(made, "sequence", tensor.dtype, None if tensor.shape is None else tensor.shape[1:])
+
+
+def from_ragged(g: Any, tensor: Value, sizes: Value, dim: int) -> Value:
+    """A list of tensors that lie one after the other."""
+    if g.opset < 11:
+        raise g.unsupported("the model returns a list whose length depends on the inputs", since=11)
+    made: Value = g.op("SplitToSequence", tensor, sizes, axis_i=dim)
+    shape = None if tensor.shape is None else tuple(None if at == dim else size for at, size in enumerate(tensor.shape))
+    return typed(made, "sequence", tensor.dtype, shape)
 
 
 def to_tensor(g: Any, items: Value) -> Value:
@@ -51,4 +60,4 @@ def typed(value: Value, container: str, dtype: Any, shape: Any) -> Value:
     return value
 
 
-CONTAINERS: dict[Any, Callable[..., Value]] = {items_of: from_tensor, stacked_items: to_tensor, optional_of: optional}
+CONTAINERS: dict[Any, Callable[..., Value]] = {items_of: from_tensor, ragged_items_of: from_ragged, stacked_items: to_tensor, optional_of: optional}

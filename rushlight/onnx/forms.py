@@ -175,12 +175,12 @@ class Forms(Builder):
         shape = None if x.shape is None else list(x.shape)
         for axis, start, end, step in zip(axes, starts, ends, steps):
             if shape is not None:
-                shape[axis] = slice_bounds(start, end, step, shape[axis])[2]
+                shape[axis] = slice_bounds(start, end, step, shape[axis])[2] if type(step) is int else None
         fixed = all(type(each) is int for each in (*starts, *ends)) and all(each == 1 for each in steps)
         if self.opset >= 10:
             inputs = [self.sizes(starts), self.sizes(ends), self.constant(axes, _INT64)]
-            if any(each != 1 for each in steps):
-                inputs.append(self.constant(steps, _INT64))
+            if any(type(each) is not int or each != 1 for each in steps):
+                inputs.append(self.sizes(steps))
             made: Value = self.op("Slice", x, *inputs)
         elif fixed:
             made = self.op("Slice", x, axes_i=axes, starts_i=list(starts), ends_i=list(ends))

@@ -276,7 +276,7 @@ def _triu_kernel(xp: Any, input: Any, diagonal: int = 0) -> Any:
 
 def _triangle_onnx(g: Any, input: Any, diagonal: int, upper: bool) -> Any:
     if g.opset >= 14:
-        return g.Trilu(input, None if diagonal == 0 else g.number(diagonal, np.int64), upper=int(upper))
+        return g.Trilu(input, None if type(diagonal) is int and diagonal == 0 else g.number(diagonal, np.int64), upper=int(upper))
     rows, columns = input.shape[-2:]
     across = g.range(upper - diagonal, columns + upper - diagonal)
     edge = g.Less(g.unsqueeze(g.range(0, rows), [1]), g.unsqueeze(across, [0]))

@@ -14,6 +14,7 @@ from ..core.families import broadcast_shapes as broadcast_sizes
 from ..core.families import normalize_dim
 from ..core.samples import Sample, cases, refused
 from ..core.size import Size
+from ..core.sizes import SymbolicInt
 from .indexing_onnx import write_slices
 from .memory import zeros_beside
 from .views import (
@@ -222,7 +223,8 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     size = shape[normalize_dim(dim, len(shape))]
     if not -size <= start <= size:
         raise DimensionError(f"start out of range (expected to be in range of [{-size}, {size}], but got {start})")
-    first = start + size if start < 0 else start
+    unknown = isinstance(start, SymbolicInt) and input._array.__class__ is Spec  # its sign is that of one run alone
+    first = start + size if start < 0 and not unknown else start
     if first + length > size:
         raise ShapeError(f"start ({first}) + length ({length}) exceeds dimension size ({size}).")
     return slice_dim(input, dim, first, first + length)

@@ -390,7 +390,7 @@ def slice_kernel(xp: Any, input: Any, dim: int, start: Any, end: Any, step: int)
 
 
 def _slice_onnx(g: Any, input: Any, dim: int, start: Any, end: Any, step: int) -> Any:
-    if end is None and step == 1 and (start is None or (type(start) is int and start == 0)):
+    if end is None and type(step) is int and step == 1 and (start is None or (type(start) is int and start == 0)):
         return input
     return g.slice(input, [0 if start is None else start], [g.TO_THE_END if end is None else end], [dim], [step])
 
@@ -473,8 +473,8 @@ def select_kernel(xp: Any, input: Any, dim: int, index: int) -> Any:
 
 def _select_onnx(g: Any, input: Any, dim: int, index: int) -> Any:
     dim = dim % input.rank
-    if index < 0 and (type(input.shape[dim]) is int or type(index) is not int or g.opset < 11):
-        index = index + input.shape[dim]  # not all opsets count from the end
+    if index < 0 and (g.opset < 11 or (type(index) is int and type(input.shape[dim]) is int)):
+        index = index + input.shape[dim]  # not all opsets count from the end; that of a loop may be negative now and then
     return g.gather(input, index, dim)
 
 

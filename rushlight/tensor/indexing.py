@@ -79,7 +79,7 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         else:
             value = make(np.asarray(value, self._array.dtype))
     shape = value._array.shape
-    if shape and shape[0] == 1:  # leading dimensions of size 1 do not count
+    if shape and shape[0] == 1 and (indices or shape != target._array.shape):  # leading dimensions of size 1 do not count
         value = value.reshape(shape[next((i for i, size in enumerate(shape) if size != 1), len(shape)) :])
     _check_overlap(target._array, value)
     if indices:
@@ -146,7 +146,8 @@ def _plan(self: Any, items: tuple[Any, ...]) -> tuple[list[Step], tuple[Any, ...
             source += 1
         elif kind is slice:
             start, stop, step = _bounds(item)
-            if step != 1 or start not in (None, 0) or (stop is not None and (stop < shape[source] or flags.special)):
+            moved = start is not None and (start.__class__ is not int or start != 0)  # a symbolic one may be 0 in this run alone
+            if step.__class__ is not int or step != 1 or moved or (stop is not None and (stop < shape[source] or flags.special)):
                 steps.append((_SLICE, (dim, start, stop, step)))
             key.append(slice(start, stop, step))
             dim += 1

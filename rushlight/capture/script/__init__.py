@@ -6,6 +6,7 @@ import enum
 import functools
 import inspect
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 from ...core.declare import PACKAGE, Op
@@ -13,10 +14,11 @@ from ...core.state import state
 from ...nn.modules.module import Module
 from ..traced import TracedFunction
 from . import files
+from .classes import script_class
 from .errors import NotSupportedError, ScriptError, UnusedCallError
 from .freezing import freeze, optimize_for_inference, run_frozen_optimizations
 from .functions import ScriptFunction, caller_frames, script_function
-from .marks import annotate, export, ignore, interface, is_instance, is_scripting, script_method, unused
+from .marks import Attribute, annotate, export, ignore, interface, is_instance, is_scripting, script_method, unused
 from .modules import RecursiveScriptModule, ScriptMethod, ScriptModule, scripted
 from .types import type_of
 
@@ -35,6 +37,11 @@ def script_if_tracing(fn: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+def is_of_package(obj: Any) -> bool:
+    """Whether this is a function of the package, such as an op."""
+    return isinstance(getattr(obj, "op", None), Op) or (getattr(obj, "__module__", None) or "").partition(".")[0] == PACKAGE
+
+
 def script(
     obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None
 ) -> Any:
@@ -42,6 +49,8 @@ def script(
 
     Unannotated parameters are tensors.  What is outside the language raises a :class:`ScriptError` with the line and a caret.
     """
+    if obj.__class__ is FunctionType and example_inputs is None and not is_of_package(obj):
+        return script_function(obj, caller_frames(2 + _frames_up))
     if isinstance(obj, (ScriptFunction, ScriptModule, TracedFunction)):
         return obj
     if isinstance(obj, Module):
@@ -51,10 +60,11 @@ def script(
             return obj
         if issubclass(obj, Module):
             raise RuntimeError(f"Type '{obj.__name__}' cannot be compiled since it inherits from nn.Module, consider passing an instance instead")
-        raise NotSupportedError(f"the class '{obj.__name__}' can't be scripted: classes are not supported, use a Module or a NamedTuple")
+        script_class(obj, caller_frames(2 + _frames_up))
+        return obj
     if inspect.ismethod(obj):
         raise NotSupportedError(f"the method '{obj.__name__}' can't be scripted alone: mark it with jit.export and script the Module")
-    if isinstance(getattr(obj, "op", None), Op) or (getattr(obj, "__module__", None) or "").partition(".")[0] == PACKAGE:
+    if is_of_package(obj):
         raise NotSupportedError(f"'{getattr(obj, '__name__', obj)}' is a function of the package: write a function that calls it, and script that")
     if not inspect.isfunction(obj):
         raise TypeError(f"jit.script() takes a function or a Module, not {type(obj).__name__}")
@@ -66,6 +76,6 @@ def script(
 
 
 __all__ = [
-    "NotSupportedError", "RecursiveScriptModule", "ScriptError", "ScriptFunction", "ScriptMethod", "ScriptModule", "UnusedCallError", "annotate",
+    "Attribute", "NotSupportedError", "RecursiveScriptModule", "ScriptError", "ScriptFunction", "ScriptMethod", "ScriptModule", "UnusedCallError", "annotate",
     "export", "files", "freeze", "optimize_for_inference", "run_frozen_optimizations", "script_if_tracing", "is_instance", "ignore", "interface", "is_scripting", "script", "script_method", "unused",
 ]  # fmt: skip

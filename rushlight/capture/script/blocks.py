@@ -20,7 +20,8 @@ class Value:
     @property
     def constant(self) -> bool:
         """Whether it is known already."""
-        return not isinstance(self.arg, (Node, list)) and not (isinstance(self.arg, tuple) and holds_node(self.arg))
+        kind = self.arg.__class__
+        return not (kind is Node or kind is list or (isinstance(self.arg, tuple) and holds_node(self.arg)))
 
     def __repr__(self) -> str:
         return f"<{self.arg}: {self.type}>"
@@ -112,8 +113,10 @@ class Block:
 
     def bring(self, found: Any) -> Any:
         """A value of an outer block as one of this."""
-        if isinstance(found, Value):
-            if isinstance(found.arg, (Node, tuple, list)):
+        if found.__class__ is Value:
+            if found.arg.__class__ is Node:
+                return Value(found.type, self.capture(found.arg))
+            if isinstance(found.arg, (tuple, list)):
                 return Value(found.type, map_arg(found.arg, self.capture))
             return found
         if isinstance(found, Unrolled):
@@ -124,9 +127,16 @@ class Block:
 
     def find(self, name: str) -> Any:
         """What a name stands for here; None where it stands for nothing."""
-        if name in self.env:
-            return self.env[name]
-        return None if self.parent is None else self.bring(self.parent.find(name))
+        found = self.env.get(name)
+        if found is None and self.parent is not None:
+            found = self.parent.find(name)
+            if found is not None:
+                found = self.env[name] = self.bring(found)  # the outer block waits while this one is written
+        return found
+
+    def has(self, name: str) -> bool:
+        """Whether a name stands for something here."""
+        return name in self.env or (self.parent is not None and self.parent.has(name))
 
     def set(self, name: str, value: Any) -> None:
         """Give a name a value."""

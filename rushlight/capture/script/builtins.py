@@ -7,10 +7,14 @@ from typing import Any
 from ...core.base import TensorBase
 from ...core.devices import device as Device
 from ...core.dtypes import dtype as Dtype
+from ...core.errors import CaptureError
 from ...core.sizes import Expression, SymbolicInt, is_symbolic, size_of
+from ...core.state import state
 from ...graph import has_side_effect
 from ...graph.control import UNSET
+from ..bodies import BodyTracer
 from .errors import UnusedCallError
+from .types import class_type
 
 
 def unpack(value: Any, count: int) -> tuple[Any, ...]:
@@ -85,6 +89,20 @@ def slice_of(start: Any, stop: Any, step: Any) -> slice:
 
 
 @has_side_effect
+def set_attribute(owner: Any, name: str, value: Any) -> None:
+    """``object.name = value`` of an object of a scripted class."""
+    kind = class_type(type(owner))
+    if kind is None or name not in kind.described.attributes:
+        raise AttributeError(f"'{type(owner).__name__}' object has no attribute '{name}' that a script can set")
+    if isinstance(state.capture, BodyTracer) and getattr(owner, "_script_capture", None) is not state.capture:
+        raise CaptureError(
+            f"the attribute '{name}' of an object of the class '{kind}' is set inside of a branch or a loop, which can't be captured: keep the value in a "
+            "variable, and set the attribute after it"
+        )
+    setattr(owner, name, value)
+
+
+@has_side_effect
 def delete_item(container: Any, key: Any) -> None:
     """``del container[key]``."""
     del container[key]
@@ -105,7 +123,7 @@ EXCEPTIONS: dict[str, type[BaseException]] = {
 FUNCTIONS = {
     each.__name__: each
     for each in (
-        unpack, range_length, raise_error, check, unused_call, is_kind, formatted, joined, slice_of, delete_item,
+        unpack, range_length, raise_error, check, unused_call, is_kind, formatted, joined, slice_of, delete_item, set_attribute,
     )
 }  # fmt: skip
 

@@ -18,20 +18,23 @@ from ...core.declare import PACKAGE, Op
 from ...nn.modules.container import ModuleDict, ModuleList, Sequential
 from ...nn.modules.module import Module
 from . import builtins
+from .arguments import mistake
 from .blocks import Bound, ModuleValue, Static, Unrolled, Value
 from .core import tuple_like
 from .errors import NotSupportedError, ScriptError
-from .iterating import Iterating
 from .marks import IGNORED, UNUSED, annotate, is_instance, is_scripting, mark_of
+from .objects import Objects
 from .results import LIST_METHODS, MUTATORS, STR_METHODS, attribute_type, builtin_type, function_type, method_type
 from .source import MISSING
 from .types import (
     ANY,
     BOOL,
+    CLASS_MAKERS,
     INT,
     NONE,
     STR,
     TENSOR,
+    ClassType,
     DictType,
     EnumType,
     ListType,
@@ -40,6 +43,7 @@ from .types import (
     Type,
     UnknownAnnotation,
     assignable,
+    class_type,
     from_annotation,
     type_of,
 )  # fmt: skip
@@ -59,7 +63,7 @@ _PLAIN_ATTRIBUTES: dict[tuple[str, str], Type] = {
 _NUMBERS: dict[str, type] = {"int": int, "float": float, "bool": bool, "complex": complex}
 
 
-class Calls(Iterating):
+class Calls(Objects):
     """Compiles calls."""
 
     # -- attributes ----------------------------------------------------------------------------------------------
@@ -81,6 +85,8 @@ class Calls(Iterating):
     def value_attribute(self, base: Value, name: str, node: ast.AST) -> Any:
         """An attribute, or a method, of a value."""
         kind = base.type
+        if isinstance(kind, ClassType):
+            return self.object_attribute(base, name, node)
         if isinstance(kind, TupleType) and kind.kind is not None and name in kind.kind._fields:
             return self.item(base, kind.kind._fields.index(name))
         if isinstance(kind, EnumType) and name in ("value", "name"):
@@ -150,7 +156,7 @@ class Calls(Iterating):
 
     def data_attribute(self, base: ModuleValue, name: str, found: Any, node: ast.AST) -> Any:
         """An attribute that is no tensor and no Module: read when the program runs, unless it is declared as constant."""
-        if callable(found) and not isinstance(found, (Module, TensorBase, enum.Enum)):
+        if callable(found) and not isinstance(found, (Module, TensorBase, enum.Enum)) and class_type(type(found)) is None:
             if getattr(found, "owner", getattr(found, "__self__", None)) is base.module:
                 return Bound(base, name)
             return Static(found)
@@ -207,9 +213,9 @@ class Calls(Iterating):
     def call(self, node: ast.Call) -> Any:
         """A call of anything."""
         special = self.special_form(node)
-        if special is not None:
+        if special is not None and special.__class__ is not Static:
             return special
-        called = self.expression(node.func)
+        called = self.expression(node.func) if special is None else special
         if isinstance(called, Static) and called.object in (super,):
             raise NotSupportedError("super() is not supported in scripts: call the method of the base class by another name", self.source, node)
         arguments: list[Any] = []
@@ -229,6 +235,9 @@ class Calls(Iterating):
             return self.call_module(called, arguments, keywords, node)
         if isinstance(called, Static):
             return self.call_object(called.object, arguments, keywords, node)
+        found = self.operated("__call__", called, arguments, node)
+        if found is not None:
+            return found
         raise ScriptError(f"a value of type {self.type_name(called)} can't be called", self.source, node)
 
     def spread(self, found: Any, node: ast.AST) -> list[Any]:
@@ -245,17 +254,17 @@ class Calls(Iterating):
         )
 
     def special_form(self, node: ast.Call) -> Any:
-        """Calls whose arguments are no values: isinstance, hasattr, annotate, ..."""
+        """Calls whose arguments are no values: isinstance, hasattr, annotate, ...; of a plain function, what is called."""
         first = node.func
         while isinstance(first, ast.Attribute):
             first = first.value
-        if not isinstance(first, ast.Name) or self.block.find(first.id) is not None:
+        if not isinstance(first, ast.Name) or self.block.has(first.id):
             return None
         found = self.source.named(node.func)
-        if found.__hash__ is None:
+        if found is None or found.__hash__ is None:
             return None
-        if found is None:
-            return None
+        if found in _PYTHON or getattr(found, "op", None).__class__ is Op:
+            return Static(found)
         if found in (isinstance, is_instance) and len(node.args) == 2:
             return self.condition(node)[0]  # type: ignore[attr-defined]
         if found in (hasattr, getattr) and len(node.args) >= 2:
@@ -269,7 +278,7 @@ class Calls(Iterating):
         if found is is_scripting:
             return Value(BOOL, True)
         if found in (range, enumerate, zip, reversed):
-            return self.listed(node) if found is not range else None
+            return self.listed(node)
         if found is type:
             raise NotSupportedError("type() is not supported in scripts: use isinstance()", self.source, node)
         return None
@@ -301,6 +310,8 @@ class Calls(Iterating):
 
     def call_object(self, found: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
         """A call of a function or class from outside."""
+        if found.__class__ in (type, BuiltinFunctionType) and found in _PYTHON:
+            return self.call_builtin(found, arguments, keywords, node)
         if mark_of(found) == UNUSED:
             return self.emit(builtins.unused_call, (getattr(found, "__name__", str(found)),), self.python_type(found), impure=True)
         if mark_of(found) == IGNORED:
@@ -310,8 +321,6 @@ class Calls(Iterating):
         op = getattr(found, "op", None)
         if isinstance(op, Op) or self.is_library(found):
             return self.call_library(found, arguments, keywords, node)
-        if found in _PYTHON:
-            return self.call_builtin(found, arguments, keywords, node)
         if inspect.ismethod(found) and isinstance(found.__self__, type) and issubclass(found.__self__, Function):
             made = self.emit(found, tuple(self.values_of(arguments, node)), ANY, dict(zip(keywords, self.values_of(list(keywords.values()), node))))
             made.arg.meta["python"] = found.__self__.__name__
@@ -348,6 +357,7 @@ class Calls(Iterating):
 
     def call_library(self, found: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Value:
         """A call of a function of the package: it runs as it does in eager code."""
+        self.check_arguments(found, len(arguments), keywords, node)
         args = self.values_of(arguments, node)
         kwargs = dict(zip(keywords, self.values_of(list(keywords.values()), node)))
         kinds = [each.type if isinstance(each, Value) else ANY for each in arguments]
@@ -357,6 +367,12 @@ class Calls(Iterating):
             return self.folded(found, args, kwargs, kind)
         impure = found is warnings.warn or getattr(found, "__name__", "") == "manual_seed"
         return self.emit(found, tuple(args), kind, kwargs, impure=impure)
+
+    def check_arguments(self, found: Any, count: int, keywords: Any, node: ast.AST) -> None:
+        """Refuse a call with too many or too few arguments, or ones of unknown names."""
+        wrong = mistake(found, count, keywords)
+        if wrong is not None:
+            raise ScriptError(wrong, self.source, node)
 
     def folded(self, found: Any, args: list[Any], kwargs: dict[str, Any], kind: Type) -> Value:
         """A call on values that are known, computed now; an error in it stays for when the program runs."""
@@ -368,6 +384,7 @@ class Calls(Iterating):
 
     def call_builtin(self, found: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Any:
         """A call of one of Python's own functions."""
+        self.check_arguments(found, len(arguments), keywords, node)
         if found is len and len(arguments) == 1:
             only = arguments[0]
             if isinstance(only, Unrolled):
@@ -377,6 +394,8 @@ class Calls(Iterating):
             if isinstance(only, Value) and isinstance(only.type, TupleType):
                 return Value(INT, len(only.type.elements))
         values = [self.plain(each, node) for each in arguments]
+        if len(values) == 1 and isinstance(values[0].type, ClassType) and found is not print:
+            return self.operated(f"__{found.__name__}__", values[0], [], node)
         if found is tuple and len(values) == 1 and isinstance(values[0].type, TupleType):
             return values[0]
         if found is list and len(values) == 1 and isinstance(values[0].type, TupleType):
@@ -412,9 +431,16 @@ class Calls(Iterating):
             return self.wrap(found(arguments[0].arg), node)
         if issubclass(found, BaseException):
             raise NotSupportedError("an exception can only be raised", self.source, node)
-        raise NotSupportedError(
-            f"objects of the class '{found.__name__}' can't be made in a script: use a NamedTuple, or a Module that is an attribute", self.source, node
-        )
+        if issubclass(found, Module) or found.__module__ == "builtins":
+            raise NotSupportedError(
+                f"objects of the class '{found.__name__}' can't be made in a script: use a NamedTuple, or a Module that is an attribute", self.source, node
+            )
+        try:
+            described = CLASS_MAKERS[0](found, self.frames).described  # type: ignore[attr-defined]
+        except ScriptError as error:
+            error.add_note(f"an object of it is made here:{self.source.excerpt(node)}")
+            raise
+        return self.call_scripted(described, described, arguments, keywords, node)
 
     def python_type(self, found: Any) -> Type:
         """The type that a Python function says it returns; a tensor where it says nothing."""
@@ -444,13 +470,19 @@ class Calls(Iterating):
         if isinstance(base, ModuleValue):
             return self.call_method(base, name, arguments, keywords, node)
         kind = base.type
+        if isinstance(kind, ClassType):
+            return self.call_object_method(base, name, arguments, keywords, node)
         args = self.values_of(arguments, node)
         kwargs = dict(zip(keywords, self.values_of(list(keywords.values()), node)))
         kinds = [each.type if isinstance(each, Value) else ANY for each in arguments]
+        owner = str if kind == STR else list if isinstance(kind, ListType) else dict if isinstance(kind, DictType) else None
+        if hasattr(owner, name):
+            self.check_arguments(getattr(owner, name), len(arguments) + 1, keywords, node)
         if base.constant and kind == STR and all(isinstance(each, Value) and each.constant for each in (*arguments, *keywords.values())):
             return self.folded(getattr(base.arg, name), args, kwargs, ANY)
         if kind == TENSOR:
             function: Any = tensor_member(name)
+            self.check_arguments(function, len(arguments) + 1, keywords, node)
             op = getattr(function, "op", None)
             if isinstance(op, Op) and op.call is function:
                 return self.emit(function, (base.arg, *args), function_type(function, [TENSOR, *kinds], keywords), kwargs)
@@ -540,6 +572,7 @@ def declared(module: Any) -> tuple[dict[str, Any], set[str]]:
     for base in reversed(getattr(module, "_script_class", type(module)).__mro__):
         hints.update(base.__dict__.get("__annotations__", {}))
         constants |= set(base.__dict__.get("__constants__", ()))
+    hints.update(module.__dict__.get("_script_types", {}))
     constants |= {name for name, hint in hints.items() if isinstance(hint, str) and hint.replace("typing.", "").startswith("Final")}
     hints = {name: hint for name, hint in hints.items() if not (isinstance(hint, str) and "Final" in hint)}
     return hints, constants

@@ -77,11 +77,9 @@ class Compiler(Statements):
         self.frames = frames
         self.owner = owner
         self.block = Block()
-        self.here = self.source.definition
         self.return_type: Type | None = None
         self.result_type = NONE
         self.examples = example_types or {}
-        self.live = set()
 
     def compile(self) -> tuple[Graph, Signature]:
         """The graph of the function, and its signature."""
@@ -92,6 +90,7 @@ class Compiler(Statements):
             raise NotSupportedError(f"function '{self.source.name}' is called recursively: recursion is not supported in scripts", self.source, None)
         _compiling.append(key)
         try:
+            self.here = self.source.definition
             signature = self.signature()
             for parameter in signature.parameters:
                 node = self.block.parameter(parameter.name, parameter.type, parameter.default)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import builtins
-from .blocks import Block, ModuleValue, Static, Value
+from .blocks import Block, ModuleValue, Static, Undefined, Value
 from .calls import Calls
 from .errors import NotSupportedError, ScriptError
 from .marks import is_instance
@@ -22,7 +22,9 @@ from .types import (
     OBJECT,
     STR,
     TENSOR,
+    ClassType,
     DictType,
+    EnumType,
     ListType,
     OptionalType,
     TupleType,
@@ -37,6 +39,8 @@ COMPARISONS: dict[type, Any] = {
     ast.Is: operator.is_, ast.IsNot: operator.is_not,
 }  # fmt: skip
 _KINDS = {"Tensor": TENSOR, "int": INT, "float": FLOAT, "bool": BOOL, "str": STR, "NoneType": NONE}
+_NUMBERS = (INT, FLOAT, BOOL)
+_ORDERS = frozenset((ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE))
 Refined = dict[str, Type]
 
 
@@ -65,8 +69,12 @@ class Conditions(Calls):
             return Value(BOOL, same if isinstance(op, (ast.Is, ast.Eq)) else not same), {}, {}
         first, second = self.plain(left, node), self.plain(right, node)
         function = COMPARISONS[type(op)]
+        if isinstance(first.type, EnumType) and isinstance(op, (ast.Is, ast.IsNot)):  # of one read from a file, only the name is the same
+            function = operator.eq if isinstance(op, ast.Is) else operator.ne
         if isinstance(op, (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)) and NONE in (first.type, second.type):
             return self.against_none(node.left if second.type == NONE else node.comparators[0], first if second.type == NONE else second, op)
+        if isinstance(first.type, ClassType) and function not in (operator.is_, operator.is_not):
+            return self.operated(f"__{function.__name__}__", first, [second], node), {}, {}  # type: ignore[return-value]
         if first.constant and second.constant:
             try:
                 return Value(BOOL, function(first.arg, second.arg)), {}, {}
@@ -99,6 +107,10 @@ class Conditions(Calls):
             key = self.plain(left, node)
             return Value(BOOL, (key.arg in right.module._modules) is not negative)
         item, container = self.plain(left, node), self.value_of(right, node)
+        if isinstance(container.type, ClassType):
+            found = self.operated("__contains__", container, [item], node)
+            assert found is not None
+            return self.emit(operator.not_, (found.arg,), BOOL) if negative else found
         if item.constant and container.constant:
             return Value(BOOL, (item.arg in container.arg) is not negative)
         found = self.emit(operator.contains, (container.arg, item.arg), BOOL)
@@ -113,6 +125,9 @@ class Conditions(Calls):
             return Value(BOOL, bool(value.arg))
         if isinstance(value.type, TupleType):
             return Value(BOOL, bool(value.type.elements))
+        if isinstance(value.type, ClassType):
+            named = [each for each in ("__bool__", "__len__") if value.type.described.member(each) is not None]
+            return self.truth(self.operated(named[0], value, [], node), node) if named else Value(BOOL, True)  # type: ignore[arg-type]
         return value if value.type == BOOL else self.emit(bool, (value.arg,), BOOL)
 
     def condition(self, node: ast.expr) -> tuple[Value, Refined, Refined]:
@@ -154,6 +169,10 @@ class Conditions(Calls):
                 return first, holds, fails
             self.refine(holds if is_and else fails)
             return self.connected(op, values[1:])
+        if all(map(self.is_harmless, values[1:])):
+            for each in values[1:]:
+                first = self.emit(operator.and_ if is_and else operator.or_, (first.arg, self.truth(self.condition(each)[0], each).arg), BOOL)
+            return (first, holds, {}) if is_and else (first, {}, fails)
         known: list[Refined] = []
 
         def rest() -> Value:
@@ -169,10 +188,21 @@ class Conditions(Calls):
         together = {**(holds if is_and else fails), **(known[0] if known else {})}
         return (made, together, {}) if is_and else (made, {}, together)
 
+    def is_harmless(self, node: ast.expr) -> bool:
+        """Whether a condition is on numbers alone, so that it may be computed though nobody needs it."""
+        if isinstance(node, ast.Compare):
+            return len(node.ops) == 1 and node.ops[0].__class__ in _ORDERS and self.is_harmless(node.left) and self.is_harmless(node.comparators[0])
+        if isinstance(node, ast.Name):
+            found = self.block.find(node.id)
+            return isinstance(found, Value) and found.type in _NUMBERS
+        return isinstance(node, ast.Constant) and isinstance(node.value, (int, float))
+
     def both(self, first: Value, test: ast.expr) -> Value:
         """Whether a condition that is computed already holds, and then another."""
         if first.constant:
             return self.truth(self.condition(test)[0], test) if first.arg else first
+        if self.is_harmless(test):
+            return self.emit(operator.and_, (first.arg, self.truth(self.condition(test)[0], test).arg), BOOL)
         return self.choose(first, lambda: self.truth(self.condition(test)[0], test), lambda: Value(BOOL, False), test)
 
     def on_BoolOp(self, node: ast.BoolOp) -> Any:
@@ -228,8 +258,8 @@ class Conditions(Calls):
         if kind is None:
             raise ScriptError(f"the two sides are of different types: {first.type} and {second.type}", self.source, node)
         for each in blocks:
-            for name in each.assigned:  # by `:=`: not for sure
-                outer.env.pop(name, None)
+            for name in each.assigned:  # by `:=`
+                outer.set(name, Undefined(f"'{name}' is set on one way through an expression alone: give it a value before"))
         made = self.branch_node(condition, (blocks[0], blocks[1]), ([first.arg], [second.arg]), node)
         return Value(NONE, None) if kind == NONE else self.emit(operator.getitem, (made, 0), kind)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import enum
 import operator
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 from ...core.base import TensorBase
@@ -19,6 +20,7 @@ from .source import Source
 from .types import ANY, BOOL, FLOAT, INT, NEVER, NONE, STR, TENSOR, DictType, ListType, TupleType, Type, common, type_of
 
 _CONSTANTS = (int, float, complex, str, bool, type(None), dtype, device, layout, memory_format, enum.Enum, type(...))
+_NEVER_CONSTANT = frozenset((FunctionType, BuiltinFunctionType, ModuleType, type))
 
 
 class Core:
@@ -60,7 +62,10 @@ class Core:
 
     def materialized(self, value: Value) -> Value:
         """A value that can be kept: a list that is only written down becomes a list of its own."""
-        if isinstance(value.arg, list):
+        kind = value.arg.__class__
+        if kind is Node:
+            return value
+        if kind is list:
             return self.emit(list, (value.arg,), value.type)
         if isinstance(value.arg, tuple) and isinstance(value.type, TupleType) and any(isinstance(each, list) for each in value.arg):
             parts = [self.materialized(Value(kind, arg)) for kind, arg in zip(value.type.elements, value.arg)]
@@ -90,6 +95,8 @@ class Core:
 
     def wrap(self, found: Any, node: ast.AST) -> Any:
         """A Python object from outside as something the program can use."""
+        if found.__class__ in _NEVER_CONSTANT:
+            return Static(found)
         if isinstance(found, _CONSTANTS):
             return Value(type_of(found), found)
         if isinstance(found, tuple) and all(isinstance(each, (*_CONSTANTS, tuple)) for each in found):

@@ -12,7 +12,8 @@ from typing import Any
 from .names import assigned
 
 RETURNED, VALUE = "$returned", "$value"
-_SIMPLE = frozenset((ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Pass, ast.Assert, ast.Raise))
+_STRAIGHT = frozenset((ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Pass, ast.Assert))
+_SIMPLE = _STRAIGHT | {ast.Raise}
 
 
 class Exits:
@@ -30,17 +31,17 @@ class Exits:
             return statements
         may_return, always = exits_of(statements)
         if may_return and not always:
-            statements.append(ast.copy_location(ast.Return(ast.copy_location(ast.Constant(None), last)), last))
+            statements.append(placed(ast.Return(placed(ast.Constant(None), last)), last))
         body, may, _ = self.block(statements, None)
         if RETURNED in self.read:
             first = definition.body[0]
             unset = self.assign(VALUE, ast.Name("$unset", ast.Load()), first)
             body = [self.assign(RETURNED, ast.Constant(False), first), unset, *body]
         value: ast.expr = ast.Name(VALUE, ast.Load()) if RETURNED in may else ast.Constant(None)
-        final = ast.copy_location(ast.Return(ast.copy_location(value, last)), last)
+        final = placed(ast.Return(placed(value, last)), last)
         body = self.pruned(body)
         if body and isinstance(body[-1], ast.Assign) and target_of(body[-1]) == VALUE and not self.used_before(body[:-1]):
-            return [*body[:-1], ast.copy_location(ast.Return(body[-1].value), body[-1])]
+            return [*body[:-1], placed(ast.Return(body[-1].value), body[-1])]
         return [*body, final]
 
     def used_before(self, statements: list[ast.stmt]) -> bool:
@@ -50,13 +51,15 @@ class Exits:
         """Without assignments to flags that nobody reads."""
         kept: list[ast.stmt] = []
         for each in statements:
-            name = target_of(each)
-            if name is not None and name.startswith("$") and name != VALUE and name not in self.read:
-                continue
-            for field in ("body", "orelse"):
-                inner = getattr(each, field, None)
-                if isinstance(inner, list) and inner and isinstance(inner[0], ast.stmt):
-                    setattr(each, field, self.pruned(inner) or ([ast.copy_location(ast.Pass(), each)] if field == "body" else []))
+            if each.__class__ is ast.Assign:
+                name = target_of(each)
+                if name is not None and name[0] == "$" and name != VALUE and name not in self.read:
+                    continue
+            if each.__class__ not in _SIMPLE:
+                for field in ("body", "orelse"):
+                    inner = getattr(each, field, None)
+                    if isinstance(inner, list) and inner and isinstance(inner[0], ast.stmt):
+                        setattr(each, field, self.pruned(inner) or ([placed(ast.Pass(), each)] if field == "body" else []))
             kept.append(each)
         return kept
 
@@ -67,6 +70,9 @@ class Exits:
         made: list[ast.stmt] = []
         may: set[str] = set()
         for at, each in enumerate(statements):
+            if each.__class__ in _STRAIGHT:
+                made.append(each)
+                continue
             rest = statements[at + 1 :]
             if isinstance(each, ast.Return):
                 made += [self.assign(VALUE, each.value or ast.Constant(None), each), self.assign(RETURNED, ast.Constant(True), each)]
@@ -125,7 +131,7 @@ class Exits:
             self.read |= flags
             place = rest[0]
             test = negated(sorted(flags), place)
-            made.append(ast.copy_location(ast.If(test, body, []), place))
+            made.append(placed(ast.If(test, body, []), place))
         return may | flags | later, always
 
     def loop(self, each: Any, outer: Any, made: list[ast.stmt]) -> set[str]:
@@ -146,8 +152,8 @@ class Exits:
 
     def assign(self, name: str, value: ast.expr, place: ast.AST) -> ast.stmt:
         if not hasattr(value, "lineno"):
-            ast.copy_location(value, place)
-        return ast.copy_location(ast.Assign([ast.copy_location(ast.Name(name, ast.Store()), place)], value), place)
+            placed(value, place)
+        return placed(ast.Assign([placed(ast.Name(name, ast.Store()), place)], value), place)
 
 
 def jumps(node: ast.AST) -> bool:
@@ -175,23 +181,36 @@ def target_of(statement: ast.stmt) -> str | None:
     return None
 
 
+def placed(made: Any, place: Any) -> Any:
+    """A node of the syntax tree at the place of another."""
+    made.lineno, made.col_offset = place.lineno, place.col_offset
+    made.end_lineno, made.end_col_offset = place.end_lineno, place.end_col_offset
+    return made
+
+
 def negated(flags: list[str], place: ast.AST) -> ast.expr:
     """``not (a or b)``."""
-    names: list[ast.expr] = [ast.copy_location(ast.Name(flag, ast.Load()), place) for flag in flags]
-    value = names[0] if len(names) == 1 else ast.copy_location(ast.BoolOp(ast.Or(), names), place)
-    return ast.copy_location(ast.UnaryOp(ast.Not(), value), place)
+    names: list[ast.expr] = [placed(ast.Name(flag, ast.Load()), place) for flag in flags]
+    value = names[0] if len(names) == 1 else placed(ast.BoolOp(ast.Or(), names), place)
+    return placed(ast.UnaryOp(ast.Not(), value), place)
 
 
 def copied(node: Any, **fields: Any) -> Any:
     """The same statement with other parts."""
-    made = type(node)(**{name: fields.get(name, getattr(node, name, None)) for name in node._fields})
-    return ast.copy_location(made, node)
+    kind: Any = type(node)
+    made = kind.__new__(kind)
+    made.__dict__.update(node.__dict__)
+    made.__dict__.update(fields)
+    made.__dict__.pop("_names", None)
+    return made
 
 
 def exits_of(statements: list[ast.stmt]) -> tuple[bool, bool]:
     """Whether statements may leave what they stand in (other than by ``raise``), and whether they never reach their end."""
     may = False
     for each in statements:
+        if each.__class__ in _STRAIGHT:
+            continue
         if isinstance(each, (ast.Return, ast.Break, ast.Continue)):
             return True, True
         if isinstance(each, ast.Raise):

@@ -12,7 +12,7 @@ from .blocks import ModuleValue, Static, Unrolled, Value
 from .conditions import Conditions
 from .core import number_type
 from .errors import NotSupportedError, ScriptError
-from .names import Renamed, assigned
+from .names import assigned, loaded, renamed
 from .types import (
     ANY,
     BOOL,
@@ -21,6 +21,7 @@ from .types import (
     NONE,
     STR,
     TENSOR,
+    ClassType,
     DictType,
     EnumType,
     ListType,
@@ -63,7 +64,13 @@ class Expressions(Conditions):
     """Compiles expressions."""
 
     comprehensions = 0
-    live: set[str]
+    following: tuple[list[ast.stmt], int, set[str]] = ([], 0, set())  # statements, which of them comes next, and what is read after them
+
+    @property
+    def live(self) -> set[str]:
+        """The names that are read after the statement that is being compiled."""
+        statements, at, live = self.following
+        return live | loaded(statements[at:])
 
     def expression(self, node: ast.expr) -> Any:
         """What an expression stands for: a value, or something that exists only while the program is compiled."""
@@ -71,7 +78,7 @@ class Expressions(Conditions):
         if method is None:
             hint = _HINTS.get(type(node), "write it with what scripts have")
             raise NotSupportedError(f"'{type(node).__name__}' expressions are not supported in scripts: {hint}", self.source, node)
-        before, self.here = self.here, node if hasattr(node, "lineno") else self.here
+        before, self.here = self.here, node
         result = method(node)
         self.here = before
         return result
@@ -169,7 +176,7 @@ class Expressions(Conditions):
                 body = [ast.If(test, body, [])]
             body = [ast.For(each.target, each.iter, body, [], lineno=node.lineno)]
         names = {found: f"${found}{self.comprehensions}" for found in assigned([each.target for each in generators])}
-        loop: Any = Renamed(names).visit(body[0])
+        loop = renamed(body[0], names)
         for inner in ast.walk(loop):
             if isinstance(inner, (ast.expr, ast.stmt)) and not hasattr(inner, "lineno"):
                 ast.copy_location(inner, node)
@@ -177,9 +184,9 @@ class Expressions(Conditions):
         ast.fix_missing_locations(loop)
         start = self.materialized(self.expression(ast.copy_location(empty, node)))
         self.block.set(name, start)
-        live = self.live
-        self.statements([loop], live | {name})
-        self.live = live
+        following = self.following
+        self.statements([loop], self.live | {name})
+        self.following = following
         return self.block.find(name)  # type: ignore[no-any-return]
 
     # -- arithmetic ----------------------------------------------------------------------------------------------
@@ -203,18 +210,23 @@ class Expressions(Conditions):
             first = [self.item(left, at) for at in range(len(left.type.elements))]
             second = [self.item(right, at) for at in range(len(right.type.elements))]
             return Value(TupleType((*left.type.elements, *right.type.elements)), tuple(each.arg for each in (*first, *second)))
+        if isinstance(left.type, ClassType):
+            return self.operated(f"__{function.__name__.strip('_')}__", left, [right], node)  # type: ignore[return-value]
+        if isinstance(right.type, ClassType):
+            return self.operated(f"__r{function.__name__.strip('_')}__", right, [left], node)  # type: ignore[return-value]
         kind = self.binary_type(function, left.type, right.type, node)
         return self.emit(function, (left.arg, right.arg), kind)
 
     def binary_type(self, function: Any, left: Type, right: Type, node: ast.AST) -> Type:
         """The type of an operator's result; an error where it has no meaning."""
-        for kind in (left, right):
-            if isinstance(kind, OptionalType) or kind == NONE:
-                raise ScriptError(
-                    f"an operator on values of types {left} and {right}: one may be None; test 'is not None' (or assert it) before", self.source, node
-                )
-        if TENSOR in (left, right):
+        if isinstance(left, OptionalType) or isinstance(right, OptionalType) or left is NONE or right is NONE:
+            raise ScriptError(
+                f"an operator on values of types {left} and {right}: one may be None; test 'is not None' (or assert it) before", self.source, node
+            )
+        if left is TENSOR or right is TENSOR:
             return TENSOR
+        if left is right and (left is INT or left is FLOAT):
+            return FLOAT if function is operator.truediv else left
         if ANY in (left, right) or isinstance(left, UnionType) or isinstance(right, UnionType):
             return ANY
         repeats = function is operator.mul and {left, right} & {INT, BOOL}
@@ -251,7 +263,8 @@ class Expressions(Conditions):
                 pass
             else:
                 return Value(type_of(made), made)
-        return self.emit(function, (value.arg,), INT if value.type == BOOL else value.type)
+        found = self.operated(f"__{function.__name__}__", value, [], node)
+        return found or self.emit(function, (value.arg,), INT if value.type == BOOL else value.type)
 
     def on_JoinedStr(self, node: ast.JoinedStr) -> Value:
         """An f-string."""
@@ -280,6 +293,8 @@ class Expressions(Conditions):
         if isinstance(base.type, TupleType):
             return self.tuple_item(base, node)
         base = self.materialized(base)
+        if isinstance(base.type, ClassType):
+            return self.operated("__getitem__", base, [self.value(node.slice)], node)
         known = node.slice.value if isinstance(node.slice, ast.Constant) else None
         if (isinstance(base.type, ListType) or base.type == STR) and isinstance(known, (str, float)):
             raise ScriptError(f"the items of a {base.type} are numbered: {known!r} is no number of an item", self.source, node.slice)

@@ -24,13 +24,14 @@ from ..data import METHODS, SPACES, decode, encode, from_data, to_data
 from ..graph_module import GraphModule
 from ..traced import READERS, WRITERS, TracedFunction, TracedModule
 from . import builtins
+from .classes import ScriptClass, adopt, read_class
 from .compiler import Parameter, Signature
 from .functions import ScriptFunction
 from .library import CALL, library_class
 from .modules import RecursiveScriptModule, ScriptModule, script_class
 from .results import LIST_METHODS, STR_METHODS
 from .running import Program
-from .types import parse_type
+from .types import class_type, parse_type
 
 _PYTHON = (
     "len min max abs sum round int float bool str complex print list tuple dict sorted any all ord chr divmod pow hex oct bin repr format enumerate zip "
@@ -100,6 +101,14 @@ class Writer:
             if list(target._module.state_dict()):
                 raise CaptureError(f"the traced function '{target.name}' holds tensors, and is called by a script: make them buffers of a Module to save it")
             self.written[name] = {"traced": to_data(target._module.graph), "name": target.name}
+        elif isinstance(target, ScriptClass) and target not in self.functions:
+            name = self.functions[target] = f"{target.name}_{len(self.functions)}"
+            for method in target.methods.values():
+                self.function(method)
+            self.written[name] = {
+                "class": target.name, "attributes": {each: repr(kind) for each, kind in target.attributes.items()},
+                "methods": {each: (self.functions[method], isinstance(target.member(each), property)) for each, method in target.methods.items()},
+            }  # fmt: skip
         elif not isinstance(getattr(target, "op", None), Op) and allowed(target):
             path = path_of(target)
             if path is not None and resolve(path) is target:
@@ -146,6 +155,9 @@ class Writer:
                 continue
             if isinstance(value, ScriptFunction):
                 continue
+            if class_type(type(value)) is not None:
+                found[name] = self.object(value, place + name)
+                continue
             if callable(value) and allowed(value) and path_of(value):
                 found[name] = {"function": path_of(value)}
                 continue
@@ -155,6 +167,21 @@ class Writer:
                 if not isinstance(module, ScriptModule):
                     raise
         return found
+
+
+    def object(self, value: Any, path: str) -> dict[str, Any]:
+        """An object of a scripted class that a Module holds."""
+        described = class_type(type(value)).described  # type: ignore[union-attr]
+        self.function(described)
+        values: dict[str, Any] = {}
+        for name in described.attributes:
+            item = getattr(value, name)
+            if isinstance(item, TensorBase):
+                self.buffers[f"{path}.{name}"] = item.detach()
+                values[name] = {"tensor": True}
+            else:
+                values[name] = self.object(item, f"{path}.{name}") if class_type(type(item)) is not None else encode(item)
+        return {"object": self.functions[described], "values": values}
 
 
 def _write_function(function: ScriptFunction) -> dict[str, Any]:
@@ -196,8 +223,13 @@ class Reader:
             raise CaptureError(f"the file calls the function '{name}', which it does not have, or which calls itself")
         self.reading.append(name)
         row = self.rows[name]
-        if "traced" in row:
-            made: Any = TracedFunction(GraphModule({}, from_data(row["traced"]), "TracedFunction"), row["name"])
+        if "class" in row:
+            described = self.functions[name] = read_class(row)  # its methods may make objects of it
+            for method, (function, is_property) in row["methods"].items():
+                adopt(described, method, self.functions.get(function), bool(is_property))
+            made: Any = described
+        elif "traced" in row:
+            made = TracedFunction(GraphModule({}, from_data(row["traced"]), "TracedFunction"), row["name"])
         else:
             made = ScriptFunction(self.program(row), row["name"])
         self.reading.remove(name)
@@ -240,6 +272,14 @@ class Reader:
         """An attribute that is no Module."""
         if isinstance(value, dict) and "tensor" in value:
             return self.buffers[path]
+        if isinstance(value, dict) and "object" in value:
+            described = self.functions.get(value["object"])
+            if not isinstance(described, ScriptClass):
+                raise CaptureError(f"the file has an object of '{value['object']}', which is no class")
+            item: Any = object.__new__(described.kind)
+            for name in described.attributes:
+                setattr(item, name, self.attribute(value["values"][name], f"{path}.{name}"))
+            return item
         if isinstance(value, dict) and "function" in value:
             found = SPACES["library"].get(value["function"])
             if found is None:

@@ -22,7 +22,7 @@ _PLAIN = (int, float, bool, str, type(None), complex)
 _FOLDED = frozenset(
     (
         operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.neg, operator.not_, operator.lt, operator.le,
-        operator.gt, operator.ge, operator.eq, operator.ne, operator.is_, operator.is_not, bool, int, float, len, abs,
+        operator.gt, operator.ge, operator.eq, operator.ne, operator.is_, operator.is_not, operator.and_, operator.or_, bool, int, float, len, abs,
     )
 )  # fmt: skip
 

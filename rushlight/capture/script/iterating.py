@@ -31,7 +31,7 @@ class Iterating(Core):
 
     def iterable(self, node: ast.expr) -> Unrolled | Items:
         """What a ``for`` runs over: items that are known, or a count and a way to get an item by its number."""
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and self.block.find(node.func.id) is None and not node.keywords:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not self.block.has(node.func.id) and not node.keywords:
             try:
                 function = self.source.lookup(node.func.id)
             except KeyError:
@@ -140,10 +140,13 @@ class Iterating(Core):
 
     def listed(self, node: ast.Call) -> Any:
         """``enumerate(x)`` and its like outside of a ``for``."""
+        function = self.expression(node.func)
+        if function.object is range:
+            made = self.emit(range, tuple(self.plain(self.expression(each), each).arg for each in node.args), ANY)
+            return self.emit(list, (made.arg,), ListType(INT))
         found = self.iterable(node)
         if isinstance(found, Unrolled):
             return found
-        function = self.expression(node.func)
         values = [self.value(each) for each in node.args]
         element: Type = TupleType(tuple(self.element_type(each.type) for each in values))
         if function.object is reversed:

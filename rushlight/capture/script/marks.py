@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from .types import checker, from_annotation
 
@@ -54,6 +54,13 @@ def script_method(function: Any) -> Any:
 def annotate(the_type: Any, the_value: Any) -> Any:
     """A value of a type, which a script can't see by itself: ``annotate(List[int], [])``."""
     return the_value
+
+
+class Attribute(NamedTuple):
+    """An attribute of a Module with its type, where its value does not say it: ``self.names = jit.Attribute([], List[str])``."""
+
+    value: Any
+    type: Any
 
 
 def is_scripting() -> bool:

@@ -21,9 +21,9 @@ from .errors import NotSupportedError, ScriptError
 from .functions import Compiler
 from .inlining import inlined
 from .library import CALL, forward_program, is_library_forward, needs_python
-from .marks import EXPORTED, IGNORED, METHOD, UNUSED, mark_of
+from .marks import EXPORTED, IGNORED, METHOD, UNUSED, Attribute, mark_of
 from .running import Program
-from .types import EnumType, type_of
+from .types import ClassType, EnumType, type_of
 
 _OWN = frozenset(Module().__dict__)
 
@@ -90,9 +90,10 @@ def structure(module: Any) -> Any:
             continue
         kind = type_of(value)
         fixed = name in constants or callable(value) or kind.name == "object" or isinstance(kind, EnumType) or "Final" in str(hints.get(name, ""))
-        attributes.append((name, repr(kind), value if fixed else None))
+        attributes.append((name, kind if isinstance(kind, ClassType) else repr(kind), value if fixed else None))
     key = (
         getattr(module, "_script_class", type(module)), isinstance(module, ScriptModule), tuple(attributes), module.__dict__.get("return_indices"),
+        repr(module.__dict__.get("_script_types")),
         tuple((name, value is None) for table in (module._parameters, module._buffers) for name, value in table.items()),
         tuple((name, None if child is None else structure(child)) for name, child in module._modules.items()),
     )  # fmt: skip
@@ -358,7 +359,10 @@ def _take(made: Any, module: Any) -> None:
         if module.__dict__.get(name):
             made.__dict__[name] = type(module.__dict__[name])(module.__dict__[name])
     for name, value in module.__dict__.items():
-        if name not in _OWN:
+        if isinstance(value, Attribute):
+            made.__dict__[name] = value.value
+            made.__dict__["_script_types"] = {**made.__dict__.get("_script_types", {}), name: value.type}
+        elif name not in _OWN:
             made.__dict__[name] = value
 
 

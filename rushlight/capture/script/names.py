@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from typing import Any
 
 
 def loaded(nodes: Iterable[ast.AST]) -> set[str]:
@@ -23,6 +24,8 @@ def assigned(nodes: Iterable[ast.AST]) -> set[str]:
 
 
 _SCOPES = frozenset((ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda, ast.FunctionDef))
+_LEAVES = frozenset("op ops ctx attr id name arg kind type_comment conversion level module is_async simple".split())
+_parts: dict[type, tuple[str, ...]] = {}  # the fields of each kind of node that may have nodes in them
 
 
 def _names(node: ast.AST) -> tuple[set[str], set[str]]:
@@ -32,32 +35,35 @@ def _names(node: ast.AST) -> tuple[set[str], set[str]]:
         return known  # type: ignore[no-any-return]
     reads: set[str] = set()
     sets: set[str] = set()
-    waiting = [node]
+    waiting: list[Any] = [node]
     while waiting:
-        part = waiting.pop()
+        part: Any = waiting.pop()
         kind = part.__class__
+        if kind is list:
+            waiting += part
+            continue
         if kind is ast.Name:
-            if part.ctx.__class__ is ast.Load:  # type: ignore[attr-defined]
-                reads.add(part.id)  # type: ignore[attr-defined]
+            if part.ctx.__class__ is ast.Load:
+                reads.add(part.id)
                 continue
-            sets.add(part.id)  # type: ignore[attr-defined]
-            if part.ctx.__class__ is ast.Del:  # type: ignore[attr-defined]
-                reads.add(part.id)  # type: ignore[attr-defined]
+            sets.add(part.id)
+            if part.ctx.__class__ is ast.Del:
+                reads.add(part.id)
             continue
-        if kind is ast.Constant:
-            continue
+        fields = _parts.get(kind)
+        if fields is None:
+            fields = _parts[kind] = tuple(each for each in getattr(kind, "_fields", ()) if each not in _LEAVES) if kind is not ast.Constant else ()
         if part is not node and (kind in _SCOPES or isinstance(part, ast.stmt)):
             inner = _names(part)
             reads |= inner[0]
             sets |= inner[1]
             continue
-        for value in part.__dict__.values():
-            if value.__class__ is list:
-                waiting += [each for each in value if isinstance(each, ast.AST)]
-            elif isinstance(value, ast.AST):
+        for field in fields:
+            value = getattr(part, field, None)
+            if value is not None:
                 waiting.append(value)
-        if kind is ast.AugAssign and isinstance(part.target, ast.Name):  # type: ignore[attr-defined]
-            reads.add(part.target.id)  # type: ignore[attr-defined]
+        if kind is ast.AugAssign and isinstance(part.target, ast.Name):  # type: ignore[union-attr]
+            reads.add(part.target.id)  # type: ignore[union-attr]
     if node.__class__ in _SCOPES:
         sets = set()
     reads.update(getattr(node, "stop", ()))
@@ -65,11 +71,14 @@ def _names(node: ast.AST) -> tuple[set[str], set[str]]:
     return reads, sets
 
 
-class Renamed(ast.NodeTransformer):
-    """The same expression with other names for the variables of a comprehension."""
-
-    def __init__(self, names: dict[str, str]) -> None:
-        self.names = names
-
-    def visit_Name(self, node: ast.Name) -> ast.Name:
-        return ast.copy_location(ast.Name(self.names.get(node.id, node.id), node.ctx), node)
+def renamed(part: Any, names: dict[str, str]) -> Any:
+    """The same part of a program with other names for the variables of a comprehension; the part itself stays as it is."""
+    if isinstance(part, list):
+        return [renamed(each, names) for each in part]
+    if not isinstance(part, ast.AST):
+        return part
+    made: Any = type(part).__new__(type(part))
+    made.__dict__.update({field: renamed(value, names) for field, value in part.__dict__.items() if field != "_names"})
+    if isinstance(part, ast.Name):
+        made.id = names.get(part.id, part.id)
+    return made

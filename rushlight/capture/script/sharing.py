@@ -77,3 +77,4 @@ def keep_program(source: Source, program: Any) -> None:
     meaning = Meaning(source)
     if meaning.is_fixed():
         source.text.programs = [(meaning, program), *source.text.programs][:KEPT]
+        source.text.forget_tree()

@@ -8,6 +8,7 @@ import inspect
 import linecache
 import textwrap
 import weakref
+from types import CodeType
 from typing import Any
 
 from .errors import NotSupportedError, ScriptError
@@ -36,16 +37,23 @@ class Source:
             ) from None
         self.first, self.indent, self.lines = text.first, text.indent, text.lines
         self.text = text
-        found = text.tree.body[0]
-        if not isinstance(found, ast.FunctionDef):
-            kind = "an async function" if isinstance(found, ast.AsyncFunctionDef) else f"a {type(found).__name__}"
-            raise NotSupportedError(f"'{self.name}' is {kind}, and can't be scripted: only functions defined with def can", self, found)
-        self.definition = found
+        self._definition: ast.FunctionDef | None = None
         self.frames = frames
         self.names: dict[str, Any] = {}  # what was asked for outside the function
         self.attributes: list[tuple[Any, str, Any]] = []
         self._closure: dict[str, Any] | None = None
         self._placed: tuple[str, int, str] = (self.file, -1, self.name)
+
+    @property
+    def definition(self) -> ast.FunctionDef:
+        """The syntax tree of the function."""
+        if self._definition is None:
+            found = self.text.tree.body[0]
+            if not isinstance(found, ast.FunctionDef):
+                kind = "an async function" if isinstance(found, ast.AsyncFunctionDef) else f"a {type(found).__name__}"
+                raise NotSupportedError(f"'{self.name}' is {kind}, and can't be scripted: only functions defined with def can", self, found)
+            self._definition = found
+        return self._definition
 
     @property
     def statements(self) -> list[ast.stmt]:
@@ -58,23 +66,19 @@ class Source:
     def closure(self) -> dict[str, Any]:
         """The variables of enclosing functions that it uses."""
         if self._closure is None:
-            found = {}
+            found = self._closure = {}
             for name, cell in zip(self.function.__code__.co_freevars, self.function.__closure__ or ()):
                 try:
                     found[name] = cell.cell_contents
                 except ValueError:
                     continue  # not assigned yet
-            self._closure = found
         return self._closure
 
     def find(self, name: str) -> Any:
         """What a name means outside the function, or :data:`MISSING`."""
-        if name in self.closure:
-            return self.closure[name]
-        if name in self.function.__globals__:
-            return self.function.__globals__[name]
-        if hasattr(builtins, name):
-            return getattr(builtins, name)
+        for known in (self.closure, self.function.__globals__, vars(builtins)):
+            if name in known:
+                return known[name]
         for frame in self.frames:
             if name in frame.f_locals:
                 return frame.f_locals[name]
@@ -120,7 +124,7 @@ class Source:
 
     def place(self, node: ast.AST | None) -> tuple[str, int, str]:
         """File, line and function, as nodes of a graph keep them."""
-        line = self.line_of(node)
+        line = self.first + node.lineno - 1 if node is not None else self.first  # type: ignore[attr-defined]
         if line != self._placed[1]:
             self._placed = (self.file, line, self.name)
         return self._placed
@@ -147,9 +151,20 @@ class Text:
         self.first = first
         self.indent = len(lines[0]) - len(lines[0].lstrip()) if lines else 0
         self.lines = [line.rstrip("\r\n") for line in lines]
-        self.tree = tree
+        self._tree: ast.Module | None = tree
         self.statements: list[ast.stmt] | None = None
         self.programs: list[tuple[Any, Any]] = []  # with what they were compiled with: see sharing.py
+
+    @property
+    def tree(self) -> ast.Module:
+        """The syntax tree."""
+        if self._tree is None:
+            self._tree = ast.parse(dedented([line + "\n" for line in self.lines]), type_comments=True)
+        return self._tree
+
+    def forget_tree(self) -> None:
+        """Let go of the syntax tree, which is large: there is a program, and another one is seldom asked for."""
+        self._tree = self.statements = None
 
 
 _texts: dict[int, tuple[Any, Text]] = {}  # by the identity of the code, with a reference that ends with it
@@ -201,5 +216,6 @@ def dedented(lines: list[str]) -> str:
 
 def last_line(code: Any) -> int:
     """The last line that code, or code in it, has something on."""
-    last = max((line for _, _, line in code.co_lines() if line is not None), default=code.co_firstlineno)
-    return max([last, *(last_line(each) for each in code.co_consts if hasattr(each, "co_lines"))])
+    last: int = max([line for _, _, line in code.co_lines() if line is not None], default=code.co_firstlineno)
+    inner = [last_line(each) for each in code.co_consts if each.__class__ is CodeType]
+    return max(last, *inner) if inner else last

@@ -21,6 +21,7 @@ from .types import (
     NEVER,
     STR,
     TENSOR,
+    ClassType,
     DictType,
     ListType,
     TupleType,
@@ -50,21 +51,18 @@ class Statements(Expressions):
 
     def statements(self, statements: list[ast.stmt], live: set[str]) -> None:
         """Statements in order; ``live`` are the names that are read after them."""
-        later = [live]  # what is read after each of them
-        for each in reversed(statements[1:]):
-            later.append(later[-1] | loaded((each,)))
-        later.reverse()
-        for at, each in enumerate(statements):
+        before = self.following
+        for at, each in enumerate(statements, 1):
             if self.block.dead:
-                return
-            before, self.live = self.live, later[at]
+                break
+            self.following = (statements, at, live)
             self.here = each
-            method = getattr(self, f"do_{type(each).__name__}", None)
+            method = getattr(self, f"do_{each.__class__.__name__}", None)
             if method is None:
                 hint = _HINTS.get(type(each), "write it with what scripts have")
                 raise NotSupportedError(f"'{type(each).__name__}' statements are not supported in scripts: {hint}", self.source, each)
             method(each)
-            self.live = before
+        self.following = before
 
     # -- simple statements ---------------------------------------------------------------------------------------
 
@@ -100,7 +98,7 @@ class Statements(Expressions):
         """``a: type = value``."""
         if node.value is None:
             return
-        if isinstance(node.target, ast.Name) and isinstance(node.value, ast.List) and not node.value.elts:
+        if isinstance(node.target, (ast.Name, ast.Attribute)) and isinstance(node.value, ast.List) and not node.value.elts:
             value = Value(self.type_from(node.annotation), [])
         else:
             value = self.value(node.value)
@@ -135,12 +133,18 @@ class Statements(Expressions):
             self.unpack(target, value)
         elif isinstance(target, ast.Subscript):
             base = self.value(target.value)
+            if isinstance(base.type, ClassType):
+                self.operated("__setitem__", base, [self.value(target.slice), value], target)
+                return
             self.check_item(base, value, target)
             self.emit(operator.setitem, (base.arg, self.index(target.slice), self.plain(value, target).arg), ANY, impure=True)
         elif isinstance(target, ast.Attribute):
             owner = self.expression(target.value)
+            if isinstance(owner, Value) and isinstance(owner.type, ClassType):
+                self.set_object_attribute(owner, target, self.plain(value, target))
+                return
             if not isinstance(owner, ModuleValue):
-                raise NotSupportedError("attributes can be assigned to of self and its Modules alone", self.source, target)
+                raise NotSupportedError("attributes can be assigned to of self, its Modules and objects of scripted classes alone", self.source, target)
             self.set_attribute(owner, target, self.plain(value, target))
         elif isinstance(target, ast.Starred):
             raise NotSupportedError("a starred target may stand only among others on the left side", self.source, target)
@@ -259,7 +263,7 @@ class Statements(Expressions):
         """``if``: a node with two bodies, or one of them at once where the condition is known."""
         condition, holds, fails = self.condition(node.test)
         condition = self.truth(condition, node.test)
-        live = set(self.live)
+        live = self.live
         if condition.constant:
             self.refine(holds if condition.arg else fails)
             self.statements(node.body if condition.arg else node.orelse, live)
@@ -367,7 +371,7 @@ class Statements(Expressions):
 
     def unrolled(self, node: ast.For, iterated: Unrolled) -> None:
         """A loop over items that are known: its body once for each."""
-        live = set(self.live)
+        live = self.live
         stop = getattr(node, "stop", [])
         again = loaded(node.body) | live | set(stop)
         items = list(iterated.items)
@@ -396,7 +400,7 @@ class Statements(Expressions):
 
     def loop(self, node: Any, count: Value | None, begin: Any, test: ast.expr | None) -> None:
         """A loop: what its body sets and what was there before is carried from one iteration to the next."""
-        outer, here, live = self.block, self.here, set(self.live)
+        outer, here, live = self.block, self.here, self.live
         stop = getattr(node, "stop", [])
         start = Value(BOOL, True) if test is None else self.truth(self.condition(test)[0], test)
         if start.constant and not start.arg:
@@ -404,10 +408,10 @@ class Statements(Expressions):
         sets = assigned([*node.body, *([node.target] if isinstance(node, ast.For) else [])])
         if test is not None:
             sets |= assigned([test])
-        names = [name for name in sorted(sets) if isinstance(outer.find(name), Value)]
+        again = loaded(node.body) | live | set(stop) | (loaded([test]) if test is not None else set())
+        names = [name for name in sorted(sets & again) if isinstance(outer.find(name), Value)]
         initial = {name: self.materialized(outer.find(name)) for name in names}
         types = {name: initial[name].type for name in names}
-        again = loaded(node.body) | live | set(stop) | (loaded([test]) if test is not None else set())
         for _ in range(4):
             inner = self.block = Block(outer)
             index = inner.parameter("i", INT)
@@ -445,10 +449,12 @@ class Statements(Expressions):
         ).arg
         made.meta["bodies"] = {"body": inner.graph}
         for at, name in enumerate(names):
-            outer.set(name, self.getitem(made, at, types[name], name))
-        for name in sets - set(names):
-            if not isinstance(outer.find(name), Value) or name in sets:
-                outer.set(name, Undefined(f"'{name}' is defined inside a loop alone, which may run zero times: give it a value before the loop"))
+            if name in live:
+                outer.set(name, self.getitem(made, at, types[name], name))
+            else:
+                outer.set(name, Undefined("nobody reads it after the loop"))
+        for name in sets.difference(names):
+            outer.set(name, Undefined(f"'{name}' is defined inside a loop alone, which may run zero times: give it a value before the loop"))
 
     def loop_type(self, name: str, before: Type, after: Type, node: ast.AST) -> Type:
         """The type of a variable that a loop carries."""
@@ -472,7 +478,7 @@ class Statements(Expressions):
         body = node.body
         if len(node.items) > 1:
             body = [ast.copy_location(ast.With(node.items[1:], node.body), node)]
-        outer, here, live = self.block, self.here, set(self.live)
+        outer, here, live = self.block, self.here, self.live
         inner = self.block = Block(outer)
         self.statements(body, live)
         self.block, self.here = outer, here

@@ -21,7 +21,7 @@ from ...nn.modules.module import Module
 
 
 class Type:
-    """A type by its name, as messages and graphs show it."""
+    """A type by its name, as messages and graphs show it; there is one of each simple one."""
 
     __slots__ = ("name",)
 
@@ -31,18 +31,26 @@ class Type:
     def __repr__(self) -> str:
         return self.name
 
+    def __reduce__(self) -> Any:
+        return (parse_type, (repr(self),))
+
+    def __copy__(self) -> Type:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Type:
+        return self
+
+
+class CompoundType(Type):
+    """A type that has others in it, or a class of the user's: two are the same if they have the same name."""
+
+    __slots__ = ()
+
     def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        if self.__class__ is Type and other.__class__ is Type:
-            return self.name == other.name  # type: ignore[attr-defined]
-        return isinstance(other, Type) and repr(self) == repr(other)
+        return self is other or (isinstance(other, CompoundType) and repr(self) == repr(other))
 
     def __hash__(self) -> int:
         return hash(repr(self))
-
-    def __reduce__(self) -> Any:
-        return (parse_type, (repr(self),))
 
 
 TENSOR, INT, FLOAT, BOOL, STR = Type("Tensor"), Type("int"), Type("float"), Type("bool"), Type("str")
@@ -51,7 +59,7 @@ GENERATOR, ANY, NEVER, OBJECT = Type("Generator"), Type("Any"), Type("Never"), T
 SIMPLE = {each.name: each for each in (TENSOR, INT, FLOAT, BOOL, STR, COMPLEX, NONE, DEVICE, DTYPE, NUMBER, GENERATOR, ANY, NEVER, OBJECT)}
 
 
-class OptionalType(Type):
+class OptionalType(CompoundType):
     """A value or None."""
 
     __slots__ = ("inner",)
@@ -64,7 +72,7 @@ class OptionalType(Type):
         return f"Optional[{self.inner}]"
 
 
-class UnionType(Type):
+class UnionType(CompoundType):
     """A value of one of several types."""
 
     __slots__ = ("options",)
@@ -77,7 +85,7 @@ class UnionType(Type):
         return f"Union[{', '.join(map(repr, self.options))}]"
 
 
-class ListType(Type):
+class ListType(CompoundType):
     """A list; the element type of an empty one is open until something is put into it."""
 
     __slots__ = ("element",)
@@ -90,7 +98,7 @@ class ListType(Type):
         return f"List[{self.element}]"
 
 
-class DictType(Type):
+class DictType(CompoundType):
     """A dict."""
 
     __slots__ = ("key", "value")
@@ -104,7 +112,7 @@ class DictType(Type):
         return f"Dict[{self.key}, {self.value}]"
 
 
-class TupleType(Type):
+class TupleType(CompoundType):
     """A tuple with a type for each place; of a named tuple, also its class."""
 
     __slots__ = ("elements", "kind")
@@ -120,7 +128,7 @@ class TupleType(Type):
         return f"Tuple[{', '.join(map(repr, self.elements)) or '()'}]"
 
 
-class EnumType(Type):
+class EnumType(CompoundType):
     """A member of an enumeration."""
 
     __slots__ = ("kind",)
@@ -131,6 +139,34 @@ class EnumType(Type):
     @property
     def name(self) -> str:  # type: ignore[override]
         return f"Enum<{self.kind.__name__}>"
+
+
+class ClassType(CompoundType):
+    """An object of a scripted class."""
+
+    __slots__ = ("described",)
+
+    def __init__(self, described: Any) -> None:
+        self.described = described
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return str(self.described.name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ClassType) and other.described is self.described
+
+    def __hash__(self) -> int:
+        return hash(id(self.described))
+
+
+CLASS_MAKERS: list[Callable[..., ClassType]] = []  # what scripts a class: see classes.py
+
+
+def class_type(kind: type) -> ClassType | None:
+    """The type of the objects of a class that was scripted; None of others."""
+    found: ClassType | None = vars(kind).get("_script_class_type")
+    return found
 
 
 def parse_type(text: str) -> Type:
@@ -207,6 +243,11 @@ def from_annotation(annotation: Any, resolve: Callable[[str], Any] | None = None
             return TENSOR
         if issubclass(annotation, Module):
             return ANY
+        found = class_type(annotation)
+        if found is not None:
+            return found
+        if annotation.__module__ not in ("builtins", "typing", "collections") and len(annotation.__mro__) == 2:
+            return CLASS_MAKERS[0](annotation)
     raise UnknownAnnotation(str(annotation))
 
 
@@ -255,6 +296,9 @@ def type_of(value: Any) -> Type:
         return ListType(common([type_of(each) for each in value]) or ANY)
     if isinstance(value, dict):
         return DictType(common([type_of(each) for each in value]) or ANY, common([type_of(each) for each in value.values()]) or ANY)
+    described = class_type(kind)
+    if described is not None:
+        return described
     return OBJECT
 
 
@@ -348,6 +392,8 @@ def checker(wanted: Type) -> Callable[[Any], bool] | None:
         )  # fmt: skip
     if isinstance(wanted, EnumType):
         return lambda value: isinstance(value, wanted.kind)
+    if isinstance(wanted, ClassType):
+        return lambda value: isinstance(value, wanted.described.kind)
     return _CHECKS.get(wanted.name)
 
 

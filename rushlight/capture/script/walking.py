@@ -72,7 +72,7 @@ class Walk:
     def __init__(self, owner: Any, name: str) -> None:
         self.owner = owner
         self.name = name
-        self.bodies: dict[Graph, Body] = {}
+        self.bodies: dict[Node, dict[str, Body]] = {}
         self.explained = False
 
     def run(self, graph: Graph, args: tuple[Any, ...]) -> Any:
@@ -86,13 +86,16 @@ class Walk:
             while True:
                 op = node.op
                 if op == "call_function":
-                    given = node._args
-                    found = [
-                        values[each] if each.__class__ is Node else each if each.__class__ in _PLAIN else map_arg(each, values.__getitem__) for each in given
-                    ]
+                    found = []
+                    for each in node._args:
+                        kind: Any = each.__class__
+                        if kind is Node:
+                            each = values[each]
+                        elif kind not in _PLAIN:
+                            each = map_arg(each, values.__getitem__)
+                        found.append(each)
                     if "bodies" in node.meta:
-                        bodies = {key: self.body(body) for key, body in node.bodies.items()}
-                        values[node] = node.target(*found, bodies=bodies, **map_arg(node._kwargs, values.__getitem__))
+                        values[node] = node.target(*found, bodies=self.bodies_of(node), **map_arg(node._kwargs, values.__getitem__))
                     elif node._kwargs:
                         values[node] = node.target(*found, **map_arg(node._kwargs, values.__getitem__))
                     else:
@@ -114,11 +117,11 @@ class Walk:
                 explain(error, node)
             raise
 
-    def body(self, graph: Graph) -> Body:
-        """What runs a sub-graph."""
-        found = self.bodies.get(graph)
+    def bodies_of(self, node: Node) -> dict[str, Body]:
+        """What runs the sub-graphs of a node."""
+        found = self.bodies.get(node)
         if found is None:
-            found = self.bodies[graph] = Body(self, graph)
+            found = self.bodies[node] = {name: Body(self, body) for name, body in node.bodies.items()}
         return found
 
 
