@@ -20,7 +20,7 @@ from .capture.compile.marks import mark, mark_dynamic, mark_static, mark_static_
 from .capture.compile.segments import Compiled, Options
 from .capture.graph_module import GraphModule
 from .core.errors import NotSupported
-from .core.state import state
+from .core.state import flags, state
 from .explanation import Explanation
 from .nn.modules.module import Module
 from .nn.modules.module_hooks import call_with_hooks
@@ -35,6 +35,7 @@ class _Disabled(threading.local):
 
 
 _disabled = _Disabled()
+_disabled_once: list[bool] = []  # filled when there is the first such function
 
 
 class CompiledFunction:
@@ -49,7 +50,7 @@ class CompiledFunction:
         _all.add(self._compiled)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if state.capture is not None or _disabled.depth:
+        if (flags.special and state.capture is not None) or (_disabled_once and _disabled.depth):  # mostly neither thread's own state is asked
             return self.__wrapped__(*args, **kwargs)
         return self._compiled.call(self._leading + args, kwargs)
 
@@ -77,9 +78,10 @@ class OptimizedModule(Module):
         self.__dict__.pop("training", None)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if state.capture is not None or _disabled.depth:
-            return self._modules["_orig_mod"](*args, **kwargs)
-        return self.__dict__["_compiled"].call((self._modules["_orig_mod"], *args), kwargs)
+        fields = self.__dict__
+        if (flags.special and state.capture is not None) or (_disabled_once and _disabled.depth):
+            return fields["_modules"]["_orig_mod"](*args, **kwargs)
+        return fields["_compiled"].call((fields["_modules"]["_orig_mod"], *args), kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self(*args, **kwargs)
@@ -171,6 +173,8 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
     if not isinstance(fn, FunctionType) and not hasattr(fn, "__func__"):
         mark(fn, "disable")  # a class, or a Module
         return fn
+
+    _disabled_once[:] = [True]
 
     @functools.wraps(fn)
     def disabled(*args: Any, **kwargs: Any) -> Any:

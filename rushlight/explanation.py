@@ -196,6 +196,6 @@ def _parts(segment: Segment) -> list[tuple[str, str, str]]:
         ("guards", "its guards", segment.guards.source),
         ("program", "the program that later calls run", segment.source),
     ]
-    backend = segment.run.__globals__.get("run")  # what the back-end gave for the graph
+    backend = segment.run.__globals__.get("backend")  # what the back-end gave for the graph
     text = backend.describe() if hasattr(backend, "describe") else ""
     return [*parts, ("native", "what the back-end made of it", text)] if text else parts

@@ -199,6 +199,61 @@ def test_breaks_in_generators(function: Any) -> None:
     assert not compiled._compiled.unkept
 
 
+def left_early(x: Any, log: list[Any]) -> Any:
+    for each in produce(x, 5, log):
+        x = x + each
+        if len(log) > 2:
+            break
+    log.append("after the loop")
+    return x
+
+
+def left_by_an_error(x: Any, log: list[Any]) -> Any:
+    try:
+        for each in produce(x, 5, log):
+            x = each + torch.ones(len(log) + 1)
+    except RuntimeError:
+        log.append("caught")
+    return x
+
+
+def first_of(values: Any) -> Any:
+    for each in values:
+        return each
+
+
+def left_by_a_return(x: Any, log: list[Any]) -> Any:
+    first = first_of(produce(x, 5, log))
+    log.append("after the call")
+    begun = produce(x, 3, log)
+    log.append(next(begun).sum().item())
+    begun = None
+    log.append("no longer named")
+    return first + x
+
+
+@pytest.mark.parametrize("function", [left_early, left_by_an_error, left_by_a_return], ids=lambda each: each.__name__)
+def test_generators_that_are_abandoned_are_closed_at_once(function: Any) -> None:
+    compiled = torch.compile(function, backend="eager")
+    for _ in range(3):
+        logs: list[list[Any]] = [[], []]
+        assert torch.equal(function(torch.ones(2), logs[0]), compiled(torch.ones(2), logs[1])) and logs[0] == logs[1]
+
+
+def test_an_error_keeps_no_generator() -> None:
+    def program(x: Any, log: list[Any]) -> Any:
+        for each in produce(x, 5, log):
+            x = each + torch.ones(len(log) + 1)
+        return x
+
+    compiled = torch.compile(program, backend="eager")
+    for _ in range(2):
+        log: list[Any] = []
+        with pytest.raises(RuntimeError) as raised:
+            compiled(torch.ones(2), log)
+        assert log[-1] == "end", raised
+
+
 def halted(value: Any) -> Any:
     compiler.graph_break()
     return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import traceback
 from typing import Any
 
@@ -262,3 +263,84 @@ def test_tensors_in_keywords_of_update() -> None:
         table: dict[str, Any] = {}
         compiled(torch.tensor(value), table)
         assert [table["b"].item(), table["a"].item()] == [value + 1, value * 2] and list(table) == ["b", "a"]
+
+
+def test_errors_that_wait_at_a_break_keep_their_traceback() -> None:
+    def program(x: Any, index: int) -> Any:
+        try:
+            y = x * 2
+            try:
+                raise KeyError(index)  # the first line
+            except KeyError as error:
+                raise ValueError(index) from error  # the line of the error
+        finally:
+            compiler.graph_break()
+            y = x + 1
+            assert y is not None
+
+    compiled = torch.compile(program, backend="eager")
+    for index in (1, 1, 1):
+        with pytest.raises(ValueError) as raised:
+            compiled(torch.ones(2), index)
+        lines = [each.line or "" for each in traceback.extract_tb(raised.value.__traceback__)]
+        assert any("the line of the error" in each for each in lines)
+        assert isinstance(raised.value.__cause__, KeyError) and raised.value.__suppress_context__
+        assert any("the first line" in (each.line or "") for each in traceback.extract_tb(raised.value.__cause__.__traceback__))
+
+
+def test_random_values_that_become_python_values() -> None:
+    def program(x: Any) -> Any:
+        number = int(torch.randint(1000, ()).item())
+        return x * number, torch.multinomial(torch.ones(50), 3).tolist(), bool(torch.rand(1) > 0.5)
+
+    compiled = torch.compile(program, backend="eager")
+    for seed in range(4):
+        found = []
+        for function in (program, compiled):
+            torch.manual_seed(seed)
+            result, drawn, choice = function(torch.ones(2))
+            found.append((result.tolist(), drawn, choice, torch.rand(1).item()))
+        assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_errors_that_depend_on_values_are_not_taken_for_the_rule(backend: str) -> None:
+    def picked(table: Any, index: Any) -> Any:
+        try:
+            return table[index] * 2
+        except IndexError:
+            return table[:1]
+
+    def divided(x: Any, number: int) -> Any:
+        try:
+            return x * (1 / number) + math.sqrt(number)
+        except ZeroDivisionError:
+            return x + 1
+        except ValueError:
+            return x - 1
+
+    def raised(x: Any) -> Any:
+        try:
+            return x.add_(1)
+        except RuntimeError:
+            return x * 3
+
+    table = torch.arange(8.0).view(4, 2)
+    compiled = torch.compile(picked, backend=backend)
+    for place in (9, 1, 9, 2):
+        assert torch.equal(compiled(table, torch.tensor([place])), picked(table, torch.tensor([place])))
+    compiled = torch.compile(divided, backend=backend)
+    for number in (3, 0, 5, -1, 0, 7, -2, 2):
+        assert torch.equal(compiled(table, number), divided(table, number))
+    compiled = torch.compile(raised, backend=backend)
+    for leaf in (True, False, True, False):
+        x = torch.ones(2, requires_grad=True)
+        assert torch.equal(compiled(x if leaf else x * 1), raised(x if leaf else x * 1))
+
+
+def test_errors_of_the_first_call_with_fullgraph() -> None:
+    compiled = torch.compile(lambda table, index: table[index], fullgraph=True)
+    for _ in range(2):
+        with pytest.raises(IndexError):
+            compiled(torch.ones(3), torch.tensor([5]))
+        assert compiled(torch.ones(3), torch.tensor([1])).tolist() == [1]

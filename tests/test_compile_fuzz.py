@@ -14,7 +14,7 @@ from compile_comparison import compare
 
 COUNT = 330
 GROUPS = 10
-FOUND = (652, 1570, 5000, 5007, 5009, 5012, 5015, 5194, 5444)  # programs that have found mistakes, beyond those
+FOUND = (652, 1570, 5000, 5007, 5009, 5012, 5015, 5194, 5444, 6676, 6799, 20009)  # programs that have found mistakes, beyond those
 
 WORLD = """
 NUMBER = 2
@@ -319,24 +319,27 @@ class Writer:
         self.write(self.random.choice(choices))
         self.depth -= 1
 
+    def world(self) -> str:
+        return WORLD
+
     def source(self) -> str:
         self.write("results = []")
         for _ in range(self.random.randint(4, 8)):
             self.statement()
         self.write(f"return {self.tensor(1)}, {self.pick('x', 'items', 'n', 'y', 'results')}, results, n, {{'t': {self.tensor(0)}}}")
         opening = "@compiler.disable\ndef opaque(n):\n    LOG.append(('opaque', n))\ndef globals_():\n    global NUMBER\n    NUMBER = NUMBER % 3 + 1\n"
-        return WORLD + opening + "def f(x, y, n, items, kind=Kind.ONE):\n" + "\n".join(self.lines) + "\n"
+        return self.world() + opening + "def f(x, y, n, items, kind=Kind.ONE):\n" + "\n".join(self.lines) + "\n"
 
 
-def run(seed: int, numbers: bool = False, **options: object) -> None:
+def run(seed: int, numbers: bool = False, writer: Writer | None = None, changes: list[str] = CHANGES, **options: object) -> None:
     """One program, in several calls; with ``numbers``, in more of them, whose number differs so often that it becomes symbolic."""
-    writer = Writer(seed)
+    writer = Writer(seed) if writer is None else writer
     source = writer.source()
     choose = writer.random.choice
     grown, kind = choose(["torch.arange(3.) + 1", "torch.ones(3)"]), choose(["Kind.ONE", "Kind.TWO"])
     calls = []
     for number in range(7 if numbers else 4):
-        change = "" if number in (0, 1) else choose(CHANGES)
+        change = "" if number in (0, 1) else choose(changes)
         first = choose([f"({grown}).requires_grad_()", f"({grown}).requires_grad_()", f"({grown}).requires_grad_()", grown])
         second = choose(["torch.ones(3)", "torch.ones(3).requires_grad_()"])
         n = choose(["0", "1", "2", "3", "5", "2.0", "0.5", "-1"] if numbers else ["1", "1", "1", "2", "2.0"])

@@ -177,6 +177,9 @@ def test_marks_on_sizes():
     assert graphs(fixing, [marked(n, compiler.maybe_mark_dynamic) for n in (4, 5)]) == 2
     with pytest.raises(compiler.ConstraintViolation, match="size 0 of `x` is marked dynamic"):
         torch.compile(fixing, backend="eager")(marked(4, compiler.mark_dynamic))
+    with pytest.raises(compiler.ConstraintViolation, match="size 0 of `x` is marked dynamic"):
+        torch.compile(lambda x: x * 2 if x.shape[0] == 4 else x, backend="eager")(marked(4, compiler.mark_dynamic))
+    assert graphs(lambda x: x * 2 if x.shape[0] > 3 else x, [marked(n, compiler.mark_dynamic) for n in (4, 5, 6)]) == 1
     with pytest.raises(IndexError):
         compiler.mark_dynamic(torch.ones(2), 3)
 
@@ -339,3 +342,47 @@ def test_explain_of_what_is_compiled():
     assert found.graph_count == 2 and found.recompilations == ["this no longer holds: n == 1"]
     module = compiler.explain(Doubling())(torch.ones(2))
     assert module.graph_count == 1 and any("weight" in each for each in module.out_guards)
+
+
+@pytest.mark.filterwarnings("ignore:onnxrt")
+def test_explanations_say_what_back_ends_make_of_graphs() -> None:
+    pytest.importorskip("onnxruntime")
+    compiled = torch.compile(lambda x: torch.linalg.svdvals(x * 2).sum() + x.sin(), backend="onnxrt")
+    for _ in range(2):
+        compiled(torch.rand(2, 3, requires_grad=True)).sum().backward()
+    text = str(compiler.explain(compiled)(torch.rand(2, 3, requires_grad=True)))
+    assert "forward graph for inputs of kind 0:" in text and "backward graph for inputs of kind 0:" in text
+    assert "a session of " in text and "svdvals runs outside of ONNX Runtime: " in text
+    compiled = torch.compile(lambda x: x[x > 0] * 2, backend="aot_eager")
+    compiled(torch.rand(3, requires_grad=True))
+    assert "runs op by op, since it can't be differentiated ahead of time: " in str(compiler.explain(compiled)(torch.rand(3, requires_grad=True)))
+
+
+def test_settings() -> None:
+    from rushlight.compat.dynamo import config
+
+    def frames(numbers, **options) -> int:
+        counter = CompileCounter()
+        compiled = torch.compile(lambda x, n: x * n, backend=counter, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for number in numbers:
+                assert compiled(torch.ones(2), number).tolist() == [number] * 2
+        return counter.frame_count
+
+    assert config.recompile_limit == config.cache_size_limit == 8
+    with config.patch(automatic_dynamic_shapes=False):
+        assert frames(range(2, 20)) == 8
+        with config.patch({"cache_size_limit": 3}):
+            assert frames(range(2, 20)) == 3 and config.recompile_limit == 3
+        with config.patch("fail_on_recompile_limit_hit", True), pytest.raises(RuntimeError, match="compiled 8 times for different values, the limit. The last reason"):
+            frames(range(2, 20))
+    assert frames(range(2, 20)) == 2
+    with config.patch(assume_static_by_default=False):
+        assert frames(range(2, 20)) == 1
+    with config.patch(error_on_recompile=True), pytest.raises(RuntimeError, match="a second graph is needed"):
+        frames((2, 3))
+    with pytest.raises(AttributeError, match="no setting 'nothing'"):
+        config.nothing = 1
+    with pytest.raises(TypeError, match="recompile_limit is a int, and not a str"):
+        config.recompile_limit = "8"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 import warnings
 from typing import Any
 
@@ -27,6 +29,13 @@ class Scaled(torch.autograd.Function):
         return g * ctx.k, None
 
 
+@dataclasses.dataclass(order=True)
+class Record:
+    """Compared by what a data class makes."""
+
+    key: Any
+
+
 def written(x: Any, n: Any) -> Any:
     y = x.clone()
     y[:n] = 0
@@ -40,10 +49,15 @@ PROGRAMS: dict[str, tuple[Any, int | None]] = {
     "places": (lambda x, n: torch.arange(n) * 2, 2), "choice": (lambda x, n: x * 2 if n > 5 else x * n, 2), "turns": (lambda x, n: x * sum(range(n)), None),
     "dimension": (lambda x, n: x.reshape(2, 3).sum(n % 2), None), "function": (lambda x, n: Scaled.apply(x, n), 2), "text": (lambda x, n: (x, f"{n}"), None),
     "power": (lambda x, n: x * 0.9**n, 2), "view": (lambda x, n: x.repeat(n + 1).view(n + 1, -1) * n, 2), "padding": (lambda x, n: F.pad(x, (0, n)), None),
-    "alpha": (lambda x, n: torch.add(x, x, alpha=n), 2), "full": (lambda x, n: torch.full((2,), n) + x[:2], 2), "tensor": (lambda x, n: torch.tensor(n) * x, None),
+    "alpha": (lambda x, n: torch.add(x, x, alpha=n), 2), "full": (lambda x, n: torch.full((2,), n) + x[:2], 2), "tensor": (lambda x, n: torch.tensor(n) * x, 2),
+    "tensors": (lambda x, n: torch.tensor([[n, 1], [2, n + 1]]).to(x.dtype).sum() * x, 2), "root": (lambda x, n: x * math.sqrt(abs(n) + 1), None),
+    "angle": (lambda x, n: x * math.cos(n) + math.atan(n * 2), 2), "largest": (lambda x, n: x.topk(int(n) + 1)[0], None), "whole": (lambda x, n: x * int(n) + int(n) // 2, None),
+    "distance": (lambda x, n: x * abs(n - 3), None), "remainder": (lambda x, n: x * (7 % n) + x * (n % 3) + n // 2, None), "triangle": (lambda x, n: x.view(2, 3).triu(int(n)), None),
+    "texts": (lambda x, n: (x, list(map(str, [n, 2])), sorted([n, 2], key=str)), None), "records": (lambda x, n: x * sorted([Record(n), Record(2)])[0].key, None),
+    "sized": (lambda x, n: torch.ones(int(n)) * 2, None),
     "larger": (lambda x, n: x * max(n, 3), None), "copies": (lambda x, n: [x] * n, None), "element": (lambda x, n: [x, x + 1, x + 2, x + 3, x + 4, x + 5][n], None),
     "member": (lambda x, n: x * (2 if n in (1, 2) else 3), None), "negative": (lambda x, n: x * -n, 2), "type": (lambda x, n: x * (1 if type(n) is int else 2), 2),
-    "converted": (lambda x, n: x * int(n) + float(n), 2), "clamped": (lambda x, n: x.clamp(max=n), 2), "expanded": (lambda x, n: x.expand(n, 6).sum(), 2),
+    "converted": (lambda x, n: x * int(n) + float(n), 2), "clamped": (lambda x, n: x.clamp(max=n), 2), "between": (lambda x, n: x.clamp(-1, n), 2), "expanded": (lambda x, n: x.expand(n, 6).sum(), 2),
     "bits": (lambda x, n: x * (n & 1) + (n >> 1) + ~n, None), "even": (lambda x, n: x * (1 if n % 2 else 3), None), "truth": (lambda x, n: x * 2 if n else x, None),
     "exponent": (lambda x, n: x * 2**n + n**10, None), "length": (lambda x, n: x * n.bit_length() if isinstance(n, int) else x, None),
 }  # fmt: skip
@@ -87,6 +101,60 @@ def test_numbers_that_change(name: str, backend: str) -> None:
                 if graphs is not None and type(number) is int and number == 0:
                     assert counter.frame_count <= graphs
     assert not [each for each in compiler.counters["aot_fallback"] if "reshape" not in each]
+
+
+def test_numbers_of_closures_and_of_either_sign() -> None:
+    def made() -> Any:
+        number = 1
+
+        def program(x: Any) -> Any:
+            return x * number + 1
+
+        def advance(to: int) -> None:
+            nonlocal number
+            number = to
+
+        return program, advance
+
+    program, advance = made()
+    counter = CompileCounter()
+    compiled = torch.compile(program, backend=counter)
+    for number in (3, 4, -1, 0, 7, -5):
+        advance(number)
+        assert compiled(torch.ones(2)).tolist() == [number + 1] * 2
+    assert counter.frame_count == 2
+
+    def counting() -> Any:
+        turns = 0
+
+        def program(x: Any) -> Any:
+            nonlocal turns
+            turns += 1
+            return x * turns, lambda: turns
+
+        return program
+
+    counter = CompileCounter()
+    compiled = torch.compile(counting(), backend=counter)
+    for turn in range(1, 7):
+        result, ask = compiled(torch.ones(1))
+        assert result.item() == ask() == turn and type(ask()) is int
+    assert counter.frame_count <= 3
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "native"])
+def test_numbers_beside_tensors_take_one_plan(backend: str) -> None:
+    def program(x: Any, n: int, rate: float) -> Any:
+        return x * (n // 2) + math.sqrt(n) * rate + torch.tensor(rate * 2), n + 1
+
+    compiled = torch.compile(program, backend=backend)
+    for number in range(1, 15):
+        x = torch.ones(3, requires_grad=True)
+        (got, following), (want, _) = compiled(x, number, number / 4), program(x, number, number / 4)
+        torch.testing.assert_close(got, want)
+        assert following == number + 1
+        got.sum().backward()
+        assert x.grad.tolist() == [number // 2] * 3
 
 
 def test_marks_and_settings() -> None:

@@ -135,7 +135,7 @@ CONSTANTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("constant", CONSTANTS, ids=lambda value: repr(value)[:40])
+@pytest.mark.parametrize("constant", CONSTANTS, ids=lambda value: getattr(value, "__name__", None) or repr(value)[:40])
 def test_constants_come_back_from_source(constant):
     graph = returning(constant)
     found = run_source(graph)

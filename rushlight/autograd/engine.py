@@ -6,10 +6,10 @@ There is no recursion, and a node's inputs are dropped as soon as it has run.
 
 from __future__ import annotations
 
-import sys
 import threading
 import warnings
 from heapq import heappop, heappush
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,15 @@ from ..core.state import flags, state
 
 _accumulate_lock = threading.RLock()
 _add = np.add
+
+
+def _one_variable() -> int:
+    """How many references are counted to what one variable holds."""
+    held = object()
+    return getrefcount(held)
+
+
+_ALONE = _one_variable()
 
 
 def run_backward(
@@ -83,14 +92,35 @@ def run_backward(
                     pending[edge] = result
                     heappush(heap, (edge.sequence, edge))
                 elif isinstance(edge, TensorBase) and edge not in leaves:
-                    leaves[edge] = _fit(current, position, edge, result)
+                    array, own = result._array, edge._array
+                    fits = array.dtype is own.dtype and array.shape == own.shape
+                    leaves[edge] = result if fits else _fit(current, position, edge, result)
                 else:  # one of several outputs, or a gradient is there already
                     _receive(edge, _fit(current, position, edge, result), pending, heap, leaves)
             result = results = current = None  # type: ignore[assignment]
         for leaf in list(leaves):
             gradient = leaves.pop(leaf)
+            if (
+                wanted is None
+                and leaf._grad is None
+                and not create_graph
+                and not leaf._backward_hooks
+                and not leaf._post_accumulate_hooks
+            ):
+                array = gradient._array  # most are like this: nobody else has the first gradient of a leaf
+                alone = (
+                    getrefcount(gradient) <= _ALONE
+                    and gradient._storage is None
+                    and array.__class__ is np.ndarray
+                    and array.base is None
+                )
+                if alone and array.flags.c_contiguous:
+                    with _accumulate_lock:
+                        if leaf._grad is None:
+                            leaf._grad = gradient
+                            continue
             if leaf._backward_hooks:
-                gradient = _through_hooks(leaf._backward_hooks, gradient)
+                gradient = through_hooks(leaf._backward_hooks, gradient)
             if wanted is None or (accumulate_targets and id(leaf) in wanted.leaves):
                 accumulate(leaf, gradient)
             elif id(leaf) in wanted.leaves:
@@ -121,7 +151,7 @@ def _receive(edge: Any, gradient: Any, pending: dict[Any, Any], heap: list[Any],
         heappush(heap, (edge.sequence, edge))
 
 
-def _through_hooks(hooks: Any, gradient: Any) -> Any:
+def through_hooks(hooks: Any, gradient: Any) -> Any:
     """A gradient as tensor hooks leave it."""
     for hook in list(hooks.values()):
         changed = hook(gradient)
@@ -238,7 +268,7 @@ def _before(current: Node, gradient: Any) -> Any:
     if current.tensor_hooks:
         for index, hooks in current.tensor_hooks.items():
             if gradients[index] is not None:
-                gradients[index] = _through_hooks(hooks, gradients[index])
+                gradients[index] = through_hooks(hooks, gradients[index])
     if current.retained:
         for index, reference in current.retained.items():
             tensor = reference()
@@ -342,7 +372,7 @@ def _owned(gradient: Any) -> bool:
     array = gradient._array
     if gradient._storage is not None or array.__class__ is Spec or array.base is not None:
         return False
-    return sys.getrefcount(gradient) <= _REFERENCES and array.flags.c_contiguous
+    return getrefcount(gradient) <= _REFERENCES and array.flags.c_contiguous
 
 
 def _count_references() -> int:
@@ -351,7 +381,7 @@ def _count_references() -> int:
     original = globals()["_owned"]
 
     def count(gradient: Any) -> bool:
-        seen.append(sys.getrefcount(gradient))
+        seen.append(getrefcount(gradient))
         return True
 
     leaf = make(np.zeros(1, np.float32))

@@ -13,6 +13,7 @@ from typing import Any
 from ..autograd.differentiation import grad
 from ..autograd.function import Function
 from ..capture.compile.breaks import counters
+from ..capture.compile.hooks import Hook, hook_gradient, with_hooks
 from ..capture.compile.recorder import set_grad_mode
 from ..capture.graph_module import GraphModule
 from ..core.base import TensorBase, make
@@ -40,8 +41,9 @@ class AheadOfTime:
         self.compiler = compiler
         self.enables = any(node.target is set_grad_mode and node.args == (True,) for node in gm.graph.nodes)
         self.plans: dict[Any, Any] = {}
+        self.refused: list[str] = []  # why the graph runs op by op, for some kinds of inputs
         self.last: Any = None  # the plan that was used last, where it can be tried without looking at sizes
-        self.used: Any = None  # the plan of the last call that had to look for one
+        self.used: Any = None  # the plan of the last call
         self.lock = threading.RLock()
 
     def __call__(self, *args: Any) -> Any:
@@ -50,6 +52,7 @@ class AheadOfTime:
         if last is not None and not flags.special and not state.inference and not state.transforms:
             made = last.again_like_before(args)
             if made is not NotImplemented:
+                self.used = last
                 return made
         plan = self.used = self.plan(args) if nothing_special(args) and not state.inference else None
         return self.gm.forward(*args) if plan is None else plan.call(args)
@@ -71,9 +74,19 @@ class AheadOfTime:
             try:
                 found = Plan(self, args, gradients)
             except Exception as error:  # whatever it is, the graph itself is fine: it was captured from a program that ran
-                counters["aot_fallback"][f"{type(error).__name__}: {error}"] += 1
+                self.refused.append(f"{type(error).__name__}: {error}")
+                counters["aot_fallback"][self.refused[-1]] += 1
             self.plans[key] = found
         return found
+
+    def describe(self) -> str:
+        """What became of the graphs, in words."""
+        parts = [f"runs op by op, since it can't be differentiated ahead of time: {each}" for each in dict.fromkeys(self.refused)]
+        for number, plan in enumerate(each for each in self.plans.values() if each is not None):
+            named = [("forward", plan.forward), *[("backward", each) for each in plan.backwards.values()]]
+            told = [(name, each.describe()) for name, each in named if hasattr(each, "describe")]
+            parts += [f"{name} graph for inputs of kind {number}:\n" + "\n".join(f"  {line}" for line in text.splitlines()) for name, text in told]
+        return "\n".join(parts)
 
     def compiled(self, graph: Any, joint: Joint) -> Callable[..., Any]:
         """A graph as a function."""
@@ -101,6 +114,7 @@ class Plan:
         self.backwards: dict[Any, Any] = {}
         if self.differentiable:
             self.backwards[tuple(joint.differentiable)] = owner.compiled(self.parts.backward, joint)
+        self.hooks = sum(node.target is hook_gradient for node in owner.gm.graph.nodes)  # how many hooks the program registers
         self.node = type("CompiledFunction", (CompiledGraph,), {"plan": self})
         self.count = len(joint.values)
         self.several = self.count > 1
@@ -109,17 +123,19 @@ class Plan:
         # Where the forward itself looks at sizes (`direct`), nothing is written, and outputs are plain values, a call can be short.
         places = joint.structure if isinstance(joint.structure, tuple) else ()
         plain = all(each.__class__ is Place and not each.chain and not each.detached and each.kind == "value" for each in places)
-        self.quick = bool(places and plain and self.differentiable and not self.written and not self.random and hasattr(self.forward, "direct"))
+        self.quick = bool(places and plain and self.differentiable and not self.hooks and not self.written and not self.random and hasattr(self.forward, "direct"))
         self.order = [each.index for each in places] if self.quick else []
         self.in_order = self.order == list(range(self.count))
+        self.shorter: Any = None  # a call that a back-end has written out
 
     def call(self, args: Any) -> Any:
         """Run the forward, put writes back, and make the program's outputs."""
         if self.written and _share_memory(args):
             return self.owner.gm.forward(*args)
         state.grad_enabled = bool(self.differentiable)
+        hooks = tuple([Hook(number) for number in range(self.hooks)])
         try:
-            values: Any = self.node.apply(*args) if self.differentiable else self.forward(*args)  # type: ignore[attr-defined]
+            values: Any = self.node.apply(*args, *((hooks,) if hooks else ())) if self.differentiable else self.forward(*args)  # type: ignore[attr-defined]
             for write in () if self.whole else self.joint.writes:
                 state.grad_enabled = write.tracked
                 table["copy_"].call(args[write.index], values[write.value])
@@ -129,7 +145,7 @@ class Plan:
 
         def output(place: Any) -> Any:
             if place.__class__ is not Place:
-                return place
+                return hooks[place.number] if place.__class__ is Hook else place
             if place not in seen:
                 found = args[place.index] if place.kind == "input" else values[place.index]
                 found = replay(place.chain, found) if place.chain else found
@@ -159,7 +175,7 @@ class Plan:
             edges.append((each if requires else None) if node is None else (node, each._output_index) if each._output_index else node)
         state.grad_enabled = False
         try:
-            results = direct(args)
+            results = direct(*args)
         finally:
             state.grad_enabled = self.enabled
         if results is NotImplemented:
@@ -201,7 +217,7 @@ class Plan:
                 found = self.backwards[present] = self.owner.compiled(partition(joint, self.parts.kept).backward, joint)
         return found
 
-    def again(self, arrays: list[Any], edges: Any, gradients: dict[int, Any], random: Any) -> list[Any]:
+    def again(self, arrays: list[Any], edges: Any, gradients: dict[int, Any], random: Any, hooks: tuple[Hook, ...] = ()) -> list[Any]:
         """The gradients by running the captured program once more, recorded, so that they can be differentiated."""
         inputs: list[Any] = []
         for array, edge in zip(arrays, edges):
@@ -219,6 +235,7 @@ class Plan:
                 default_generator.set_state(now)
         outputs: list[Any] = []
         map_aggregate(result, lambda each: outputs.append(each) if isinstance(each, TensorBase) else None)
+        map_aggregate(result, lambda each: each.fill(hooks[each.number].function) if isinstance(each, Hook) else None)
         origins = self.joint.origins
         roots = []
         for number in gradients:
@@ -238,6 +255,8 @@ class CompiledGraph(Function):
     def forward(cls, ctx: Any, *args: Any) -> Any:  # type: ignore[override]
         """Run the forward graph, and keep what the backward needs (and, for gradients of gradients, the inputs)."""
         plan = cls.plan
+        ctx.hooks = args[-1] if plan.hooks else ()
+        args = args[:-1] if plan.hooks else args
         given = list(args)
         for index in plan.written:  # it will be overwritten, and its present value may be needed
             given[index] = make(args[index]._array.copy())
@@ -258,9 +277,11 @@ class CompiledGraph(Function):
         kept = [unpack(each, node) for each in node.saved[: ctx.count]]
         present = tuple([number for number in plan.differentiable if gradients[number] is not None])
         if not state.grad_enabled:
-            return tuple(plan.backward(present)(*kept, *[gradients[number] for number in present]))
-        arrays = [unpack(each, node)._array for each in node.saved[ctx.count :]]
-        return tuple(plan.again(arrays, node.inputs, {number: gradients[number] for number in present}, ctx.random))
+            found = with_hooks(ctx.hooks, plan.backward(present), *kept, *[gradients[number] for number in present])
+        else:
+            arrays = [unpack(each, node)._array for each in node.saved[ctx.count :]]
+            found = plan.again(arrays, node.inputs, {number: gradients[number] for number in present}, ctx.random, ctx.hooks)
+        return (*found, None) if ctx.hooks else tuple(found)
 
 
 class CompiledNode(Node):
@@ -274,11 +295,16 @@ class CompiledNode(Node):
         """Run the backward graph, or (where its results are to be differentiated) the program again."""
         if self.saved is None:
             raise freed(self)
-        plan, (kept, args, versions) = self.plan, self.saved
+        kept, args, versions = self.saved
+        return self.general(gradient, None if state.grad_enabled else [unpack(each, self) for each in kept], args, versions)
+
+    def general(self, gradient: Any, kept: Any, args: Any, versions: Any) -> Any:
+        """The same, with what is kept as tensors."""
+        plan = self.plan
         gradients = gradient if self.multiple else (gradient,)
         present = tuple([number for number in plan.differentiable if gradients[number] is not None])
         if not state.grad_enabled:
-            return plan.backward(present)(*[unpack(each, self) for each in kept], *[gradients[number] for number in present])
+            return plan.backward(present)(*kept, *[gradients[number] for number in present])
         for each, version in zip(args, versions):
             if each._storage is not None and each._storage.version != version:
                 raise modified(self, each, each._storage.version, version)

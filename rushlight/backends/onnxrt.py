@@ -69,6 +69,18 @@ class Exported:
                 return results
         return self.run(*args)
 
+    def describe(self) -> str:
+        """Which parts are sessions, and why the others are not, in words."""
+        if self.run is None:
+            return "to be exported when it has run once"
+        lines = []
+        for node in self.module.graph.nodes:
+            if isinstance(node.target, Session):
+                lines.append(f"a session of {node.target.count} nodes")
+            elif node.op == "call_function" and node.target is not operator.getitem:
+                lines.append(f"{node.name} runs outside of ONNX Runtime: {why_not(self.module, node) or 'it is a view, and no work'}")
+        return "\n".join(lines)
+
 
 class Layouts(Interpreter):
     """Runs a graph, and notes the strides of values that do not lie in memory row by row."""
@@ -224,7 +236,8 @@ class Session:
     __name__ = __qualname__ = "onnx_session"
     __module__ = __name__
 
-    def __init__(self, model: Model, outputs: list[Node]) -> None:
+    def __init__(self, model: Model, outputs: list[Node], count: int) -> None:
+        self.count = count
         try:
             self.session = ONNXProgram(model).session()
         except ImportError:
@@ -246,7 +259,7 @@ def replace(module: Any, run: list[Node]) -> None:
         return
     try:
         model = model_of(module, run, outputs)
-        session = Session(model, outputs)
+        session = Session(model, outputs, sum(node.table_op is not None for node in run))
     except NotExportable as error:
         calls = [node for node in run if node.table_op is not None]
         if len(calls) == 1:

@@ -68,6 +68,12 @@ class Aliases:
         storage = entry.tensor._storage
         return storage is not None and self.versions.get(id(storage), 0) != entry.version
 
+    def is_same_value(self, one: Any, other: Node) -> bool:
+        """Whether two nodes have the same value: the same, or the same view of something that nothing has been written to."""
+        if one is other or one is None or one.table_op is None or not one.table_op.view or self.versions:
+            return one is other
+        return (one.target, one.args, one.kwargs) == (other.target, other.args, other.kwargs)
+
     def find(self, tensor: Any) -> Node | None:
         """The node of a tensor that has none (any more): by its chain of views, or as another name of a known one."""
         tracer = self.tracer

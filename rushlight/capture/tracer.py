@@ -25,6 +25,7 @@ from ..core.sizes import Expression, SymbolicFloat, SymbolicInt, as_size, is_sym
 from ..core.state import flags, state
 from ..graph import Graph, Node
 from ..graph.calls import bind, canonical
+from ..graph.node import draws
 from .aliases import Aliases
 from .stand_ins import StandIns, holds, quietly
 
@@ -164,7 +165,7 @@ class Tracer:
             return int(tensor)
         if tensor._array.__class__ is Spec:
             raise CaptureError("a size that is the value of a tensor is not known where only shapes are")
-        known = (name for name, each in self.symbols.items() if each.source is entry.node and each.dim is None)
+        known = (name for name, each in self.symbols.items() if each.dim is None and self.aliases.is_same_value(each.source, entry.node))
         return self.new_symbol(entry.node, None, tensor._array.item(), next(known, None))
 
     def bind(self, tensor: Any, node: Node, shape: tuple[int, ...] | None = None) -> None:
@@ -366,7 +367,7 @@ class Tracer:
         positional, named = canonical(op, recorded)
         node = self.graph.call_function(op.call, positional, {**named, **(keywords or {})})
         node.meta["source"], node.meta["module"] = self.where()
-        if any(each in self.depends for each in node.all_input_nodes) or (self.functional and node.is_impure()):
+        if any(each in self.depends for each in node.all_input_nodes) or node.is_impure() and (self.functional or draws(op)):
             self.depends.add(node)
         return node
 

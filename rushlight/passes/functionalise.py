@@ -14,6 +14,8 @@ import numpy as np
 from ..autograd.function import Function, FunctionCtx
 from ..capture.compile.functions import ApplyFunction
 from ..capture.compile.gradients import gradients_of
+from ..capture.compile.hooks import call_hook, hook_gradient
+from ..capture.compile.numbers import MATH
 from ..capture.compile.recorder import set_grad_mode
 from ..capture.graph_module import Replay
 from ..capture.tracer import Tracer, as_size, tensors_in
@@ -30,7 +32,7 @@ from ..graph import Graph, Node
 # Functions beside the table's ops that a graph may call and that are known to do nothing but compute.
 _PLAIN = (
     operator.getitem, operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.truediv, operator.neg, operator.pow,
-    max, min, as_size, set_grad_mode, FunctionCtx, gradients_of,
+    max, min, as_size, set_grad_mode, FunctionCtx, gradients_of, hook_gradient, *MATH,
 )  # fmt: skip
 
 
@@ -111,6 +113,15 @@ class FunctionalTracer(Tracer):
         if op.factory:  # made without data, it draws no random numbers
             given = tuple([META if each.name == "device" and value is None else value for each, value in zip(op.parameters, given)])
         return self.made(op, super().__call__(op, given, None))
+
+    def call_hook(self, number: int, gradient: Any) -> Any:
+        """A hook of the program's on a gradient: a node that calls it."""
+        made = without_data(gradient)
+        node = self.graph.call_function(call_hook, (self.node_of(gradient), number))
+        node.meta.update(self.origin or {"source": None, "module": ""})
+        node.meta["impure"] = True
+        self.bind(made, node, self.shape_of(gradient))
+        return made
 
     def emit(self, op: Op, recorded: tuple[Any, ...], keywords: dict[str, Any] | None = None) -> Node:
         # What was asked to be made beside a tensor without data will be made beside one that has them.

@@ -1,6 +1,7 @@
 """From a joint graph to a forward and a backward graph: what the forward keeps for the backward is a smallest cut between them.
 
-What is kept costs its memory; inputs are there anyway and cost next to nothing.  Views and plain arithmetic may be computed again
+What is kept costs its memory; inputs that eager mode keeps are there anyway and cost next to nothing.  Others may be written to before
+the backward runs, in programs that eager mode has nothing against: where one is kept, it is copied.  Views and plain arithmetic may be computed again
 instead, everything else that the forward computes is not.  So the values to keep are a minimum cut of the graph, found by its maximum flow.
 """
 
@@ -10,8 +11,10 @@ import math
 import operator
 from collections import deque
 from collections.abc import Iterable
+from typing import Any
 
 from ..core.base import Spec
+from ..core.declare import table
 from ..core.families import Elementwise
 from ..graph import Graph, Node
 from .differentiate import Joint
@@ -51,12 +54,14 @@ def partition(joint: Joint, kept: list[str] | None = None) -> Partition:
     tangents = set(joint.tangents)
     between = [node for node in graph.nodes if node in needed and node not in after and node not in tangents]  # follow from the inputs alone
     used = {node for node in between if node in wanted or any(user in after and user in needed for user in node.users)}
+    alike = {memory_of(node) for node in used}  # what eager mode keeps, too
     if kept is None:
-        kept = [node.name for node in smallest_cut(between, used, forward, joint.forward)]
+        kept = [node.name for node in smallest_cut(between, used, forward, joint.forward, alike)]
     by_name = {node.name: node for node in joint.forward}  # those have the same names whichever gradients are wanted
     given = [by_name[name] for name in kept]
+    copied = {len(joint.values) + at for at, each in enumerate(given) if is_lent(each, alike)}
     return Partition(
-        _extract(graph, joint.inputs, [*joint.values, *given], forward | ancestors(given)),
+        _extract(graph, joint.inputs, [*joint.values, *given], forward | ancestors(given), copied),
         _extract(graph, [*given, *joint.tangents], joint.gradients, None),
         kept,
     )
@@ -87,8 +92,21 @@ def descendants(nodes: Iterable[Node]) -> set[Node]:
     return found
 
 
-def _extract(graph: Graph, inputs: list[Node], outputs: list[Node | None], nodes: set[Node] | None) -> Graph:
-    """The part of a graph between these inputs and outputs; of ``nodes`` all stay that do more than compute."""
+def memory_of(node: Node) -> Node:
+    """The value whose memory a view shows."""
+    while node.table_op is not None and node.table_op.view or node.target is operator.getitem:
+        node = node.all_input_nodes[0]
+    return node
+
+
+def is_lent(node: Node, alike: set[Node]) -> bool:
+    """Whether a value lies in the memory of an input, which the backward needs and eager mode does not."""
+    memory = memory_of(node)
+    return memory.op == "placeholder" and memory not in alike
+
+
+def _extract(graph: Graph, inputs: list[Node], outputs: list[Node | None], nodes: set[Node] | None, copied: Iterable[int] = ()) -> Graph:
+    """The part of a graph between these inputs and outputs (some of them ``copied``); of ``nodes`` all stay that do more than compute."""
     made = Graph()
     here: dict[Node, Node] = {}
     for each in inputs:
@@ -100,7 +118,12 @@ def _extract(graph: Graph, inputs: list[Node], outputs: list[Node | None], nodes
     for node in graph.nodes:
         if node in wanted and node not in here:
             here[node] = made.node_copy(node, here.__getitem__)
-    made.output(tuple([None if each is None else here[each] for each in outputs]))
+    results: list[Node | None] = [None if each is None else here[each] for each in outputs]
+    for at in copied:
+        original: Any = results[at]
+        results[at] = copy = made.call_function(table["clone"].call, (original,))
+        copy.meta.update(val=original.meta["val"], source=original.meta.get("source"), module="")
+    made.output(tuple(results))
     return made
 
 
@@ -125,7 +148,7 @@ def is_cheap(node: Node) -> bool:
     return isinstance(op.family, Elementwise) and op.name not in _COSTLY
 
 
-def smallest_cut(between: list[Node], used: set[Node], forward: set[Node], may_keep: set[Node]) -> list[Node]:
+def smallest_cut(between: list[Node], used: set[Node], forward: set[Node], may_keep: set[Node], alike: set[Node]) -> list[Node]:
     """Those of the nodes that are kept for the others to be computed from; ``forward`` are those that are computed in any case.
 
     In the network every node is an edge of the capacity that keeping it costs.  Inputs, and what is not computed again, hang at
@@ -136,7 +159,7 @@ def smallest_cut(between: list[Node], used: set[Node], forward: set[Node], may_k
     places = {node: number for number, node in enumerate(between)}
     for node, place in places.items():
         constant = node.op == "get_attr"  # there for both
-        cost = _FREE if node.op == "placeholder" else size_of(node)
+        cost = _FREE if node.op == "placeholder" and node in alike else size_of(node)
         flow.edge(2 * place, 2 * place + 1, cost if node in may_keep and not constant else math.inf)
         if node.op == "placeholder" or (not constant and node in forward and not is_cheap(node)):
             flow.edge(source, 2 * place, math.inf)

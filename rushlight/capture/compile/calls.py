@@ -34,6 +34,7 @@ from .functions import capture_function
 from .generator import Generator
 from .gradients import CAPTURED
 from .guards import CONTAINERS, HOOKS, PRIMITIVES, is_op
+from .hooks import CAPTURED as HOOKS_CAPTURED
 from .machine import Machine, is_interpretable
 from .marks import marks
 from .members import capture_members
@@ -57,7 +58,7 @@ from .natives import (
     module_of,
     python_methods,
 )
-from .numbers import converted, numbers_in
+from .numbers import MATH, absolute, computed, converted, numbers_in, tensor_of
 from .recording import Interpreted
 
 # Parts of the package whose Python is looked into; all others are called as they are, and their ops seen.
@@ -132,7 +133,7 @@ class Recorder(ContainerWatcher):
         source = self.sources.get(id(module))
         if source is not None:
             self.guards.identity(source, module)
-            self.guards.no_hooks(source)
+            self.guards.no_hooks(source, module)
         names = [self.guards.names.of(each) for each in GLOBAL_HOOKS]
         self.guards.condition("no hooks of all Modules", f"not ({' or '.join(names)})", ("global hooks",))
         return True
@@ -162,8 +163,9 @@ class Recorder(ContainerWatcher):
                 if not (self.numbers or self.tracer.symbols):
                     raise
             return function(*map(plain, args), **{key: plain(each) for key, each in kwargs.items()})
-        if function in CAPTURED:
-            return CAPTURED[function](self, *args, **kwargs)
+        captured = CAPTURED.get(function) or HOOKS_CAPTURED.get(function)
+        if captured is not None:
+            return captured(self, *args, **kwargs)
         if hasattr(function, "_wrapped_by_lr_sched"):
             found = optimizers.capture_watched(self, function, args, kwargs)
             if found is not NotImplemented:
@@ -234,7 +236,7 @@ class Recorder(ContainerWatcher):
             inlined = self.instance(kind, args, kwargs)
             if inlined is not None:
                 return inlined
-        if len(args) == 1 and is_symbolic(args[0]) and (found := converted(kind, args[0])) is not NotImplemented:
+        if len(args) == 1 and is_symbolic(args[0]) and (found := converted(self, kind, args[0])) is not NotImplemented:
             return found
         if kind in (int, float, bool, str, complex) or issubclass(kind, (int, float, str, complex)):
             self.fix(*args)
@@ -395,6 +397,8 @@ class Recorder(ContainerWatcher):
             if kwargs.get("key") is not None:
                 kwargs = {**kwargs, "key": Interpreted(self, kwargs["key"])}
             return function(*args, **kwargs)
+        if len(args) == 1 and is_symbolic(args[0]) and function in MATH:
+            return computed(self, function, args[0])
         if root == PACKAGE:
             return self.package_function(function, owner, name, module, args, kwargs)
         immutable = isinstance(owner, (*PRIMITIVES, tuple, frozenset, range))
@@ -425,14 +429,20 @@ class Recorder(ContainerWatcher):
             if is_callback(each) and not is_op(each) and str(module_of(each)).partition(".")[0] != PACKAGE and not isinstance(each, functools.partial):
                 raise Break("native", name=f"{name} with a function")
         self.look(*args, *kwargs.values())
-        self.fix(*(args if name in ("tensor", "as_tensor", "asarray") else numbers_in(self, (*args, *kwargs.values()))))
+        if name in ("tensor", "as_tensor", "asarray"):
+            found = tensor_of(self, function, args[0], kwargs) if len(args) == 1 and (self.tracer.symbols or self.numbers) else NotImplemented
+            if found is not NotImplemented:
+                return found
+            self.fix(*args)
+        else:
+            self.fix(*numbers_in(self, (*args, *kwargs.values())))
         return function(*args, **kwargs)
 
     def given(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:
         """Arguments of a builtin: functions that it calls, and iterators of the user's, are interpreted."""
         found = []
         for index, each in enumerate(args):
-            if index == 0 and id(function) in TAKE_FUNCTIONS and is_callback(each):
+            if index == 0 and id(function) in TAKE_FUNCTIONS and (is_callback(each) or isinstance(each, (type, BuiltinFunctionType))):
                 each = Interpreted(self, each)
             elif id(function) in HAND_ON or (id(function) in TAKE_ITERABLES and python_methods(type(each)) & {"__iter__", "__next__"}):
                 each = self.iterated(each)
@@ -532,6 +542,10 @@ def _extreme(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any
     return found
 
 
+def _abs(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    return absolute(recorder, args[0]) if len(args) == 1 and is_symbolic(args[0]) else NotImplemented
+
+
 def _plain_setattr(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
     return recorder.store_plain(*args)
 
@@ -567,5 +581,5 @@ _SPECIAL = {
     id(getattr): _getattr, id(hasattr): _hasattr, id(setattr): _setattr, id(delattr): _delattr, id(next): _next, id(isinstance): _isinstance,
     id(issubclass): _isinstance, id(len): _len, id(object.__setattr__): _plain_setattr, id(object.__delattr__): _plain_delattr,
     id(object.__getattribute__): _plain_getattr, id(object.__new__): _new, id(reversed): _reversed,
-    id(max): _extreme, id(min): _extreme,
+    id(max): _extreme, id(min): _extreme, id(abs): _abs,
 }  # fmt: skip

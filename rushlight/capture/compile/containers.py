@@ -16,7 +16,7 @@ from .frame import Frame, Inline, bind
 from .generator import Generator
 from .guards import CONTAINERS, PRIMITIVES
 from .natives import BLIND, HANDING_ON, MUTATORS, READERS, python_method, python_methods
-from .numbers import check_index
+from .numbers import checked_index
 from .recorder import Effect
 from .recording import RecordingInterpreter
 from .watcher import Watcher, settled
@@ -32,8 +32,7 @@ class ContainerWatcher(Watcher):
     def get_item(self, container: Any, key: Any) -> Any:
         if isinstance(container, TensorBase):
             self.look(key)
-            check_index(self, self.tracer.shape_of(container), key)
-            return container[key]
+            return container[checked_index(self, self.tracer.shape_of(container), key)]
         special = self.special(container, "__getitem__")
         if special is not None:
             return Inline(special, (container, key), {})
@@ -81,8 +80,7 @@ class ContainerWatcher(Watcher):
             return Inline(special, (container, key, value), {})
         if isinstance(container, TensorBase):
             self.look(key)
-            check_index(self, self.tracer.shape_of(container), key)
-            container[key] = value
+            container[checked_index(self, self.tracer.shape_of(container), key)] = value
             return None
         self.fix(key)
         self.look(key)
@@ -315,6 +313,10 @@ class ContainerWatcher(Watcher):
             self.guards.value(self.sources[id(iterator)], iterator)
         special = self.special(iterator, "__next__") if type(iterator) is not Generator else None
         return super().next(iterator) if special is None else Inline(special, (iterator,), {})
+
+    def let_go(self, generator: Any) -> None:
+        if id(generator) in self.sources and generator.gi_suspended:
+            raise Break("loop")  # what it does at its end comes now, and not after the graph
 
     def send(self, receiver: Any, value: Any) -> Any:
         if id(receiver) in self.sources:

@@ -16,6 +16,8 @@ from .operations import Next, called, give, operation, push, take
 if TYPE_CHECKING:
     from .interpreter import Interpreter
 
+ALONE = 3  # references to a value of which nobody knows but a variable: that, the loop that looks for it, and who counts
+
 
 # Calls.
 
@@ -102,6 +104,10 @@ def for_iter(run: Interpreter, frame: Frame, target: int) -> Next:
 
 @operation("return_value")
 def return_value(run: Interpreter, frame: Frame, argument: None) -> Next:
+    if frame.caller is not None:
+        for each in frame.slots:
+            if type(each) is Generator and sys.getrefcount(each) <= ALONE:
+                run.machine.let_go(each)
     return run.leave(frame, frame.stack.pop())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from types import FunctionType, TracebackType
+from types import CodeType, FunctionType, TracebackType
 from typing import Any
 
 from .frame import Frame, Outcome, Raised
@@ -74,7 +74,14 @@ def _is_own(entry: TracebackType) -> bool:
 
 def add_traceback_entry(error: BaseException, frame: Frame) -> None:
     """Puts the line at which an interpreted function stands on top of an error's traceback."""
-    code = frame.code
+    error.__traceback__ = _entry(error.__traceback__, (frame.code, frame.globals, frame.instruction.offset, frame.line), frame)
+
+
+Entry = tuple[CodeType, dict[str, Any], int, int]  # code, globals, the place in the code, the line
+
+
+def _entry(below: TracebackType | None, entry: Entry, frame: Frame | None) -> TracebackType:
+    code, scope, offset, line = entry
     # Only Python can make a real frame.  That of a generator which has not begun costs nothing, and with the names and
     # the line table of the interpreted code it looks the same in a printed traceback, to the column.  It holds the
     # interpreted frame as its variable, since a traceback keeps the variables of its functions alive.
@@ -85,9 +92,29 @@ def add_traceback_entry(error: BaseException, frame: Frame) -> None:
         co_firstlineno=code.co_firstlineno,
         co_linetable=code.co_linetable,
     )
-    real = FunctionType(stand_in, frame.globals)(frame).gi_frame
-    error.__traceback__ = TracebackType(error.__traceback__, real, frame.instruction.offset, frame.line)
+    real = FunctionType(stand_in, scope)(frame).gi_frame
+    return TracebackType(below, real, offset, line)
 
 
-def _stand_in(frame: Frame) -> Iterator[None]:
+def entries_of(traceback: TracebackType | None) -> tuple[Entry, ...]:
+    """The entries of a traceback that are of interpreted functions."""
+    found = []
+    while traceback is not None:
+        frame = traceback.tb_frame.f_locals.get("frame")
+        if isinstance(frame, Frame) or traceback.tb_frame.f_code.co_code == _stand_in.__code__.co_code:
+            code = frame.code if isinstance(frame, Frame) else traceback.tb_frame.f_code
+            found.append((code, traceback.tb_frame.f_globals, traceback.tb_lasti, traceback.tb_lineno))
+        traceback = traceback.tb_next
+    return tuple(found)
+
+
+def traceback_of(entries: tuple[Entry, ...]) -> TracebackType | None:
+    """A traceback of such entries; the variables of the functions are not known any more."""
+    made: TracebackType | None = None
+    for entry in reversed(entries):
+        made = _entry(made, entry, None)
+    return made
+
+
+def _stand_in(frame: Frame | None) -> Iterator[None]:
     yield

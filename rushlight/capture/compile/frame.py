@@ -112,6 +112,12 @@ class Frame:
                 found[name] = value
         return found
 
+    def hand_over(self, other: Frame | None) -> None:
+        """Another frame may have taken its place: a traceback that has this one sees the other's variables, and keeps nothing else."""
+        self.slots = other.slots if other is not None and other.program is self.program else []
+        self.stack = []
+        self.caller = self.generator = self.handled = self.inherited = None
+
     def copy(self) -> Frame:
         """This state and that of all callers, to be run later.  Values, cells and generators are shared."""
         copied = bottom = self._copy_alone()

@@ -22,6 +22,7 @@ from .natives import class_attribute
 from .numbers import leaf_of
 from .recorder import Observer
 from .recording import RecordingInterpreter, native
+from .tracing import ERROR, may_depend_on_values
 
 
 class ApplyFunction:
@@ -97,6 +98,14 @@ class BodyTracer(Tracer):
             node.meta.update(val=value, source=None, module="")
             self.depends.add(node)
         return node
+
+    def __call__(self, op: Any, args: tuple[Any, ...], out: Any) -> Any:
+        try:
+            return super().__call__(op, args, out)
+        except Exception:
+            if may_depend_on_values(self, op, args):
+                self.recorder.failed = ERROR
+            raise
 
     def note_grad_mode(self) -> None:
         """Nothing: bodies run with recording off."""

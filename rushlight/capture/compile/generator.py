@@ -130,8 +130,12 @@ class Generator:
             return stop.value if VERSION.close_returns_value else None
         raise RuntimeError("generator ignored GeneratorExit")
 
+    watcher: Any = None  # a function that hears of it where the last reference to a suspended generator goes
+
     def __del__(self) -> None:
         if not self.gi_running:
+            if self.watcher is not None and self.gi_suspended:
+                self.watcher()
             self.close()
 
     def _run(self, state: Any) -> Any:

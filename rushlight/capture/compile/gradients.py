@@ -18,10 +18,12 @@ from ...core.node import freed, next_sequence
 from ...core.state import state
 from ...tensor.tensor import Tensor
 from .breaks import Break
+from .guards import all_differ
 
 if TYPE_CHECKING:
     from .recipes import Recipes
 
+_new = object.__new__
 UNKNOWN = object()  # stands for a `.grad` of the beginning that nothing is known about
 
 
@@ -37,9 +39,20 @@ def gradients_of(outputs: Any, inputs: Any, grad_outputs: Any, retain_graph: boo
 class Spent(GradientNode):
     """The history of a value that backward has gone through inside of a compiled program: nothing of it is left."""
 
-    __slots__ = ("title",)
+    __slots__ = ("array", "title")
 
+    array: Any
     title: str
+    inputs = ()
+    saved = None
+
+    @property
+    def shape(self) -> Any:  # type: ignore[override]
+        return self.array.shape
+
+    @property
+    def dtype(self) -> Any:  # type: ignore[override]
+        return self.array.dtype
 
     def name(self) -> str:
         return self.title
@@ -50,9 +63,8 @@ class Spent(GradientNode):
 
 def spent(tensor: Any, title: str) -> Any:
     """A value of a compiled program, as one whose history is used up."""
-    node = Spent()
-    node.inputs, node.saved, node.sequence, node.title = (), None, next_sequence(), title
-    node.shape, node.dtype = tensor._array.shape, tensor._array.dtype
+    node: Any = _new(Spent)
+    node.sequence, node.title, node.array = next_sequence(), title, tensor._array
     tensor._grad_fn, tensor._requires_grad = node, True
     return tensor
 
@@ -208,8 +220,8 @@ def gradient_effects(recorder: Any, recipes: Recipes) -> None:
     tensors = [tensor for tensor, _ in recorder.gradients.values()]
     sources = [recorder.sources[id(each)] for each in tensors if id(each) in recorder.sources]
     if len(sources) > 1:
-        names = ", ".join(recorder.guards.variable(each) for each in sources)
-        recorder.guards.condition("tensors whose gradients are set are different objects", f"len({{{names}}}) == {len(sources)}", ("leaves",))
+        names = [recorder.guards.variable(each) for each in sources]
+        recorder.guards.condition("tensors whose gradients are set are different objects", all_differ(names), ("leaves",))
     for tensor, begun in recorder.gradients.values():
         if tensor._grad is not begun:
             recipes.lines.append(f"{recipes.value(tensor)}._grad = {recipes.value(tensor._grad)}")

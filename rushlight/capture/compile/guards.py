@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import enum
+from collections.abc import Iterable
 from types import BuiltinFunctionType, FunctionType, MethodWrapperType, ModuleType
 from typing import Any
 
@@ -14,10 +15,10 @@ from ...core.declare import Op
 from ...core.devices import device
 from ...core.dtypes import default, dtype
 from ...core.sizes import SymbolicInt
-from ...core.state import state
+from ...core.state import flags, state
 from ...nn.modules.module import Module
 from .modes import ambient
-from .sources import Names, Slot, Source, Stacked, root_of
+from .sources import Attribute, Names, Slot, Source, Stacked, root_of
 
 # Values that are compared by equality, and are the same wherever they come from.
 PRIMITIVES = (
@@ -39,12 +40,15 @@ class Guards:
         self.names.entry = entry
         self.values: dict[Source, str] = {}  # the variable of the program that holds a source's value
         self.made: set[Any] = set()
+        self.tensors: dict[Source, range] = {}  # of tensors: the lines that look at nothing but their kind, type and sizes
         self.sizes: list[Any] = []  # (source, dimension, size) of sizes that are fixed
         self.numbers: list[Any] = []  # (source, value) of numbers that are fixed
         self.grad_enabled, self.inference = state.grad_enabled, state.inference
         self.condition("grad mode", f"state.grad_enabled is {state.grad_enabled}", ("grad",))
+        self.fields: dict[Source, tuple[str, frozenset[str]]] = {}  # of Modules: the variable of their attributes, and the names of those
         modes = ambient()
-        test = f"ambient() == {self.names.of(modes)}" if state.interceptors or state.inference else "not state.interceptors and not state.inference"
+        special = bool(state.interceptors or state.inference)
+        test = f"ambient() == {self.names.of(modes)}" if special else "not flags.special or (not state.interceptors and not state.inference)"
         self.condition("autocast and inference mode", test, ("modes",))
         self.condition("default type", f"default.floating is {self.names.of(default.floating)}", ("default",))
 
@@ -55,7 +59,11 @@ class Guards:
             base = self.variable(source.base) if source.base is not None else ""
             beside = [self.variable(each) for each in source.beside]
             found = self.values[source] = f"v{len(self.values)}"
-            self.lines.append(f"{found} = {source.expression(base, self.names, *beside)}")
+            expression = source.expression(base, self.names, *beside)
+            if isinstance(source, Attribute) and source.base in self.fields:
+                fields, known = self.fields[source.base]
+                expression = f"{fields}[{source.name!r}]" if source.name in known else expression
+            self.lines.append(f"{found} = {expression}")
         return found
 
     def condition(self, about: Any, expression: str, key: Any, failed: Any = None) -> None:
@@ -108,10 +116,14 @@ class Guards:
         self.condition(lambda: f"{source.describe()} == {text}", test, ("equal", source))
 
     def number(self, source: Source, kind: Any) -> None:
-        """A number that may differ: its type alone (whole numbers are not negative, as sizes)."""
-        name = self.variable(source)
-        test = f"type({name}) is int and {name} >= 0" if kind is int else f"type({name}) is float"
+        """A number that may differ: its type alone."""
+        test = f"type({self.variable(source)}) is {kind.__name__}"
         self.condition(lambda: f"{source.describe()} is {'a whole number' if kind is int else 'a fraction'}", test, ("number", source))
+
+    def finite(self, source: Source) -> None:
+        """A fraction has a whole part."""
+        name = self.variable(source)
+        self.condition(lambda: f"{source.describe()} is finite", f"{name} - {name} == 0", ("finite", source))
 
     def identity(self, source: Source, value: Any) -> None:
         """The value is the same object.  What comes with the arguments is not kept alive for that."""
@@ -147,8 +159,8 @@ class Guards:
         self.type(source, value)
         name = self.variable(source)
         if isinstance(value, dict):
-            keys = self.names.of(tuple(content)) if content else "()"
-            self.condition(lambda: f"keys of {source.describe()}", f"tuple({name}) == {keys}", ("length", source))
+            test = f"[*{name}] == {self.names.of(list(content))}" if content else f"not {name}"
+            self.condition(lambda: f"keys of {source.describe()}", test, ("length", source))
         else:
             count = len(content)
             self.condition(lambda: f"length of {source.describe()} is {count}", f"len({name}) == {len(content)}", ("length", source))
@@ -158,12 +170,15 @@ class Guards:
         word = "not " if value else ""
         self.condition(lambda: f"{source.describe()} is {word}empty", f"{'' if value else 'not '}{self.variable(source)}", ("empty", source))
 
-    def no_hooks(self, source: Source) -> None:
+    def no_hooks(self, source: Source, module: Module) -> None:
         """A Module has no hooks, and is not compiled itself."""
         if ("hooks", source) not in self.made:
-            self.lines.append(f"d = {self.variable(source)}.__dict__")
-            test = " or ".join(f"d[{name!r}]" for name in HOOKS)
-            self.condition(lambda: f"{source.describe()} has no hooks", f"not ({test} or '_compiled_call_impl' in d)", ("hooks", source))
+            fields = f"d{len(self.fields)}"
+            known = [name for name in module.__dict__ if not hasattr(getattr(type(module), name, None), "__set__")]
+            self.fields[source] = fields, frozenset(known)
+            self.lines.append(f"{fields} = {self.variable(source)}.__dict__")
+            test = " or ".join(f"{fields}[{name!r}]" for name in HOOKS)
+            self.condition(lambda: f"{source.describe()} has no hooks", f"not ({test} or '_compiled_call_impl' in {fields})", ("hooks", source))
 
     def related(self, first: Source, second: Source, same: bool) -> None:
         """Two values are the same object, or they are not."""
@@ -173,9 +188,8 @@ class Guards:
 
     def distinct(self, sources: list[Source]) -> None:
         """No two of several values are the same object."""
-        names = [f"id({self.variable(each)})" for each in sources]
         about = f"{', '.join(each.describe() for each in sources)} are different objects"
-        self.condition(about, f"len({{{', '.join(names)}}}) == {len(names)}", ("distinct", tuple(sources)))
+        self.condition(about, all_differ([self.variable(each) for each in sources]), ("distinct", tuple(sources)))
 
     def absent(self, source: Source, name: str, plain: bool = False) -> None:
         """An object has no attribute of a name; ``plain``: without asking its class's ``__getattr__``."""
@@ -186,8 +200,14 @@ class Guards:
         """A method of an object is the same function."""
         if ("method", source, name) in self.made:
             return
-        test = f"{self.variable(source)}.{name}.__func__ is {self.names.weak(function)}"
-        self.condition(lambda: f"{source.describe()}.{name} is the same method", test, ("method", source, name))
+        about = lambda: f"{source.describe()}.{name} is the same method"  # noqa: E731
+        kind = type(value)
+        if source not in self.fields or getattr(kind, name, None) is not function or name in value.__dict__:
+            self.condition(about, f"{self.variable(source)}.{name}.__func__ is {self.names.weak(function)}", ("method", source, name))
+            return
+        same = self.names.weak(kind)  # a Module: its class has the method, and that is asked once
+        self.condition(about, f"{name!r} not in {self.fields[source][0]} and type({self.variable(source)}) is {same}", ("method", source, name))
+        self.condition(lambda: f"{kind.__name__}.{name} is the same function", f"{same}.{name} is {self.names.weak(function)}", ("method of", kind, name))
 
     def array(self, source: Source, value: Any) -> None:
         """A small NumPy array has the same elements."""
@@ -201,7 +221,7 @@ class Guards:
         if ("tensor", source) in self.made:
             return
         self.made.add(("tensor", source))
-        name, array = self.variable(source), value._array
+        name, array, before = self.variable(source), value._array, len(self.lines)
         kind, element = self.names.of(type(value), "t"), self.names.of(array.dtype, "t")
         fixed = all(not isinstance(each, SymbolicInt) for each in shape)
         sizes = tuple(int.__int__(each) for each in shape)
@@ -214,6 +234,7 @@ class Guards:
         if fixed:
             self.sizes.append((source, None, sizes))
             self.condition(lambda: f"tensor {source.describe()}: sizes {sizes}", f"a.shape == {sizes}", ("tensor sizes", source), _sizes(source, sizes))
+            self.tensors[source] = range(before, len(self.lines))
             return
         self.condition(lambda: f"tensor {source.describe()}: {len(sizes)} dimensions", f"a.ndim == {array.ndim}", ("tensor rank", source), _sizes(source, sizes))
         for dim, size in enumerate(shape):
@@ -222,6 +243,7 @@ class Guards:
                 self.condition(
                     f"tensor {source.describe()}: size {dim} is {sizes[dim]}", f"a.shape[{dim}] == {sizes[dim]}", ("tensor size", source, dim), _sizes(source, sizes)
                 )
+        self.tensors[source] = range(before, len(self.lines))
 
     def strides(self, source: Source, value: Any) -> None:
         """A tensor lies in memory in the same way."""
@@ -256,14 +278,17 @@ class Guards:
                 lines.append(f"    if not ({line[1]}): return {line[0]}  # {self.about(line[0])}")
         return "\n".join([*lines, "    return None", ""])
 
-    def tests(self) -> list[str]:
-        """The same as lines that give MISS where a condition does not hold."""
-        return [line if isinstance(line, str) else f"if not ({line[1]}): return MISS" for line in self.lines]
+    def tests(self, apart: Iterable[Source] = ()) -> tuple[list[str], list[str]]:
+        """The same as lines that give MISS where a condition does not hold; those about tensors that are asked for ``apart`` by themselves."""
+        lines = [line if isinstance(line, str) else f"if not ({line[1]}): return MISS" for line in self.lines]
+        chosen = [number for source in apart for number in self.tensors.get(source, ())]
+        left = set(chosen)
+        return [line for number, line in enumerate(lines) if number not in left], [lines[number] for number in chosen]
 
     @property
     def namespace(self) -> dict[str, Any]:
         """What the program refers to."""
-        return {**self.names.values, "state": state, "ambient": ambient, "default": default}
+        return {**self.names.values, "state": state, "flags": flags, "ambient": ambient, "default": default}
 
     def checked(self, start: Any) -> int | None:
         """Which condition does not hold, if any; a value that is not there (any more) counts as -1."""
@@ -334,6 +359,13 @@ def _sizes(source: Source, sizes: tuple[int, ...]) -> tuple[Source, Any]:
         return f"argument `{source.describe()}`: {', '.join(parts)}; mark it dynamic or let it generalise"
 
     return source, words
+
+
+def all_differ(names: list[str]) -> str:
+    """An expression: no two of some variables hold the same object."""
+    if len(names) > 6:
+        return f"len({{*map(id, ({', '.join(names)}))}}) == {len(names)}"
+    return " and ".join(f"{a} is not {b}" for at, a in enumerate(names) for b in names[at + 1 :])
 
 
 def lacks(value: Any, name: str) -> bool:

@@ -52,6 +52,7 @@ class Interpreter:
             stop.frame = frame
             raise
         except BaseException as error:
+            before.clear()  # the error's traceback may hold this frame
             clean_traceback(error)
             return self.unwind(frame, error)
         if following is None:
@@ -117,7 +118,10 @@ class Interpreter:
             frame.generator.finish()
             if caller is not None:
                 return self.unwind(caller, stop_iteration(value))
-        return Returned(value) if caller is None else self.deliver(caller, value)
+        if caller is None:
+            return Returned(value)
+        frame.slots, frame.caller = [], None  # whoever keeps the frame must not keep its variables
+        return self.deliver(caller, value)
 
     # Exceptions.
 
@@ -150,6 +154,7 @@ class Interpreter:
                 error = self._leaving_generator(error)
             # A traceback may keep this frame, with its variables but nothing else.
             caller, frame.caller, frame.generator = frame.caller, None, None
+            frame.handled = frame.inherited = None
             frame.stack.clear()
             if caller is None:
                 return Raised(error)

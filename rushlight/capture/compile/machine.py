@@ -141,6 +141,10 @@ class Machine:
         """global name; name = value."""
         frame.globals[name] = value
 
+    def load_cell(self, cell: CellType, value: Any) -> Any:
+        """A variable that functions share is read, and holds a number."""
+        return value
+
     def store_cell(self, cell: CellType, value: Any) -> None:
         """A variable that functions share is set."""
         cell.cell_contents = value
@@ -276,6 +280,9 @@ class Machine:
         if type(receiver) is Generator:
             return Resume(receiver, value)
         return next(receiver) if value is None and isinstance(receiver, Iterator) else receiver.send(value)
+
+    def let_go(self, generator: Any) -> None:
+        """A generator in hand is no longer needed: a loop over it is left."""
 
     # Calls.
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...core.base import TensorBase
+from ...core.declare import table
 from ...core.sizes import SymbolicFloat, SymbolicInt, is_symbolic, plain
 from .sources import Source
 
@@ -27,7 +28,12 @@ _SIGNS = {function: sign for sign, function in _FUNCTIONS.items()}
 _WHOLE = frozenset("+ - * // %".split())  # of whole numbers: what formulas can say
 _FRACTIONS = frozenset("+ - * / **".split())  # of fractions
 # Parameters of ops on which no choice is made but by the op itself, whenever it runs; and those that say sizes, which shapes follow.
-_FREE = frozenset("size shape start end length index alpha beta value fill_value repeats shifts".split())
+_SIZES = frozenset("size shape start end length repeats k".split())
+_FREE = _SIZES | frozenset("index alpha beta value fill_value shifts diagonal".split())
+# Functions of one number that give a fraction.
+MATH = frozenset(
+    (math.sqrt, math.exp, math.log, math.log2, math.log10, math.log1p, math.expm1, math.sin, math.cos, math.tan, math.tanh, math.atan, math.fabs, math.cbrt)
+)
 
 
 class Leaf:
@@ -54,21 +60,23 @@ def binary(recorder: Observer, op: str, a: Any, b: Any) -> Any:
     if isinstance(a, int) and isinstance(b, int):
         if op == "**" and isinstance(a, SymbolicInt) and type(b) is int and 0 <= b <= 8:
             return a**b
-        if op in _WHOLE and not (op in ("//", "%") and may_be_negative(b)):
+        if op in _WHOLE and (op not in ("//", "%") or is_positive(recorder, b)):
             return function(a, b)
         if op != "/":
             recorder.fix(a, b)
             return function(plain(a), plain(b))
-    result = function(plain(a), plain(b)) if op in _FRACTIONS else None
+    result = attempt(recorder, function, a, b) if op in _FRACTIONS else None
     if isinstance(result, float):
         return SymbolicFloat(result, function, (a, b))
     recorder.fix(a, b)
     return function(plain(a), plain(b))
 
 
-def may_be_negative(size: Any) -> bool:
-    """Whether a divisor may be below zero, for which formulas do not hold."""
-    return isinstance(size, SymbolicInt) and any(factor < 0 for factor in size.expression.terms.values())
+def is_positive(recorder: Any, size: Any) -> bool:
+    """Whether a divisor is above zero, for which alone formulas hold."""
+    if not isinstance(size, SymbolicInt) or not size.expression.symbols() <= set(recorder.symbol_sources):
+        return bool(size > 0)
+    return bool(recorder.compare_sizes(">", size, 0))
 
 
 def unary(recorder: Observer, op: str, a: Any) -> Any:
@@ -81,8 +89,34 @@ def unary(recorder: Observer, op: str, a: Any) -> Any:
     return ~plain(a)
 
 
-def converted(kind: type, value: Any) -> Any:
+def absolute(recorder: Any, value: Any) -> Any:
+    """abs() of a symbolic number; its sign is guarded."""
+    return value if recorder.compare_sizes(">=", value, 0) else -value
+
+
+def attempt(recorder: Any, function: Any, *values: Any) -> Any:
+    """A function of the numbers that were seen; where it raises an error, that holds for these alone."""
+    try:
+        return function(*map(plain, values))
+    except (ArithmeticError, ValueError):
+        recorder.fix(*values)
+        raise
+
+
+def computed(recorder: Any, function: Any, value: Any) -> Any:
+    """A function of :data:`MATH` of a symbolic number."""
+    return SymbolicFloat(attempt(recorder, function, value), function, (value,))
+
+
+def converted(recorder: Any, kind: type, value: Any) -> Any:
     """int() and float() of a symbolic number, where that is symbolic again; else NotImplemented."""
+    leaf = leaf_of(value)
+    if kind is int and leaf is not None and math.isfinite(leaf.value):
+        source = recorder.places.converted(leaf.source, "int")
+        if source not in recorder.numbers:
+            recorder.guards.finite(leaf.source)
+            recorder.numbers[source] = recorder.symbol_of(source, int(leaf.value))
+        return recorder.numbers[source]
     if kind is int and isinstance(value, SymbolicInt) or kind is float and isinstance(value, SymbolicFloat):
         return value
     if kind is float and isinstance(value, SymbolicInt):
@@ -100,8 +134,11 @@ def written(recorder: Observer, value: Any) -> tuple[str, set[str]] | None:
     if isinstance(value, SymbolicFloat):
         parts = [written(recorder, each) for each in value.arguments]
         sign = _SIGNS.get(value.function)
-        if sign is None or None in parts:
+        if None in parts or sign is None and value.function not in MATH:
             return None
+        if sign is None:
+            ((text, names),) = parts  # type: ignore[misc]
+            return f"{recorder.guards.names.of(value.function)}({text})", names
         (first, some), (second, more) = parts  # type: ignore[misc]
         return f"({first} {sign} {second})", some | more
     if type(value) is float and not math.isfinite(value):
@@ -159,12 +196,48 @@ def check_arguments(recorder: Observer, op: Any, args: tuple[Any, ...]) -> None:
         if parameter.kind.startswith("operand") or isinstance(value, TensorBase):
             continue
         for each in numbers_in(recorder, value):
+            if op.name == "scalar_tensor" and parameter.name == "s":
+                continue
             if parameter.name not in _FREE or (isinstance(each, SymbolicFloat) and op.factory and parameter.name != "fill_value"):
                 recorder.fix(each)
+            elif parameter.name in _SIZES and isinstance(each, SymbolicInt):
+                recorder.compare_sizes(">=", each, 0)  # -1 means something else
+
+
+def tensor_of(recorder: Any, function: Any, data: Any, options: Any) -> Any:
+    """``tensor(data)`` of numbers that may differ; NotImplemented where something else is in the data."""
+    if options.get("requires_grad") or not is_symbolic(data) and not (isinstance(data, (list, tuple)) and symbolic_in(data)):
+        return NotImplemented
+    bare = function(without_symbols(data), **options)
+
+    def made(part: Any) -> Any:
+        if isinstance(part, (list, tuple)):
+            return table["stack"].call([made(each) for each in part])
+        return table["scalar_tensor"].call(part, dtype=bare.dtype)
+
+    return made(data) if bare.numel() and not _has_tensors(data) else NotImplemented
+
+
+def without_symbols(data: Any) -> Any:
+    """Nested lists with plain numbers."""
+    return [without_symbols(each) for each in data] if isinstance(data, (list, tuple)) else plain(data)
+
+
+def _has_tensors(data: Any) -> bool:
+    return any(map(_has_tensors, data)) if isinstance(data, (list, tuple)) else not isinstance(data, (int, float))
+
+
+def checked_index(recorder: Any, shape: tuple[int, ...], key: Any) -> Any:
+    """An index, of which it is guarded where symbolic numbers in it lie: negative ones and those beyond the end are others."""
+    if isinstance(key, SymbolicFloat):  # which is refused
+        recorder.fix(key)
+        return plain(key)
+    check_index(recorder, shape, key)
+    return key
 
 
 def check_index(recorder: Any, shape: tuple[int, ...], key: Any) -> None:
-    """Where a symbolic index or bound of a slice lies: the outcome is guarded, since negative ones and those beyond the end are others."""
+    """Guard where the symbolic numbers in an index lie."""
     items = key if isinstance(key, tuple) else (key,)
     if not any(is_symbolic(each) or isinstance(each, slice) for each in items):
         return

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from .decode import NULL
 from .frame import Frame, Inline, Outcome, Resume
 from .frame_builtins import cell_value
+from .generator import Generator
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
@@ -76,6 +77,8 @@ WITHOUT_RESULT = {"store_attr", "delete_attr", "set_item", "delete_item"}
 
 @operation("pop")
 def pop(run: Interpreter, frame: Frame, argument: None) -> Next:
+    if type(frame.stack[-1]) is Generator:
+        run.machine.let_go(frame.stack[-1])
     frame.stack.pop()
     return None
 
@@ -156,6 +159,8 @@ def load_deref(run: Interpreter, frame: Frame, slot: int) -> Next:
     value = cell_value(frame.slots[slot])
     if value is NULL:
         raise no_value(frame, slot)
+    if type(value) is int or type(value) is float:
+        value = run.machine.load_cell(frame.slots[slot], value)
     return push(frame, value)
 
 

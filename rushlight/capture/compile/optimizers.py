@@ -47,15 +47,20 @@ class StateOf(Source):
 class Numbers(Source):
     """The numbers of a step of several parameters, as a tensor."""
 
-    __slots__ = ("ahead", "base", "beside", "last", "scalars", "values")
+    __slots__ = ("ahead", "base", "beside", "last", "options", "scalars", "values")
 
-    def __init__(self, optimizer: Source, group: Source, entries: Sequence[Source], scalars: tuple[str, ...], values: tuple[float, ...], ahead: int) -> None:
+    def __init__(
+        self, optimizer: Source, group: Source, entries: Sequence[Source], scalars: tuple[str, ...], values: tuple[float, ...], ahead: int, options: Options
+    ) -> None:
         self.base, self.beside = optimizer, (group, *entries)
-        self.scalars, self.values, self.ahead = scalars, values, ahead
-        self.last: list[Any] = []  # the tensor of the last call, and what is in it
+        self.scalars, self.values, self.ahead, self.options = scalars, values, ahead, options
+        self.last: list[Any] = [] if scalars or ahead else [None, None]  # the tensor of the last call, and what it was made for
 
     def expression(self, base: str, names: Names, *beside: str) -> str:
         entries = "".join(f"{each}, " for each in beside[1:])
+        if not self.scalars and not self.ahead:  # they follow from the options alone
+            last, options = names.of(self.last), names.of(self.options)
+            return f"{last}[0] if {last}[1] is {options}.last else {names.of(plain_numbers)}({base}, {beside[0]}, {options}, {last})"
         return f"{names.of(numbers)}({base}, {beside[0]}, ({entries}), {names.of(self.scalars)}, {names.of(self.values)}, {self.ahead}, {names.of(self.last)})"
 
     def describe(self) -> str:
@@ -73,12 +78,20 @@ def numbers(optimizer: Any, group: Any, entries: Any, scalars: Any, values: Any,
     after, found = optimizer.plan(group, *values)
     for _ in range(ahead):
         after, found = optimizer.plan(group, *after)
+    found = tuple([float(each) if isinstance(each, TensorBase) else each for each in found])  # type: ignore[arg-type]
     known = last[0] if last else None  # graphs do not write to it
     if known is not None and known.found == found and known.after == after:
         return known
     made = make(np.array(found, np.float64))
     made.after, made.found = after, found
     last[:] = (made,)
+    return made
+
+
+def plain_numbers(optimizer: Any, group: Any, options: Options, last: list[Any]) -> Any:
+    """The numbers of a step that follow from the options of a group alone."""
+    made = numbers(optimizer, group, (), (), (), 0, last[:1] if last[0] is not None else [])
+    last[:] = made, options.last
     return made
 
 
@@ -158,6 +171,29 @@ def zero_grad(recorder: Any, optimizer: Any, set_to_none: bool = True) -> None:
                 gradient.zero_()
 
 
+class Options:
+    """Whether the same options of a group are on, given all but its parameters.
+
+    ``last`` are those for which it was found out last; another list, and an empty one, where one of them may change by itself.
+    """
+
+    def __init__(self, group: dict[str, Any]) -> None:
+        self.params = list(group).index("params")
+        self.on = [not each for name, each in group.items() if name != "params"]
+        self.last: list[Any] = []
+
+    def __call__(self, options: list[Any]) -> bool:
+        if [not each for each in options] != self.on:
+            return False
+        self.last = options if all(map(is_constant, options)) else []
+        return True
+
+
+def is_constant(value: Any) -> bool:
+    """Whether a value can't change by itself, as a tensor can."""
+    return value is None or type(value) in (bool, int, float, str) or (type(value) is tuple and all(map(is_constant, value)))
+
+
 class Step:
     """The capture of one ``step``."""
 
@@ -165,6 +201,7 @@ class Step:
         self.recorder = recorder
         self.optimizer = optimizer
         self.scalars = optimizer.scalars
+        self.options: dict[int, Options] = {}
 
     def run(self) -> None:
         """Update the parameters, by ops."""
@@ -181,8 +218,9 @@ class Step:
             for option in group.values():
                 if isinstance(option, TensorBase) and id(option) in recorder.tracer.entries:
                     raise Break("native", name="an optimizer with an option that the program computes")
-            chosen = guards.names.of(tuple(map(operator.not_, group.values())))
-            test = f"tuple(map({guards.names.of(operator.not_)}, {guards.variable(place)}.values())) == {chosen}"
+            chosen = self.options[id(group)] = Options(group)
+            on, values = guards.names.of(chosen), f"[*{guards.variable(place)}.values()]"
+            test = f"(options := {values}).pop({chosen.params}) is {guards.variable(place)}['params'] and ({on}.last == options or {on}(options))"
             guards.condition(f"which options of {place.describe()} are on", test, ("options", place))
         table = recorder.load_plain(optimizer, "state")
         states = recorder.sources[id(table)]
@@ -236,7 +274,7 @@ class Step:
         if len(known) < len(old):
             raise Break("native", name="a second step of an optimizer whose state is new")
         turns = ahead if old else 0
-        source = Numbers(recorder.sources[id(optimizer)], place, [recorder.sources[id(each)] for each in known], scalars, values, turns)
+        source = Numbers(recorder.sources[id(optimizer)], place, [recorder.sources[id(each)] for each in known], scalars, values, turns, self.options[id(group)])
         made = numbers(optimizer, group, (), scalars, values, 0, [])
         recorder.register(made, source)
         tracer = recorder.tracer

@@ -31,7 +31,7 @@ class Plain:
                 self.again(effect)
             for each in effect.arguments:
                 self.value(each)
-        for frame, _ in self.recorder.running:
+        for frame, _, _ in self.recorder.running:
             frame.slots[:] = [self.value(each) for each in frame.slots]
             frame.stack[:] = [self.value(each) for each in frame.stack]
         if isinstance(outcome, Frame):

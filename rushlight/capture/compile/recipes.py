@@ -20,9 +20,11 @@ import numpy as np
 from ...core.base import TensorBase
 from ...core.sizes import SymbolicFloat, SymbolicInt
 from .decode import NULL
+from .exceptions import entries_of, traceback_of
 from .generator import Generator
 from .gradients import is_spent
 from .guards import PRIMITIVES, Guards
+from .hooks import Hook
 from .recording import Interpreted, native
 from .sources import Source
 
@@ -80,6 +82,8 @@ class Recipes:
             return name
         if isinstance(value, Interpreted):
             return self.value(value.function)
+        if isinstance(value, Hook) and value.number >= 0:
+            return f"outs[{self.output(value)}]"
         return self.fresh(value)
 
     def fresh(self, value: Any) -> str:
@@ -126,6 +130,10 @@ class Recipes:
         elif isinstance(value, _SAME):
             self.made[id(value)] = self.names.of(value)
             return self.made[id(value)]
+        elif kind is types.TracebackType:
+            self.lines.append(f"{name} = {self.traceback(value)}")
+        elif kind is Hook:
+            self.lines.append(f"{name} = {self.names.of(Hook)}()")
         elif kind is Generator:
             self.lines.append(f"{name} = {self.names.of(Generator.restored)}({self.names.of(native)}, {self.names.of(value.gi_code)}, {value.gi_running})")
             if value.frame is not None:
@@ -135,6 +143,10 @@ class Recipes:
         else:
             self.object(name, value)
         return name
+
+    def traceback(self, traceback: Any) -> str:
+        """A traceback with the same lines."""
+        return f"{self.names.of(traceback_of)}({self.names.of(entries_of(traceback))})"
 
     def frame(self, frame: Any, name: str, caller: str, same: dict[int, Source]) -> str:
         """The state of a frame that waits; what is as it was is taken from where it was (variables by slot, values in hand by -1 - place)."""
@@ -187,6 +199,13 @@ class Recipes:
         if isinstance(value, BaseException):
             self.lines.append(f"{name} = {self.names.of(kind, 't')}.__new__({self.names.of(kind, 't')}, *{self.value(value.args)})")
             self.lines.append(f"{name}.args = {self.value(value.args)}")
+            for part in ("__context__", "__cause__"):
+                if getattr(value, part) is not None:
+                    self.lines.append(f"{name}.{part} = {self.value(getattr(value, part))}")
+            if value.__suppress_context__ is not (value.__cause__ is not None):
+                self.lines.append(f"{name}.__suppress_context__ = {value.__suppress_context__}")
+            if value.__traceback__ is not None:
+                self.lines.append(f"{name}.__traceback__ = {self.traceback(value.__traceback__)}")
         elif base is collections.defaultdict:
             self.lines.append(f"{name} = {self.names.of(kind, 't')}({self.value(value.default_factory)})")
             self.lines.append(f"{name}.update({{{', '.join(f'{self.value(k)}: {self.value(v)}' for k, v in value.items())}}})")

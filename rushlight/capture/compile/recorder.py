@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import weakref
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType, MethodWrapperType, ModuleType
 from typing import Any
 
@@ -32,6 +33,17 @@ from .sources import Attribute, Item, Slot, Source, Sources, Stacked, chain_of
 from .tracing import CompileTracer, set_grad_mode
 
 
+class Weak(weakref.ref[Any]):
+    """Stands for a generator in what a capture remembers: the program's last reference closes it."""
+
+    __slots__ = ()
+
+
+def weak(value: Any) -> Any:
+    """What is remembered in the place of a value."""
+    return Weak(value) if type(value) is Generator else value
+
+
 class Effect:
     """Something that the program did to an object that was there before: a call to be repeated after the graph."""
 
@@ -50,6 +62,7 @@ class Observer(Machine):
         self.sources: dict[int, Source] = {}
         self.held: list[Any] = []
         self.fresh: dict[int, Any] = {}  # objects that native calls made in this segment
+        self.cells: dict[int, Source] = {}  # cells of before that hold a number, by id: where that is
         self.effects: list[Effect] = []
         self.pure = False  # while something is tried: what was there before must not be changed
         self.careful = careful  # modes that ops look at are entered between graphs
@@ -61,6 +74,7 @@ class Observer(Machine):
         self.fields: dict[int, Any] = {}  # of a `__dict__` that was read: whose it is
         self.keys: dict[int, set[Any]] = {}  # of a dict that was changed by single keys alone: these
         self.gradients: dict[int, tuple[Any, Any]] = {}  # tensors whose `.grad` was set, with what it was
+        self.hooks: dict[int, Node] = {}  # hooks on gradients that the graph registers, by id: their nodes
         self.steps: dict[int, int] = {}  # of optimizers: how many steps they have taken
         self.failed: str | None = None  # why what is recorded can't be used again
         self.closed = False  # whether the capture has come to its end
@@ -70,7 +84,7 @@ class Observer(Machine):
         self.promised: set[str] = set()  # symbols that a user has marked as dynamic
         self.violated: str | None = None  # which of them the program has fixed
         self.tracer = CompileTracer(self)
-        self.running: list[tuple[Frame, Any]] = []  # generators of before that run, with their frames
+        self.running: list[tuple[Frame, Any, Any]] = []  # generators of before that run: their frames, they themselves, where they are
         self.stores: set[tuple[int, int]] = set()  # (depth, slot) of variables that were set
         self.depths: dict[int, int] = {}  # of each frame of the beginning: how far down its stack was used
         self.start(frame)
@@ -94,7 +108,7 @@ class Observer(Machine):
         for depth, frame in enumerate(self.frames):
             self.depths[id(frame)] = len(frame.stack)
             if frame.generator is not None:
-                self.running.append((frame, frame.generator))
+                self.running.append((frame, Weak(frame.generator), self.sources.get(id(frame.generator))))
                 if id(frame.generator) not in self.sources:
                     self.failed = "the program is inside of a generator that something native runs"
             live = live_slots(frame)
@@ -124,15 +138,41 @@ class Observer(Machine):
         self.register(cell, source)
         if ("cell", id(cell)) not in self.written:
             try:
-                self.seen(self.places.contents(source, name), cell.cell_contents)
+                value = cell.cell_contents
             except ValueError:  # it is empty
                 self.guards.absent(source, "cell_contents")
+                return
+            if type(value) is int or type(value) is float:
+                self.cells[id(cell)] = self.places.contents(source, name)  # it is guarded where it is read
+            else:
+                self.seen(self.places.contents(source, name), value)
+
+    def load_cell(self, cell: CellType, value: Any) -> Any:
+        source = self.cells.get(id(cell))
+        return value if source is None or ("cell", id(cell)) in self.written else self.number(source, value)
 
     def register(self, value: Any, source: Source) -> None:
         """Remember where an object comes from."""
         if not isinstance(value, PRIMITIVES) and id(value) not in self.sources:
             self.sources[id(value)] = source
-            self.held.append(value)
+            self.held.append(self.watched(value) if type(value) is Generator else value)
+
+    def watched(self, generator: Any) -> Any:
+        """A weak reference to a generator, which is forgotten when it goes."""
+        known = id(generator)
+        if known in self.sources:
+            generator.watcher = self.abandoned
+
+        def gone(reference: Any) -> None:
+            self.sources.pop(known, None)
+            self.fresh.pop(known, None)
+
+        return Weak(generator, gone)
+
+    def abandoned(self) -> None:
+        """A generator of before goes, in the middle of something."""
+        if not self.closed:
+            self.failed = "a generator that was made before goes, and what it does then is not in the graph"
 
     def seen(self, source: Source, value: Any) -> Any:
         """A value was read from a source: guard it by its kind."""
@@ -167,18 +207,22 @@ class Observer(Machine):
             return self.seen(source, value)
         found = self.numbers.get(source)
         if found is None:
-            if ("equal", source) in self.guards.made or not self.dynamic(source, None, value) or (kind is int and value < 0):
+            if ("equal", source) in self.guards.made or not self.dynamic(source, None, value):
                 self.guards.equal(source, value)
                 return value
             self.guards.number(source, kind)
             if kind is int:
-                name = f"s{len(self.symbol_sources)}"
-                self.symbol_sources[name] = (source, None)
-                found = self.tracer.new_symbol(None, None, value, name)  # type: ignore[arg-type]
+                found = self.symbol_of(source, value)
             else:
                 found = SymbolicFloat(value, Leaf(source, value), ())
             self.numbers[source] = found
         return found
+
+    def symbol_of(self, source: Source, value: int) -> SymbolicInt:
+        """A whole number that may differ."""
+        name = f"s{len(self.symbol_sources)}"
+        self.symbol_sources[name] = (source, None)
+        return self.tracer.new_symbol(None, None, value, name)  # type: ignore[arg-type]
 
     def source_of(self, value: Any) -> Source | None:
         """Where a value was read, if it was."""
@@ -191,7 +235,7 @@ class Observer(Machine):
     def made(self, value: Any) -> Any:
         """An object that the program has made."""
         if not isinstance(value, (TensorBase, *PRIMITIVES)):
-            self.fresh[id(value)] = value
+            self.fresh[id(value)] = self.watched(value) if type(value) is Generator else value
         return value
 
     # -- looking at whole objects ----------------------------------------------------------------------------------
@@ -291,6 +335,8 @@ class Observer(Machine):
             if source is not None:
                 self.expand_object(value)
             fields = [*getattr(value, "__dict__", {}).values()]
+            if self.numbers or self.tracer.symbols:  # a comparison that a data class has made for it, say
+                self.fix(*fields, *[getattr(value, name, None) for name in getattr(type(value), "__slots__", ())])
             return [each for each in fields if not isinstance(each, (TensorBase, *PRIMITIVES))]
         elif source is not None:
             if type(value).__module__.partition(".")[0] != PACKAGE and not by_identity(value):
@@ -341,9 +387,7 @@ class Observer(Machine):
                 if not size_is_known(self, value):
                     raise Break("value", name="a size that depends on the values of a tensor")
                 self.relation(f"{value.expression} == {int.__int__(value)}", value)
-                for name in value.expression.symbols() & self.promised:
-                    source, dim = self.symbol_sources[name]
-                    self.violated = f"size {dim} of `{source.describe()}` is marked dynamic, but the program fixes it at line {self.frame.line} of {self.frame.code.co_filename}"
+                self.broken_promise(value)
             elif isinstance(value, SymbolicFloat):
                 leaf = leaf_of(value)
                 if leaf is not None:
@@ -353,6 +397,12 @@ class Observer(Machine):
                 self.fix(value.start, value.stop, value.step)
             elif isinstance(value, CONTAINERS) and (self.tracer.symbols or self.numbers):
                 self.fix(*symbolic_in(value))
+
+    def broken_promise(self, size: Any) -> None:
+        """What was captured holds for one value of a size alone."""
+        for name in size.expression.symbols() & self.promised:
+            source, dim = self.symbol_sources[name]
+            self.violated = f"size {dim} of `{source.describe()}` is marked dynamic, but the program fixes it at line {self.frame.line} of {self.frame.code.co_filename}"
 
     def escaped(self, how: str, why: str) -> None:
         """A native function turned a tensor's value into a Python value: what was recorded holds for this value alone."""
@@ -395,6 +445,11 @@ class Observer(Machine):
         if id(value) not in self.sources:
             self.register(value, self.places.known(value))
         return True
+
+    def effect(self, function: Any, *arguments: Any) -> None:
+        """Do something to an object, now and whenever the graph has run."""
+        function(*arguments)
+        self.effects.append(Effect(function, *arguments))
 
     def changed(self, name: str) -> None:
         """Something is read that the program has changed.  A custom Function runs inside of the graph, and changes come after it."""

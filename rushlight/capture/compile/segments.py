@@ -16,23 +16,28 @@ from typing import Any
 from ...core import kernels
 from ...core.base import TensorBase
 from ...core.errors import RushlightError
+from ...core.node import next_sequence
 from ...core.state import flags, state
 from ...graph import Node
 from ..graph_module import GraphModule
 from .breaks import QUIET, BackendFailed, Break, BreakRecord, ConstraintViolation, Unsupported, counters
 from .calls import Recorder
 from .decode import NULL, decode
-from .frame import Frame, Raised
-from .functions import ApplyFunction
+from .frame import Frame, Raised, Returned
+from .generator import Generator
 from .gradients import gradient_effects, is_spent, spent
 from .guards import MISSING
+from .hooks import Hook
 from .interpreter import Interpreter
 from .machine import Machine
 from .plain import Plain
 from .recipes import CannotRebuild, Recipes
+from .recorder import Weak, weak
 from .recording import RecordingInterpreter
+from .settings import settings
 from .sources import Slot, Source, Stacked, chain_of
-from .tracing import set_grad_mode, set_inference_mode
+from .tracing import ERROR, set_inference_mode
+from .undoing import Undo
 
 Backend = Callable[[Any, list[Any]], Callable[..., Any]]
 _NAMESPACE = {
@@ -44,7 +49,7 @@ MISS = _NAMESPACE["MISS"] = object()  # what a segment gives whose guards do not
 
 
 class Again(Exception):
-    """A graph has raised an error, and has changed nothing: the program is run as it is, with its own traceback and ``except`` blocks."""
+    """A graph has raised an error, and what it had changed is put back: the program is run as it is, with its own traceback and ``except`` blocks."""
 
 
 _UNKEPT_LIMIT = 4  # how often a place is captured anew, where what was recorded can't be used again
@@ -78,12 +83,11 @@ class Segment:
 class Options:
     """How a function is compiled."""
 
-    def __init__(self, backend: Backend, name: str, fullgraph: bool = False, dynamic: bool | None = None, limit: int = 8) -> None:
+    def __init__(self, backend: Backend, name: str, fullgraph: bool = False, dynamic: bool | None = None) -> None:
         self.backend = backend
         self.name = name
         self.fullgraph = fullgraph
         self.dynamic = dynamic
-        self.limit = limit
 
 
 class Compiled:
@@ -112,6 +116,14 @@ class Compiled:
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of the function."""
         try:
+            front = self.front  # what held last is tried first, in short
+            if front is not None and front.ends and not kwargs and len(args) >= self.arguments >= 0:
+                if self.gathers:
+                    after = front.run((*args[: self.arguments], args[self.arguments :], {}, *self.rest))
+                else:
+                    after = front.run(args + self.rest) if len(args) == self.arguments else MISS
+                if after is not MISS:
+                    return after
             return self.enter(args, kwargs)
         except Again:
             frame = self.interpreter.start(self.function, args, kwargs)
@@ -122,12 +134,7 @@ class Compiled:
         after: Any = MISS
         if not kwargs and (len(args) == self.arguments or (self.gathers and len(args) >= self.arguments >= 0)):
             slots: Any = (*args[: self.arguments], args[self.arguments :], {}, *self.rest) if self.gathers else args + self.rest
-            front = self.front  # another thread may set it
-            if front is not None:
-                after = front.run(slots)
-                if after is not MISS and front.ends:
-                    return after
-            for segment in self.entry if after is MISS else ():
+            for segment in self.entry:
                 after = segment.run(slots)
                 if after is not MISS:
                     self.front = segment
@@ -145,22 +152,31 @@ class Compiled:
                     break
             else:
                 after = self.record(frame, [frame], None)
-        return self.go_on(after)
+            del frame
+        waiting = [after]
+        del after, slots  # they would keep what the program lets go of
+        return self.go_on(waiting)
 
-    def go_on(self, after: Any) -> Any:
-        """From the end of a segment to the end of the program."""
+    def go_on(self, waiting: list[Any]) -> Any:
+        """From the end of a segment (handed over in a list) to the end of the program."""
+        frames: Any
+        frame: Any
         while True:
+            after = waiting.pop()
+            frames = frame = None  # they would keep what the program lets go of
+            if isinstance(after, Frame):
+                after = frame = self.between(after)
             if not isinstance(after, Frame):
-                return self.result(after)
-            frame = self.between(after)
-            if not isinstance(frame, Frame):
-                return self.result(frame)
+                waiting.append(after)
+                del after, frame
+                return self.result(waiting.pop())
             frames = chain_of(frame)
             key = tuple([(each.program, each.index, len(each.stack)) for each in frames])
             try:
                 for segment in self.segments.get(key, ()):
                     after = segment.run(frames)
                     if after is not MISS:
+                        replaced(frames, None if segment.ends else after)
                         if segment.ends:
                             return after
                         break
@@ -168,6 +184,7 @@ class Compiled:
                     after = self.record(frame, frames, key)
             except Again:
                 after = self.interpreter.finish(frame)
+            waiting.append(after)
 
     def result(self, outcome: Any) -> Any:
         """The value of a call, or its error."""
@@ -213,23 +230,34 @@ class Compiled:
             if key in self.given_up:
                 return self.interpreter.finish(frame)
             start = frame.slots if key is None else frames
-            if len(known) >= self.options.limit:
-                self.give_up(key, f"compiled {len(known)} times for different values, the limit", known[-1].guards.why(start))
-                return self.interpreter.finish(frame)
             if known:
-                self.failures.append(known[-1].guards.why(start))
-                counters["recompiles"][self.failures[-1]] += 1
-            begun = [(each, list(each.slots), list(each.stack), (each.code.co_filename, each.line, each.code.co_qualname)) for each in frames]
+                why = known[-1].guards.why(start)
+                if settings.error_on_recompile:
+                    raise Unsupported(f"{self.name}: a second graph is needed, and error_on_recompile is set: {why}")
+                if len(known) >= settings.recompile_limit:
+                    self.give_up(key, f"compiled {len(known)} times for different values, the limit", why)
+                    return self.interpreter.finish(frame)
+                self.failures.append(why)
+                counters["recompiles"][why] += 1
+            begun = [(each, list(map(weak, each.slots)), list(map(weak, each.stack)), (each.code.co_filename, each.line, each.code.co_qualname)) for each in frames]
             recorder = Recorder(frame, self.dynamic(known), key in self.careful, key is None)
             try:
+                since = next_sequence()
                 with kernels.once():
                     outcome, stop = self.follow(recorder, frame, key)
+                kernels.backward_once([each.tensor._grad_fn for each in recorder.tracer.entries.values()], since)
                 self.kept(known, key, recorder, outcome, stop, begun)
                 if recorder.tracer.symbols or recorder.numbers:
                     outcome = Plain(recorder).outcome(outcome)
             finally:
+                begun.clear()  # the traceback of an error may hold this frame
                 recorder.close()
-        return outcome
+        if outcome.__class__ is Returned:
+            frames[0].slots = []
+        try:
+            return outcome
+        finally:
+            del outcome
 
     def kept(self, known: list[Segment], key: Any, recorder: Recorder, outcome: Any, stop: Break | None, begun: Any) -> None:
         """Keep what was captured, where it can be used again."""
@@ -242,7 +270,7 @@ class Compiled:
                 known.append(self.make(recorder, outcome, stop, begun))
             except CannotRebuild as error:
                 recorder.failed = f"{error} can't be made again"
-        if recorder.failed is not None:
+        if recorder.failed is not None and not isinstance(outcome, Raised):
             self.not_kept(key, recorder.failed)
 
     def known(self, key: Any) -> list[Segment]:
@@ -254,6 +282,8 @@ class Compiled:
 
     def give_up(self, key: Any, what: str, why: str) -> None:
         """From now on a place is run as it is."""
+        if settings.fail_on_recompile_limit_hit:
+            raise Unsupported(f"{self.name}: {what}. The last reason: {why}")
         self.given_up.add(key)
         warnings.warn(f"{self.name}: {what}; from now on it runs as it is. The last reason: {why}", stacklevel=5)
 
@@ -270,6 +300,8 @@ class Compiled:
         if self.options.fullgraph:
             raise Unsupported(f"{self.name}: what was captured can't be used again: {why}")
         counters["not_kept"][why] += 1
+        if why == ERROR:
+            return  # the next call may take another way
         self.unkept.setdefault(key, []).append(why)
         if len(self.unkept[key]) >= _UNKEPT_LIMIT:
             self.given_up.add(key)
@@ -281,8 +313,10 @@ class Compiled:
     def dynamic(self, known: list[Segment]) -> Callable[[Source, int | None, Any], bool]:
         """Which sizes and numbers are symbolic: those that were asked for, and those that have changed since an earlier capture."""
         wanted = self.options.dynamic
+        if wanted is None and not settings.assume_static_by_default:
+            wanted = True
         changed: dict[tuple[str, int | None], set[Any]] = {}
-        for segment in known if wanted is None else ():
+        for segment in known if wanted is None and settings.automatic_dynamic_shapes else ():
             for source, dim, sizes in segment.guards.sizes:
                 for at, size in [(dim, sizes)] if dim is not None else list(enumerate(sizes)):
                     changed.setdefault((source.describe(), at), set()).add(size)
@@ -319,6 +353,8 @@ class Compiled:
                     if depth is not None:
                         note(recorder, now, depth)
                     now = interpreter.step(now)
+                if now.__class__ is Returned:
+                    let_go(recorder)
                 return now, None
             except Break as stop:
                 assert stop.frame is not None
@@ -328,6 +364,7 @@ class Compiled:
                     self.careful.add(key)
                 return stop.frame, stop
             finally:
+                del now
                 recorder.grad_after, recorder.inference_after = state.grad_enabled, state.inference
 
     def make(self, recorder: Recorder, outcome: Any, stop: Break | None, begun: Any) -> Segment:
@@ -337,7 +374,7 @@ class Compiled:
         places: dict[Any, int] = {}
 
         def output(value: Any) -> int:
-            node = tracer.argument(value)
+            node = recorder.hooks[id(value)] if isinstance(value, Hook) else tracer.argument(value)
             if isinstance(value, TensorBase) and value._requires_grad and is_spent(value):
                 node = tracer.derive("detach", node)
             if node not in places:
@@ -365,13 +402,21 @@ class Compiled:
         tracer.graph.output(tuple(outputs))
         tracer.graph.eliminate_dead_code()
         run, module = self.build(tracer)
-        given = ", ".join(guards.variable(source) for source, _ in tracer.inputs)
-        lines = [f"def segment({guards.start}):", "    try:", *["        " + each for each in guards.tests()], "    except MISSING:", "        return MISS"]
-        if run is not None:
-            lines += ["    try:", f"        outs = run({given})", "    except Exception as error:", f"        failed(error, ({given}{',' if given else ''}))"]
+        undo = Undo(tracer.graph)
+        failed = failing(undo.protected(module.forward) if run != module.forward else None, guards, self.options.name)
+        given = "".join(f"{guards.variable(source)}, " for source, _ in tracer.inputs)
+        # A back-end's `quick` looks at the tensors itself, and does all or nothing: what it may fail for, it finds before it changes anything.
+        quick = hasattr(run, "quick")
+        asked, later = guards.tests([source for source, _ in tracer.inputs] if quick else ())
+        lines = [f"def segment({guards.start}):", "    try:", *["        " + each for each in asked], "    except MISSING:", "        return MISS"]
+        if quick:
+            lines += ["    try:", f"        outs = backend.quick({given})", "        if outs is NotImplemented:", "            try:"]
+            lines += [*["                " + each for each in (*later, "pass")], "            except MISSING:", "                return MISS"]
+            lines += [f"            outs = run({given})", "    except Exception as error:", f"        failed(error, ({given}))"]
+        elif run is not None:
+            lines += ["    try:", f"        outs = run({given})", "    except Exception as error:", f"        failed(error, ({given}))"]
         source = "\n".join([*lines, *["    " + each for each in recipes.lines], f"    return {result}", ""])
-        failed = failing(tracer.graph, module.forward if run is not module.forward else None, guards, self.options.name)
-        namespace = {**guards.namespace, **_NAMESPACE, "run": run, "failed": failed}
+        namespace = {**guards.namespace, **_NAMESPACE, "run": run and undo.protected(run), "backend": run, "failed": failed}
         exec(compile(source, f"<segment of {self.name}>", "exec"), namespace)
         return Segment(namespace["segment"], guards, module, "return" if stop is None else stop.message, not isinstance(outcome, Frame), source, begun[-1][3])
 
@@ -398,17 +443,16 @@ class Compiled:
         return run, module
 
 
-def failing(graph: Any, forward: Any, guards: Any, name: str) -> Callable[[Exception, tuple[Any, ...]], None]:
-    """What is done where running a graph raises an error: modes are set back and, if it has changed nothing, :class:`Again` is raised.
+def failing(forward: Any, guards: Any, name: str) -> Callable[[Exception, tuple[Any, ...]], None]:
+    """What is done where running a graph raises an error, and what it had changed is put back: modes are too, and :class:`Again` is raised.
 
     ``forward`` runs the graph op by op: where that raises nothing, the error is the back-end's.
     """
-    again = changes_nothing(graph)
 
     def failed(error: Exception, args: tuple[Any, ...]) -> None:
         state.grad_enabled = guards.grad_enabled
         set_inference_mode(guards.inference)
-        if not again or getattr(error, "code", "") == "RL408":  # eager and the back-end have been compared, and do not agree
+        if getattr(error, "code", "") == "RL408":  # eager and the back-end have been compared, and do not agree
             raise error
         if forward is not None:
             try:
@@ -422,17 +466,6 @@ def failing(graph: Any, forward: Any, guards: Any, name: str) -> Callable[[Excep
         raise Again from error
 
     return failed
-
-
-def changes_nothing(graph: Any) -> bool:
-    """Whether a graph that has been run in part can be run once more: it writes to no tensor, and draws no random number."""
-    for node in graph.nodes:
-        op = node.table_op
-        if op is not None and (op.functional is not None or "out" in node.kwargs):
-            return False
-        if node.op == "call_function" and node.is_impure() and not isinstance(node.target, ApplyFunction) and node.target not in (set_grad_mode, set_inference_mode):
-            return False
-    return True
 
 
 def plain_arguments(function: Any) -> tuple[int, tuple[Any, ...], bool]:
@@ -463,10 +496,26 @@ def effects(recorder: Recorder, recipes: Recipes) -> None:
         recipes.lines.append(f"{function}({arguments})")
 
 
+def replaced(frames: list[Frame], innermost: Frame | None) -> None:
+    """Frames have gone on as others, up to an innermost one."""
+    following = {} if innermost is None else {each.depth: each for each in chain_of(innermost)}
+    for each in frames:
+        each.hand_over(following.get(each.depth))
+
+
+def let_go(recorder: Recorder) -> None:
+    """The program has returned: generators that it made and did not use up are closed, as a part of it."""
+    slots = recorder.frames[0].slots
+    slots[:] = [each if type(each) is Generator and id(each) in recorder.sources else NULL for each in slots]
+
+
 def suspended(recorder: Recorder, recipes: Recipes, same: dict[int, dict[int, Source]]) -> None:
     """The lines that leave the generators of before, which ran at the beginning, as the program did: waiting, or at their end."""
-    for number, (frame, generator) in enumerate(recorder.running):
-        if generator.frame is frame:
+    for number, (frame, reference, source) in enumerate(recorder.running):
+        generator = reference()
+        if generator is None:  # it has come to its end, and gone
+            recipes.lines.append(f"{recipes.from_source(source)}.finish()")
+        elif generator.frame is frame:
             recipes.lines.append(f"{recipes.value(generator)}.suspend({recipes.frame(frame, f'g{number}', 'None', same.get(id(frame), {}))})")
         elif not generator.gi_running:
             recipes.lines.append(f"{recipes.value(generator)}.finish()")
@@ -502,10 +551,15 @@ def unchanged(recorder: Recorder, begun: Any) -> dict[int, dict[int, Source]]:
     for depth, (frame, slots, stack, _) in enumerate(begun):
         places: dict[int, Source] = {}
         for slot, value in enumerate(slots):
-            if (depth, slot) not in recorder.stores and slot < len(frame.slots) and frame.slots[slot] is value:
+            if (depth, slot) not in recorder.stores and slot < len(frame.slots) and is_still(frame.slots[slot], value):
                 places[slot] = Slot(depth, slot, frame.program.slot_names[slot])
         for place in range(min(recorder.depths.get(id(frame), 0), len(stack), len(frame.stack))):
-            if frame.stack[place] is stack[place]:
+            if is_still(frame.stack[place], stack[place]):
                 places[-1 - place] = Stacked(depth, place)
         found[id(frame)] = places
     return found
+
+
+def is_still(value: Any, before: Any) -> bool:
+    """Whether a value is what was remembered."""
+    return value is before or type(before) is Weak and before() is value

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import weakref
+from types import FunctionType
 from typing import Any
 
 from .frame import Frame
+
+_PACKAGE = __name__.partition(".")[0] + "."
 
 
 class Source:
@@ -44,7 +47,9 @@ class Names:
         return found
 
     def weak(self, value: Any) -> str:
-        """An expression for an object that the program refers to without keeping it."""
+        """An expression for an object that the program refers to without keeping it (classes and functions of the package stay anyway)."""
+        if isinstance(value, (type, FunctionType)) and str(value.__module__).startswith(_PACKAGE):
+            return self.of(value)
         found = self._by_id.get(-id(value))
         if found is None:
             try:
@@ -180,6 +185,22 @@ class Item(Source):
         return f"{self.base.describe()}[{self.key!r}]"
 
 
+class Converted(Source):
+    """A number that was read, as ``int()`` makes it a whole one."""
+
+    __slots__ = ("base", "kind")
+
+    def __init__(self, base: Source, kind: str) -> None:
+        self.base, self.kind = base, kind
+
+    def expression(self, base: str, names: Names, *beside: str) -> str:
+        return f"{self.kind}({base})"
+
+    def describe(self) -> str:
+        assert self.base is not None
+        return f"{self.kind}({self.base.describe()})"
+
+
 class Sources:
     """Makes sources, each once: what is read twice from the same place is one source."""
 
@@ -210,6 +231,10 @@ class Sources:
     def contents(self, base: Source, name: str) -> Source:
         """What is in a cell."""
         return self._once(Contents, base, name)
+
+    def converted(self, base: Source, kind: str) -> Source:
+        """A number made a whole one."""
+        return self._once(Converted, base, kind)
 
     def name(self, scope: dict[str, Any], name: str) -> Source:
         """A global."""

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.base import make
 from ...core.declare import lookup
-from ...core.sizes import Expression, SymbolicInt
+from ...core.sizes import Expression, SymbolicInt, is_symbolic
 from ...core.state import flags, state
 from ...graph import Node
 from ...graph.calls import bind
-from ..tracer import PACKAGE_FOLDER, Tracer
+from ..tracer import PACKAGE_FOLDER, Tracer, tensors_in
 from .frame import Frame
-from .numbers import check_arguments, leaf_of
+from .numbers import check_arguments, leaf_of, symbolic_in
 from .sources import Source
 
 if TYPE_CHECKING:
@@ -22,6 +22,26 @@ if TYPE_CHECKING:
 _clone = lookup("clone")
 _NO_LETTERS = re.compile(r"[\W_]")
 _PARTS = frozenset("unbind split chunk tensor_split split_with_sizes split_evenly hsplit vsplit dsplit unsafe_split unsafe_chunk".split())
+
+
+ERROR = "an op raised an error that may depend on the values of tensors"
+# Ops that refuse some elements, or (views) some layouts.
+CHECK_VALUES = frozenset(
+    "binary_cross_entropy multinomial bernoulli poisson binomial normal inverse cholesky cholesky_inverse cholesky_solve logdet slogdet det matrix_exp lu "
+    "lu_solve qr svd eig triangular_solve ormqr geqrf quantile nanquantile histc view view_as view_dtype as_strided".split()
+)
+
+
+def checks_values(op: Any) -> bool:
+    """Whether an op refuses some elements of tensors that are no whole numbers."""
+    return (op.namespace == "linalg" and op.name != "vector_norm") or (op.functional or op).name in CHECK_VALUES
+
+
+def may_depend_on_values(tracer: Tracer, op: Any, args: Any) -> bool:
+    """Whether an error of an op may be a matter of elements (an index out of range) or of history, and not of types and sizes alone."""
+    if op.functional is not None or checks_values(op) or symbolic_in(args):
+        return True
+    return any(each._array.dtype.kind in "iub" or any(map(is_symbolic, tracer.shape_of(each))) for each in tensors_in(args))
 
 
 class CompileTracer(Tracer):
@@ -103,7 +123,12 @@ class CompileTracer(Tracer):
     def __call__(self, op: Any, args: tuple[Any, ...], out: Any) -> Any:
         if self.recorder.numbers:
             check_arguments(self.recorder, op, args)
-        return super().__call__(op, args, out)
+        try:
+            return super().__call__(op, args, out)
+        except Exception:
+            if may_depend_on_values(self, op, args):
+                self.recorder.failed = ERROR
+            raise
 
     def argument(self, value: Any) -> Any:
         if id(value) in self.recorder.sources and not isinstance(value, (tuple, list, dict)):

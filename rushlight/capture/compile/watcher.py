@@ -156,6 +156,8 @@ class Watcher(Observer):
     def compare_sizes(self, op: str, a: Any, b: Any) -> Any:
         """A comparison of sizes that may differ: its outcome is guarded."""
         left, right = written(self, a), written(self, b)
+        if isinstance(a, SymbolicInt) and isinstance(b, SymbolicInt) and a.expression == b.expression:
+            return super().compare(op, a, b)  # whatever the size is
         if left is None or right is None:
             self.fix(a, b)
             return super().compare(op, a, b)
@@ -163,6 +165,10 @@ class Watcher(Observer):
             if isinstance(size, SymbolicInt) and not size_is_known(self, size):
                 raise Break("value", name="a size that depends on the values of a tensor")
         result = super().compare(op, a, b)
+        if result is (op == "==") and op in ("==", "!="):
+            for one, other in ((a, b), (b, a)):
+                if isinstance(one, SymbolicInt) and not is_symbolic(other):
+                    self.broken_promise(one)
         if not left[1] | right[1] <= set(self.symbol_sources):
             raise Break("value", name="a number that depends on the values of a tensor")
         self.guards.formula((f"({left[0]} {op} {right[0]}) is {result}", left[1] | right[1]), self.symbol_sources)

@@ -23,7 +23,7 @@ from ...compiler import (
     set_stance,
 )
 from ...core.missing import missing
-from . import exc, test_case, testing, utils
+from . import config, exc, test_case, testing, utils
 
 
 def optimize(backend: Any = "native", *, nopython: bool = False, dynamic: bool | None = None, **options: Any) -> Any:

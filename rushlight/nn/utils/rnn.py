@@ -14,6 +14,7 @@ import numpy as np
 from ...core.base import TensorBase, make
 from ...core.devices import CPU
 from ...core.dtypes import int64
+from ...core.errors import OperationError
 from ...ops.creation import empty_like
 from ...ops.joining import stack
 from ...ops.packing import _pack_padded_sequence, _pad_packed_sequence
@@ -153,15 +154,17 @@ def pad_packed_sequence(
     sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
 ) -> tuple[Any, Any]:
     """A packed batch as a padded one, in the order of before packing, and the lengths of its sequences."""
-    longest = sequence.batch_sizes.size(0)
-    if total_length is not None and total_length < longest:
+    if total_length is not None and total_length < 1:  # longer ones are compared with what the op finds
         raise ValueError(
             "Expected total_length to be at least the length of the longest sequence in input, but got "
-            f"total_length={total_length} and max sequence length being {longest}"
+            f"total_length={total_length} and max sequence length being {sequence.batch_sizes.size(0)}"
         )
-    padded, lengths = _pad_packed_sequence(
-        sequence.data, sequence.batch_sizes, batch_first, padding_value, -1 if total_length is None else total_length
-    )
+    try:
+        padded, lengths = _pad_packed_sequence(
+            sequence.data, sequence.batch_sizes, batch_first, padding_value, -1 if total_length is None else total_length
+        )
+    except OperationError as error:
+        raise ValueError(*error.args) from None
     if sequence.unsorted_indices is not None:
         order = sequence.unsorted_indices
         return padded.index_select(0 if batch_first else 1, order), lengths[order.cpu()]

@@ -1,0 +1,50 @@
+"""`torch._dynamo.config`: settings of the compiler."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+from ...capture.compile.settings import settings
+
+_OTHER_NAMES = {"cache_size_limit": "recompile_limit"}
+
+
+class _Config(ModuleType):
+    """The module: its settings are read and written as attributes."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = vars(settings).get(_OTHER_NAMES.get(name, name), self)
+        if found is self:
+            raise AttributeError(f"torch._dynamo.config has no setting {name!r} in rushlight; there are {', '.join(vars(settings))}")
+        return found
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("__"):
+            super().__setattr__(name, value)
+            return
+        now = self.__getattr__(name)
+        if type(value) is not type(now):
+            raise TypeError(f"torch._dynamo.config.{name} is a {type(now).__name__}, and not a {type(value).__name__}")
+        setattr(settings, _OTHER_NAMES.get(name, name), value)
+
+
+@contextlib.contextmanager
+def patch(changes: Any = None, value: Any = None, **more: Any) -> Iterator[None]:
+    """Other settings for a while: ``patch(recompile_limit=2)``, ``patch("recompile_limit", 2)`` or with a dict; also a decorator."""
+    given = {changes: value} if isinstance(changes, str) else {**(changes or {}), **more}
+    config = sys.modules[__name__]
+    before = {name: getattr(config, name) for name in given}
+    try:
+        for name, each in given.items():
+            setattr(config, name, each)
+        yield
+    finally:
+        for name, each in before.items():
+            setattr(config, name, each)
+
+
+sys.modules[__name__].__class__ = _Config
