@@ -114,6 +114,8 @@ SHAPES = {
     "window as large as the image": Case((7, 7), (7, 7), (1, 1), (0, 0), (1, 1), 1, 5, 9, 3),
     "more padding than image": Case((3, 3), (2, 2), (2, 3), (4, 3), (1, 1), 1, 2, 2, 2),
     "a stride beyond the kernel": Case((13, 10), (2, 1), (5, 3), (0, 0), (1, 1), 1, 3, 4, 2),
+    "fewer multiplications": Case((14, 13), (3, 3), (1, 1), (1, 1), (1, 1), 1, 16, 20, 9),
+    "fewer multiplications, strides": Case((17, 33), (3, 3), (2, 2), (1, 1), (1, 1), 1, 17, 16, 8),
     "double": Case((13, 16), (3, 3), (2, 1), (1, 1), (1, 1), 2, 3, 4, 2, dtype="d"),
 }
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import rushlight
 import rushlight.nn.functional as F
+from rushlight.core import kernels
 from rushlight.core.declare import table
 
 pytest.importorskip("llvmlite")
@@ -120,3 +121,38 @@ def test_a_model_with_pools_is_one_call() -> None:
     for found in gradients[1:]:
         for one, other in zip(found, gradients[0]):
             np.testing.assert_allclose(one, other, 1e-3, 1e-5)
+
+
+@pytest.mark.parametrize("name", ("max", "max and places", "mean"))
+def test_large_pools_of_eager_mode_are_native(name: str) -> None:
+    rushlight.manual_seed(0)
+    x = rushlight.randn(32, 16, 40, 41, requires_grad=True)
+
+    def step() -> list[Any]:
+        x.grad = None
+        if name == "mean":
+            y, *others = (F.avg_pool2d(x, 3, 2, [1, 1]),)
+        else:
+            made = F.max_pool2d(x, [3, 2], 2, 1, return_indices=name != "max")
+            y, *others = made if isinstance(made, tuple) else (made,)
+        (y * y).sum().backward()
+        return [each.detach().numpy() for each in (y, x.grad, *others)]
+
+    eager._programs.clear()
+    first = step()
+    assert len(eager._programs) == 2 and all(hasattr(each, "parts") for each in eager._programs.values())
+    for one, other in zip(step(), first):
+        np.testing.assert_array_equal(one, other)
+    kernels.switch_off()
+    try:
+        for one, other in zip(step(), first):
+            np.testing.assert_allclose(one, other, 1e-5, 1e-6)
+    finally:
+        kernels.switch_on()
+        eager._programs.clear()
+
+
+def test_small_pools_stay_with_numpy() -> None:
+    eager._programs.clear()
+    F.max_pool2d(rushlight.randn(2, 3, 8, 8), 2)
+    assert not eager._programs

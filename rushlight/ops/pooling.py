@@ -12,12 +12,29 @@ from ..core.base import TensorBase as Tensor
 from ..core.declare import composite, primitive, table
 from ..core.dtypes import legacy_name
 from ..core.errors import NotSupported, ShapeError
+from ..core.kernels import faster
 from ..core.samples import Maker, Sample, cases
 from . import pooling_onnx as onnx_forms
 from .pooling_kernels import Pool, average, average_backward, max_backward, max_select, max_values, max_with_indices
 from .sliding import Checked, as_ints, refuse_types, refused, window_count
 
 _COUNT = {1: "one int", 2: "two ints", 3: "three ints"}
+LARGE = 1 << 17  # elements, from which on native code is worth its compilation
+
+
+def _natively(name: str, kernel: Any) -> Any:
+    """A kernel that leaves large arrays to the native code of an op."""
+
+    def run(xp: Any, *args: Any) -> Any:
+        arrays = [each for each in args if isinstance(each, np.ndarray)]
+        if xp is np and sum(each.size for each in arrays) >= LARGE and all(each.dtype.char in "fd" for each in arrays):
+            found = faster(name, *[tuple(each) if isinstance(each, list) else each for each in args])
+            if found is not None:
+                return found
+        return kernel(xp, *args)
+
+    return run
+
 
 
 def _numbers(value: Any, ndim: int, name: str, parameter: str) -> tuple[int, ...]:
@@ -143,7 +160,7 @@ def _declare_max_pool(ndim: int) -> tuple[Any, Any, Any]:
 
     @primitive(
         meta=Checked(meta),
-        kernel=lambda xp, input, *options: max_values(xp, input, _max_pool(input, ndim, options)),
+        kernel=_natively(f"max_pool{ndim}d", lambda xp, input, *options: max_values(xp, input, _max_pool(input, ndim, options))),
         vjp={"input": backward},
         samples=_max_samples(ndim),
         name=f"max_pool{ndim}d",
@@ -159,7 +176,10 @@ def _declare_max_pool(ndim: int) -> tuple[Any, Any, Any]:
 
     @primitive(
         meta=Checked(both),
-        kernel=lambda xp, input, *options: max_with_indices(xp, input, _max_pool(input, ndim, options[:5])),
+        kernel=_natively(
+            f"max_pool{ndim}d_with_indices",
+            lambda xp, input, *options: max_with_indices(xp, input, _max_pool(input, ndim, options[:5])),
+        ),
         vjp={"input": backward_of_first},
         samples=_max_samples(ndim),
         returns=("output", "indices"),
@@ -205,7 +225,7 @@ def _backward_kernel(xp: Any, grad: Any, input: Any, result: Any, ndim: int, *op
 
 @primitive(
     meta=lambda grad, input, *rest: Spec(input.shape, grad.dtype),
-    kernel=_backward_kernel,
+    kernel=_natively("max_pool_backward", _backward_kernel),
     vjp={
         "grad": lambda g, input, result, ndim, kernel_size, stride, padding, dilation, ceil_mode: max_pool_select(
             g, input, result, ndim, kernel_size, stride, padding, dilation, ceil_mode
@@ -228,7 +248,7 @@ def _select_kernel(xp: Any, other: Any, input: Any, result: Any, ndim: int, *opt
 
 @primitive(
     meta=lambda other, input, result, *rest: Spec(result.shape, other.dtype),
-    kernel=_select_kernel,
+    kernel=_natively("max_pool_select", _select_kernel),
     vjp={
         "other": lambda g, input, result, ndim, kernel_size, stride, padding, dilation, ceil_mode: max_pool_backward(
             g, input, result, ndim, kernel_size, stride, padding, dilation, ceil_mode
@@ -283,7 +303,7 @@ def _average_kernel(ndim: int) -> Any:
         pool = _average_pool("avg_pool", input.shape, ndim, kernel_size, stride, padding, ceil_mode, divisor_override)
         return average(xp, input, pool, count_include_pad, divisor_override)
 
-    return kernel
+    return _natively(f"avg_pool{ndim}d", kernel)
 
 
 def _average_samples(ndim: int) -> Any:
@@ -390,7 +410,7 @@ def _average_again(
 
 @primitive(
     meta=lambda grad, shape, *rest: Spec(shape, grad.dtype),
-    kernel=_average_backward_kernel,
+    kernel=_natively("avg_pool_backward", _average_backward_kernel),
     vjp={"grad": _average_again},
     namespace=None,
     method=False,

@@ -16,6 +16,13 @@ PACKING = 1.0  # cost of a vector of a panel, in multiplications
 WAITING = 2  # multiplications in the time that a product of one row takes: its sums wait for each other
 DIRECT = 1.3  # cost of a multiplication in a direct kernel, which reads both factors anew
 TAPS = 64  # of a direct kernel
+SUM_BYTES = 256 << 10  # of the sums of a source, where multiplications are saved
+NEAR_BYTES = 192 << 10  # of products that become results at once
+PARTIAL_BYTES = 8 << 20  # that sums of parts of a batch may take
+SAVING = 1.15  # times fewer multiplications: sums before and after them have to be paid for
+FEWEST = 16  # channels, and rows of results, that pay for these sums
+SHARED_BYTES = 8 << 20  # of weights: more than these, and they come from memory each time that they are read
+FETCHING = 20  # multiplications in the time that a weight takes to come from there
 
 
 class Blocks(NamedTuple):
@@ -69,3 +76,21 @@ def directly(rows: int, taps: int) -> bool:
     """
     panel = PACKING + max(rows, WAITING)
     return taps <= TAPS and DIRECT * rows < panel
+
+
+class Work(NamedTuple):
+    """What one way of doing a convolution takes, for each image, channel and row of results: multiplications, and weights that are read."""
+
+    multiplications: float
+    weights: float
+    bytes: int  # of all weights
+
+    @property
+    def cost(self) -> float:
+        """In multiplications."""
+        return self.multiplications + (FETCHING * self.weights if self.bytes > SHARED_BYTES else 0)
+
+
+def saves(plain: Work, fewer: Work, rows: int, channels: int) -> bool:
+    """Whether a convolution is done with fewer multiplications, given what both ways take."""
+    return min(rows, channels) >= FEWEST and fewer.cost * SAVING <= plain.cost

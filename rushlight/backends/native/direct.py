@@ -96,8 +96,9 @@ def _row(
                 vector.store(made, target, place_, number)
 
 
-def correlate(strip: Strip, phase: Phase, source: str, at: Scalar, channels: int, grad: str, grad_at: Scalar, step: int, rows: int, target: str) -> None:
-    """What a strip adds to the gradient of weights, as a matrix of channels and taps by rows."""
+def correlate(strip: Strip, phase: Phase, source: str, at: Scalar, channels: int, grad: str, grad_at: Scalar, step: int, rows: int, target: str,
+              apart: int) -> None:  # fmt: skip
+    """What a strip adds to the gradient of weights, as a matrix of channels and taps by rows; its lines are ``apart`` elements from each other."""
     c, (first, second, width) = strip.c, strip.counts
     vector = Vectors(c, strip.type)
     taps = shifts(strip, phase)
@@ -124,7 +125,7 @@ def correlate(strip: Strip, phase: Phase, source: str, at: Scalar, channels: int
                             value = vector.load(source, c.add(c.add(here, column), c.integer(shift)), number)
                             c.write(vector.multiply_add(factor, value, c.read(slot, vector.type)), slot)
             for tap, slot in enumerate(sums, begin):
-                place_ = c.add(c.scale(c.add(c.scale(channel, len(taps)), c.integer(tap)), rows), row)
+                place_ = c.add(c.scale(c.add(c.scale(channel, len(taps)), c.integer(tap)), apart), row)
                 zero, held = c.constant(strip.type, -0.0).name, c.read(slot, vector.type).name
                 made = c.let(strip.type, f"call reassoc {strip.type} @llvm.vector.reduce.fadd.{vector.suffix}({strip.type} {zero}, {vector.type} {held})")
                 c.store(c.binary("fadd", c.load(target, place_, strip.type), made), target, place_)

@@ -9,17 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...core.base import Spec
 from ...graph import Node
 from ...ops.pooling import make_pool
 from ...ops.pooling_kernels import Pool, even_pool
 from .code import TYPES, Code, Module, Scalar
-from .convolutions import FIRST, LAST, offset, simple
 from .expanding import FORMULAS
 from .program import Piece
 from .tiles import fill_run
+from .units import FIRST, LAST, offset, simple
 from .values import ROUTINES, Builder, Reference, Routine
 from .windows import UNROLLED, Three, subtract, three, when
 
@@ -220,16 +220,66 @@ def max_gradient(select: bool) -> Any:
 # -- means -------------------------------------------------------------------------------------------------------
 
 
-def share(writer: Writer, sum: Scalar, one: Scalar, two: Scalar, index: Scalar, padding_counts: bool, override: int | None) -> Scalar:
-    """A sum divided by the number of elements of its window."""
-    c, geometry = writer.c, writer.geometry
-    if override is not None:
-        return c.binary("fdiv", sum, c.constant(writer.type, override))
-    counts = [geometry.divisor(c, axis, place, padding_counts) for axis, place in enumerate((one, two, index))]
-    if all(each.name.isdigit() for each in counts):
-        return c.binary("fdiv", sum, c.constant(writer.type, math.prod(int(each.name) for each in counts)))
-    product = c.binary("mul", c.binary("mul", counts[0], counts[1]), counts[2])
-    return c.binary("fdiv", sum, c.convert("sitofp", product, writer.type))
+class Means(NamedTuple):
+    """Means of windows, or their gradients: what sums are divided by."""
+
+    geometry: Geometry
+    padding_counts: bool = True
+    override: int | None = None
+
+    def share(self, writer: Writer, sum: Scalar, one: Scalar, two: Scalar, index: Scalar) -> Scalar:
+        """A sum divided by the number of elements of its window."""
+        c = writer.c
+        if self.override is not None:
+            return c.binary("fdiv", sum, c.constant(writer.type, self.override))
+        counts = [self.geometry.divisor(c, axis, place, self.padding_counts) for axis, place in enumerate((one, two, index))]
+        if all(each.name.isdigit() for each in counts):
+            return c.binary("fdiv", sum, c.constant(writer.type, math.prod(int(each.name) for each in counts)))
+        product = c.binary("mul", c.binary("mul", counts[0], counts[1]), counts[2])
+        return c.binary("fdiv", sum, c.convert("sitofp", product, writer.type))
+
+    def add_up(self, writer: Writer, source: str, result: str) -> None:
+        """The means of a plane."""
+        c, type, width = writer.c, writer.type, self.geometry.counts[2]
+        with self.geometry.rows(c) as (one, two, row):
+            with c.loop(c.integer(0), c.integer(width)) as index:
+                c.store(c.constant(type, 0), result, c.add(row, index))
+
+            def take(index: Scalar, place: Scalar, column: Scalar) -> None:
+                at = c.add(row, index)
+                c.store(c.binary("fadd", c.load(result, at, type), c.load(source, place, type)), result, at)
+
+            self.geometry.taps(c, one, two, take)
+            with c.loop(c.integer(0), c.integer(width)) as index:
+                at = c.add(row, index)
+                c.store(self.share(writer, c.load(result, at, type), one, two, index), result, at)
+
+    def share_out(self, writer: Writer, given: str, result: str) -> None:
+        """The gradients of a plane: that of a window is shared among its elements."""
+        c, type, width = writer.c, writer.type, self.geometry.counts[2]
+        shares = c.slot(type, max(2, width))
+        fill_run(c, type, result, c.integer(0), math.prod(self.geometry.size))
+        with self.geometry.rows(c) as (one, two, row):
+            with c.loop(c.integer(0), c.integer(width)) as index:
+                c.store(self.share(writer, c.load(given, c.add(row, index), type), one, two, index), shares, index)
+
+            def add(index: Scalar, place: Scalar, column: Scalar) -> None:
+                c.store(c.binary("fadd", c.load(result, place, type), c.load(shares, index, type)), result, place)
+
+            self.geometry.taps(c, one, two, add)
+
+    def routine(self, builder: Builder, given: Reference, spec: Any, node: Node, gradient: bool = False) -> Any:
+        """The routine of means, or of their gradients."""
+        if given.dtype.char not in "fd" or not spec.size or not self.geometry.possible:
+            return NotImplemented
+        sizes = [math.prod(self.geometry.size), math.prod(self.geometry.counts)][:: -1 if gradient else 1]
+
+        def emit(writer: Writer, plane: Scalar) -> None:
+            pointers = writer.sources[0], writer.results[0]
+            source, result = (writer.plane(plane, pointer, size, writer.type) for pointer, size in zip(pointers, sizes))
+            (self.share_out if gradient else self.add_up)(writer, source, result)
+
+        return routine_of(builder, [given], [spec], node, self.geometry, spec.size // sizes[1], emit)[0]
 
 
 def average_pool(ndim: int) -> Any:
@@ -238,64 +288,16 @@ def average_pool(ndim: int) -> Any:
     def routine(builder: Builder, args: tuple[Any, ...], spec: Any, node: Node) -> Any:
         input, kernel, stride, padding, ceil_mode, padding_counts, *rest = args
         geometry = Geometry(make_pool("avg_pool", input.shape, ndim, kernel, stride, padding, 1, ceil_mode))
-        return averages(builder, input, geometry, bool(padding_counts), rest[0] if rest else None, spec, node)
+        return Means(geometry, bool(padding_counts), rest[0] if rest else None).routine(builder, input, spec, node)
 
     return routine
-
-
-def averages(builder: Builder, input: Reference, geometry: Geometry, padding_counts: bool, override: int | None, spec: Any, node: Node) -> Any:
-    """The mean of each window."""
-    if input.dtype.char not in "fd" or not spec.size or not geometry.possible:
-        return NotImplemented
-    size, pixels, width = math.prod(geometry.size), math.prod(geometry.counts), geometry.counts[2]
-
-    def emit(writer: Writer, plane: Scalar) -> None:
-        c, type = writer.c, writer.type
-        source, result = writer.plane(plane, writer.sources[0], size, type), writer.plane(plane, writer.results[0], pixels, type)
-        with geometry.rows(c) as (one, two, row):
-            with c.loop(c.integer(0), c.integer(width)) as index:
-                c.store(c.constant(type, 0), result, c.add(row, index))
-
-            def take(index: Scalar, place: Scalar, column: Scalar) -> None:
-                at = c.add(row, index)
-                c.store(c.binary("fadd", c.load(result, at, type), c.load(source, place, type)), result, at)
-
-            geometry.taps(c, one, two, take)
-            with c.loop(c.integer(0), c.integer(width)) as index:
-                at = c.add(row, index)
-                c.store(share(writer, c.load(result, at, type), one, two, index, padding_counts, override), result, at)
-
-    return routine_of(builder, [input], [spec], node, geometry, spec.size // pixels, emit)[0]
 
 
 def average_gradient(builder: Builder, args: tuple[Any, ...], spec: Any, node: Node) -> Any:
     """The routine of the gradient of means."""
     grad, shape, ndim, kernel, stride, padding, ceil_mode, padding_counts, override = args
     geometry = Geometry(make_pool("avg_pool", tuple(shape), ndim, kernel, stride, padding, 1, ceil_mode))
-    return shared_out(builder, grad, geometry, bool(padding_counts), override, spec, node)
-
-
-def shared_out(builder: Builder, grad: Reference, geometry: Geometry, padding_counts: bool, override: int | None, spec: Any, node: Node) -> Any:
-    """Each window's gradient, shared among its elements."""
-    if grad.dtype.char not in "fd" or not spec.size or not geometry.possible:
-        return NotImplemented
-    size, pixels, width = math.prod(geometry.size), math.prod(geometry.counts), geometry.counts[2]
-
-    def emit(writer: Writer, plane: Scalar) -> None:
-        c, type = writer.c, writer.type
-        given, result = writer.plane(plane, writer.sources[0], pixels, type), writer.plane(plane, writer.results[0], size, type)
-        shares = c.slot(type, max(2, width))
-        fill_run(c, type, result, c.integer(0), size)
-        with geometry.rows(c) as (one, two, row):
-            with c.loop(c.integer(0), c.integer(width)) as index:
-                c.store(share(writer, c.load(given, c.add(row, index), type), one, two, index, padding_counts, override), shares, index)
-
-            def add(index: Scalar, place: Scalar, column: Scalar) -> None:
-                c.store(c.binary("fadd", c.load(result, place, type), c.load(shares, index, type)), result, place)
-
-            geometry.taps(c, one, two, add)
-
-    return routine_of(builder, [grad], [spec], node, geometry, spec.size // size, emit)[0]
+    return Means(geometry, bool(padding_counts), override).routine(builder, grad, spec, node, True)
 
 
 # -- adaptive pooling --------------------------------------------------------------------------------------------
@@ -349,7 +351,7 @@ def adaptive_average(ndim: int) -> Any:
         size, counts = input.shape[len(input.shape) - ndim :], tuple(spec.shape[len(spec.shape) - ndim :])
         pool = even_pool(size, counts)
         if pool is not None:
-            made = averages(builder, input, Geometry(pool), True, None, spec, node)
+            made = Means(Geometry(pool)).routine(builder, input, spec, node)
             if made is not NotImplemented:
                 return made
         if input.dtype.char not in "fd" or not spec.size:
@@ -380,7 +382,7 @@ def adaptive_average_gradient(builder: Builder, args: tuple[Any, ...], spec: Any
         return NotImplemented
     pool = even_pool(tuple(size), counts)
     if pool is not None:
-        made = shared_out(builder, grad, Geometry(pool), True, None, spec, node)
+        made = Means(Geometry(pool)).routine(builder, grad, spec, node, True)
         if made is not NotImplemented:
             return made
     uneven, pixels = Uneven(tuple(size), counts), math.prod(counts)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from .code import Code, Scalar
-from .tiles import BYTES, Vectors, copy_run, fill_run, lanes
+from .tiles import Vectors, copy_run, fill_run, lanes
 
 Three = tuple[int, int, int]
 UNROLLED = 16  # taps along a row that are written out one by one
@@ -182,6 +182,14 @@ class Strip:
             low = self.sweep.low[axis]
             found.append(c.integer(low) if first.name == "0" else c.add(first, c.integer(low)))
         return found
+
+    def seen(self, source: str, at: Scalar, channels: int, border: str, places: list[Scalar]) -> tuple[str, Scalar]:
+        """Where a strip finds some channels of the source, which begin at a place: there, or in a copy with a border.  Memory, and an index."""
+        if not self.direct:
+            self.fill(source, at, channels, border, places)
+            return border, self.c.integer(0)
+        c, begin = self.c, self.start(places)
+        return source, c.add(at, c.add(c.scale(begin[0], self.steps[1]), c.add(c.scale(begin[1], self.steps[2]), begin[2])))
 
     # -- the image with its border -------------------------------------------------------------------------------
 
@@ -354,36 +362,3 @@ class Strip:
             if valid[offset] > common:
                 with c.loop(c.integer(common), c.integer(valid[offset])) as index:
                     c.store(c.load(source, c.add(at, index), self.type), target, c.add(to, c.add(c.scale(index, step), c.integer(offset))))
-
-
-def take_slot(c: Code, pool: str, slots: int, bytes: int) -> tuple[str, Scalar]:
-    """Memory to work in that nobody else uses at the moment: its address, and what gives it back.
-
-    The first word of the pool has a bit for each piece that is in use.
-    """
-    head, body, done = c.fresh("head"), c.fresh("body"), c.fresh("done")
-    c.do(f"br label %{head}")
-    c.label(head)
-    used = c.let("i64", f"load atomic i64, ptr {pool} monotonic, align 64")
-    free = c.binary("xor", used, c.integer(-1))
-    c.module.declare("declare i64 @llvm.cttz.i64(i64, i1)")
-    number = c.let("i64", f"call i64 @llvm.cttz.i64(i64 {free.name}, i1 false)")
-    c.do(f"br i1 {c.compare('ult', number, c.integer(slots)).name}, label %{body}, label %{head}")
-    c.label(body)
-    bit = c.let("i64", f"shl i64 1, {number.name}")
-    pair = c.let("{ i64, i1 }", f"cmpxchg ptr {pool}, i64 {used.name}, i64 {c.binary('or', used, bit).name} seq_cst seq_cst")
-    mine = c.let("i1", f"extractvalue {pair.type} {pair.name}, 1")
-    c.do(f"br i1 {mine.name}, label %{done}, label %{head}")
-    c.label(done)
-    place = c.add(c.integer(64), c.scale(number, bytes))
-    return c.address(pool, place, "i8"), bit
-
-
-def give_slot(c: Code, pool: str, bit: Scalar) -> None:
-    """Give memory back."""
-    c.let("i64", f"atomicrmw xor ptr {pool}, i64 {bit.name} seq_cst")
-
-
-def size_in_bytes(type: str, elements: int) -> int:
-    """Of an array, to the end of a line of the cache."""
-    return -(-elements * BYTES[type] // 64) * 64
