@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BENCH_VENV ?= .venv-bench
+JAX_VENV ?= .venv-jax
 PEER := torch==2.13.0
 
 VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
@@ -11,6 +12,7 @@ endif
 READY := $(VENV)/.ready-$(VERSION)
 DOCS_READY := $(VENV)/.docs-$(VERSION)
 BENCH_READY := $(BENCH_VENV)/.ready-$(VERSION)
+JAX_READY := $(JAX_VENV)/.ready-$(VERSION)
 
 # A folder made by another version of Python is made anew; one of the same version is kept.
 make_venv = grep -qs '^version = $(VERSION)\.' $(1)/pyvenv.cfg || $(PYTHON) -m venv --clear $(1)
@@ -25,7 +27,7 @@ demo: $(READY) ## run the demonstration
 	$(VENV)/bin/python examples/demo.py
 
 test: $(READY) ## run the tests
-	$(VENV)/bin/python -m pytest -q
+	$(VENV)/bin/python -m pytest -q -n auto --dist worksteal
 
 lint: $(READY) ## check style and types
 	$(VENV)/bin/ruff check .
@@ -40,13 +42,13 @@ dist: $(READY) ## build the wheel and the source archive into dist/
 	rm -rf dist
 	$(VENV)/bin/python -m build --no-isolation --outdir dist
 
-bench: $(BENCH_READY) ## compare speed with PyTorch's, side by side; import time and sizes
-	for each in eager train data export script compile native; do nice -n 5 $(BENCH_VENV)/bin/python bench/$$each.py || exit 1; done
+bench: $(BENCH_READY) $(JAX_READY) ## compare speed with PyTorch's and others', side by side; import time and sizes
+	for each in eager train data export script compile native; do JAX_PYTHON=$(JAX_VENV)/bin/python nice -n 5 $(BENCH_VENV)/bin/python bench/$$each.py || exit 1; done
 	$(BENCH_VENV)/bin/python bench/readme_table.py
 	$(BENCH_VENV)/bin/python bench/footprint.py
 
 clean: ## remove what the targets made
-	rm -rf $(VENV) $(BENCH_VENV) build dist demo-output *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(BENCH_VENV) $(JAX_VENV) build dist demo-output *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(READY): pyproject.toml
 	$(call make_venv,$(VENV))
@@ -60,4 +62,9 @@ $(DOCS_READY): $(READY)
 $(BENCH_READY): pyproject.toml
 	$(call make_venv,$(BENCH_VENV))
 	$(BENCH_VENV)/bin/python -m pip install --quiet '$(PEER)' onnxscript --editable '.[onnx,native]'
+	@touch $@
+
+$(JAX_READY):
+	$(call make_venv,$(JAX_VENV))
+	$(JAX_VENV)/bin/python -m pip install --quiet jax
 	@touch $@

@@ -120,11 +120,13 @@ class Side:
             name: value for name, value in self.scope.items()
             if name.isupper() or isinstance(value, (nn.Module, int, float, list, dict)) and not name.startswith("_")
         }  # fmt: skip
-        return {
+        found = {
             "args": described(args, seen, held), "result": described(result, seen, held), "world": described(world, seen, held),
             "backward": described(gradient, seen, held), "printed": re.sub("0x[0-9a-f]+", "", printed.getvalue()),
             "random": torch.rand(2).tolist(), "modes": (torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.is_autocast_enabled("cpu")),
         }  # fmt: skip
+        del result, gradient, held  # the traceback of an error holds this frame: what the error keeps goes now, and not at some time in the next call
+        return found
 
 
 def compare(source: str, calls: list[tuple[str, str]], **options: Any) -> Any:

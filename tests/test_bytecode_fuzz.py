@@ -417,12 +417,7 @@ def fresh_budget(call):
 @pytest.mark.parametrize("group", range(12))
 def test_random_functions(group: int) -> None:
     for seed in range(group, COUNT, 12):
-        function, filename, source = make(seed)
-        for args in ARGUMENTS:
-            expected = observed(fresh_budget(function), args, {filename}, gc.collect)
-            for machine in (None, Alone()):
-                found = observed(fresh_budget(by_interpreter(function, machine)), args, {filename}, gc.collect)
-                assert found == expected, f"seed {seed}, arguments {args}:\n{source}"
+        run(seed)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # ~True, which the interpreter seems to say itself
@@ -452,3 +447,28 @@ def test_random_functions_are_worth_running() -> None:
             state = interpreter.step(state)
     assert len(ends) > 8
     assert len(operations) > 60
+
+
+def run(seed: int) -> None:
+    """One function, by every way."""
+    function, filename, source = make(seed)
+    for args in ARGUMENTS:
+        expected = observed(fresh_budget(function), args, {filename}, gc.collect)
+        for machine in (None, Alone()):
+            found = observed(fresh_budget(by_interpreter(function, machine)), args, {filename}, gc.collect)
+            assert found == expected, f"seed {seed}, arguments {args}:\n{source}"
+
+
+if __name__ == "__main__":  # FIRST LAST: more of them
+    warnings.simplefilter("ignore")
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    failures = 0
+    for number in range(int(sys.argv[1]), int(sys.argv[2])):
+        try:
+            run(number)
+        except AssertionError as problem:
+            failures += 1
+            print("seed", number, str(problem)[:300].replace("\n", " | "), flush=True)
+    print(failures, "failures")

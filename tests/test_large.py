@@ -49,6 +49,9 @@ def test_binary(threads):
     np.testing.assert_array_equal((x + 1.5).numpy(), a + np.float32(1.5))
     np.testing.assert_array_equal((x.t() + y.t()).numpy(), (a + b).T)
     np.testing.assert_array_equal((x + y[0]).numpy(), a + b[0])
+    one = torch.tensor(1.5).expand(SHAPE)
+    for found, wanted in ((one * x, a * np.float32(1.5)), (x - one, a - np.float32(1.5)), (one + one, np.full(SHAPE, 3, np.float32))):
+        np.testing.assert_array_equal(found.numpy(), wanted)
     np.testing.assert_array_equal(torch.where(x < y, x, y).numpy(), np.minimum(a, b))
     np.testing.assert_array_equal(
         (x.half() * y.half()).numpy(),
@@ -117,6 +120,9 @@ def test_gelu_and_its_gradient(threads):
     y.sum().backward()
     np.testing.assert_allclose(y.detach().numpy(), wide * below, rtol=2e-7, atol=4e-7)
     slope = below + wide * np.exp(-0.5 * wide * wide) / math.sqrt(2 * math.pi)
+    np.testing.assert_allclose(x.grad.numpy(), slope, rtol=4e-7, atol=3e-7)
+    x.grad = None
+    torch.nn.functional.gelu(x).backward(torch.ones(600_001))
     np.testing.assert_allclose(x.grad.numpy(), slope, rtol=4e-7, atol=3e-7)
 
 

@@ -71,6 +71,39 @@ def test_keys_and_values_that_are_shared_by_heads() -> None:
     check(F.scaled_dot_product_attention, q, k, v, tolerance=2e-5)
 
 
+def test_results_lie_as_in_eager_mode() -> None:
+    """Heads that are cut out of one tensor, and put together again, are not copied; but what is given out lies as it does in eager mode."""
+    torch.manual_seed(0)
+
+    def attend(x: Any) -> Any:
+        return F.scaled_dot_product_attention(*(each.view(2, 10, 4, 8).transpose(1, 2) for each in x.split(32, 2)), is_causal=True)
+
+    def several(x: Any) -> Any:
+        heads = attend(x)
+        return heads, heads.transpose(1, 2).reshape(2, 10, 32), heads.transpose(1, 2)
+
+    def copies(x: Any) -> Any:
+        heads = attend(x)
+        return heads.transpose(1, 2).reshape(2, 10, 32), heads.transpose(1, 2).reshape(2, 320), heads.view(8, 10, 8).exp()
+
+    x = torch.randn(2, 10, 96)
+    check(lambda x: attend(x).transpose(1, 2).reshape(2, 10, 32), x, tolerance=2e-5)
+    check(lambda x: attend(x).view(8, 10, 8), x, tolerance=2e-5)
+    for function in (several, copies):
+        compiled = torch.compile(function, backend="native")
+        for needs in (False, True):
+            given = x.clone().requires_grad_(needs)
+            compiled(given)
+            found, wanted = compiled(given), function(given)
+            for one, other in zip(found, wanted, strict=True):
+                assert one.stride() == other.stride()
+                np.testing.assert_allclose(one.detach().numpy(), other.detach().numpy(), 1e-5, 1e-5)
+            if not needs:  # what shares memory, and what does not
+                for each in (found, wanted):
+                    each[0].fill_(7.0)
+                assert [bool((each == 7).all()) for each in found] == [bool((each == 7).all()) for each in wanted]
+
+
 def test_a_nan_stays_in_its_row() -> None:
     q, k, v = (torch.ones(3, 4) for _ in range(3))
     q[1, 2] = float("nan")

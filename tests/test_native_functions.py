@@ -106,6 +106,21 @@ def test_power() -> None:
     assert distance[worst] <= ALLOWED[np.float32], f"{x[worst]!r} ** {y[worst]!r}"
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_shortcuts(kind: Any) -> None:
+    """exp of what is not positive, as exact as other functions; and ``1 + tanh(x)``, two steps in one, denormal numbers aside."""
+    x = arguments(kind)
+    with np.errstate(all="ignore"):
+        below = -np.abs(x)
+        distance = errors(compiled(functions.decay, kind)(below), np.exp(below.astype(np.longdouble)), kind)
+        assert distance.max() <= ALLOWED[kind]
+        exact = 2 / (1 + np.exp(-2 * x.astype(np.longdouble)))
+        found = compiled(functions.tanh_and_one, kind)(x)
+        distance = np.where(np.abs(exact) < np.finfo(kind).smallest_normal * 4, 0, errors(found, exact, kind))
+        assert distance.max() <= ALLOWED[kind] + 0.5, x[np.argmax(distance)]
+        assert (found[exact < np.finfo(kind).smallest_normal] < 5 * np.finfo(kind).smallest_normal).all()
+
+
 # Ops that are made of such functions, in whatever way the whole back-end computes them.
 OPS: dict[str, Any] = {
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "tanh": np.tanh, "exp": np.exp, "log": np.log, "sin": np.sin, "cos": np.cos, "rsqrt": lambda x: 1 / np.sqrt(x),

@@ -64,6 +64,16 @@ def test_batches_of_rows() -> None:
     check(lambda x, w: x @ w, torch.randn(40), torch.randn(40, 64))
 
 
+@pytest.mark.parametrize(("depth", "rows", "width"), [(512, 64, 96), (1001, 33, 70), (600, 200, 16)])
+def test_gradients_of_weights(depth: int, rows: int, width: int) -> None:
+    """Products through the rows of a large batch, which are added up in parts."""
+    torch.manual_seed(0)
+    for dtype, tolerance in ((torch.float32, 5e-4), (torch.float64, 1e-11)):
+        check(lambda a, b: a.t() @ b, torch.randn(depth, rows, dtype=dtype), torch.randn(depth, width, dtype=dtype), tolerance=tolerance)
+    layer = nn.Linear(rows, width)
+    check(lambda x, w, b: nn.functional.linear(x, w, b), torch.randn(depth, rows), layer.weight, layer.bias)
+
+
 def test_where_products_are_generated() -> None:
     """By measurement: between the tiny ones and those whose right matrix is beyond the cache."""
     chosen = lambda *sizes, turned=False: small_products.worthwhile(*sizes, 4, turned)
@@ -73,7 +83,7 @@ def test_where_products_are_generated() -> None:
 
 def test_threads_do_not_change_results() -> None:
     torch.manual_seed(0)
-    inputs = torch.randn(300, 100), torch.randn(100, 120)
+    inputs = torch.randn(600, 100), torch.randn(100, 120)  # of which one gradient is added up in parts
     compiled = torch.compile(lambda a, b: (a @ b).tanh(), backend="native")
     run(compiled, inputs)
     before, found = torch.get_num_threads(), []

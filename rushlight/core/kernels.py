@@ -9,7 +9,8 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import threading
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,6 +18,8 @@ _NEEDED = "llvmlite"
 _PROVIDER = "rushlight.backends.native.eager"
 _LOOPS = "rushlight.backends.native.elementwise"
 _ROWS = "rushlight.backends.native.rows"
+_CHANCE = "rushlight.backends.native.chance"
+_MANY = 1 << 14  # elements for which it pays to load such a part of the package
 _once = threading.local()
 _found: dict[str, Callable[..., Any] | None] = {}
 
@@ -37,6 +40,27 @@ def once() -> Iterator[None]:
         _once.depth -= 1
 
 
+def backward_once(nodes: Iterable[Any], since: int) -> None:
+    """Have the nodes from which these follow, as far as they were recorded since a number of the sequence, run their gradients ``once``, too."""
+    waiting, seen = [each for each in nodes if each is not None], set()
+    while waiting:
+        node = waiting.pop()
+        if getattr(node, "sequence", since) >= since or node in seen:  # a leaf has no such number
+            continue
+        seen.add(node)
+        node.__dict__["backward"] = _backward_once(weakref.ref(node))  # a node that holds itself would not be freed at once
+        waiting += [each[0] if isinstance(each, tuple) else each for each in node.inputs if each is not None]
+
+
+def _backward_once(reference: Any) -> Callable[[Any], Any]:
+    def backward(gradient: Any) -> Any:
+        node = reference()
+        with once():
+            return type(node).backward(node, gradient)
+
+    return backward
+
+
 def faster_loop(op: Any, arguments: list[Any], positions: list[int], compute: Any, dtype: Any) -> Any:
     """The result of a pointwise op on large arrays by a loop of its own, or None."""
     provider = _provider(_LOOPS)
@@ -49,6 +73,12 @@ def faster_rows(name: str, rows: Any) -> Any:
     return None if provider is None else provider(name, rows)
 
 
+def faster_choices(twister: Any, count: int, dtype: Any, p: float) -> Any:
+    """Ones and zeros by the next words of NumPy's twister, or None: then no word has been drawn."""
+    provider = _provider(_CHANCE) if count >= _MANY or _CHANCE in _found else None
+    return None if provider is None else provider(twister, count, dtype, p)
+
+
 def _provider(module: str) -> Callable[..., Any] | None:
     """What a part of the package has for this, if it can be loaded."""
     if module not in _found:
@@ -58,7 +88,7 @@ def _provider(module: str) -> Callable[..., Any] | None:
 
 def switch_off() -> None:
     """Use the plain kernels from now on (for comparisons)."""
-    _found.update(dict.fromkeys((_PROVIDER, _LOOPS, _ROWS)))
+    _found.update(dict.fromkeys((_PROVIDER, _LOOPS, _ROWS, _CHANCE)))
 
 
 def switch_on() -> None:

@@ -6,8 +6,10 @@ number of threads: every element is computed as it would be alone.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import queue
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +20,21 @@ LARGE = 1 << 19  # from this many elements on it pays to wake other threads
 BLOCK = 1 << 18  # elements of a block: few enough that what a kernel reads again is still in the cache
 HEAD_START = 1 << 18  # how many numbers can be read while a worker wakes up; the asking thread does that much more
 
-np.empty(31 << 20, np.uint8)  # freed at once: the C library then keeps the memory of large arrays for the next ones
+KEPT = ((-3, 32 << 20), (-1, 256 << 20))  # glibc's M_MMAP_THRESHOLD and M_TRIM_THRESHOLD, and bytes
+
+
+def keep_memory() -> None:
+    """Have the C library keep the memory of large arrays for the next ones, up to some 256 MB.
+
+    Memory that comes new from the system is cleared page by page when it is first touched, which takes longer than most ops.
+    """
+    set_option = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if set_option is not None:  # the library is glibc
+        for option, size in KEPT:
+            set_option(option, size)
+
+
+keep_memory()
 
 
 class Pool:
@@ -132,17 +148,25 @@ def in_blocks(function: Callable[..., Any], operands: list[Any], dtype: Any, wri
 
 def ufunc_in_blocks(ufunc: Any, *operands: Any) -> Any:
     """A ufunc on large arrays: every thread writes its part of the result.  ``ufunc(*operands)`` where that can't be."""
-    first = operands[0]
-    shape = first.shape
+    shape = operands[0].shape
+    inputs = []
     for each in operands:
-        if each.__class__ is np.ndarray and (not each.flags.c_contiguous or each.shape != shape):
-            return ufunc(*operands)
-    if pool.threads < 2:
+        if each.__class__ is np.ndarray:
+            if each.shape != shape:
+                return ufunc(*operands)
+            if any(each.strides):
+                if not each.flags.c_contiguous:
+                    return ufunc(*operands)
+                each = each.reshape(-1)
+            else:  # one number, broadcast
+                each = each[(0,) * each.ndim]
+        inputs.append(each)
+    arrays = [each for each in inputs if each.__class__ is np.ndarray]
+    if pool.threads < 2 or not arrays:
         return ufunc(*operands)
-    probe = ufunc(*[each.reshape(-1)[:1] if each.__class__ is np.ndarray else each for each in operands])
+    probe = ufunc(*[each[:1] if each.__class__ is np.ndarray else each for each in inputs])
     result = np.empty(shape, probe.dtype)
     flat = result.reshape(-1)
-    inputs = [each.reshape(-1) if each.__class__ is np.ndarray else each for each in operands]
     ranges = split(flat.size, pool.threads)
 
     def work(index: int) -> None:

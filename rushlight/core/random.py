@@ -21,6 +21,7 @@ import numpy as np
 
 from .dtypes import BY_NUMPY, LOW_PRECISION, legacy_name
 from .errors import DtypeError, NotSupported, OperationError, ShapeError, ValueRangeError
+from .kernels import faster_choices
 from .random_rejection import binomial, poisson, standard_gamma
 from .random_rounding import fused_multiply_add, store
 from .random_words import Array, MersenneTwister, UniformStream
@@ -188,6 +189,11 @@ class Generator(MersenneTwister):
         if dtype not in _DIGITS and dtype not in _INTEGERS and dtype != _BOOL:
             raise _not_implemented("bernoulli_scalar_cpu_" if by_number else "bernoulli_tensor_cpu_self_", dtype)
         if by_number:
+            with self.lock:
+                made = faster_choices(self._bits, count, dtype, float(p)) if count else None
+                if made is not None:
+                    self._untouched = False
+                    return made.reshape(shape)
             return (self.units(count).reshape(shape) < p).astype(dtype)
         if p.dtype not in _DIGITS:
             raise _not_implemented("bernoulli_tensor_cpu_p_", p.dtype)

@@ -297,7 +297,8 @@ def _gelu_backward_kernel(xp: Any, grad: Any, input: Any, result: Any) -> Any:
     square = input * input
     try:
         with np.errstate(invalid="raise"):
-            slope = None if result is None else result / input  # saves a second error function
+            # saves a second error function; only NumPy says where it can't be
+            slope = None if result is None or xp is not np else result / input
     except FloatingPointError:  # 0 / 0
         slope = None
     if slope is None:

@@ -105,10 +105,10 @@ def _attention_gradient(
 ) -> Any:
     if state.grad_enabled or needs[3]:
         return differentiate_body(table["attention"], needs, g, (query, key, value, mask, causal, scale))
-    return (*attention_backward(g, query, key, value, weights, scale), None)
+    return (*attention_backward(g, query, key, value, weights, scale, causal), None)
 
 
-def _backward_meta(grad: Any, query: Any, key: Any, value: Any, weights: Any, scale: float) -> list[Spec]:
+def _backward_meta(grad: Any, query: Any, key: Any, value: Any, weights: Any, scale: float, causal: bool) -> list[Spec]:
     return [
         Spec((*weights.shape[:-1], key.shape[-1]), grad.dtype),
         Spec((*weights.shape[:-2], weights.shape[-1], query.shape[-1]), grad.dtype),
@@ -116,8 +116,10 @@ def _backward_meta(grad: Any, query: Any, key: Any, value: Any, weights: Any, sc
     ]
 
 
-def _attention_backward_kernel(xp: Any, grad: Any, query: Any, key: Any, value: Any, weights: Any, scale: float) -> list[Any]:
-    made = [xp.empty(spec.shape, spec.dtype) for spec in _backward_meta(grad, query, key, value, weights, scale)]
+def _attention_backward_kernel(
+    xp: Any, grad: Any, query: Any, key: Any, value: Any, weights: Any, scale: float, causal: bool
+) -> list[Any]:
+    made = [xp.empty(spec.shape, spec.dtype) for spec in _backward_meta(grad, query, key, value, weights, scale, causal)]
 
     def run(part: Any) -> None:
         given = weights[part]
@@ -144,8 +146,10 @@ def _attention_backward_kernel(xp: Any, grad: Any, query: Any, key: Any, value: 
     notes="second derivatives go through the body of attention",
     onnx={9: onnx_forms.attention_backward},
 )
-def attention_backward(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, weights: Tensor, scale: float) -> Tensor:
-    """The gradients of queries, keys and values."""
+def attention_backward(
+    grad: Tensor, query: Tensor, key: Tensor, value: Tensor, weights: Tensor, scale: float, causal: bool = False
+) -> Tensor:
+    """The gradients of queries, keys and values; ``causal`` says that weights above the diagonal are zeros."""
 
 
 @composite(

@@ -40,7 +40,7 @@ def attention(g: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool,
     return g.MatMul(weights, value), weights
 
 
-def attention_backward(g: Any, grad: Any, query: Any, key: Any, value: Any, weights: Any, scale: float) -> Any:
+def attention_backward(g: Any, grad: Any, query: Any, key: Any, value: Any, weights: Any, scale: float, causal: bool = False) -> Any:
     """The products of attention, and the gradient of its softmax, backwards."""
     if query.dtype.kind == "c":
         raise g.unsupported("ONNX has no complex arithmetic")

@@ -111,8 +111,9 @@ class ElementwiseOptimizer(Optimizer):
                 if kind is not None:
                     numbers = _as_arrays(numbers, kind)
                 planned_kind, planned_values = kind, values
-            for name, value in zip(scalars, after):
-                entries[name]._array.fill(value)
+            if entries:
+                for name, value in zip(scalars, after):
+                    entries[name]._array.fill(value)
             if kind is None:
                 self._update_tensors(group, numbers, param, grad, entries, names)
                 continue
@@ -126,7 +127,9 @@ class ElementwiseOptimizer(Optimizer):
                     f"{type(self).__name__} needs a gradient and a state of the parameter's shape {array.shape}, got a gradient of "
                     f"{gradient.shape} and " + ", ".join(f"{name} of {each.shape}" for name, each in zip(names, arrays))
                 ) from error
-            for each in (param, *buffers):  # a gradient that needs the old values is refused from now on
+            # A gradient that needs the old values is refused from now on.
+            (param._storage or storage_of(param)).version += 1
+            for each in buffers:
                 (each._storage or storage_of(each)).version += 1
 
     def _begin(self, entries: dict[str, Any], initial: dict[str, Any], param: Any) -> None:
@@ -175,16 +178,24 @@ def filled_like(param: Any, value: Any) -> Any:
     return full_like(param, complex(value, value) if complex_type else value)
 
 
+# By type: the numbers of the last step, and the arrays that were made of them.
+_last_numbers: dict[Any, tuple[tuple[Any, ...], tuple[Any, ...]]] = {}
+
+
 def _as_arrays(numbers: tuple[Any, ...], kind: Any) -> tuple[Any, ...]:
     """Numbers as 0-dim arrays of the type that is computed in: NumPy takes those twice as fast as Python's floats."""
+    known = _last_numbers.get(kind)
+    if known is not None and known[0] == numbers:
+        return known[1]
     if BY_NUMPY[kind].category < FLOATING:
         raise DtypeError(
             f"only parameters of a floating-point or complex type can be optimized, not of {BY_NUMPY[kind]}"
         )
     computed = _FLOAT32 if kind in LOW_PRECISION else BY_NUMPY[kind].to_real().numpy
-    return tuple(
-        [np.array(each.item() if isinstance(each, TensorBase) else each, computed) for each in numbers]  # type: ignore[attr-defined]
-    )
+    made = tuple([np.array(each.item() if isinstance(each, TensorBase) else each, computed) for each in numbers])  # type: ignore[attr-defined]
+    if all(each.__class__ is float or each.__class__ is int for each in numbers):  # a tensor may change
+        _last_numbers[kind] = numbers, made
+    return made
 
 
 def _update_blocks(update: Any, group: dict[str, Any], numbers: Any, arrays: list[Any]) -> None:

@@ -26,13 +26,18 @@ from . import attention, convolutions, movement, pooling, recurrent, small_produ
 from .calling import Refused, direct_call, may_write
 from .describing import describe, dump
 from .expanding import Declined
-from .machine import log
+from .machine import log, machine
 from .program import Program, compile_graph
+from .recorded import programs, recorded_call
+from .timing import timed
 from .values import Given, elements
 
 ROUTINES_OF = (attention, convolutions, movement, pooling, recurrent, small_products)  # files that bring native code for ops of their own
 LIMIT = 16  # programs for different layouts of the inputs, before new ones run as in eager mode
 _said: list[str] = []
+
+if importlib.util.find_spec("llvmlite") is not None:
+    machine()  # LLVM is loaded together with this back-end, and not in the first call of what is compiled
 
 if "native" in os.environ.get("RUSHLIGHT_LOGS", "").split(","):
     log.addHandler(logging.StreamHandler())
@@ -49,6 +54,11 @@ def available() -> bool:
     return False
 
 
+def not_yet(*args: Any) -> Any:
+    """What is called in short before it is known how."""
+    return NotImplemented
+
+
 class Native:
     """A graph module that runs native code where no gradient is recorded."""
 
@@ -59,14 +69,11 @@ class Native:
         self.programs: list[Program] = []
         self.declined = ""  # why the graph runs as in eager mode
         self.last: Any = None
-        self.direct: Any = None  # the last program's call, written out
+        self.direct: Any = not_yet  # the last program's call, written out
 
     def __call__(self, *args: Any) -> Any:
-        if self.direct is not None:
-            made = self.direct(args)
-            if made is not NotImplemented:
-                return made
-        return self.general(args)
+        made = self.direct(*args)
+        return made if made is not NotImplemented else self.general(args)
 
     def general(self, args: tuple[Any, ...]) -> Any:
         """A call whatever the inputs are."""
@@ -86,7 +93,9 @@ class Native:
             program = self.find(arrays)
             if program is None:
                 return self.module.forward(*args)
-            self.direct = direct_call(program, len(arrays))
+            if program.direct is None:
+                program.direct = direct_call(program, args) or not_yet
+            self.direct = program.direct
         if program.writes and not may_write(program, args, arrays):
             return self.module.forward(*args)
         made: list[Any] = []
@@ -143,29 +152,40 @@ class Entry:
     def __init__(self, module: Any) -> None:
         self.plain = Native(module)
         self.differentiated = AheadOfTime(module, Native)
-        self.step: Any = None  # the call, written out, of a program that no gradient goes out of
+        # A call in short: NotImplemented unless all tensors are just as in an earlier call (their classes, types, sizes and need for gradients).
+        # It does not look at modes, which must be as they were, too.
+        self.quick: Any = not_yet
 
     def __call__(self, *args: Any) -> Any:
-        if self.step is not None and state.grad_enabled:
-            made = self.step(args)
-            return made if made is not NotImplemented else self.differentiated(*args)
         if state.grad_enabled:
             for each in args:
                 if isinstance(each, TensorBase) and each._requires_grad:
                     made = self.differentiated(*args)
-                    self.find_step(args)
+                    self.shorten(self.differentiated.used, args)
                     return made
-        return self.plain(*args)
+        made = self.plain(*args)
+        self.shorten(self.plain, args)
+        return made
+
+    def shorten(self, used: Any, args: tuple[Any, ...]) -> None:
+        """Have calls like this one made in short from now on, where that is possible."""
+        if used is None or (used is not self.plain and not used.enabled):
+            return
+        if used is not self.plain and used.differentiable:
+            if used.shorter is None and None not in programs(used):  # both have run
+                used.shorter = recorded_call(used, args) or not_yet
+            self.quick = used.shorter or not_yet
+            return
+        program = used.last if used is self.plain else used.simple and used.forward.last  # it computes all gradients, and does its writes
+        if program:
+            if program.exact is None:
+                needs = [isinstance(each, TensorBase) and each._requires_grad for each in args]
+                program.exact = direct_call(program, args, needs) or not_yet
+            self.quick = program.exact
 
     def describe(self) -> str:
         """What became of the graph, in words."""
         return describe(self)
-
-    def find_step(self, args: tuple[Any, ...]) -> None:
-        """Where a program computes all gradients itself and does all its writes, it can be called directly."""
-        plan = self.differentiated.used
-        if plan is not None and plan.enabled and plan.simple and plan.forward.last is not None:
-            self.step = direct_call(plan.forward.last, len(args), tuple(plan.requires))
 
 
 def fixed(arrays: list[Any]) -> list[Any]:
@@ -206,4 +226,4 @@ def explain(module: Any, *inputs: Any) -> str:
         return f"runs as in eager mode: {error}"
 
 
-__all__ = ["Native", "Entry", "available", "compile_graph", "compile_module", "describe", "dump", "explain", "native"]
+__all__ = ["Native", "Entry", "available", "compile_graph", "compile_module", "describe", "dump", "explain", "native", "timed"]

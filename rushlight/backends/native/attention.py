@@ -1,7 +1,7 @@
 """Attention in blocks of queries: the scores of a block lie in the cache, and all scores together nowhere unless somebody wants them.
 
-Keys and values of all heads are packed first (``panels.py``).  A block multiplies its queries by as many keys as any of them may see,
-turns the scores into weights row by row, and multiplies those by the values.
+Keys and values of a head are packed when its first block begins (``panels.py``).  A block multiplies its queries by as many keys as any of
+them may see, turns the scores into weights row by row, and multiplies those by the values.  The gradient goes through the same blocks.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any
 from ...core.base import Spec
 from . import functions
 from .code import TYPES, Code, Module, Scalar
-from .panels import Panels, Vectors
+from .panels import Panels, lanes_for, minus, share
 from .program import Piece, Program
 from .values import ROUTINES, Builder, Reference, Routine, Value
+from .vectors import Vectors
 
 BLOCK = 32  # queries
 ROOM = 1 << 18  # bytes of scores that a block should keep to
-LANES = 8  # blocks that may be under way at one time, each with memory of its own
 FLOPS_PER_NANOSECOND = 60
 
 
@@ -50,20 +50,36 @@ class Heads:
         return c.address(name, place, TYPES[reference.dtype])
 
 
-def whole(value: Value) -> Reference:
-    """A value as it is."""
-    return Reference(value, value.shape, value.strides)
-
-
 def steps(reference: Reference) -> tuple[int, int]:
     """The strides of a matrix; those of a single row or column are what they would be in row-major order."""
     rows, columns = reference.strides[-2:]
     return rows, columns if reference.shape[-1] > 1 else 1
 
 
+def order_in_memory(builder: Builder, node: Any, part: int, source: Reference, shape: tuple[int, ...]) -> list[int]:
+    """The order in memory of the dimensions of a result: that of a source, unless the result is given out.
+
+    Heads that were cut out of a wider tensor so give results that can be put together to one without being copied.
+    """
+    if builder.is_given_out(node, part):
+        return list(range(len(shape)))
+    return [*sorted(range(len(shape) - 1), key=lambda at: -source.strides[at]), len(shape) - 1]
+
+
+def arranged(spec: Spec, order: list[int]) -> Spec:
+    """The tensor that is stored, where a result's dimensions lie in another order."""
+    return Spec(tuple([spec.shape[at] for at in order]), spec.dtype)
+
+
+def as_wanted(value: Value, order: list[int]) -> Reference:
+    """The result, in the order of its own dimensions."""
+    places = [order.index(at) for at in range(len(order))]
+    return Reference(value, tuple([value.shape[at] for at in places]), tuple([value.strides[at] for at in places]))
+
+
 def rows_in(c: Code, start: Scalar, block: int, count: int) -> Scalar:
     """How many rows a block has that begins there."""
-    return c.intrinsic("smin", c.let("i64", f"sub nsw i64 {count}, {start.name}"), c.integer(block))
+    return c.intrinsic("smin", minus(c, c.integer(count), start), c.integer(block))
 
 
 class Names:
@@ -82,68 +98,46 @@ class Names:
         return Piece(function, list(self.values.values()), extent, nanoseconds)
 
 
-def pack_all(module: Module, panels: Panels, source: Reference, turned: bool, target: Value, batch: tuple[int, ...]) -> Piece:
-    """Pack a matrix of every head."""
-    c, names = Code(module), Names()
-    heads = Heads(c, batch)
-    rows, columns = steps(source)
-    to, origin = names.add("packed", target), names.add("source", source.value)
-    strides = (columns, rows) if turned else (rows, columns)
-    with c.loop(Scalar("%first", "i64"), Scalar("%last", "i64")) as head:
-        heads.at(head)
-        place = c.address(to, c.scale(head, panels.size), panels.type)
-        panels.pack(c, strides, place, heads.pointer(origin, source), c.integer(0), c.integer(panels.count))
-    return names.piece(module, c, "pack_heads", heads.count, heads.count * panels.size * 0.4)
-
-
 class Row:
-    """Passes over one row of scores, in vectors of fixed length, so that no loop has a rest."""
+    """Passes over one row of scores, in vectors; rows are filled up to whole panels, so that no pass has a rest."""
 
     def __init__(self, c: Code, panels: Panels) -> None:
         self.c = c
-        self.type = type = panels.type
-        shape = panels.shape
-        self.length = length = shape.lanes * (2 if shape.vectors % 2 == 0 else 1)  # a power of two
-        self.per_panel = shape.width // length
-        self.partial = c.slot(type, length)
-        self.result = c.slot(type)
+        self.type = panels.type
+        self.v = Vectors(c, panels.type, panels.shape.lanes)
+        self.vectors = panels.shape.vectors
+        self.partial = c.slot(self.v.type)
 
-    def each(self, count: Scalar, body: Any) -> None:
-        """``body(column, lane)`` for ``count`` vectors of columns."""
+    def each(self, panels: Scalar, body: Any) -> None:
+        """``body(column)`` for the vectors of some panels."""
         c = self.c
-        with c.loop(c.integer(0), count) as chunk, c.loop(c.integer(0), c.integer(self.length)) as lane:
-            body(c.add(c.scale(chunk, self.length), lane), lane)
+        with c.loop(c.integer(0), panels) as panel:
+            for at in range(self.vectors):
+                body(c.add(c.scale(panel, self.vectors * self.v.count), c.integer(at * self.v.count)))
 
-    def fold(self, count: Scalar, how: str, body: Any) -> Scalar:
-        """The sum ("fadd") of all that ``body(column)`` gives, or the largest ("fmax"); NaN may be passed over there."""
+    def fold(self, panels: Scalar, start: float, combine: Any, body: Any) -> Scalar:
+        """All that ``body(column)`` gives, combined; still a vector."""
         c = self.c
-        start = c.constant(self.type, 0.0 if how == "fadd" else -math.inf)
-        with c.loop(c.integer(0), c.integer(self.length)) as lane:
-            c.store(start, self.partial, lane)
+        c.write(self.v.spread(c.constant(self.type, start)), self.partial)
+        self.each(panels, lambda column: c.write(combine(c.read(self.partial, self.v.type), body(column)), self.partial))
+        return c.read(self.partial, self.v.type)
 
-        def step(column: Scalar, lane: Scalar) -> None:
-            c.store(self.combine(how, c.load(self.partial, lane, self.type), body(column)), self.partial, lane)
+    def add(self, a: Scalar, b: Scalar) -> Scalar:
+        return self.c.binary("fadd", a, b)
 
-        self.each(count, step)
-        # From here on in halves.
-        v = Vectors(c, self.type, self.length)
-        found = v.load(self.partial, c.integer(0))
-        while v.lanes > 1:
-            half = Vectors(c, self.type, v.lanes // 2)
-            parts = []
-            for first in (0, half.lanes):
-                places = ", ".join(f"i32 {first + at}" for at in range(half.lanes))
-                parts.append(c.let(half.type, f"shufflevector {v.type} {found.name}, {v.type} poison, <{half.lanes} x i32> <{places}>"))
-            v, found = half, self.combine(how, *parts)
-        return c.let(self.type, f"extractelement {v.type} {found.name}, i64 0")
+    def multiply(self, a: Scalar, b: Scalar) -> Scalar:
+        return self.c.binary("fmul", a, b)
 
-    def combine(self, how: str, a: Scalar, b: Scalar) -> Scalar:
+    def number(self, value: float) -> Scalar:
+        """A vector of one constant."""
+        return self.v.spread(self.c.constant(self.type, value))
+
+    def some(self, column: Scalar, limit: Scalar | int) -> str | None:
+        """A mask of the elements of a vector that lie before a limit; None where all of them do."""
         c = self.c
-        if how == "fadd":
-            return c.let(a.type, f"fadd reassoc {a.type} {a.name}, {b.name}")
-        larger = c.let("", f"fcmp ogt {a.type} {a.name}, {b.name}")
-        flags = a.type.replace(self.type, "i1") if a.type.startswith("<") else "i1"
-        return c.let(a.type, f"select {flags} {larger.name}, {a.type} {a.name}, {a.type} {b.name}")
+        if isinstance(limit, int):
+            return self.v.first(minus(c, c.integer(limit), column)) if limit % (self.v.count * self.vectors) else None
+        return self.v.first(minus(c, limit, column))
 
 
 def attention(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
@@ -163,190 +157,197 @@ def attention(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) ->
     block = max(8, min(BLOCK, ROOM // (row * dtype.itemsize) // 8 * 8))
     blocks = -(-length // block)
     units = math.prod(batch) * blocks
-    lanes = min(LANES, units)
-    scratch = [Spec((math.prod(batch), by_key.size), dtype), Spec((math.prod(batch), by_value.size), dtype), Spec((lanes, block, row), dtype)]
+    lanes = lanes_for(units)
+    scratch = [Spec((lanes, each), dtype) for each in (by_key.size, by_value.size, block * row)]
+    order = order_in_memory(builder, node, 0, query, specs[0].shape)
 
     def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
-        output, weights, packed_key, packed_value, scores = routine.others
+        output, weights, *memories = routine.others
         keys, values = Panels(module, type_, size, source), Panels(module, type_, source, width)
-        pieces = [pack_all(module, keys, key, True, packed_key, batch), pack_all(module, values, value, False, packed_value, batch)]
         c, names = Code(module), Names()
-        heads = Heads(c, batch)
-        line = Row(c, keys)
-        q, kp, vp, s, o = (
-            names.add(name, each)
-            for name, each in (("q", query.value), ("kp", packed_key), ("vp", packed_value), ("s", scores), ("o", output))
+        heads, line, made = Heads(c, batch), Row(c, keys), as_wanted(output, order)
+        q, k, v, o = (
+            names.add(name, each) for name, each in (("q", query.value), ("k", key.value), ("v", value.value), ("o", output))
         )
+        own = [names.add(name, each) for name, each in zip(("kp", "vp", "s"), memories)]
         w = names.add("w", weights) if weights in program.slots else ""
         m = "" if mask is None else names.add("m", mask.value)
-        with c.loop(Scalar("%first", "i64"), Scalar("%last", "i64")) as lane:
-            # A lane takes every so-many-th block, so that no two at one time have the same memory.
-            mine = c.let("i64", f"sdiv i64 {c.let('i64', f'sub nsw i64 {units + lanes - 1}, {lane.name}').name}, {lanes}")
-            memory = c.address(s, c.scale(lane, block * row), type_)
-            with c.loop(c.integer(0), mine) as turn:
-                unit = c.add(lane, c.scale(turn, lanes))
-                head = c.let("i64", f"sdiv i64 {unit.name}, {blocks}")
-                begin = c.scale(c.let("i64", f"srem i64 {unit.name}, {blocks}"), block)
+        with share(c, lanes, units) as (lane, first, last):
+            packed_key, packed_value, memory = (c.address(name, c.scale(lane, each.shape[1]), type_) for name, each in zip(own, scratch))
+            begin = c.let("i64", f"sdiv i64 {first.name}, {blocks}")
+            end = c.let("i64", f"sdiv i64 {c.add(last, c.integer(blocks - 1)).name}, {blocks}")
+            with c.loop(begin, end) as head:
                 heads.at(head)
-                rows = rows_in(c, begin, block, length)
-                seen = c.intrinsic("smin", c.add(begin, rows), c.integer(source)) if causal else c.integer(source)
-                count = c.let("i64", f"sdiv i64 {c.add(seen, c.integer(wide - 1)).name}, {wide}")
-                packed = c.address(kp, c.scale(head, keys.size), type_)
-                left = heads.pointer(q, query, begin)
-                across, down = steps(query)[::-1]
-                keys.multiply(c, (left, down), packed, (memory, row), rows, columns=across, width=c.scale(count, wide))
-                with c.loop(c.integer(0), rows) as at:
-                    here = c.address(memory, c.scale(at, row), type_)
-                    own = c.add(begin, at)
-                    limit = c.intrinsic("smin", c.add(own, c.integer(1)), c.integer(source)) if causal else c.integer(source)
-                    masked_at = heads.pointer(m, mask, own) if mask is not None else ""
-                    weigh(c, line, here, c.scale(count, line.per_panel), limit, scale, mask, masked_at)
-                    if w:
-                        place = c.address(w, c.scale(c.add(c.scale(head, length), own), source), type_)
-                        with c.loop(c.integer(0), c.integer(source)) as column:
-                            # What lies beyond the panels that were multiplied is no score.
-                            inside = c.compare("slt", column, limit)
-                            safe = c.select(inside, column, c.integer(0))
-                            found = c.load(here, safe, type_)
-                            c.store(c.select(inside, found, c.constant(type_, 0.0)), place, column)
-                place = c.address(o, c.scale(c.add(c.scale(head, length), begin), width), type_)
-                packed = c.address(vp, c.scale(head, values.size), type_)
-                values.multiply(c, (memory, row), packed, (place, width), rows, depth=seen)
+                keys.pack(c, steps(key)[::-1], packed_key, heads.pointer(k, key), c.integer(0), c.integer(keys.count))
+                values.pack(c, steps(value), packed_value, heads.pointer(v, value), c.integer(0), c.integer(values.count))
+                before = c.scale(head, blocks)
+                from_ = c.intrinsic("smax", minus(c, first, before), c.integer(0))
+                to = c.intrinsic("smin", minus(c, last, before), c.integer(blocks))
+                with c.loop(from_, to) as number:
+                    start = c.scale(number, block)
+                    rows = rows_in(c, start, block, length)
+                    seen = c.intrinsic("smin", c.add(start, rows), c.integer(source)) if causal else c.integer(source)
+                    count = c.let("i64", f"sdiv i64 {c.add(seen, c.integer(wide - 1)).name}, {wide}")
+                    down, across = steps(query)
+                    keys.multiply(
+                        c, (heads.pointer(q, query, start), down), packed_key, (memory, row), rows, columns=across, width=c.scale(count, wide)
+                    )
+                    with c.loop(c.integer(0), rows) as at:
+                        here = c.address(memory, c.scale(at, row), type_)
+                        mine = c.add(start, at)
+                        limit = c.intrinsic("smin", c.add(mine, c.integer(1)), c.integer(source)) if causal else source
+                        if mask is not None:
+                            masked(c, line, here, heads.pointer(m, mask, mine), mask, scale)
+                        place = c.address(w, c.scale(c.add(c.scale(head, length), mine), source), type_) if w else ""
+                        weigh(line, here, count, limit, 1.0 if mask is not None else scale, place, source)
+                        if w and causal:  # beyond what was looked at
+                            with c.loop(c.scale(count, wide), c.integer(source)) as column:
+                                c.store(c.constant(type_, 0.0), place, column)
+                    values.multiply(c, (memory, row), packed_value, (heads.pointer(o, made, start), made.strides[-2]), rows, depth=seen)
         nanoseconds = units * block * source * (size + width) * 2 / FLOPS_PER_NANOSECOND
-        return [*pieces, names.piece(module, c, "attention", lanes, nanoseconds)]
+        return [names.piece(module, c, "attention", lanes, nanoseconds)]
 
     sources = [query, key, value] + ([] if mask is None else [mask])
-    return tuple(builder.routine(sources, list(specs), node, write, scratch))
+    output, weights = builder.routine(sources, [arranged(specs[0], order), specs[1]], node, write, scratch)
+    return as_wanted(output.value, order), weights
 
 
-def weigh(c: Code, line: Row, here: str, count: Scalar, limit: Scalar, scale: float, mask: Reference | None, masked_at: str) -> None:
-    """Turn a row of scores into weights; a row that may attend to nothing gives zeros."""
+def masked(c: Code, line: Row, here: str, masked_at: str, mask: Reference, scale: float) -> None:
+    """Scale a row of scores, and add a mask; what that leaves out is infinitely low."""
     type_ = line.type
+    with c.loop(c.integer(0), c.integer(mask.shape[-1])) as column:
+        found = c.binary("fmul", c.load(here, column, type_), c.constant(type_, scale))
+        given = c.load(masked_at, c.scale(column, mask.strides[-1]), TYPES[mask.dtype])
+        lowest = c.constant(type_, -math.inf)
+        c.store(c.select(given, found, lowest) if mask.dtype.kind == "b" else c.binary("fadd", found, given), here, column)
+
+
+def weigh(line: Row, here: str, panels: Scalar, limit: Scalar | int, scale: float, place: str, source: int) -> None:
+    """Turn a row of scores up to a limit into weights, which are zeros beyond it; a row that may attend to nothing gives zeros.
+
+    They are written to another place, too, where one is given.
+    """
+    c, v, type_ = line.c, line.v, line.type
     lowest, nothing = c.constant(type_, -math.inf), c.constant(type_, 0.0)
 
     def score(column: Scalar) -> Scalar:
-        inside = c.compare("slt", column, limit)
-        found = c.binary("fmul", c.load(here, column, type_), c.constant(type_, scale))
-        if mask is not None:
-            place = c.scale(c.select(inside, column, c.integer(0)), mask.strides[-1])
-            given = c.load(masked_at, place, TYPES[mask.dtype])
-            found = c.select(given, found, lowest) if mask.dtype.kind == "b" else c.binary("fadd", found, given)
-        found = c.select(inside, found, lowest)
-        c.store(found, here, column)
+        found = v.load(here, column)
+        if scale != 1:
+            found = line.multiply(found, line.number(scale))
+        inside = line.some(column, limit)
+        if inside is not None:
+            found = v.select(inside, found, line.number(-math.inf))
+        v.store(found, here, column)
         return found
 
-    highest = line.fold(count, "fmax", score)
+    highest = v.largest(line.fold(panels, -math.inf, v.larger, score))
     highest = c.select(c.compare("oeq", highest, lowest), nothing, highest)
 
     def power(column: Scalar) -> Scalar:
-        found = functions.exp(c, c.binary("fsub", c.load(here, column, type_), highest))
-        c.store(found, here, column)
-        return found
+        with c.loop(c.integer(0), c.integer(v.count)) as lane:  # LLVM makes one vector of it
+            at = c.add(column, lane)
+            c.store(functions.exp(c, c.binary("fsub", c.load(here, at, type_), highest)), here, at)
+        return v.load(here, column)
 
-    total = line.fold(count, "fadd", power)
+    total = v.sum(line.fold(panels, 0.0, line.add, power))
     total = c.select(c.compare("oeq", total, nothing), c.constant(type_, 1.0), total)
-    factor = c.binary("fdiv", c.constant(type_, 1.0), total)
-    line.each(count, lambda column, lane: c.store(c.binary("fmul", c.load(here, column, type_), factor), here, column))
+    factor = v.spread(c.binary("fdiv", c.constant(type_, 1.0), total))
+
+    def finish(column: Scalar) -> None:
+        made = line.multiply(v.load(here, column), factor)
+        v.store(made, here, column)
+        if place:
+            v.store(made, place, column, line.some(column, source))
+
+    line.each(panels, finish)
 
 
 def attention_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
-    grad, query, key, value, weights, scale = args
+    grad, query, key, value, weights, scale, causal = args
     batch, (length, source), size, width = tuple(grad.shape[:-2]), weights.shape[-2:], query.shape[-1], value.shape[-1]
     same = all(each.dtype == grad.dtype for each in (query, key, value, weights)) and grad.dtype.char in "fd"
     if not same or tuple(weights.shape[:-2]) != batch or not math.prod(grad.shape) or not source * size or not isinstance(scale, (int, float)):
         return NotImplemented
     dtype, type_ = grad.dtype, TYPES[grad.dtype]
     query, key, value = (each.broadcast((*batch, *each.shape[-2:])) for each in (query, key, value))
+    weights = weights if steps(weights)[1] == 1 else builder.copy(weights, None)
     by_value = Panels(Module(), type_, width, source)
     wide = by_value.shape.width
     row = by_value.count * wide
     block = max(8, min(BLOCK, ROOM // (row * dtype.itemsize) // 8 * 8))
     heads_in_all = math.prod(batch)
-    lanes = min(LANES, heads_in_all)
-    shapes = ((source, width), (source, size), (block, size), (block, width))  # of the right matrices: values turned, keys, queries, gradients
-    sizes = [by_value.size] + [Panels(Module(), type_, *shape).size for shape in shapes[1:]]
-    scratch = [Spec((lanes, block, row), dtype), *(Spec((lanes, each), dtype) for each in sizes)]
+    lanes = lanes_for(heads_in_all)
+    shapes = ((width, source), (source, size), (block, size), (block, width))  # of the right matrices: values turned, keys, queries, gradients
+    scratch = [Spec((lanes, each), dtype) for each in (block * row, *(Panels(Module(), type_, *shape).size for shape in shapes))]
+    orders = [order_in_memory(builder, node, at, each, spec.shape) for at, (each, spec) in enumerate(zip((query, key, value), specs))]
 
     def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
-        to_query, to_key, to_value, slopes, *packed = routine.others
-        wanted = [each in program.slots for each in (to_query, to_key, to_value)]
+        results, memories = routine.others[:3], routine.others[3:]
+        wanted = [each in program.slots for each in results]
         c, names = Code(module), Names()
-        heads = Heads(c, batch)
-        line = Row(c, by_value)
+        heads, line = Heads(c, batch), Row(c, by_value)
         g, q, k, v, w = (
             names.add(name, each.value) for name, each in (("g", grad), ("q", query), ("k", key), ("v", value), ("w", weights))
         )
-        s = names.add("s", slopes)
-        rights = [names.add(f"p{at}", each) for at, each in enumerate(packed)]
-        results = [names.add(f"r{at}", each) if want else "" for at, (each, want) in enumerate(zip((to_query, to_key, to_value), wanted))]
-        panels = [Panels(module, type_, width, source), *(Panels(module, type_, *shape) for shape in shapes[1:])]
+        own = [names.add(f"m{at}", each) for at, each in enumerate(memories)]
+        targets = [names.add(f"r{at}", each) if want else "" for at, (each, want) in enumerate(zip(results, wanted))]
+        made = [as_wanted(each, order) for each, order in zip(results, orders)]
+        panels = [Panels(module, type_, *shape) for shape in shapes]
         strides = [steps(value)[::-1], steps(key), steps(query), steps(grad)]
-        with c.loop(Scalar("%first", "i64"), Scalar("%last", "i64")) as lane:
-            mine = c.let("i64", f"sdiv i64 {c.let('i64', f'sub nsw i64 {heads_in_all + lanes - 1}, {lane.name}').name}, {lanes}")
-            memory = c.address(s, c.scale(lane, block * row), type_)
-            places = [c.address(name, c.scale(lane, each), type_) for name, each in zip(rights, sizes)]
-            with c.loop(c.integer(0), mine) as turn:
-                head = c.add(lane, c.scale(turn, lanes))
+        with share(c, lanes, heads_in_all) as (lane, first, last):
+            memory, *places = (c.address(name, c.scale(lane, each.shape[1]), type_) for name, each in zip(own, scratch))
+            with c.loop(first, last) as head:
                 heads.at(head)
                 for at, (name, reference) in enumerate(((v, value), (k, key))):
                     panels[at].pack(c, strides[at], places[at], heads.pointer(name, reference), c.integer(0), c.integer(panels[at].count))
+                for at, across in ((1, size), (2, width)):
+                    if wanted[at]:  # all queries are summed up, block by block, from zeros on
+                        to = heads.pointer(targets[at], made[at])
+                        with c.loop(c.integer(0), c.integer(source)) as line_of, c.loop(c.integer(0), c.integer(across)) as column:
+                            c.store(c.constant(type_, 0.0), to, c.add(c.scale(line_of, made[at].strides[-2]), column))
                 with c.loop(c.integer(0), c.integer(-(-length // block))) as number:
                     begin = c.scale(number, block)
                     rows = rows_in(c, begin, block, length)
+                    seen = c.intrinsic("smin", c.add(begin, rows), c.integer(source)) if causal else c.integer(source)
+                    count = c.let("i64", f"sdiv i64 {c.add(seen, c.integer(wide - 1)).name}, {wide}")
                     for at, (name, reference) in enumerate(((q, query), (g, grad)), 2):
                         origin = heads.pointer(name, reference, begin)
                         panels[at].pack(c, strides[at], places[at], origin, c.integer(0), c.integer(panels[at].count), rows)
                     gradient, given = heads.pointer(g, grad, begin), heads.pointer(w, weights, begin)
-                    across, down = steps(grad)[::-1]
-                    panels[0].multiply(c, (gradient, down), places[0], (memory, row), rows, columns=across, width=c.integer(row))
+                    down, across = steps(grad)
+                    panels[0].multiply(c, (gradient, down), places[0], (memory, row), rows, columns=across, width=c.scale(count, wide))
                     with c.loop(c.integer(0), rows) as at_row:
-                        slope(c, line, c.address(memory, c.scale(at_row, row), type_), given, at_row, weights, scale)
+                        own_weights = c.address(given, c.scale(at_row, weights.strides[-2]), type_)
+                        slope(line, c.address(memory, c.scale(at_row, row), type_), own_weights, count, source, scale)
                     if wanted[0]:
-                        to = c.address(results[0], c.scale(c.add(c.scale(head, length), begin), size), type_)
-                        panels[1].multiply(c, (memory, row), places[1], (to, size), rows)
-                    for at, want, left, across in ((2, wanted[1], (memory, 1, row), size), (3, wanted[2], (given, *steps(weights)[::-1]), width)):
-                        if want:  # all queries are summed up, block by block, from zeros on
-                            to = c.address(results[at - 1], c.scale(head, source * across), type_)
-                            with c.loop(c.integer(0), first_block(c, number, source)) as line_of, c.loop(c.integer(0), c.integer(across)) as column:
-                                c.store(c.constant(type_, 0.0), to, c.add(c.scale(line_of, across), column))
-                            panels[at].multiply(c, left[:2], places[at], (to, across), c.integer(source), None, "matrix", columns=left[2], depth=rows)
+                        to = heads.pointer(targets[0], made[0], begin)
+                        panels[1].multiply(c, (memory, row), places[1], (to, made[0].strides[-2]), rows, depth=seen)
+                    for at, left, step in ((1, memory, row), (2, given, weights.strides[-2])):
+                        if wanted[at]:
+                            result = (heads.pointer(targets[at], made[at]), made[at].strides[-2])
+                            panels[at + 1].multiply(c, (left, 1), places[at + 1], result, seen, None, "matrix", columns=step, depth=rows)
         nanoseconds = heads_in_all * length * source * (2 * width + 2 * size) * 2 / FLOPS_PER_NANOSECOND
         return [names.piece(module, c, "attention_backward", lanes, nanoseconds)]
 
-    return tuple(builder.routine([grad, query, key, value, weights], list(specs), node, write, scratch))
+    stored = [arranged(spec, order) for spec, order in zip(specs, orders)]
+    found = builder.routine([grad, query, key, value, weights], stored, node, write, scratch)
+    return tuple([as_wanted(each.value, order) for each, order in zip(found, orders)])
 
 
-def slope(c: Code, line: Row, here: str, given: str, at: Scalar, weights: Reference, scale: float) -> None:
+def slope(line: Row, here: str, weights: str, panels: Scalar, source: int, scale: float) -> None:
     """From gradients of weights to those of scores, in place: ``w * (g - sum(w * g)) * scale``."""
-    type_, source, (rows, columns) = line.type, weights.shape[-1], steps(weights)
-    own = c.address(given, c.scale(at, rows), type_)
-    # Panels end in zeros, which the weights do not have.
-    count = c.integer(source // line.length)
-    rest = source - source // line.length * line.length
+    c, v = line.c, line.v
 
     def weight(column: Scalar) -> Scalar:
-        return c.load(own, c.scale(column, columns), type_)
+        return v.load(weights, column, line.some(column, source))  # panels end in zeros, which the weights do not have
 
-    total = line.fold(count, "fadd", lambda column: c.binary("fmul", weight(column), c.load(here, column, type_)))
-    if rest:
-        c.write(total, line.result)
-        with c.loop(c.integer(source - rest), c.integer(source)) as column:
-            c.write(line.combine("fadd", c.read(line.result, type_), c.binary("fmul", weight(column), c.load(here, column, type_))), line.result)
-        total = c.read(line.result, type_)
+    total = v.spread(v.sum(line.fold(panels, 0.0, line.add, lambda column: line.multiply(weight(column), v.load(here, column)))))
 
     def change(column: Scalar) -> None:
-        made = c.binary("fmul", weight(column), c.binary("fsub", c.load(here, column, type_), total))
-        c.store(c.binary("fmul", made, c.constant(type_, scale)), here, column)
+        made = line.multiply(weight(column), c.binary("fsub", v.load(here, column), total))
+        v.store(line.multiply(made, line.number(scale)), here, column)
 
-    line.each(count, lambda column, lane: change(column))
-    if rest:
-        with c.loop(c.integer(source - rest), c.integer(source)) as column:
-            change(column)
-
-
-def first_block(c: Code, number: Scalar, rows: int) -> Scalar:
-    """So many rows where a block is the first, else none."""
-    return c.select(c.compare("eq", number, c.integer(0)), c.integer(rows), c.integer(0))
+    line.each(panels, change)
 
 
 ROUTINES.update({"attention": attention, "attention_backward": attention_backward})

@@ -1,47 +1,19 @@
-"""The call of a program from Python, written out for its inputs and outputs: what is left is checks of shapes and one native call.
+"""The call of a program from Python, written out for its inputs and outputs: memory for the results, one native call, and tensors.
 
-Native code finds the memory of an array in the array object itself, whose address is its ``id``: asking NumPy for it in Python would
-take longer than a small kernel.  Where objects do not lie as CPython and NumPy lay them out, programs are called in the general way.
+Whether the inputs are what the program was compiled for is looked at in native code (``entering.py``).
 """
 
 from __future__ import annotations
 
-import ctypes
-import struct
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ...core.base import alias, contiguous_strides, make, storage_of
+from ...core.base import alias, make, storage_of
 from ...core.state import state
+from . import entering
 from .values import Given, Reference, Value, strides_of
-
-_FLAGS, _WRITABLE = 48, 0x400  # from there on, where an array's flags are, and which of them says that it may be written to
-
-
-def _data_offset() -> int | None:
-    """Where in an array object the address of its memory is; None where it is not found."""
-    if sys.implementation.name != "cpython":
-        return None
-    offset = object.__basicsize__
-    for probe in (np.empty(3), np.empty((2, 2), np.int8)):
-        if ctypes.c_void_p.from_address(id(probe) + offset).value != probe.ctypes.data:
-            return None
-        for writable in (False, True):
-            probe.setflags(write=writable)
-            if bool(ctypes.c_int.from_address(id(probe) + offset + _FLAGS).value & _WRITABLE) is not writable:
-                return None
-    return offset
-
-
-DATA = _data_offset()
-
-
-def objects_of(program: Any) -> list[Value]:
-    """The values whose arrays are given anew in each call."""
-    return [*program.inputs, *program.roots]
 
 
 class Refused(Exception):
@@ -50,109 +22,111 @@ class Refused(Exception):
 
 def status_of(program: Any) -> int:
     """Where in the table the status is: behind all else."""
-    return len(program.slots) + len(objects_of(program))
+    return len(program.slots)
 
 
 def entry(program: Any, segments: list[str]) -> str:
-    """A function around the program's segments: from the objects at the end of the table it finds the addresses of arrays.
-
-    It returns 1, and does nothing, where an array lies askew, or is not to be written to.
-    """
-    lines = ["define i32 @entry(ptr %table) {"]
-    askew = "0"
-    for at, value in enumerate(objects_of(program)):
-        lines += [
-            f"  %o{at} = getelementptr i64, ptr %table, i64 {len(program.slots) + at}",
-            f"  %i{at} = load ptr, ptr %o{at}",
-            f"  %d{at} = getelementptr i8, ptr %i{at}, i64 {DATA}",
-            f"  %a{at} = load i64, ptr %d{at}",
-            f"  %s{at} = getelementptr i64, ptr %table, i64 {program.slots[value]}",
-            f"  store i64 %a{at}, ptr %s{at}",
-            f"  %m{at} = and i64 %a{at}, {value.dtype.itemsize - 1}",
-            f"  %x{at} = or i64 %m{at}, {askew}",
-        ]
-        askew = f"%x{at}"
-        if isinstance(value, Given) and value.position in program.writes:
-            lines += [
-                f"  %f{at} = getelementptr i8, ptr %d{at}, i64 {_FLAGS}",
-                f"  %l{at} = load i32, ptr %f{at}",
-                f"  %w{at} = and i32 %l{at}, {_WRITABLE}",
-                f"  %n{at} = icmp eq i32 %w{at}, 0",
-                f"  %e{at} = zext i1 %n{at} to i64",
-                f"  %y{at} = or i64 %e{at}, {askew}",
-            ]
-            askew = f"%y{at}"
-    lines += [f"  %bad = icmp ne i64 {askew}, 0", "  br i1 %bad, label %refuse, label %run", "run:"]
-    lines.append(f"  %status = getelementptr i64, ptr %table, i64 {status_of(program)}")
+    """A function around the program's segments, given the table of addresses: 0, or 1 where a segment refuses to go on."""
+    lines = ["define i32 @entry(ptr %table) {", f"  %status = getelementptr i64, ptr %table, i64 {status_of(program)}"]
     for at, segment in enumerate(segments):
         lines += [f"  call void @{segment}(ptr %table)", f"  %found{at} = load i64, ptr %status", f"  %wrong{at} = icmp ne i64 %found{at}, 0"]
         lines += [f"  br i1 %wrong{at}, label %stop, label %next{at}", f"next{at}:"]
-    lines += ["  ret i32 0", "stop:", "  store i64 0, ptr %status", "  ret i32 1", "refuse:", "  ret i32 1", "}"]
-    return "\n".join(lines)
+    return "\n".join([*lines, "  ret i32 0", "stop:", "  store i64 0, ptr %status", "  ret i32 1", "}"])
 
 
-def direct_call(program: Any, count: int, needs: tuple[bool, ...] | None = None) -> Callable[[tuple[Any, ...]], Any] | None:
-    """A function of the arguments (tensors and others, so many in all) that gives the outputs, as tensors.
+def direct_call(program: Any, args: tuple[Any, ...], needs: Sequence[bool] | None = None) -> Callable[..., Any] | None:
+    """A function of arguments like these (tensors and others) that gives the outputs, as tensors.
 
     It gives NotImplemented where the arguments are not what the program was compiled for.  None where a program can't be called so.
-    ``needs`` says of programs that compute all gradients themselves which arguments require one; others take none that do.
+    ``needs`` says of programs that compute all gradients themselves which arguments require one: then tensors must be of the very classes,
+    too, and modes are not looked at.  Others take no arguments that require a gradient where gradients are recorded.
     """
-    if program.enter is None or program.copies or any(isinstance(each.value, Given) and each.value.array is not None for each in program.outputs if each is not None):
+    if not can_be_entered(program):
         return None
-    names: dict[str, Any] = {
-        "ndarray": np.ndarray, "state": state, "empty": np.empty, "make": make, "alias": alias, "spaces": program.spaces, "enter": program.enter,
-        "pack": struct.Struct(f"{len(objects_of(program))}q").pack_into, "space_for": program.space, "offset": 8 * len(program.slots),
-        "prepare": program.workers.prepare if program.workers is not None else (lambda: None), "fits": fits, "view": seen_through,
-    }  # fmt: skip
-    lines = ["def call(args):", f"    ({', '.join(f't{at}' for at in range(count))},) = args" if count else "    pass"]
+    parameters = ", ".join(f"t{at}" for at in range(len(args)))
+    call = Text(f"def call({parameters}):", program)
+    if needs is None:
+        call.lines.append("    if state.capture is not None: return NotImplemented")
+        call.lines.append(f"    if state.grad_enabled and any_requires_grad({parameters}): return NotImplemented")
+    call.compare_others(len(args))
     known = {value.position: value for value in program.inputs}
-    others = iter(program.fixed)
-    checks: list[str] = []
-    for at in range(count):
-        value = known.get(at)
-        if value is None:
-            names[f"f{at}"] = next(others)
-            checks.append(f"    if t{at}.__class__ is not f{at}.__class__ or t{at} != f{at}: return NotImplemented")
-            continue
-        names[f"s{at}"], names[f"d{at}"], names[f"v{at}"] = value.shape, value.dtype, value.strides
-        strides = contiguous_strides(value.shape) if value.strides == strides_of(value.shape) else value.strides
-        names[f"k{at}"] = tuple([stride * value.dtype.itemsize for stride in strides])
-        checks.append(f"    a{at} = t{at}._array")
-        checks.append(f"    if a{at}.strides != k{at} or a{at}.shape != s{at} or a{at}.dtype is not d{at} or a{at}.__class__ is not ndarray:")
-        checks.append(f"        if not fits(a{at}, s{at}, d{at}, v{at}): return NotImplemented")
-    if needs is not None:
-        wrong = [f"not t{at}._requires_grad" if needs[at] else f"t{at}._requires_grad" for at in known] + [f"t{at}._value is not None" for at in known]
-        checks.append(f"    if {' or '.join(wrong)} or state.interceptors or state.inference: return NotImplemented")
-    elif known:
-        checks.append(f"    if state.grad_enabled and ({' or '.join(f't{at}._requires_grad' for at in known)}): return NotImplemented")
-    if program.writes:
-        names["storage_of"] = storage_of
-        others_given = [at for at in known if at not in program.writes]
-        if others_given:
-            checks.append(f"    if {' or '.join(f't{at}._storage is not None' for at in others_given)}:")
-            checks.append("        if share_memory(args, writes): return NotImplemented")
-        checks.append(f"    if len({{{', '.join(f't{at}._storage' for at in program.writes)}}}) < {len(program.writes)}:")
-        checks.append("        if share_memory(args, writes): return NotImplemented")
-        names["share_memory"], names["writes"] = share_memory, frozenset(program.writes)
-    lines += ["    try:", *("    " + each for each in checks)] if checks else []
-    lines += ["    except AttributeError:", "        return NotImplemented"] if checks else []
-    lines += ["    if state.capture is not None: return NotImplemented", "    prepare()"]
-    lines += ["    try: space = spaces.pop()", "    except IndexError: space = space_for()"]
-    shapes, results = outputs_of(program)
-    for number, root in enumerate(program.roots):
-        names[f"S{number}"], names[f"D{number}"] = shapes[root], root.dtype
-        lines.append(f"    o{number} = empty(S{number}, D{number})")
-    given = [f"id(a{value.position})" for value in program.inputs] + [f"id(o{number})" for number in range(len(program.roots))]
-    lines += [f"    pack(space.table, offset, {', '.join(given)})"] if given else []
-    lines += ["    refused = enter(space.place)", "    spaces.append(space)", "    if refused: return NotImplemented"]
-    lines += [f"    (t{at}._storage or storage_of(t{at})).version += 1" for at in program.writes]
-    for number, (text, reference) in enumerate(results):
-        if reference is not None:
-            names[f"R{number}"] = reference
-        lines.append(f"    r{number} = {text.replace('REFERENCE', f'R{number}')}")
-    lines.append(f"    return ({''.join(f'r{number}, ' for number in range(len(results)))})")
-    exec("\n".join(lines), names)
-    return names["call"]  # type: ignore[no-any-return]
+    exact = {at: (None, None) if needs is None else (needs[at], type(args[at])) for at in known}
+    call.enter([expected(program, value, *exact[at]) for at, value in known.items()], [f"t{at}" for at in known])
+    given = [written for written, _ in call.outputs]
+    while needs is not None and given and given[-1] == "None":
+        given.pop()
+    if given == call.fresh and needs is not None and list(known) == list(range(len(args))) and not program.splits:
+        return call.names["enter"]  # type: ignore[no-any-return]  # there is nothing left to do
+    results = call.results()
+    call.lines.append(f"    return ({''.join(f'{each}, ' for each in results)})")
+    return call.function()
+
+
+def can_be_entered(program: Any) -> bool:
+    """Whether a program is one native function, and gives nothing but tensors that it makes or is given."""
+    constants = any(isinstance(each.value, Given) and each.value.array is not None for each in program.outputs if each is not None)
+    return program.entry is not None and not program.copies and not constants
+
+
+def expected(program: Any, value: Any, requires_grad: bool | None = None, type: Any = None) -> entering.Expected:
+    """What a tensor must be for an input of a program."""
+    return entering.Expected(program.slots[value], value.shape, value.dtype, value.strides, value.position in program.writes, requires_grad, type)
+
+
+class Text:
+    """The text of a function that calls a program."""
+
+    def __init__(self, head: str, program: Any) -> None:
+        self.program = program
+        self.lines = [head]
+        self.shapes, self.outputs = outputs_of(program)
+        self.fresh = [f"o{number}" for number in range(len(program.roots))]  # the variables of results
+        self.names: dict[str, Any] = {
+            "state": state, "alias": alias, "view": seen_through, "storage_of": storage_of, "any_requires_grad": any_requires_grad, "make": make,
+            "prepare": program.workers.prepare if program.workers is not None else None,
+        }  # fmt: skip
+
+    def compare_others(self, count: int) -> None:
+        """Arguments that are no tensors must be the same."""
+        known = {value.position for value in self.program.inputs}
+        others = [at for at in range(count) if at not in known]
+        for at, each in zip(others, self.program.fixed):
+            self.names[f"f{at}"] = each
+            self.lines.append(f"    if t{at}.__class__ is not f{at}.__class__ or t{at} != f{at}: return NotImplemented")
+
+    def enter(self, tensors: Sequence[entering.Expected], variables: list[str], results: Any = None, given: Sequence[entering.Given] = (), arrays: Sequence[str] = ()) -> None:
+        """Call native code: with tensors, then with arrays that values lie in."""
+        program = self.program
+        if results is None:
+            results = [entering.Result(entering.NEW, program.slots[root], self.shapes[root], root.dtype) for root in program.roots]
+        self.names["enter"] = entering.way_in(program.entry, program.workspace, tensors, results, given, len(arrays), program.nanoseconds)
+        if program.splits:
+            self.lines.append("    prepare()")
+        self.lines.append(f"    made = enter({', '.join([*variables, *arrays])})")
+        self.lines.append("    if made is NotImplemented: return made")
+
+    def results(self) -> list[str]:
+        """The outputs, as variables (or inputs)."""
+        found: list[str] = []
+        self.lines += [f"    {''.join(f'{each}, ' for each in self.fresh)} = made"] if self.fresh else []
+        for number, (text, reference) in enumerate(self.outputs):
+            if reference is None:
+                found.append(text)
+            else:
+                self.names[f"R{number}"] = reference
+                self.lines.append(f"    r{number} = {text.replace('REFERENCE', f'R{number}')}")
+                found.append(f"r{number}")
+        return found
+
+    def function(self) -> Callable[..., Any]:
+        """The function."""
+        exec("\n".join(self.lines), self.names)
+        return self.names["call"]  # type: ignore[no-any-return]
+
+
+def any_requires_grad(*args: Any) -> bool:
+    """Whether one of the arguments is a tensor that requires a gradient."""
+    return any(getattr(each, "_requires_grad", False) for each in args)
 
 
 def share_memory(args: Any, writes: Any) -> bool:
@@ -174,14 +148,17 @@ def may_write(program: Any, args: Any, arrays: list[Any]) -> bool:
 
 
 def outputs_of(program: Any) -> tuple[dict[Value, tuple[int, ...]], list[tuple[str, Reference | None]]]:
-    """The shapes of new arrays (as an output wants them, so that it need not be a view), and how each output is written."""
+    """The shapes of new arrays (as an output wants them, so that it need not be a view), and how each output is written.
+
+    ``o0``, ``o1``, … are the tensors that are made, ``t0``, ``t1``, … the inputs.  One made tensor is at most once an output as it is.
+    """
     shapes: dict[Value, tuple[int, ...]] = {}
     results: list[tuple[str, Reference | None]] = []
     for reference in program.outputs:
         whole = reference is not None and not reference.offset and reference.strides == strides_of(reference.shape)
         if whole and reference.value in program.roots and reference.value.size == np.prod(reference.shape, dtype=int):
             shapes.setdefault(reference.value, reference.shape)
-    first: dict[Value, int] = {}
+    first: dict[Value, str] = {}
     for number, reference in enumerate(program.outputs):
         if reference is None:
             results.append(("None", None))
@@ -197,21 +174,13 @@ def outputs_of(program: Any) -> tuple[dict[Value, tuple[int, ...]], list[tuple[s
         same = same and reference.strides == strides_of(shape)
         source = f"o{program.roots.index(value)}"
         if value not in first:
-            results.append((f"make({source})", None) if same else (f"make(view({source}, REFERENCE))", reference))
-            first[value] = number
-        elif same and f"make({source})" == results[first[value]][0]:
-            results.append((f"r{first[value]}", None))
+            results.append((source, None) if same else (f"make(view({source}._array, REFERENCE))", reference))
+            first[value] = source if same else f"r{number}"
+        elif same and first[value] == source:
+            results.append((source, None))
         else:
-            results.append((f"alias(r{first[value]}, view({source}, REFERENCE))", reference))
+            results.append((f"alias({first[value]}, view({source}._array, REFERENCE))", reference))
     return shapes, results
-
-
-def fits(array: Any, shape: tuple[int, ...], dtype: Any, strides: tuple[int, ...]) -> bool:
-    """Whether an array is of a shape and type and has strides (in elements) where they matter."""
-    if array.__class__ is not np.ndarray or array.shape != shape or array.dtype != dtype:
-        return False
-    size = array.itemsize
-    return all(have == want * size for have, want, count in zip(array.strides, strides, shape) if count > 1)
 
 
 def seen_through(array: Any, reference: Reference) -> Any:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
+
+from .alike import merged, name_of
 
 # The types of elements in memory; a bool is a byte there, and a bit where it is computed with.
 TYPES = {
@@ -42,9 +44,12 @@ class Code:
         self.lines: list[str] = []
         self.count = 0
         self.block = "entry"
-        self.slots: list[str] = []  # what the function keeps on its stack
+        self.slots: list[str] = []  # how the function begins: what it keeps on its stack, and variables
+        self.numbers: dict[int, int] = {}  # that the text does not name, and which is which
         self.shared: dict[tuple[str, int], str] = {}
         self.loops = 0  # that were written
+        self.called: set[Any] = set()  # functions like exp that are called, not written out: names and types
+        self.plain = True  # whether LLVM can't make vectors of loops: there are none, or vectors are there already
         self.scalar = False  # whether LLVM makes no vectors of loops either
         self.rolled = False  # whether loops stay as they are: LLVM does not repeat their bodies, which takes long to compile
 
@@ -87,13 +92,13 @@ class Code:
         """A conversion: ``sext``, ``sitofp``, ``bitcast``, …"""
         return self.let(type, f"{how} {a.type} {a.name} to {type}")
 
-    def intrinsic(self, name: str, *operands: Scalar) -> Scalar:
+    def intrinsic(self, name: str, *operands: Scalar, flags: str = "") -> Scalar:
         """A call of one of LLVM's own functions, on operands of one type."""
         type = operands[0].type
         suffix = {"float": "f32", "double": "f64"}.get(type, type)
         given = ", ".join(f"{each.type} {each.name}" for each in operands)
         self.module.declare(f"declare {type} @llvm.{name}.{suffix}({', '.join(each.type for each in operands)})")
-        return self.let(type, f"call {type} @llvm.{name}.{suffix}({given})")
+        return self.let(type, f"call {flags}{type} @llvm.{name}.{suffix}({given})")
 
     def fma(self, a: Scalar, b: Scalar, c: Scalar) -> Scalar:
         """``a * b + c``, rounded once."""
@@ -148,9 +153,8 @@ class Code:
 
     def bound(self, name: str, address: int) -> str:
         """A pointer to something outside, which the code knows by a name: the address is put in when the code is loaded."""
-        self.module.declare(f"@bound_{name} = global ptr null")
-        self.module.bindings[name] = address
-        return self.let("ptr", f"load ptr, ptr @bound_{name}").name
+        self.module.addresses[name] = address
+        return self.variable("ptr", name).name
 
     def slot(self, type: str, length: int = 1) -> str:
         """Memory on the stack of the function."""
@@ -165,10 +169,14 @@ class Code:
         """
         if value < 2:  # what is 0 or 1 is so in the structure of the code, too
             return self.integer(value)
-        name = self.module.numbers.setdefault(value, f"number{len(self.module.numbers)}")
-        self.module.declare(f"@bound_{name} = global i64 0")
-        self.module.bindings[name] = value
-        return self.let("i64", f"load i64, ptr @bound_{name}")
+        return self.variable("i64", f"number{self.numbers.setdefault(value, len(self.numbers))}")
+
+    def variable(self, type: str, name: str) -> Scalar:
+        """What a variable of the function's own holds, read at its beginning."""
+        line = f"  %its.{name} = load {type}, ptr @NAME.{name}"
+        if line not in self.slots:
+            self.slots.append(line)
+        return Scalar(f"%its.{name}", type)
 
     def shared_slot(self, type: str, length: int) -> str:
         """Memory on the stack that is used for one thing after the other."""
@@ -216,6 +224,8 @@ class Code:
         yield Scalar(index, "i64")
         self.do(f"{following} = add nsw nuw i64 {index}, 1")
         rolled = self.rolled or self.scalar or self.loops > loops  # nothing is won by a loop that others are inside of
+        if not self.scalar and self.loops == loops and is_scalar(self.lines[place:]):
+            self.plain = False
         self.loops += 1
         if rolled:
             self.module.declare('!0 = distinct !{!0, !1}\n!1 = !{!"llvm.loop.unroll.disable"}')
@@ -225,77 +235,137 @@ class Code:
         self.lines[place] = f"  {index} = phi i64 [ {first.name}, %{before} ], [ {following}, %{self.block} ]"
         self.label(done)
 
-    def function(self, name: str, parameters: str) -> str:
-        """The whole function, which returns nothing."""
-        lines = [f"define void @{name}({parameters}) #0 {{", "entry:", *self.slots, *self.lines, "  ret void", "}"]
-        return "\n".join(lines)
+    def function(self, name: str, parameters: str, result: Scalar | None = None) -> str:
+        """The whole function, which returns a result or nothing; its numbers stand in a comment at the end."""
+        type, end = ("void", "  ret void") if result is None else (result.type, f"  ret {result.type} {result.name}")
+        lines = [f"define {type} @{name}({parameters}) #{2 if self.plain else 0} {{", "entry:", *self.slots, *self.lines, end, "}"]
+        return "\n".join([*lines, f"{_NUMBERS}{' '.join(map(str, self.numbers))}"] if self.numbers else lines)
 
 
-_ATTRIBUTES = "attributes #0 = { nounwind }\nattributes #1 = { nounwind noinline }"
-LONG = 100  # lines of a function that is worth compiling by itself
+_NUMBERS = "; numbers "
+# Of functions that call others, of those that are called (and not made part of the others), and of both where there are no loops to make vectors of.
+_ATTRIBUTES = "\n".join(f"attributes #{at} = {{ nounwind{each} }}" for at, each in enumerate(("", " noinline", "", " noinline")))
+_SYMBOL = re.compile(r"(?:@[\w.]+|![0-9]+\b)")
+_DEFINED = re.compile(r"^(?:declare [^@]*)?(@[\w.]+|![0-9]+)(?: =|\()", re.MULTILINE)
+_VARIANT = re.compile(r'abi-variant"="\w+\((\w+)\)')
+LONG = 24  # lines of a function that is compiled by itself
+
+
+class Part(NamedTuple):
+    """Text that is compiled by itself, and how much effort LLVM makes: none for what runs too shortly to be worth it, little for
+    what has its vectors already, or much."""
+
+    text: str
+    effort: int = 2
 
 
 class Module:
-    """The functions that are compiled together."""
+    """The functions of a program.
+
+    A function has a name that follows from its text, and no address or number in it, so that it is compiled once for all programs.
+    """
 
     def __init__(self) -> None:
         self.functions: list[str] = []
         self.declarations: dict[str, None] = {}
         self.names: dict[str, str] = {}
         self.memo: dict[Any, str] = {}  # functions that serve many callers, by what they do
-        self.bindings: dict[str, int] = {}  # addresses of what is outside, and numbers
-        self.numbers: dict[int, str] = {}
-        self.apart: list[str] = []  # functions that are compiled by themselves
+        self.addresses: dict[str, int] = {}  # of what is outside
+        self.bindings: dict[str, int] = {}  # what variables of the code are: such addresses, and numbers
+        self.heads: dict[str, str] = {}  # of functions: how others declare them
+        self.quick: set[str] = set()  # functions that are not worth optimising
 
     def declare(self, text: str) -> None:
         """A function from elsewhere, or a table of constants; said once."""
         self.declarations[text] = None
 
-    def add(self, name: str, text: str) -> str:
+    def add(self, name: str, text: str, quick: bool = False) -> str:
         """Add a function, written with ``NAME`` for its name; of functions that do the same there is one.  Its name."""
         if text not in self.names:
-            if text.count("\n") > LONG and set(re.findall(r"@(\w+)", text)) <= {"NAME", "llvm"}:
-                name = f"apart_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-                self.apart.append(name)
-            self.names[text] = name
+            code = text.partition(_NUMBERS)[0]
+            chosen = f"{name.rstrip('0123456789')}_{hashlib.sha256(code.encode()).hexdigest()[:16]}"
+            while chosen in self.heads:
+                chosen += "_"  # the same code with other numbers
+            self.names[text] = chosen
             # Not made part of the functions that call it, which would compile it once for each call.
-            head, rest = text.split("\n", 1)
-            self.functions.append(head.replace("void @NAME(", f"internal void @{name}(").replace("#0", "#1") + "\n" + rest)
+            self.put(chosen, text.replace(") #0 ", ") #1 ", 1).replace(") #2 ", ") #3 ", 1), quick)
         return self.names[text]
 
-    def with_only(self, functions: list[str]) -> Module:
-        """A module with these functions alone, for a look at them; they can be seen from outside, so that LLVM does not drop them."""
-        made = Module()
-        made.declarations = dict(self.declarations)
-        made.functions = [each.replace("define internal", "define", 1) for each in functions]
-        return made
+    def put(self, name: str, text: str, quick: bool = False) -> None:
+        """Add a function under a name; variables of its own hold the numbers and the addresses that it needs."""
+        code, _, numbers = text.partition(_NUMBERS)
+        values = [int(each) for each in numbers.split()]
+        variables = []
+        for each in dict.fromkeys(re.findall(r"@NAME\.(\w+)", code)):
+            number = each.startswith("number")
+            self.bindings[f"{name}.{each}"] = values[int(each[6:])] if number else self.addresses[each]
+            variables.append(f"@{name}.{each} = global {'i64 0' if number else 'ptr null'}\n")
+        code = code.rstrip("\n").replace("@NAME", f"@{name}").replace("v_NAME(", f"v_{name}(", 1)
+        self.heads[name] = declared(code)
+        self.functions.append("".join(variables) + code)
+        if quick:
+            self.quick.add(name)
 
-    def parts(self) -> list[str]:
-        """The text in parts that are compiled one by one: the module, and long functions that stand on their own.
-
-        Those have names that follow from what they do, so that other programs find them compiled.
-        """
-        made: list[str] = []
-        main: list[str] = []
+    def parts(self) -> list[Part]:
+        """The functions as texts that are compiled one by one: long functions by themselves, short ones together."""
+        efforts: dict[int, list[str]] = {0: [], 1: [], 2: []}
+        long: dict[int, list[str]] = {1: [], 2: []}
         for function in self.functions:
-            head = function.split("\n", 1)[0]
-            name = head.split("@", 1)[1].split("(", 1)[0]
-            if name not in self.apart:
-                main.append(function)
-                continue
-            main.append(re.sub(r" %\w+", "", head).replace("define internal", "declare").rstrip(" {"))
-            needs = [each for each in self.declarations if each.startswith("declare") and f"{_declared(each)}(" in function]
-            used = needs + [each for each in self.declarations if each.startswith("!") and "!llvm.loop" in function]
-            made.append("\n\n".join([*sorted(used), function.replace("define internal", "define", 1), _ATTRIBUTES]) + "\n")
-        return ["\n\n".join([*self.declarations, *main, _ATTRIBUTES]) + "\n", *made]
+            effort = 0 if name_of(function) in self.quick else 1 if ") #3 " in function else 2
+            (long if effort and function.count("\n") >= LONG else efforts)[effort].append(function)
+        long[2], calls = merged(long[2])
+        efforts[0] += calls
+        known = self.known()
+        known.update((f"@{name_of(each)}", declared(each)) for each in long[2])
+        made = [Part(alone([each], known), effort) for effort, functions in long.items() for each in functions]
+        return made + [Part(alone(functions, known), effort) for effort, functions in efforts.items() if functions]
+
+    def known(self) -> dict[str, str]:
+        """The declarations of all that functions may need, by the names in them."""
+        found = {f"@{name}": head for name, head in self.heads.items()}
+        for each in self.declarations:
+            found.update(dict.fromkeys(_DEFINED.findall(each), each))
+        return found
 
     def __str__(self) -> str:
-        return "\n\n".join([*self.declarations, *self.functions, _ATTRIBUTES]) + "\n"
+        return "\n\n".join([*self.declarations, *kept(vector_functions(self.functions)), *self.functions, _ATTRIBUTES]) + "\n"
 
 
-def _declared(text: str) -> str:
-    """The name in a declaration."""
-    return "@" + text.split("@", 1)[1].split("(", 1)[0]
+def alone(functions: list[str], known: dict[str, str]) -> str:
+    """Text of some functions with the declarations of what they need, and no others."""
+    own = {f"@{name_of(each)}" for each in functions}
+    needs: dict[str, None] = {}
+    waiting = list(functions)
+    while waiting:
+        for symbol in _SYMBOL.findall(waiting.pop()):
+            if symbol in known and symbol not in own and known[symbol] not in needs:
+                needs[known[symbol]] = None
+                waiting.append(known[symbol])
+    used = vector_functions([*needs, *functions])
+    needs.update((known[f"@{each}"], None) for each in used if f"@{each}" not in own)
+    return "\n\n".join([*sorted(needs), *kept(used), *functions, _ATTRIBUTES]) + "\n"
+
+
+def vector_functions(texts: Iterable[str]) -> list[str]:
+    """The names of functions of vectors that LLVM may call: nothing else says that they are used."""
+    return sorted({each for text in texts for each in _VARIANT.findall(text)})
+
+
+def kept(names: list[str]) -> list[str]:
+    """What tells LLVM to keep functions."""
+    pointers = ", ".join(f"ptr @{each}" for each in names)
+    return [f'@llvm.compiler.used = appending global [{len(names)} x ptr] [{pointers}], section "llvm.metadata"'] if names else []
+
+
+def declared(function: str) -> str:
+    """How other texts declare a function."""
+    head = next(line for line in function.split("\n") if line.startswith("define "))
+    return re.sub(r" %[\w.]+", "", head).replace("define ", "declare ", 1).rstrip(" {")
+
+
+def is_scalar(lines: list[str]) -> bool:
+    """Whether code goes through memory element by element."""
+    return any((" load " in each or " store " in each) for each in lines) and not any(" x " in each for each in lines)
 
 
 def is_float(a: Scalar) -> bool:

@@ -21,7 +21,7 @@ from .expressions import EXPRESSIONS, Array, Expression, Functions, cast
 from .machine import log
 from .tasks import Task
 
-QUICK = frozenset(("sin", "cos", "tanh", "power"))  # kernels that NumPy has made as fast
+QUICK = frozenset(("tanh", "power"))  # kernels that NumPy has made as fast
 VARIANTS = 16  # of one op; a program that keeps giving other options is better served by NumPy
 
 _lock = threading.Lock()
@@ -66,15 +66,19 @@ def run(op: Op, arguments: list[Any], positions: list[int], compute: np.dtype[An
         return None
     shape: tuple[int, ...] | None = None
     kinds = []
+    values = []
     for position in positions:
         value = arguments[position]
         if value.__class__ is np.ndarray and value.ndim:
-            if not value.flags.c_contiguous or not value.flags.aligned or (shape is not None and value.shape != shape):
+            if not value.flags.aligned or (shape is not None and value.shape != shape):
                 return None
             shape = value.shape
-            kinds.append((value.dtype, True))
-        else:
-            kinds.append((value.dtype, False))
+            if not any(value.strides):  # one number, broadcast
+                value = value[(0,) * value.ndim]
+            elif not value.flags.c_contiguous:
+                return None
+        kinds.append((value.dtype, value.__class__ is np.ndarray and value.ndim > 0))
+        values.append(value)
     if shape is None:
         return None
     taken = set(positions)
@@ -86,7 +90,7 @@ def run(op: Op, arguments: list[Any], positions: list[int], compute: np.dtype[An
         return None
     except KeyError:
         loop = prepare(key, op, arguments, positions, compute, dtype)
-    return None if loop is None else loop([arguments[position] for position in positions], shape)
+    return None if loop is None else loop(values, shape)
 
 
 def prepare(key: Any, op: Op, arguments: list[Any], positions: list[int], compute: np.dtype[Any], dtype: np.dtype[Any]) -> Loop | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,9 @@ import numpy as np
 from . import functions
 from .code import BITS, HALVES, STORED, TYPES, Code, Scalar
 from .expressions import Expression
+from .machine import vector_bits
+
+OFTEN = 3  # uses of a function like exp in one kernel; where there are more, it is called
 
 _COMPARISONS = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
 _SINGLE = np.dtype(np.float32)
@@ -47,12 +51,10 @@ class Emission:
             return convert(c, args[0], expression.args[0].dtype, dtype)
         if op == "where":
             return c.select(args[0], args[1], args[2])
-        if op in functions.UNARY:
-            return functions.UNARY[op](c, *args)  # type: ignore[no-any-return]
-        if op in functions.SINGLE_ONLY:
-            return functions.SINGLE_ONLY[op](c, *args)  # type: ignore[no-any-return]
-        if op == "power":
-            return functions.power(c, *args)
+        if op in functions.UNARY or op in functions.SINGLE_ONLY:
+            return called(c, op, args[0]) if (op, dtype) in c.called else write_function(c, op, args[0])
+        if op in functions.OTHERS:
+            return functions.OTHERS[op](c, *args)  # type: ignore[no-any-return]
         if op in _ROUNDING:
             return c.intrinsic(_ROUNDING[op], args[0])
         if op in _COMPARISONS:
@@ -86,6 +88,45 @@ class Emission:
         if op == "shr":
             return c.binary("lshr" if dtype.kind == "u" else "ashr", args[0], args[1])
         raise AssertionError(f"no instruction for {op}")
+
+
+def write_function(c: Code, op: str, x: Scalar) -> Scalar:
+    """exp or its like, written out."""
+    return functions.UNARY.get(op, functions.SINGLE_ONLY.get(op))(c, x)  # type: ignore[no-any-return, misc]
+
+
+def frequent(expressions: Iterable[Expression]) -> set[Any]:
+    """Functions like exp that expressions use so often that they are called: written out each time, they would take long to compile."""
+    seen: set[int] = set()
+    counts: Counter[Any] = Counter()
+    waiting = list(expressions)
+    while waiting:
+        each = waiting.pop()
+        if id(each) not in seen:
+            seen.add(id(each))
+            waiting.extend(each.args)
+            if each.op in functions.UNARY or each.op in functions.SINGLE_ONLY:
+                counts[each.op, each.dtype] += 1
+    return {key for key, count in counts.items() if count > OFTEN}
+
+
+def called(c: Code, op: str, x: Scalar) -> Scalar:
+    """exp or its like by a call.  LLVM is told of a function of vectors that it can call instead, for many elements at once."""
+    key = ("function", op, x.type)
+    if key not in c.module.memo:
+        count = vector_bits() // BITS[x.type]
+        type = f"<{count} x {x.type}>"
+        inner = Code(c.module)
+        given, result = inner.slot(type), inner.slot(type)
+        inner.do(f"store {type} %x, ptr {given}")
+        with inner.loop(inner.integer(0), inner.integer(count)) as index:
+            inner.store(write_function(inner, op, inner.load(given, index, x.type)), result, index)
+        wide = c.module.add(f"{op}_of_many", inner.function("NAME", f"{type} %x", inner.let(type, f"load {type}, ptr {result}")))
+        inner = Code(c.module)
+        text = inner.function("NAME", f"{x.type} %x", write_function(inner, op, Scalar("%x", x.type)))
+        variant = f'memory(none) willreturn "vector-function-abi-variant"="_ZGV_LLVM_N{count}v_NAME({wide})" {{'
+        c.module.memo[key] = c.module.add(op, text.replace("{", variant, 1))
+    return c.let(x.type, f"call {x.type} @{c.module.memo[key]}({x.type} {x.name})")
 
 
 def compare(c: Code, op: str, a: Scalar, b: Scalar, dtype: np.dtype[Any]) -> Scalar:

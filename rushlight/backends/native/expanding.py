@@ -240,7 +240,7 @@ def _softmax(input: Any, dim: int, dtype: Any = None) -> Any:
     if not input._array.ndim or not input._array.size or (dtype is not None and dtype.numpy != input._array.dtype):
         return NotImplemented
     powers = (input - input.amax(dim, True)).exp()
-    return powers / powers.sum(dim, True)
+    return powers * powers.sum(dim, True).reciprocal()
 
 
 def _log_softmax(input: Any, dim: int, dtype: Any = None) -> Any:

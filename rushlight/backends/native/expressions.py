@@ -30,7 +30,7 @@ class NotExpressible(Exception):
 class Expression:
     """A step of a computation on one element: an operation on other expressions, a constant, or an operand."""
 
-    __slots__ = ("args", "cost", "data", "dtype", "op")
+    __slots__ = ("args", "cost", "data", "dtype", "known_operands", "op")
 
     def __init__(self, op: str, args: tuple[Expression, ...], dtype: np.dtype[Any], data: Any = None) -> None:
         if dtype not in TYPES and not (dtype in HALVES and op in _OF_HALVES):
@@ -39,6 +39,7 @@ class Expression:
         self.args = args
         self.dtype = dtype
         self.data = data  # the value of a constant, what an operand stands for
+        self.known_operands: list[Any] | None = None
         own = 0 if op in ("constant", "operand") else EXPENSIVE if op in COSTLY else 4 if op in ("div", "sqrt") else 1
         self.cost: int = own + sum(each.cost for each in args)  # as if nothing were shared: an upper bound
 
@@ -46,7 +47,7 @@ class Expression:
         return f"{self.op}({', '.join(map(repr, self.args))})" if self.args else f"{self.op}:{self.data}"
 
 
-COSTLY = frozenset((*functions.UNARY, *functions.SINGLE_ONLY, "power", "fmod"))
+COSTLY = frozenset((*functions.UNARY, *functions.SINGLE_ONLY, *functions.OTHERS, "fmod"))
 
 
 def constant(value: Any, dtype: np.dtype[Any]) -> Expression:
@@ -350,8 +351,8 @@ def _gelu(a: Array) -> Array:
 
 
 def _sigmoid(a: Any) -> Array:
-    """``1 / (1 + exp(-a))`` by an exp that never overflows, so that denormal results are right."""
-    small, one = UNARY["exp"](-abs(a)), a.dtype.type(1)
+    """``1 / (1 + exp(-a))`` by an exp of what is not positive, which never overflows, so that denormal results are right."""
+    small, one = _float_only("decay")(-abs(a)), a.dtype.type(1)
     return BINARY["divide"](where(a < 0, small, one), one + small)  # type: ignore[no-any-return]
 
 

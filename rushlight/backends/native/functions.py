@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .code import Code, Scalar
+from .machine import vector_bits
 
 
 class Format(NamedTuple):
@@ -31,13 +32,13 @@ class Format(NamedTuple):
 
 SINGLE = Format(
     "i32", 23, 127, -104.0, 89.0, 2.0**-126, (0.693145751953125, 1.4286068203094172e-06),
-    (0.00019891080463998842, 0.0013933730715792083, 0.0083333108446478626, 0.041666464197405692, 0.16666666681704215, 0.50000000135387299),
+    (0.0013926550428495920898, 0.0083634727221610281038, 0.041666552403190217405, 0.16666575217373649406, 0.5),
     (0.23353427603651185, 0.28549968591308469, 0.40000129426956259, 0.66666666545127132),
 )  # fmt: skip
 DOUBLE = Format(
     "i64", 52, 1023, -746.0, 710.0, 2.0**-1022, (0.693147180369123816490, 1.90821492927058770002e-10),
-    (2.09147553258932022e-9, 2.5105312729622101787e-8, 2.7557273478718580474e-7, 2.7557255170000887438e-6, 2.48015873256774619e-5,
-     0.00019841269875002278793, 0.0013888888888883711167, 0.0083333333333260831202, 0.041666666666666669783, 0.1666666666666667103, 0.5),
+    (2.5100860168090098861e-8, 2.7620705697125571599e-7, 2.7557267457163429957e-6, 0.000024801519991900053067, 0.00019841269863702190533,
+     0.0013888888918057098786, 0.0083333333333299313345, 0.041666666666622430934, 0.16666666666666667492, 0.50000000000000010733),
     (0.11911140964953425846, 0.11684875777034337673, 0.13335785054380889394, 0.15384571714534154042, 0.18181818637598999785,
      0.22222222219554103805, 0.28571428571436387475, 0.39999999999999991192, 0.66666666666666666668),
 )  # fmt: skip
@@ -56,6 +57,17 @@ ERFC = {
                4.5254726354833541e-05, -0.00059706235170932843, 0.00070774644439015373, 0.0042691363475082564, -0.024392499318273193,
                0.071665837197748743, -0.15011593650078744, 0.24560380171233194, -0.32623356004303717, 0.17900115118138995),
 }  # fmt: skip
+# (tanh(x) / x - 1) / x**2 in x**2 up to 0.552**2
+TANH = {
+    "float": (-0.0065967163660443232318, 0.021302180244034964134, -0.053908249902761504609, 0.13333107716712043061, -0.33333331961795069809),
+    "double": (-0.000020510231178195018896, 0.000084979489123529140225, -0.00023455291687056203236, 0.00058890839711597201743,
+               -0.0014556562000265333549, 0.0035921096718730719413, -0.0088632343440157426974, 0.021869488491325998562,
+               -0.053968253967382565232, 0.1333333333333267124, -0.333333333333333325),
+}  # fmt: skip
+FAR = 2.0**19  # the largest angle that single precision is enough for
+QUARTER = (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15)  # pi / 2 in three parts
+SINGLE_SIN = (-0.00019577721430072251, 0.008332700249708165, -0.16666664410207003)
+SINGLE_COS = (2.4537750767028218e-5, -0.0013888254915538888, 0.041666664406913111)
 SIN = (2.7246868722877944544e-6, -0.00019840063040804116852, 0.0083333318306294283635, -0.1666666666374136766)
 COS = (-2.7298407652795174721e-7, 0.000024800580601354642352, -0.0013888887635227974877, 0.041666666664226133516)
 TURNS = 0xA2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE5163ABDEBBC561B7  # the first 264 bits of 2 / pi
@@ -73,54 +85,69 @@ def clamp(c: Code, x: Scalar, low: float, high: float) -> Scalar:
     return c.select(c.compare("ogt", x, high_), high_, x)
 
 
-def to_word(c: Code, x: Scalar) -> Scalar:
-    """A small whole number as an integer; 0 for NaN."""
-    whole = c.select(c.compare("ord", x, x), x, c.like(x, 0.0))
-    return c.convert("fptosi", whole, format_of(x).word)
+def reduced(c: Code, x: Scalar, offset: int, exact: bool = True) -> tuple[Scalar, Scalar]:
+    """``n`` plus an offset in the low bits of a word, and ``r``, with ``x = n log(2) + r`` and r near 0.
 
-
-def power_of_two(c: Code, n: Scalar, type: str) -> Scalar:
-    """``2 ** n`` for an exponent that a normal number can have."""
-    f = SINGLE if type == "float" else DOUBLE
-    bits = c.binary("shl", c.binary("add", n, c.like(n, f.bias)), c.like(n, f.fraction))
-    return c.convert("bitcast", bits, type)
-
-
-def reduced(c: Code, x: Scalar) -> tuple[Scalar, Scalar, Scalar]:
-    """``n``, ``r`` and ``exp(r) - 1`` with ``x = n log(2) + r`` and r near 0."""
+    A number so large that nothing behind the point is left of it rounds the sum, and shows ``n`` in its last bits.
+    """
     f = format_of(x)
-    n = c.intrinsic("rint", c.binary("fmul", x, c.like(x, 1 / math.log(2))))
-    r = c.fma(n, c.like(x, -f.ln2[0]), x)
-    low = c.binary("fmul", n, c.like(x, -f.ln2[1]))
-    exact = c.binary("fadd", r, low)
-    rest = c.binary("fadd", c.binary("fsub", r, exact), low)  # what was rounded away
-    square = c.binary("fmul", exact, exact)
-    tail = c.fma(c.polynomial(exact, f.exp), square, rest)
-    return n, exact, c.binary("fadd", exact, tail)
+    large = 1.5 * 2.0**f.fraction + offset
+    sum_ = c.fma(x, c.like(x, 1 / math.log(2)), c.like(x, large))
+    n = c.binary("fsub", sum_, c.like(x, large))
+    if exact:
+        r = c.fma(n, c.like(x, -f.ln2[1]), c.fma(n, c.like(x, -f.ln2[0]), x))
+    else:
+        r = c.fma(n, c.like(x, -math.log(2)), x)
+    return c.convert("bitcast", sum_, f.word), r
+
+
+def power_of_two(c: Code, word: Scalar, type: str) -> Scalar:
+    """``2 ** n`` for a word whose last bits are ``n`` plus the bias; what is before them is dropped."""
+    f = SINGLE if type == "float" else DOUBLE
+    return c.convert("bitcast", c.binary("shl", word, c.like(word, f.fraction)), type)
+
+
+def near_one(c: Code, r: Scalar) -> Scalar:
+    """exp of a number near 0."""
+    f = format_of(r)
+    return c.polynomial(r, (*f.exp, 1.0, 1.0))
+
+
+def near_zero(c: Code, r: Scalar) -> Scalar:
+    """``exp(r) - 1`` of a number near 0, with all its digits."""
+    return c.fma(c.polynomial(r, format_of(r).exp), c.binary("fmul", r, r), r)
 
 
 def exp(c: Code, x: Scalar) -> Scalar:
     f = format_of(x)
-    bounded = clamp(c, x, f.low, f.high)
-    n, _, less_one = reduced(c, bounded)
-    n = to_word(c, n)
-    half = c.binary("ashr", n, c.like(n, 1))  # two factors: the power alone may be too large, or denormal
-    result = c.binary("fmul", c.binary("fadd", less_one, c.like(x, 1.0)), power_of_two(c, half, x.type))
-    return c.binary("fmul", result, power_of_two(c, c.binary("sub", n, half), x.type))
+    word, r = reduced(c, clamp(c, x, f.low, f.high), 2 * f.bias)
+    return scaled(c, near_one(c, r), word)
+
+
+def scaled(c: Code, x: Scalar, word: Scalar) -> Scalar:
+    """``x 2**n``, with n plus twice the bias in the word: by two factors, since the power alone may be too large, or denormal."""
+    half = c.binary("lshr", word, c.like(word, 1))
+    x = c.binary("fmul", x, power_of_two(c, half, x.type))
+    return c.binary("fmul", x, power_of_two(c, c.binary("sub", word, half), x.type))
+
+
+def decay(c: Code, x: Scalar) -> Scalar:
+    """exp of what is not positive."""
+    f = format_of(x)
+    x = c.select(c.compare("olt", x, c.like(x, f.low)), c.like(x, f.low), x)
+    raised = f.fraction + 8  # so that the power is never denormal
+    word, r = reduced(c, x, f.bias + raised)
+    result = c.binary("fmul", near_one(c, r), power_of_two(c, word, x.type))
+    return c.binary("fmul", result, c.like(x, 2.0**-raised))
 
 
 def expm1(c: Code, x: Scalar) -> Scalar:
     """``exp(x) - 1``, with all its digits near 0."""
     f = format_of(x)
-    bounded = clamp(c, x, -f.fraction - 2.0, f.high)
-    n, _, less_one = reduced(c, bounded)
-    n = to_word(c, n)
-    half = c.binary("ashr", n, c.like(n, 1))
-    first, second = power_of_two(c, half, x.type), power_of_two(c, c.binary("sub", n, half), x.type)
-    # 2**n (e + 1) - 1 as (2**a e + (2**a - 2**-b)) 2**b, n = a + b: 2**n alone may be too large
-    inverse = power_of_two(c, c.binary("sub", half, n), x.type)
-    result = c.binary("fmul", c.fma(first, less_one, c.binary("fsub", first, inverse)), second)
-    return c.select(c.compare("oeq", x, c.like(x, 0.0)), x, result)  # -0 stays -0
+    word, r = reduced(c, clamp(c, x, -f.fraction - 2.0, f.high), f.bias - 1)
+    half = power_of_two(c, word, x.type)  # 2**n / 2, since 2**n may be too large
+    result = c.fma(half, near_zero(c, r), c.binary("fsub", half, c.like(x, 0.5)))
+    return c.select(c.compare("oeq", x, c.like(x, 0.0)), x, c.binary("fadd", result, result))  # -0 stays -0
 
 
 def logarithm(c: Code, x: Scalar) -> tuple[Scalar, Scalar, Scalar]:
@@ -206,32 +233,37 @@ def _round(value: float, f: Format, bits: int | None = None) -> float:
 def exp2(c: Code, x: Scalar) -> Scalar:
     f = format_of(x)
     bounded = clamp(c, x, f.low / math.log(2) - 1, f.high / math.log(2) + 1)
-    n = c.intrinsic("rint", bounded)
-    part = c.binary("fsub", bounded, n)
+    large = c.like(x, 1.5 * 2.0**f.fraction + 2 * f.bias)
+    sum_ = c.binary("fadd", bounded, large)
+    part = c.binary("fsub", bounded, c.binary("fsub", sum_, large))
     high = float(_round(math.log(2), f))
     r = c.binary("fmul", part, c.like(x, high))
     rest = c.fma(part, c.like(x, math.log(2) - high), c.fma(part, c.like(x, high), c.neg(r)))
-    square = c.binary("fmul", r, r)
-    value = c.binary("fadd", r, c.fma(c.polynomial(r, f.exp), square, rest))
-    word = to_word(c, n)
-    half = c.binary("ashr", word, c.like(word, 1))
-    result = c.binary("fmul", c.binary("fadd", value, c.like(x, 1.0)), power_of_two(c, half, x.type))
-    return c.binary("fmul", result, power_of_two(c, c.binary("sub", word, half), x.type))
+    value = c.binary("fadd", c.binary("fadd", near_zero(c, r), rest), c.like(x, 1.0))
+    return scaled(c, value, c.convert("bitcast", sum_, f.word))
 
 
 def tanh(c: Code, x: Scalar) -> Scalar:
-    """``e / (e + 2)`` with ``e = expm1(2 |x|)``, and the sign of x."""
+    """``x + x**3 p(x**2)`` near 0, and ``1 - 2 / (exp(2 |x|) + 1)``, with the sign of x, elsewhere."""
+    f = format_of(x)
+    square = c.binary("fmul", x, x)
+    near = c.fma(c.binary("fmul", x, square), c.polynomial(square, TANH[x.type]), x)
     size = c.intrinsic("fabs", x)
-    size = c.select(c.compare("ogt", size, c.like(x, 22.0)), c.like(x, 22.0), size)
-    e = expm1(c, c.binary("fadd", size, size))
-    two = c.like(x, 2.0)
-    below = c.binary("fadd", e, two)
-    larger, smaller = c.select(c.compare("ogt", e, two), e, two), c.select(c.compare("ogt", e, two), two, e)
-    lost = c.binary("fsub", smaller, c.binary("fsub", below, larger))  # what the sum rounds away
-    quotient = c.binary("fdiv", e, below)
-    quotient = c.fma(c.neg(quotient), c.binary("fdiv", lost, below), quotient)
-    result = c.intrinsic("copysign", quotient, x)
-    return c.select(c.compare("uno", x, x), x, result)
+    limit = c.like(x, 10.0 if f is SINGLE else 22.0)  # beyond, the result is 1
+    bounded = c.select(c.compare("ogt", size, limit), limit, size)
+    word, r = reduced(c, c.binary("fadd", bounded, bounded), f.bias, exact=False)
+    below = c.fma(near_one(c, r), power_of_two(c, word, x.type), c.like(x, 1.0))
+    far = c.binary("fsub", c.like(x, 1.0), c.binary("fdiv", c.like(x, 2.0), below))
+    return c.intrinsic("copysign", c.select(c.compare("olt", size, c.like(x, 0.55)), near, far), x)
+
+
+def tanh_and_one(c: Code, x: Scalar) -> Scalar:
+    """``1 + tanh(x)`` as ``2 / (1 + exp(-2 x))``, which is as exact where tanh is next to -1."""
+    f = format_of(x)
+    bounded = clamp(c, c.binary("fmul", x, c.like(x, -2.0)), -0.69 * f.bias, f.high)  # 2**n is infinite in the end
+    word, r = reduced(c, bounded, f.bias)
+    below = c.fma(near_one(c, r), power_of_two(c, word, x.type), c.like(x, 1.0))
+    return c.binary("fdiv", c.like(x, 2.0), below)
 
 
 def erf(c: Code, x: Scalar) -> Scalar:
@@ -269,15 +301,80 @@ def cosh(c: Code, x: Scalar) -> Scalar:
 def half_exp(c: Code, x: Scalar) -> Scalar:
     """``exp(x) / 2`` where exp alone may be too large."""
     f = format_of(x)
-    n, _, less_one = reduced(c, clamp(c, x, 0.0, f.high + 1))
-    word = to_word(c, n)
-    half = c.binary("ashr", word, c.like(word, 1))
-    result = c.binary("fmul", c.binary("fadd", less_one, c.like(x, 1.0)), power_of_two(c, half, x.type))
-    other = c.binary("sub", c.binary("sub", word, half), c.like(word, 1))
-    return c.binary("fmul", result, power_of_two(c, other, x.type))
+    word, r = reduced(c, clamp(c, x, 0.0, f.high + 1), 2 * f.bias - 1)
+    return scaled(c, near_one(c, r), word)
 
 
 # -- angles, in single precision ---------------------------------------------------------------------------------
+
+
+def circular(quarter: int) -> Any:
+    """sin, or with one quarter turn more cos; larger angles than most are left to another function."""
+
+    def run(c: Code, x: Scalar) -> Scalar:
+        large = c.like(x, 1.5 * 2.0**23)
+        sum_ = c.fma(x, c.like(x, 2 / math.pi), large)
+        n, turn = c.binary("fsub", sum_, large), c.convert("bitcast", sum_, "i32")  # the last bits are those of n
+        angle = x
+        for part in QUARTER:
+            angle = c.fma(n, c.like(x, -part), angle)
+        square = c.binary("fmul", angle, angle)
+        sine = c.fma(c.binary("fmul", angle, square), c.polynomial(square, SINGLE_SIN), angle)
+        cosine = c.polynomial(square, (*SINGLE_COS, -0.5, 1.0))
+        if quarter:
+            turn = c.binary("add", turn, c.like(turn, quarter))
+        odd = c.compare("ne", c.binary("and", turn, c.like(turn, 1)), c.like(turn, 0))
+        value = c.convert("bitcast", c.select(odd, cosine, sine), "i32")
+        flipped = c.binary("xor", value, c.binary("shl", c.binary("and", turn, c.like(turn, 2)), c.like(turn, 30)))
+        result = c.convert("bitcast", flipped, "float")
+        if not quarter:
+            result = c.select(c.compare("oeq", x, c.like(x, 0.0)), x, result)  # -0 stays -0
+        return c.let("float", f"call float @{far_angles(c, quarter)}(float {x.name}, float {result.name})")
+
+    return run
+
+
+def far_angles(c: Code, quarter: int) -> str:
+    """The name of a function of an angle and its sine (or cosine), if that is right: of large angles, it finds the sine itself.
+
+    There is another one for vectors, which LLVM calls in the place of this one: that looks at all angles at once.
+    """
+    key = ("far angles", quarter)
+    if key not in c.module.memo:
+        inner = Code(c.module)
+        x, result = Scalar("%x", "float"), inner.slot("float")
+        inner.write(Scalar("%near", "float"), result)
+        near = inner.compare("ole", inner.intrinsic("fabs", x), inner.like(x, FAR))
+        inner.do(f"br i1 {near.name}, label %done, label %far")
+        inner.label("far")
+        inner.write(exact_circular(inner, x, quarter), result)
+        inner.do("br label %done")
+        inner.label("done")
+        text = inner.function("NAME", "float %x, float %near", inner.read(result, "float"))
+        one = c.module.add("far_angle", text)
+        count = vector_bits() // 32
+        type = f"<{count} x float>"
+        inner = Code(c.module)
+        given, result = inner.slot(type), inner.slot(type)
+        inner.do(f"store {type} %x, ptr {given}")
+        inner.do(f"store {type} %near, ptr {result}")
+        c.module.declare(f"declare {type} @llvm.fabs.v{count}f32({type})")
+        c.module.declare(f"declare i1 @llvm.vector.reduce.or.v{count}i1(<{count} x i1>)")
+        inner.do(f"%size = call {type} @llvm.fabs.v{count}f32({type} %x)")
+        limit = inner.constant("float", FAR).name
+        inner.do(f"%far = fcmp ugt {type} %size, <{', '.join([f'float {limit}'] * count)}>")
+        inner.do(f"%any = call i1 @llvm.vector.reduce.or.v{count}i1(<{count} x i1> %far)")
+        inner.do("br i1 %any, label %each, label %done")
+        inner.label("each")
+        with inner.loop(inner.integer(0), inner.integer(count)) as index:
+            angle, near = inner.load(given, index, "float"), inner.load(result, index, "float")
+            inner.store(inner.let("float", f"call float @{one}(float {angle.name}, float {near.name})"), result, index)
+        inner.do("br label %done")
+        inner.label("done")
+        many = c.module.add("far_angles", inner.function("NAME", f"{type} %x, {type} %near", inner.let(type, f"load {type}, ptr {result}")))
+        variant = f'memory(none) willreturn "vector-function-abi-variant"="_ZGV_LLVM_N{count}vv_NAME({many})" {{'
+        c.module.memo[key] = c.module.add("angle", text.replace("{", variant, 1))
+    return c.module.memo[key]
 
 
 def quarter_turns(c: Code, x: Scalar) -> tuple[Scalar, Scalar]:
@@ -321,26 +418,19 @@ def circle_table(c: Code, part: int) -> str:
     return name
 
 
-def circular(quarter: int) -> Any:
-    """sin, or with one quarter turn more cos."""
-
-    def run(c: Code, x: Scalar) -> Scalar:
-        turn, angle = quarter_turns(c, x)
-        if quarter:
-            turn = c.binary("add", turn, c.like(turn, quarter))
-        z = c.binary("fmul", angle, angle)
-        sine = c.fma(c.binary("fmul", c.polynomial(z, SIN), z), angle, angle)
-        cosine = c.fma(c.fma(c.polynomial(z, COS), z, c.like(z, -0.5)), z, c.like(z, 1.0))
-        odd = c.compare("ne", c.binary("and", turn, c.like(turn, 1)), c.like(turn, 0))
-        value = c.select(odd, cosine, sine)
-        value = c.select(c.compare("ne", c.binary("and", turn, c.like(turn, 2)), c.like(turn, 0)), c.neg(value), value)
-        result = c.convert("fptrunc", value, "float")
-        if not quarter:
-            result = c.select(c.compare("oeq", x, c.like(x, 0.0)), x, result)  # -0 stays -0
-        finite = c.compare("olt", c.intrinsic("fabs", x), c.like(x, math.inf))
-        return c.select(finite, result, c.like(x, math.nan))
-
-    return run
+def exact_circular(c: Code, x: Scalar, quarter: int) -> Scalar:
+    """sin, or with one quarter turn more cos, of any angle."""
+    turn, angle = quarter_turns(c, x)
+    if quarter:
+        turn = c.binary("add", turn, c.like(turn, quarter))
+    z = c.binary("fmul", angle, angle)
+    sine = c.fma(c.binary("fmul", c.polynomial(z, SIN), z), angle, angle)
+    cosine = c.fma(c.fma(c.polynomial(z, COS), z, c.like(z, -0.5)), z, c.like(z, 1.0))
+    odd = c.compare("ne", c.binary("and", turn, c.like(turn, 1)), c.like(turn, 0))
+    value = c.select(odd, cosine, sine)
+    value = c.select(c.compare("ne", c.binary("and", turn, c.like(turn, 2)), c.like(turn, 0)), c.neg(value), value)
+    finite = c.compare("olt", c.intrinsic("fabs", x), c.like(x, math.inf))
+    return c.select(finite, c.convert("fptrunc", value, "float"), c.like(x, math.nan))
 
 
 # -- powers, in single precision ---------------------------------------------------------------------------------
@@ -372,3 +462,5 @@ UNARY: dict[str, Any] = {
     "tanh": tanh, "erf": erf, "sinh": sinh, "cosh": cosh,
 }  # fmt: skip
 SINGLE_ONLY: dict[str, Any] = {"sin": circular(0), "cos": circular(1)}
+# What expressions say otherwise (``shortcuts.py``), and functions of several numbers.
+OTHERS: dict[str, Any] = {"decay": decay, "tanh_and_one": tanh_and_one, "power": power}

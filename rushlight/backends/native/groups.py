@@ -1,19 +1,24 @@
 """Which values are computed together, in one pass over memory.
 
 A group has a space, the shape that its loops run over, and at most one set of axes along which it folds.  Its members are
-values of the whole space, folds along the axes, and values of a row: one element for each fold.
+values of the whole space, folds along the axes, and values of a row: one element for each fold.  Sums along the other axes, which
+nothing of the whole space is computed from, are begun there too: for blocks of rows, whose sums are added up afterwards.
 """
 
 from __future__ import annotations
 
 import heapq
+import math
 from typing import Any
 
 from .expressions import Expression
-from .values import Call, Fold, Given, Pointwise, Product, Reference, Routine, Value
+from .shortcuts import FEW_ROWS, sums_rows
+from .values import Call, Fold, Given, Partial, Pointwise, Product, Reference, Routine, Value
 
 CHEAP = 6  # an expression of at most this cost is computed anew rather than stored
 LARGEST = 64  # members of a group
+BLOCKS = 64  # into which rows are cut where there are so many ...
+ROWS = (FEW_ROWS // 16, 128)  # ... of at least and at most so many rows, which are added up in single precision
 
 
 class Group:
@@ -37,7 +42,7 @@ class Group:
 
     def __repr__(self) -> str:
         names = [each.node.name if each.node is not None else "copy" for each in self.members]
-        return f"group over {list(self.space)}{f' folding {list(self.axes)}' if self.axes else ''}: {', '.join(names)}"
+        return f"group over {list(self.space)}{f' folding {list(self.axes)}' if self.axes and self.rows else ''}: {', '.join(names)}"
 
 
 class Step:
@@ -60,15 +65,17 @@ class Grouping:
     def __init__(self, values: list[Value], outputs: list[Reference]) -> None:
         self.home: dict[Value, Any] = {}  # the group or step that computes a value
         self.inlined: dict[Value, bool] = {}
+        self.partials: list[Value] = []
         used = self.used(values, outputs)
-        for value in values:
+        self.columns, late = self.find_columns([each for each in values if each in used])
+        for value in sorted(values, key=lambda each: each in late):
             if value not in used or isinstance(value, Given):
                 continue
             if isinstance(value, (Product, Routine, Call)):
                 self.step(value)
             else:
                 self.place(value)
-        self.mark_stored(values, used)
+        self.mark_stored([*values, *self.partials], used.union(self.partials))
         self.steps = self.scheduled()
 
     def used(self, values: list[Value], outputs: list[Reference]) -> set[Value]:
@@ -85,6 +92,29 @@ class Grouping:
             if value in found:
                 found.update(each.value for each in value.inputs())
         return found
+
+    def find_columns(self, values: list[Value]) -> tuple[set[Value], set[Value]]:
+        """Sums of many rows, which nothing of the whole space is computed from; and these with all that is computed from them, which comes late."""
+        users: dict[Value, list[Value]] = {}
+        for value in values:
+            for each in value.inputs():
+                users.setdefault(each.value, []).append(value)
+        columns: set[Value] = set()
+        late: set[Value] = set()
+        for value in values:
+            if not isinstance(value, Fold) or value.how != "add" or value.dtype.kind != "f" or not sums_rows(value.source, value.axes):
+                continue
+            found: set[Value] = set()
+            waiting: list[Value] = [value]
+            while waiting:
+                user = waiting.pop()
+                if user not in found:
+                    found.add(user)
+                    waiting += users.get(user, ())
+            if all(isinstance(user, (Pointwise, Fold)) and user.size <= value.size for user in found):
+                columns.add(value)
+                late |= found
+        return columns, late
 
     # -- forming groups ------------------------------------------------------------------------------------------
 
@@ -118,10 +148,14 @@ class Grouping:
             if role and not self.would_wait_for_itself(group, value):
                 break
         else:
-            group, role = Group(space), "fold" if isinstance(value, Fold) else "full"
+            group, role = Group(space), "column" if value in self.columns else "fold" if isinstance(value, Fold) else "full"
         for other in candidates:
             if other is not group and role != "fold" and self.can_merge(group, other, value):
                 self.merge(group, other)
+        if role == "column":
+            self.begin_column(group, value)
+            self.place(value)
+            return
         if role == "fold":
             group.axes = value.axes
         if role in ("fold", "row"):
@@ -129,6 +163,20 @@ class Grouping:
         group.add(value)
         self.home[value] = group
         self.depend(group, value)
+
+    def begin_column(self, group: Group, value: Fold) -> None:
+        """Have a group add up what a fold adds up, for blocks of its rows; what is left to the fold are those sums."""
+        group.axes = others(value)
+        count = math.prod(value.source[: len(value.axes)])
+        rows = min(max(-(-count // BLOCKS), ROWS[0]), ROWS[1])
+        part = Partial(value.index, (-(-count // rows), *value.shape[1:]), value.dtype, value.node)
+        part.expression, part.rows, part.stored = value.expression, rows, True
+        group.add(part)
+        self.partials.append(part)
+        self.home[part] = group
+        self.depend(group, part)
+        value.source, value.expression = part.shape, Expression("operand", (), part.dtype, Reference(part, part.shape, part.strides))
+        self.columns.discard(value)
 
     def can_merge(self, group: Group, other: Group, value: Value) -> bool:
         """Whether two groups that a value is computed from can be one."""
@@ -164,6 +212,8 @@ class Grouping:
         inside = [each for each in value.inputs() if self.home.get(each.value) is group]
         if not all(each.aligned() for each in inside):
             return ""
+        if value in self.columns and group.space == space and (group.axes == others(value) or (group.axes is None and not group.rows)):
+            return "column"
         if isinstance(value, Fold):
             fits = group.space == space and group.axes in (None, value.axes)
             # A fold of what was computed from rows of other axes would need them all at once.
@@ -204,7 +254,7 @@ class Grouping:
     def mark_stored(self, values: list[Value], used: set[Value]) -> None:
         """A value that another group uses is stored, unless that can compute it by itself."""
         for value in values:
-            if value not in used or not isinstance(value, (Pointwise, Fold)):
+            if value not in used or not isinstance(value, (Pointwise, Fold, Partial)):
                 continue
             home = self.home[value]
             for each in value.inputs():
@@ -247,6 +297,11 @@ class Grouping:
                     heapq.heappush(ready, (user.order, places[user]))
         assert len(order) == len(homes), "groups wait for each other"
         return order
+
+
+def others(fold: Fold) -> tuple[int, ...]:
+    """The axes that a fold does not fold."""
+    return tuple([at for at in range(len(fold.source)) if at not in fold.axes])
 
 
 def substituted(expression: Expression, inner: Any) -> Expression:

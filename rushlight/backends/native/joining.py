@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .groups import Group, Step
-from .values import Given, Reference, Routine, Value
+from .values import Given, Partial, Reference, Routine, Value
 
 
 def sources(value: Value) -> list[Value]:
@@ -50,5 +50,7 @@ def join(steps: list[Any], outputs: list[Reference | None]) -> list[Any]:
 def fits(group: Any, value: Routine) -> bool:
     """Whether a group goes over a result element by element, or folds within an image."""
     if not isinstance(group, Group) or 0 in (group.axes or ()) or group.space != value.shape:
+        return False
+    if any(isinstance(each, Partial) for each in group.members):
         return False
     return all(each.aligned() for member in group.members for each in member.inputs() if each.value is value)

@@ -17,15 +17,16 @@ from typing import Any
 import numpy as np
 
 from .code import STORED, TYPES, Code, Module, Scalar
-from .emission import Emission
+from .emission import Emission, frequent
 from .expressions import Expression
-from .groups import CHEAP, Group, substituted
-from .values import Fold, Pointwise, Reference, Value, operands, strides_of
+from .groups import Group, substituted
+from .values import Fold, Partial, Pointwise, Reference, Value, operands, strides_of
 
 CHUNK = 4096  # elements that are added up in single precision before the sum goes on in double precision
 ROWS = 128  # the same, where rows are worked on side by side
 TILE = 256  # rows that are worked on side by side
 FEW = 8  # steps of a loop that is written for their number
+AGAIN = 2  # an expression of at most this cost is computed anew in a later pass
 SCRATCH = 1 << 18  # bytes that a kernel may keep on its stack
 
 
@@ -49,8 +50,10 @@ class Kernel:
         self.name = name
         self.code = Code(module)
         self.members = set(group.members)
+        self.partials = [each for each in group.members if isinstance(each, Partial)]
         self.buffers: dict[Value, str] = {}  # the parameters of the kernel
         self.expressions = {each: self.own_expression(each) for each in group.members}  # type: ignore[arg-type]
+        self.code.called = frequent(self.expressions.values())
         self.levels = self.find_levels()
         self.kept = self.find_kept()
         self.dimensions = self.find_dimensions()
@@ -58,13 +61,14 @@ class Kernel:
         outer = [each for each in self.dimensions if not each.folds]
         self.tiled = bool(group.rows) and bool(outer) and not self.dimensions[-1].folds
         self.tile = outer.pop() if self.tiled else None
-        if not group.rows:
+        if group.axes is None:
             folded = [outer.pop()]
         self.outer, self.inner = outer, folded
         self.indices: dict[Dimension, Scalar] = {}
         self.lane: Scalar | None = None  # the row of the tile
         self.row_slots: dict[Value, str] = {}
         self.scratch: dict[Value, str] = {}
+        self.borrowed = self.find_borrowed()
         self.emit()
 
     # -- what is computed ----------------------------------------------------------------------------------------
@@ -96,28 +100,46 @@ class Kernel:
 
     def find_kept(self) -> set[Value]:
         """The members of the whole space that a later pass reads again instead of computing them anew."""
-        costs: dict[Value, int] = {}
-        wanted: dict[Value, int] = {}  # the latest pass that uses a member
+        kept: set[Value] = set()
+        wanted = self.find_wanted(kept)
+        costs: dict[Value, int] = {}  # of computing a member anew, from what is kept
         for value in self.group.members:
-            if value in self.group.rows and not isinstance(value, Fold):
-                continue
-            at = self.levels[value] - (1 if isinstance(value, Fold) else 0)
-            wanted[value] = max(wanted.get(value, 0), at)
             costs[value] = self.expressions[value].cost
             for each in operands(self.expressions[value]):
-                if self.inside(each) and each.value not in self.group.rows:
+                if self.inside(each) and each.value not in self.group.rows and each.value not in kept:
                     costs[value] += costs[each.value]
-        kept: set[Value] = set()
-        for value in reversed(self.group.members):
-            if value not in wanted:
-                continue
-            if value not in self.group.rows and wanted[value] > self.levels[value] and (costs[value] > CHEAP or value.stored):
+            if value not in self.group.rows and wanted.get(value, 0) > self.levels[value] and (costs[value] > AGAIN or value.stored):
                 kept.add(value)
+        wanted = self.find_wanted(kept)
+        return {each for each in kept if wanted[each] > self.levels[each]}
+
+    def find_wanted(self, kept: set[Value]) -> dict[Value, int]:
+        """For each member of the whole space (and fold), the latest pass that uses it."""
+        wanted: dict[Value, int] = {}
+        for value in reversed(self.group.members):
+            if value in self.group.rows and not isinstance(value, Fold):
+                continue
+            own = self.levels[value] - isinstance(value, Fold)
+            wanted[value] = max(wanted.get(value, 0), own)
+            at = own if value in kept or value.stored else wanted[value]
             for each in operands(self.expressions[value]):
                 if self.inside(each) and each.value not in self.group.rows:
-                    at = self.levels[value] if value in kept or value.stored else wanted[value]
                     wanted[each.value] = max(wanted.get(each.value, 0), at)
-        return kept
+        return wanted
+
+    def find_borrowed(self) -> dict[Value, Value]:
+        """For members that are kept, results of later passes in whose memory they lie until then: that is fetched early so, and less is in the cache."""
+        wanted = self.find_wanted(self.kept)
+        free = [each for each in self.group.members if isinstance(each, Pointwise) and each.stored and each.place is None and each not in self.group.rows]
+        found: dict[Value, Value] = {}
+        for value in self.group.members:
+            if value in self.kept and not value.stored:
+                for other in free:
+                    if other.dtype == value.dtype and other not in self.kept and self.levels[value] < wanted[value] <= self.levels[other]:
+                        found[value] = other
+                        free.remove(other)
+                        break
+        return found
 
     # -- loops ---------------------------------------------------------------------------------------------------
 
@@ -140,13 +162,15 @@ class Kernel:
                     found[-1] = Dimension(found[-1].size * size, folds, (*found[-1].places, at))
                     continue
             found.append(Dimension(size, folds, (at,)))
-        if not any(not each.folds for each in found) and not (group.rows and found):
+        if not any(not each.folds for each in found) and not (group.axes is not None and found):
             found.append(Dimension(1, False, ()))
         return found
 
     @property
     def extent(self) -> int:
         """How many pieces of work there are that can be done side by side."""
+        if self.partials:
+            return self.partials[0].shape[0]
         return self.parallel.size if self.parallel is not None else 1
 
     @property
@@ -158,9 +182,11 @@ class Kernel:
     @property
     def parallel(self) -> Dimension | None:
         """The loop that is cut into pieces."""
+        if self.partials:
+            return None
         if self.outer:
             return self.outer[0]
-        return self.tile if self.tiled else self.inner[0] if not self.group.rows else None
+        return self.tile if self.tiled else self.inner[0] if self.group.axes is None else None
 
     def bounds(self, dimension: Dimension) -> tuple[Scalar, Scalar]:
         if dimension is self.parallel:
@@ -175,7 +201,9 @@ class Kernel:
     def emit(self) -> None:
         c = self.code
         with ExitStack() as nest:
-            for dimension in self.outer:
+            if self.partials:
+                self.blocks(nest)
+            for dimension in () if self.partials else self.outer:
                 self.indices[dimension] = nest.enter_context(c.loop(*self.bounds(dimension)))
             if self.tile is not None:
                 first, last = self.bounds(self.tile)
@@ -188,6 +216,23 @@ class Kernel:
         parameters = [f"ptr noalias {name}" for name in self.buffers.values()]
         text = c.function("NAME", ", ".join([*parameters, "i64 %first", "i64 %last"]))
         self.name = self.module.add(self.name, text)
+
+    def blocks(self, nest: ExitStack) -> None:
+        """Loops over blocks of rows, and over the rows of a block, all of whose sums go to one place in memory."""
+        c = self.code
+        block = nest.enter_context(c.loop(Scalar("%first", "i64"), Scalar("%last", "i64")))
+        length = math.prod([each.size for each in self.inner])
+        self.block = c.scale(block, length)
+        with c.loop(c.integer(0), c.integer(length)) as index:
+            for each in self.partials:
+                c.store(c.constant(TYPES[each.dtype], 0), self.buffer(each), c.add(self.block, index))
+        rows, count = c.number(self.partials[0].rows), c.number(math.prod([each.size for each in self.outer]))
+        first = c.let("i64", f"mul nsw i64 {block.name}, {rows.name}")
+        row = nest.enter_context(c.loop(first, c.intrinsic("smin", c.add(first, rows), count)))
+        for dimension in reversed(self.outer[1:]):
+            self.indices[dimension] = c.let("i64", f"srem i64 {row.name}, {dimension.size}")
+            row = c.let("i64", f"sdiv i64 {row.name}, {dimension.size}")
+        self.indices[self.outer[0]] = row
 
     def row(self) -> None:
         """The passes over a row, or over a tile of rows."""
@@ -245,14 +290,19 @@ class Kernel:
                 self.innermost(nest, [each for each in sums.values() if each.in_chunks])
             self.lanes(nest)
             emission = Emission(c, lambda reference: self.operand(reference, emission, number))
-            for value in stores:
-                made = emission.value(self.expressions[value])
-                if value.stored:
+            # All is computed before anything is stored: what is kept may lie where a result goes.
+            results = [(each, emission.value(self.expressions[each])) for each in stores]
+            elements = [(each, emission.value(self.expressions[each.value])) for each in sums.values()]
+            for value, made in results:
+                if isinstance(value, Partial):
+                    at = c.add(self.block, self.place_in_row())
+                    c.store(c.binary("fadd", c.load(self.buffer(value), at, made.type), made), self.buffer(value), at)
+                elif value.stored:
                     c.store(made, self.buffer(value), self.position(value.strides, 0))
-                if value in self.kept and not value.stored:
+                elif value in self.kept:
                     self.keep(value, made)
-            for each in sums.values():
-                each.take(emission.value(self.expressions[each.value]))
+            for each, element in elements:
+                each.take(element)
         with ExitStack() as stack:
             self.lanes(stack)
             for each in sums.values():
@@ -300,12 +350,17 @@ class Kernel:
         if value in self.kept and self.levels[value] < number:
             if value.stored:
                 return self.code.load(self.buffer(value), self.position(value.strides, 0), STORED[value.dtype])
+            if value in self.borrowed:
+                return self.code.load(self.buffer(self.borrowed[value]), self.position(value.strides, 0), STORED[value.dtype])
             if value in self.scratch:
                 return self.code.load(self.scratch[value], self.place_in_row(), STORED[value.dtype])
         return emission.value(self.expressions[value])
 
     def keep(self, value: Value, made: Scalar) -> None:
         """Keep an element for later passes, where a row is short enough."""
+        if value in self.borrowed:
+            self.code.store(made, self.buffer(self.borrowed[value]), self.position(value.strides, 0))
+            return
         length = math.prod([each.size for each in self.inner]) * (TILE if self.tiled else 1)
         if (len(self.scratch) + 1) * length * 8 > SCRATCH:
             return
@@ -366,8 +421,8 @@ class Accumulator:
     def combine(self, a: Scalar, b: Scalar) -> Scalar:
         c, how = self.kernel.code, self.value.how
         if self.value.dtype.kind == "f":
-            if how in ("max", "min"):
-                return c.intrinsic("maximum" if how == "max" else "minimum", a, b)
+            if how in ("max", "min"):  # NaN where there is one; of two zeros either may be taken, as in NumPy
+                return c.intrinsic("maximum" if how == "max" else "minimum", a, b, flags="nsz ")
             return c.let(a.type, f"f{how} reassoc {a.type} {a.name}, {b.name}")  # the order of a sum is free
         if how in ("max", "min"):
             return c.intrinsic(("u" if self.value.dtype.kind == "u" else "s") + how, a, b)

@@ -14,11 +14,17 @@ from typing import Any
 
 import numpy as np
 
+from ...core.parallel import pool as eager_pool
 from ...core.release import VERSION
 from .cache import cache
+from .code import Part
 
 log = logging.getLogger("rushlight.native")
-KEPT = 128  # files of code that are kept in memory
+KEPT = 1024  # files of code that are kept in memory
+# Two steps that take a fourth of the time and, by measurement, do nothing for loops like ours.  LLVM ends the process where it does not know an
+# option, so they are given to versions alone in which they are known to be.
+_OPTIONS = ("-disable-lsr", "-post-RA-scheduler=false")
+_KNOWN = 22
 _lock = threading.Lock()  # LLVM's text reader and passes run on one thread at a time
 
 
@@ -42,60 +48,136 @@ class Machine:
         self.llvm = llvm
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
+        if llvm.llvm_version_info[0] <= _KNOWN:
+            for option in _OPTIONS:
+                llvm.set_option("", option)
         self.triple = llvm.get_process_triple()
         self.processor = llvm.get_host_cpu_name()
         self.features = llvm.get_host_cpu_features().flatten()
         self.versions = f"{VERSION} llvmlite {llvmlite.__version__} {llvm.llvm_version_info}"
         self.converts_halves = "+f16c" in self.features or self.triple.startswith("aarch64")
+        self.spare: dict[int, list[Any]] = {0: [], 2: []}  # by level: such as nobody uses now, which take long to make
         self.spent = 0.0  # seconds, in all
         self.emitted = 0  # how often code was not there already
         self.objects: dict[str, bytes] = {}  # the code that was used last
 
-    def code_for(self, text: str) -> bytes:
-        """The file of machine code for text, compiled where it is not there yet."""
-        digest = hashlib.sha256("\n".join((text, self.triple, self.processor, self.features, self.versions)).encode()).hexdigest()
-        data = self.objects.pop(digest, None) or cache.find(digest)
-        if data is None:
-            data = self.emit(text)
+    def code_for(self, parts: Sequence[Part]) -> list[bytes]:
+        """The files of machine code for texts, compiled where they are not there yet."""
+        found: dict[str, bytes] = {}
+        missing: dict[str, Part] = {}
+        digests = [self.digest(each) for each in parts]
+        for digest, part in zip(digests, parts):
+            data = self.objects.pop(digest, None) or cache.find(digest)
+            if data is None:
+                missing[digest] = part
+            else:
+                found[digest] = data
+        for digest, data in zip(missing, self.emit_all(list(missing.values()))):
+            found[digest] = data
             cache.store(digest, data)
             self.emitted += 1
-        self.objects[digest] = data
-        if len(self.objects) > KEPT:
+        self.objects.update(found)
+        while len(self.objects) > KEPT:
             del self.objects[next(iter(self.objects))]
-        return data
+        return [found[each] for each in digests]
 
-    def compile(self, text: str, bindings: dict[str, int] | None = None, apart: Sequence[str] = ()) -> Compiled:
-        """Functions from text; a mistake in it raises RuntimeError.  ``apart`` are texts of functions that it calls.
+    def digest(self, part: Part) -> str:
+        """The name of code: of all that it depends on."""
+        return hashlib.sha256("\n".join((part.text, str(part.effort), self.triple, self.processor, self.features, self.versions)).encode()).hexdigest()
 
-        ``bindings`` are addresses of functions and data outside, and numbers, by the names that :meth:`Code.bound` and
+    def compile(self, parts: str | Sequence[Part], bindings: dict[str, int] | None = None) -> Compiled:
+        """Functions from text, or from texts whose functions call each other; a mistake in one raises RuntimeError.
+
+        ``bindings`` are addresses of functions and data outside, and numbers, by the names of the variables that :meth:`Code.bound` and
         :meth:`Code.number` gave them: code that is kept has none of them in it.
         """
         started = time.perf_counter()
         with _lock:
-            engine = self.load([self.code_for(each) for each in (text, *apart)])
+            engine = self.load(self.code_for([Part(parts)] if isinstance(parts, str) else parts))
         compiled = Compiled(engine)
-        for name, address in (bindings or {}).items():
-            ctypes.c_void_p.from_address(engine.get_global_value_address(f"bound_{name}")).value = address
+        for name, value in (bindings or {}).items():
+            ctypes.c_int64.from_address(engine.get_global_value_address(name)).value = value
         self.spent += time.perf_counter() - started
         return compiled
 
-    def target(self) -> Any:
-        """LLVM for this processor; it belongs to the engine that it is given to, so each engine needs its own."""
-        return self.llvm.Target.from_triple(self.triple).create_target_machine(cpu=self.processor, features=self.features, opt=2, jit=True)
+    def emit_all(self, parts: Sequence[Part]) -> list[bytes]:
+        """The files of machine code for texts, made by two threads where there are several texts."""
+        waiting = sorted(range(len(parts)), key=lambda at: len(parts[at].text))  # the longest is taken first
+        made: dict[int, bytes | BaseException] = {}
 
-    def emit(self, text: str) -> bytes:
-        """The file of machine code for text."""
-        llvm = self.llvm
-        module = llvm.parse_assembly(text)
+        def work() -> None:
+            while waiting:
+                try:
+                    at = waiting.pop()
+                except IndexError:  # the other thread took it
+                    return
+                try:
+                    made[at] = self.emit(parts[at])
+                except BaseException as error:
+                    made[at] = error
+                    waiting.clear()
+
+        helpers = [threading.Thread(target=work, name="rushlight compiler")] if len(parts) > 1 and eager_pool.threads > 1 else []
+        try:
+            for each in helpers:
+                each.start()
+        except RuntimeError:  # no more threads, or the interpreter is about to end
+            helpers = []
+        work()
+        for each in helpers:
+            each.join()
+        for at in sorted(made):
+            found = made[at]
+            if isinstance(found, BaseException):
+                raise found
+        return [made[at] for at in range(len(parts))]  # type: ignore[misc]
+
+    def target(self, level: int = 2) -> Any:
+        """LLVM for this processor; it belongs to the engine that it is given to, so each engine needs its own."""
+        return self.llvm.Target.from_triple(self.triple).create_target_machine(cpu=self.processor, features=self.features, opt=level, jit=True)
+
+    def emit(self, part: Part) -> bytes:
+        """The file of machine code for text.
+
+        All of LLVM's objects are this call's own for as long as it lasts, so that several threads can be here.  llvmlite lets one thread into LLVM at a time; that is
+        not necessary for what takes long (``unlocked``).
+        """
+        llvm, functions = self.llvm, self.llvm.ffi.lib
+        module = llvm.parse_assembly(part.text, llvm.create_context())
         module.triple = self.triple
         module.verify()
-        target = self.target()
+        level = 2 if part.effort else 0
+        try:
+            target = self.spare[level].pop()
+        except IndexError:
+            target = self.target(level)
         options = llvm.PipelineTuningOptions(speed_level=2)
         options.loop_vectorization = True
         options.loop_interleaving = True
         builder = llvm.create_pass_builder(target, options)
-        builder.getModulePassManager().run(module, builder)
-        return bytes(target.emit_object(module))
+        if part.effort == 2:
+            passes = builder.getModulePassManager()
+        else:
+            passes = llvm.create_new_module_pass_manager()
+            if part.effort:
+                passes.add_sroa_pass()
+                passes.add_simplify_cfg_pass()
+                passes.add_instruction_combine_pass()
+                passes.add_loop_simplify_pass()
+                passes.add_loop_rotate_pass()
+                passes.add_simplify_cfg_pass()
+        unlocked(functions.LLVMPY_RunNewModulePassManager)(passes, module, builder)
+        llvm.newpassmanagers.NewPassManager._dispose(passes)  # a class before it in the order of bases has one that frees nothing
+        passes.detach()
+        with llvm.ffi.OutputString() as message:
+            buffer = unlocked(functions.LLVMPY_TargetMachineEmitToMemory)(target, module, 1, message)
+            if not buffer:
+                raise RuntimeError(str(message))
+        self.spare[level].append(target)
+        try:
+            return ctypes.string_at(functions.LLVMPY_GetBufferStart(buffer), functions.LLVMPY_GetBufferSize(buffer))
+        finally:
+            functions.LLVMPY_DisposeMemoryBuffer(buffer)
 
     def load(self, files: list[bytes]) -> Any:
         """An engine with the functions of files of machine code."""
@@ -105,6 +187,11 @@ class Machine:
             engine.add_object_file(llvm.ObjectFileRef.from_data(data))
         engine.finalize_object()
         return engine
+
+
+def unlocked(function: Any) -> Any:
+    """A function of llvmlite's without the lock around it, where it has one."""
+    return getattr(function, "_cfn", function)
 
 
 class Compiled:
@@ -126,6 +213,12 @@ def machine() -> Machine:
     if not _machine:
         _machine.append(Machine())
     return _machine[0]
+
+
+def vector_bits() -> int:
+    """The length of this processor's vectors."""
+    features = machine().features
+    return 512 if "+avx512f" in features else 256 if "+avx2" in features else 128
 
 
 # -- BLAS --------------------------------------------------------------------------------------------------------

@@ -6,10 +6,14 @@ result, some rows high and a panel wide, is held in registers while the depth is
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from ...core.parallel import pool as eager_pool
 from .code import BITS, Code, Module, Scalar
 from .machine import machine
+from .vectors import Vectors
 
 
 class Shape(NamedTuple):
@@ -34,82 +38,6 @@ def shape_for(type: str) -> Shape:
     if "+avx2" in features:
         return Shape(256 // bits, 3, 4)
     return Shape(128 // bits, 2, 4)
-
-
-class Vectors:
-    """Instructions on vectors of one type."""
-
-    def __init__(self, code: Code, type: str, lanes: int) -> None:
-        self.code = code
-        self.element = type
-        self.lanes = lanes
-        self.type = f"<{lanes} x {type}>"
-        self.suffix = f"v{lanes}{'f32' if type == 'float' else 'f64'}"
-        self.alignment = BITS[type] // 8
-
-    def splat(self, a: Scalar) -> Scalar:
-        """A vector of one number."""
-        c = self.code
-        one = c.let(self.type, f"insertelement {self.type} poison, {self.element} {a.name}, i64 0")
-        return c.let(self.type, f"shufflevector {self.type} {one.name}, {self.type} poison, <{self.lanes} x i32> zeroinitializer")
-
-    def zero(self) -> Scalar:
-        return Scalar("zeroinitializer", self.type)
-
-    def first(self, count: Scalar) -> str:
-        """A mask of the first elements."""
-        c = self.code
-        several = c.convert("trunc", c.intrinsic("smin", count, c.integer(self.lanes)), "i32")
-        flags, words = f"<{self.lanes} x i1>", f"<{self.lanes} x i32>"
-        one = c.let(words, f"insertelement {words} poison, i32 {several.name}, i64 0")
-        all_of_it = c.let(words, f"shufflevector {words} {one.name}, {words} poison, {words} zeroinitializer")
-        return c.let(flags, f"icmp slt {words} <{', '.join(f'i32 {at}' for at in range(self.lanes))}>, {all_of_it.name}").name
-
-    def load(self, pointer: str, index: Scalar, mask: str = "") -> Scalar:
-        """A vector from memory; zeros where a mask leaves elements out."""
-        c = self.code
-        place = c.address(pointer, index, self.element)
-        if not mask:
-            return c.let(self.type, f"load {self.type}, ptr {place}, align {self.alignment}")
-        name = f"@llvm.masked.load.{self.suffix}.p0"
-        c.module.declare(f"declare {self.type} {name}(ptr, i32, <{self.lanes} x i1>, {self.type})")
-        return c.let(self.type, f"call {self.type} {name}(ptr {place}, i32 {self.alignment}, <{self.lanes} x i1> {mask}, {self.type} zeroinitializer)")
-
-    def store(self, value: Scalar, pointer: str, index: Scalar, mask: str = "") -> None:
-        """Write a vector, or the elements that a mask names."""
-        c = self.code
-        place = c.address(pointer, index, self.element)
-        if not mask:
-            c.do(f"store {self.type} {value.name}, ptr {place}, align {self.alignment}")
-            return
-        name = f"@llvm.masked.store.{self.suffix}.p0"
-        c.module.declare(f"declare void {name}({self.type}, ptr, i32, <{self.lanes} x i1>)")
-        c.do(f"call void {name}({self.type} {value.name}, ptr {place}, i32 {self.alignment}, <{self.lanes} x i1> {mask})")
-
-    def fma(self, a: Scalar, b: Scalar, d: Scalar) -> Scalar:
-        """``a * b + d``."""
-        self.code.module.declare(f"declare {self.type} @llvm.fma.{self.suffix}({self.type}, {self.type}, {self.type})")
-        given = ", ".join(f"{self.type} {each.name}" for each in (a, b, d))
-        return self.code.let(self.type, f"call {self.type} @llvm.fma.{self.suffix}({given})")
-
-
-    def turned(self, lines: list[Scalar]) -> list[Scalar]:
-        """A square of as many vectors as each has elements, with rows as columns."""
-        c, distance = self.code, self.lanes // 2
-        while distance:
-            for at in range(self.lanes):
-                if at & distance:
-                    continue
-                pair = f"{self.type} {lines[at].name}, {self.type} {lines[at + distance].name}"
-                places = [
-                    [lane if not lane & distance else self.lanes + lane - distance for lane in range(self.lanes)],
-                    [lane + distance if not lane & distance else self.lanes + lane for lane in range(self.lanes)],
-                ]
-                lines[at], lines[at + distance] = (
-                    c.let(self.type, f"shufflevector {pair}, <{self.lanes} x i32> <{', '.join(f'i32 {each}' for each in which)}>") for which in places
-                )
-            distance //= 2
-        return lines
 
 
 class Panels:
@@ -137,14 +65,17 @@ class Panels:
 
     # -- packing -------------------------------------------------------------------------------------------------
 
-    def pack(self, c: Code, strides: tuple[int, int], panels: str, matrix: str, first: Scalar, last: Scalar, rows: Scalar | None = None) -> None:
-        """Pack panels from the first to before the last of a matrix with such strides; of fewer rows than the depth, where said."""
+    def pack(
+        self, c: Code, strides: tuple[int, int], panels: str, matrix: str, first: Scalar, last: Scalar, rows: Scalar | None = None,
+        width: Scalar | None = None,
+    ) -> None:  # fmt: skip
+        """Pack panels from the first to before the last of a matrix with such strides; of fewer rows than the depth, or columns, where said."""
         kind = "pack_rows" if strides[1] == 1 else "pack_turned" if strides[0] == 1 else "pack_any"
-        sizes = [c.integer(each) for each in (self.depth, self.width, *strides)]
-        call(c, self.shared(kind, lambda c: self._pack(c, kind)), panels, matrix, first, last, rows or sizes[0], *sizes)
+        depth, *apart = (c.integer(each) for each in (self.depth, *strides))
+        call(c, self.shared(kind, lambda c: self._pack(c, kind)), panels, matrix, first, last, rows or depth, depth, width or c.integer(self.width), *apart)
 
     def _pack(self, c: Code, kind: str) -> str:
-        wide, lanes = self.shape.width, self.shape.lanes
+        wide, lanes, v = self.shape.width, self.shape.lanes, Vectors(c, self.type, self.shape.lanes)
         deep, depth, width, rows, columns = (Scalar(f"%{each}", "i64") for each in ("deep", "depth", "width", "rows", "columns"))
         with c.loop(Scalar("%first", "i64"), Scalar("%last", "i64")) as panel:
             column = c.scale(panel, wide)
@@ -152,30 +83,35 @@ class Panels:
             present = c.intrinsic("smin", minus(c, width, column), c.integer(wide))
 
             def one(row: Scalar, at: Scalar) -> None:
-                across = c.add(column, at)
-                across = across if kind == "pack_rows" else times(c, across, columns)
-                source = c.add(across, row if kind == "pack_turned" else times(c, row, rows))
+                source = c.add(times(c, c.add(column, at), columns), row if kind == "pack_turned" else times(c, row, rows))
                 c.store(c.load("%matrix", source, self.type), "%panels", c.add(here, c.add(c.scale(row, wide), at)))
 
-            if kind == "pack_turned":
-                # In squares that are turned in registers; then what is left.
-                v = Vectors(c, self.type, lanes)
-                squares, blocks = (c.let("i64", f"sdiv i64 {each.name}, {lanes}") for each in (deep, present))
-                with c.loop(c.integer(0), blocks) as block, c.loop(c.integer(0), squares) as square:
-                    first, row = c.scale(block, lanes), c.scale(square, lanes)
-                    lines = [v.load("%matrix", c.add(times(c, c.add(column, c.add(first, c.integer(step))), columns), row)) for step in range(lanes)]
-                    place = c.add(here, c.add(c.scale(row, wide), first))
-                    for step, line in enumerate(v.turned(lines)):
-                        v.store(line, "%panels", c.add(place, c.integer(step * wide)))
-                parts: list[Any] = [((c.integer(0), c.scale(blocks, lanes)), (c.scale(squares, lanes), deep)), ((c.scale(blocks, lanes), present), (c.integer(0), deep))]
-                for across, down in parts:
-                    with c.loop(*across) as at, c.loop(*down) as row:
-                        one(row, at)
+            if kind == "pack_rows":
+                starts = [c.integer(at) for at in range(0, wide, lanes)]
+                masks = [v.first(minus(c, present, start)) for start in starts]
+                with c.loop(c.integer(0), deep) as row:
+                    source, place = c.add(times(c, row, rows), column), c.add(here, c.scale(row, wide))
+                    for start, mask in zip(starts, masks):  # zeros where there is no column
+                        v.store(v.load("%matrix", c.add(source, start), mask), "%panels", c.add(place, start))
             else:
-                with c.loop(c.integer(0), deep) as row, c.loop(c.integer(0), present) as at:
-                    one(row, at)
-            with c.loop(c.integer(0), deep) as row, c.loop(present, c.integer(wide)) as at:
-                c.store(c.constant(self.type, 0.0), "%panels", c.add(here, c.add(c.scale(row, wide), at)))
+                parts: list[Any] = [((c.integer(0), present), (c.integer(0), deep))]
+                if kind == "pack_turned":
+                    # In squares that are turned in registers; then what is left.
+                    squares, blocks = (c.let("i64", f"sdiv i64 {each.name}, {lanes}") for each in (deep, present))
+                    with c.loop(c.integer(0), blocks) as block, c.loop(c.integer(0), squares) as square:
+                        first, row = c.scale(block, lanes), c.scale(square, lanes)
+                        lines = [v.load("%matrix", c.add(times(c, c.add(column, c.add(first, c.integer(step))), columns), row)) for step in range(lanes)]
+                        place = c.add(here, c.add(c.scale(row, wide), first))
+                        for step, line in enumerate(v.turned(lines)):
+                            v.store(line, "%panels", c.add(place, c.integer(step * wide)))
+                    right, below = c.scale(blocks, lanes), c.scale(squares, lanes)
+                    parts = [((c.integer(0), right), (below, deep)), ((right, present), (c.integer(0), deep))]
+                c.scalar = True  # elements lie apart: vectors win nothing
+                for across, down in parts:
+                    with c.loop(*down) as row, c.loop(*across) as at:
+                        one(row, at)
+                with c.loop(c.integer(0), deep) as row, c.loop(present, c.integer(wide)) as at:
+                    c.store(c.constant(self.type, 0.0), "%panels", c.add(here, c.add(c.scale(row, wide), at)))
         sizes = ", ".join(f"i64 %{each}" for each in ("first", "last", "deep", "depth", "width", "rows", "columns"))
         return f"ptr noalias %panels, ptr noalias %matrix, {sizes}"
 
@@ -232,12 +168,28 @@ class Panels:
             right = [v.load(packed, c.add(c.scale(step, self.shape.width), c.integer(lane))) for lane in lanes]
             across = step if unit else times(c, step, Scalar("%columns", "i64"))
             for line, pointer in zip(slots, lefts):
-                number = v.splat(c.load(pointer, across, self.type))
+                number = v.spread(c.load(pointer, across, self.type))
                 for slot, other in zip(line, right):
-                    c.write(v.fma(number, other, c.read(slot, v.type)), slot)
+                    c.write(v.multiply_add(number, other, c.read(slot, v.type)), slot)
         for line, place in zip(slots, places):
             for slot, lane, mask in zip(line, lanes, masks):
                 v.store(c.read(slot, v.type), "%result", c.add(times(c, place, Scalar("%rs", "i64")), c.add(column, c.integer(lane))), mask)
+
+
+@contextmanager
+def share(c: Code, lanes: int, total: int) -> Iterator[tuple[Scalar, Scalar, Scalar]]:
+    """Code for each lane from the first to before the last: its number, and the range of the work that it does.
+
+    A lane has memory of its own to work in.  Neighbours are done by one lane: their rows have been, and will be, in the same cache.
+    """
+    with c.loop(Scalar("%first", "i64"), Scalar("%last", "i64")) as lane:
+        begin, end = (c.let("i64", f"sdiv i64 {times(c, each, c.number(total)).name}, {lanes}") for each in (lane, c.add(lane, c.integer(1))))
+        yield lane, begin, end
+
+
+def lanes_for(units: int) -> int:
+    """How many lanes there are: a few for each thread."""
+    return min(units, max(8, 4 * eager_pool.threads))
 
 
 def times(c: Code, a: Scalar, b: Scalar) -> Scalar:

@@ -6,7 +6,7 @@ from typing import Any
 
 from .expanding import Declined
 from .groups import Group
-from .values import Call, Given, Pointwise, Reference, Routine, Value, operands
+from .values import Call, Fold, Given, Pointwise, Reference, Routine, Value, operands
 
 
 def place(steps: list[Any], outputs: list[Reference | None], writes: list[int], inputs: list[Given]) -> list[tuple[int, int]]:
@@ -70,8 +70,9 @@ def writes_inside(step: Any) -> bool:
 def in_group(group: Group, value: Value, target: Given) -> bool:
     """The same within the group that computes the value: elements are read in the same place, by what the value is computed from."""
     row = value in group.rows
-    if group.axes is not None and not row:
-        return False  # several passes over the whole space
+    if group.axes is not None and not row:  # several passes over a row: nothing is read from it after the last
+        found = [each for member in group.members for each in references(member) if each.value is target]
+        return in_last_pass(group, value) and all(each.aligned() and each.shape == value.shape for each in found)
     needed: set[Value] = {value}
     for member in reversed(group.members):
         if member in needed:
@@ -83,6 +84,15 @@ def in_group(group: Group, value: Value, target: Given) -> bool:
         if not all(each.aligned() and each.shape == value.shape for each in found):
             return False
     return True
+
+
+def in_last_pass(group: Group, value: Value) -> bool:
+    """Whether an element is computed in the last pass over its row."""
+    passes: dict[Value, int] = {}  # in which a member is computed, or before which a row's value is known
+    for member in group.members:
+        known = [passes[each.value] + isinstance(each.value, Fold) for each in references(member) if each.value in passes]
+        passes[member] = max(known, default=0)
+    return passes[value] == max(at for member, at in passes.items() if member not in group.rows or isinstance(member, Fold))
 
 
 def references(value: Value) -> list[Reference]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from ...core.base import Spec, TensorBase, make
+from ...core.base import Spec
 from ...graph import Graph
-from . import calling
-from .code import Code, Module, Scalar
+from . import calling, entering
+from .code import Code, Module, Part, Scalar, alone
 from .expanding import Declined, expand
 from .groups import Group, Grouping
 from .joining import join
@@ -21,11 +20,12 @@ from .machine import blas, log, machine
 from .placing import may_refuse, place, writes_inside
 from .products import Work
 from .threads import Pool, pool
-from .values import STATUS, Builder, Call, Given, Reference, Routine, Value, address
+from .timing import clocks_for
+from .values import STATUS, Builder, Call, Given, Routine, Value
+from .workspace import ALIGNMENT, Workspace
 
-ALIGNMENT = 64
-WORTH_SPLITTING = 30_000  # nanoseconds of work
-NUMBERS = ctypes.c_int64
+WORTH_SPLITTING = 30_000  # nanoseconds of work: a thread that sleeps takes some to wake up
+MUCH, WORTH_WHILE_AWAKE = 500_000, 5_000  # in a program that has so much work, threads are awake; what one has computed, it has in its cache
 
 
 def compile_graph(graph: Graph, examples: list[Any], attribute: Callable[[str], Any] | None = None) -> Program:
@@ -88,7 +88,6 @@ class Program:
         self.seconds = 0.0
         self.inputs = [each for each in builder.values if isinstance(each, Given) and each.array is None]
         self.constants = [each for each in builder.values if isinstance(each, Given) and each.array is not None]
-        self.accepted: list[Any] = [None] * len(self.inputs)  # arrays that were found to be right
         self.writes = builder.writes  # the positions of inputs that are written to
         self.copies = [(builder.outputs[number], at) for number, at in place(self.steps, builder.outputs, self.writes, self.inputs)]
         self.outputs = builder.outputs[: len(builder.outputs) - len(self.writes)]
@@ -107,23 +106,30 @@ class Program:
                 for value in step.value.others:
                     self.slots[value] = len(self.slots)
         self.kernels: list[Kernel] = []
+        self.clocks = clocks_for(self.steps)
         self.workers = pool() if pool().compiled is not None else None
-        self.text = ""  # for whoever wants to read it
+        self.module: Module | None = None  # the text of native code
         self.written: list[tuple[Any, list[str]]] = []  # for each step, the functions that it was the first to need
         self.fixed: list[Any] = []  # the inputs that are no arrays
-        self.spaces: list[Workspace] = []
+        self.nanoseconds = 0.0  # about how long native code takes on one thread
+        self.splits = False  # whether the pool takes part
+        self.spaces: list[Workspace] = []  # for calls that find somebody inside
+        self.direct: Any = None  # its call written out, for any tensors that lie in memory as those it was made for; None: not yet
+        self.exact: Any = None  # the same for tensors of the same classes, which need gradients or do not
         self.parts = self.compile()
 
     # -- memory --------------------------------------------------------------------------------------------------
 
     def plan(self) -> dict[Value, int]:
         """Where in the arena each value lies that is made and used inside; memory is used again when its value is dead."""
-        born: dict[Value, int] = {}
+        born: list[list[Value]] = [[] for _ in self.steps]
         dies: dict[Value, int] = {}
+        outside = set(self.roots)
         for at, step in enumerate(self.steps):
             for value in step.members:
-                if value.stored and not isinstance(value, Call) and value.place is None:
-                    born[value] = at
+                if value.stored and not isinstance(value, Call) and value.place is None and value not in outside:
+                    born[at].append(value)
+                    dies[value] = at
                 for each in value.inputs():
                     for source in self.sources(each.value):
                         dies[source] = at
@@ -131,12 +137,15 @@ class Program:
         offsets: dict[Value, int] = {}
         sizes: dict[Value, int] = {}
         self.arena = 0
+        dead: list[list[Value]] = [[] for _ in self.steps]
+        for values in born:
+            for value in values:
+                dead[dies[value]].append(value)
         for at in range(len(self.steps)):
-            for value in [each for each, when in born.items() if when == at and each not in self.roots]:
+            for value in born[at]:
                 size = -(-max(value.size, 1) * value.dtype.itemsize // ALIGNMENT) * ALIGNMENT
                 offsets[value], sizes[value] = self.take(free, size), size
-            for value in [each for each in offsets if dies.get(each, born[each]) == at]:
-                free.append((offsets[value], sizes[value]))
+            free += [(offsets[value], sizes[value]) for value in dead[at]]
             free = merged(free)
         return offsets
 
@@ -179,28 +188,25 @@ class Program:
                 native = [step]
             elif step is not None:
                 parts.append(step.value)
-        alone = bool(parts) and all(isinstance(each, str) for each in parts) and calling.DATA is not None
+        alone = bool(parts) and all(isinstance(each, str) for each in parts) and entering.OFFSETS is not None
         if alone:
-            module.functions.append(calling.entry(self, parts))
+            module.put("entry", calling.entry(self, parts), quick=True)
         if any(isinstance(each, str) for each in parts):
-            self.text = str(module)
+            self.module = module
             try:
-                main, *apart = module.parts()
-                self.compiled = machine().compile(main, module.bindings, apart)
+                self.compiled = machine().compile(module.parts(), module.bindings)
             except RuntimeError as error:
                 raise Failed(self.culprit(module), error) from error
-        # Native code for the whole program: takes the table, with arrays themselves at its end.
-        self.enter = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(self.compiled.address("entry")) if alone else None
+        self.entry = self.compiled.address("entry") if alone else None  # native code for the whole program: takes the table
         kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
         return [kind(self.compiled.address(each)) if isinstance(each, str) else each for each in parts]
 
     def culprit(self, module: Module) -> Any:
         """The step whose functions LLVM does not take, or None."""
-        so_far: list[str] = []  # functions may call those before them
+        known = module.known()
         for step, functions in self.written:
-            so_far += functions
             try:
-                machine().emit(str(module.with_only(so_far)))
+                machine().emit(Part(alone(functions, known)))
             except RuntimeError:
                 return step
         return None
@@ -212,16 +218,23 @@ class Program:
         quiet = workers is not None and blas().threads is not None and any(not isinstance(each, Group) for each in steps)
         if workers is not None and quiet:
             self.tell_blas(c, workers, "quiet")
+        planned: list[tuple[Any, list[Piece]]] = []
         for step in steps:
             before = len(module.functions)
             try:
-                pieces = self.pieces(module, step)
+                planned.append((step, self.pieces(module, step)))
             except Exception as error:  # a mistake of ours: the rest of the graph can do without this step
                 raise Failed(step, error) from error
             self.written.append((step, module.functions[before:]))
+        work = sum(piece.nanoseconds for _, pieces in planned for piece in pieces)
+        self.nanoseconds += work
+        worthwhile = WORTH_SPLITTING if work < MUCH else WORTH_WHILE_AWAKE
+        for step, pieces in planned:
+            begin = None if self.clocks is None else self.clocks.now(c)
             for piece in pieces:
-                splits = piece.extent > 1 and piece.nanoseconds > WORTH_SPLITTING and (quiet or isinstance(step, Group))
+                splits = piece.extent > 1 and piece.nanoseconds > worthwhile and (quiet or isinstance(step, Group))
                 if workers is not None and splits:
+                    self.splits = True
                     function, state = c.bound("parallel", workers.parallel), c.bound("pool", workers.address)
                     c.do(f"call void {function}(ptr {state}, ptr @{self.task(module, piece)}, ptr {self.pointers(c, piece)}, i64 {c.number(piece.extent).name})")
                 else:
@@ -232,11 +245,13 @@ class Program:
                     go_on = c.fresh("good")
                     c.do(f"br i1 {c.compare('eq', found, c.integer(0)).name}, label %{go_on}, label %finish")
                     c.label(go_on)
+            if self.clocks is not None and begin is not None:
+                self.clocks.add(c, step, begin)
         c.do("br label %finish")
         c.label("finish")
         if workers is not None and quiet:
             self.tell_blas(c, workers, "restore")
-        module.functions.append(c.function(name, "ptr %table"))
+        module.put(name, c.function(name, "ptr %table"), quick=True)
 
     def pieces(self, module: Module, step: Any) -> list[Piece]:
         """The functions of a step, which run one after the other."""
@@ -279,7 +294,7 @@ class Program:
         places = [c.address("%pointers", c.integer(at), "ptr") for at in range(len(piece.buffers))]
         given = [f"ptr {c.let('ptr', f'load ptr, ptr {each}').name}" for each in places]
         c.do(f"call void @{piece.name}({', '.join([*given, 'i64 %first', 'i64 %last'])})")
-        return module.add(f"task{len(module.names)}", c.function("NAME", "ptr %pointers, i64 %first, i64 %last"))
+        return module.add(f"task{len(module.names)}", c.function("NAME", "ptr %pointers, i64 %first, i64 %last"), quick=True)
 
     def tell_blas(self, c: Code, workers: Pool, name: str) -> None:
         """Have BLAS use one thread, or as many as before."""
@@ -287,39 +302,46 @@ class Program:
         given = [c.bound("pool", workers.address), c.bound("blas_get", get), c.bound("blas_set", set_)]
         c.do(f"call void {c.bound(name, getattr(workers, name))}({', '.join(f'ptr {each}' for each in given)})")
 
+    @property
+    def text(self) -> str:
+        """All native code as text."""
+        return "" if self.module is None else str(self.module)
+
     # -- running -------------------------------------------------------------------------------------------------
 
     def accepts(self, arrays: list[Any]) -> bool:
         """Whether the inputs lie in memory as those that this was compiled for."""
-        last = self.accepted
-        for at, value in enumerate(self.inputs):
+        for value in self.inputs:
             array = arrays[value.position]
-            if array is last[at]:
-                continue
-            last[at] = None
             if array.shape != value.shape or array.dtype is not value.dtype or not same_layout(array, value.strides):
                 return False
-            last[at] = array
         return True
 
     def __call__(self, arrays: list[Any]) -> list[Any]:
         """The outputs for some inputs, which it must accept."""
         if self.workers is not None:
             self.workers.prepare()
-        space = self.spaces.pop() if self.spaces else self.space()
-        made = space.run(arrays)
-        self.spaces.append(space)
-        return made
+        if self.workspace.arena.take():
+            try:
+                return self.workspace.run(arrays)
+            finally:
+                self.workspace.arena.flag.value = 0
+        space = self.spaces.pop() if self.spaces else Workspace(self, alone=True)  # for one more call at the same time
+        try:
+            return space.run(arrays)
+        finally:
+            self.spaces.append(space)
 
-    def space(self) -> Workspace:
-        """Memory for one more call at the same time."""
-        return Workspace(self)
+    @functools.cached_property
+    def workspace(self) -> Workspace:
+        """The memory of calls that come one at a time."""
+        return Workspace(self, alone=False)
 
     def describe(self) -> str:
         """What became of the graph, in words."""
         lines = [f"compiled in {self.seconds * 1e3:.0f} ms: {len(self.kernels)} kernels, {self.arena} bytes of memory inside"]
         for step in self.steps:
-            lines.append(f"  {step}")
+            lines.append(f"  {'' if self.clocks is None else self.clocks.text(step)}{step}")
         return "\n".join([*lines, *(f"  note: {each}" for each in self.notes)])
 
 
@@ -338,98 +360,3 @@ def same_layout(array: Any, strides: tuple[int, ...]) -> bool:
     """Whether an array has strides (in elements), where it matters."""
     size = array.itemsize
     return all(have == want * size for have, want, count in zip(array.strides, strides, array.shape) if count > 1) and array.flags.aligned
-
-
-class Workspace:
-    """The table of addresses and the arena of one call at a time."""
-
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        self.table = (NUMBERS * (len(program.slots) + len(calling.objects_of(program)) + 1))()
-        self.memory = np.empty(program.arena + ALIGNMENT, np.uint8)
-        start = -(-address(self.memory) // ALIGNMENT) * ALIGNMENT
-        for value, offset in program.offsets.items():
-            self.table[program.slots[value]] = start + offset
-        for value in program.constants:
-            self.table[program.slots[value]] = address(value.array)
-        self.place = ctypes.addressof(self.table)
-        self.seen: list[Any] = [None] * len(program.inputs)
-
-    def run(self, arrays: list[Any]) -> list[Any]:
-        program, table, seen = self.program, self.table, self.seen
-        for at, value in enumerate(program.inputs):
-            array = arrays[value.position]
-            if array is not seen[at]:
-                seen[at] = array
-                table[at] = array.ctypes.data
-        made: dict[Value, Any] = {}
-        for root in program.roots:
-            array = made[root] = np.empty(root.shape, root.dtype)
-            table[program.slots[root]] = array.ctypes.data
-        for part in program.parts:
-            if isinstance(part, Call):
-                self.call(part, arrays, made)
-            else:
-                part(self.place)
-                if table[calling.status_of(program)]:
-                    table[calling.status_of(program)] = 0
-                    raise calling.Refused
-        results = [None if each is None else self.seen_through(each, arrays, made) for each in program.outputs]
-        if program.copies:
-            copied = [np.array(self.seen_through(each, arrays, made)) for each, _ in program.copies if each is not None]
-            for array, (_, position) in zip(copied, program.copies, strict=True):
-                arrays[position][...] = array
-        return results
-
-    def array_of(self, value: Any, arrays: list[Any], made: dict[Value, Any]) -> Any:
-        """The array of a value that has one of its own, or None."""
-        if isinstance(value, Given):
-            return arrays[value.position] if value.array is None else value.array
-        return made.get(value)
-
-    def seen_through(self, reference: Reference, arrays: list[Any], made: dict[Value, Any]) -> Any:
-        """The array of a reference."""
-        value = reference.value
-        array = self.array_of(value, arrays, made)
-        if array is not None and reference.shape == value.shape and reference.strides == value.strides and not reference.offset:
-            return array
-        if 0 in reference.shape:
-            return np.empty(reference.shape, value.dtype)
-        size = value.dtype.itemsize
-        steps = [each * size for each in reference.strides]
-        if array is not None:
-            flat = np.lib.stride_tricks.as_strided(array, (max_index(reference) + 1,), (size,)) if reference.offset else array
-            return np.lib.stride_tricks.as_strided(flat[reference.offset :] if reference.offset else flat, reference.shape, steps)
-        low = sum(min(0, step * (count - 1)) for step, count in zip(steps, reference.shape))
-        length = sum(abs(step) * (count - 1) for step, count in zip(steps, reference.shape)) + size
-        start = self.table[self.program.slots[value]] + reference.offset * size + low
-        memory: Any = (ctypes.c_char * length).from_address(start)
-        return np.ndarray(reference.shape, value.dtype, memory, -low, steps)
-
-    def call(self, value: Call, arrays: list[Any], made: dict[Value, Any]) -> None:
-        """Run an op on tensors over the arrays of its operands."""
-        given: list[Any] = []
-
-        def tensor(argument: Any) -> Any:
-            if isinstance(argument, Reference):
-                given.append(self.seen_through(argument, arrays, made))
-                return make(given[-1])
-            if isinstance(argument, (tuple, list)):
-                return type(argument)([tensor(each) for each in argument])
-            return argument
-
-        result = value.target(*tensor(value.args), **{name: tensor(each) for name, each in value.kwargs.items()})
-        for each, output in zip(value.others, result if value.part is not None else (result,)):
-            array = output._array if isinstance(output, TensorBase) else np.asarray(output)
-            if array.shape != each.shape or array.dtype != each.dtype:
-                raise calling.Refused(f"{value.node}: {array.shape} {array.dtype} came out where {each!r} was expected")
-            if not array.flags.c_contiguous or (array.base is not None and any(np.may_share_memory(array, one) for one in given)):
-                array = np.array(array, order="C")
-            made[each] = array
-            self.table[self.program.slots[each]] = array.ctypes.data
-
-
-def max_index(reference: Reference) -> int:
-    """The last element of the value that a reference reaches."""
-    return reference.offset + sum(max(0, stride * (size - 1)) for size, stride in zip(reference.shape, reference.strides))
-

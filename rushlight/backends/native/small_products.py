@@ -1,7 +1,7 @@
 """Products of matrices that are generated rather than left to BLAS.
 
 BLAS is at its best with matrices of thousands of rows; it has a fast way for tiny ones, too.  In between, and where the right matrix
-fits into the cache, packing that once and going through the rows in tiles (``panels.py``) is faster by measurement.
+fits into the cache, packing a panel of that and going through the rows in tiles (``panels.py``) is faster by measurement.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from ...core.base import Spec
 from .code import TYPES, Code, Module, Scalar
-from .panels import Panels
+from .panels import Panels, lanes_for, minus, share
 from .products import folded, layout
 from .program import Piece, Program
 from .values import ROUTINES, Builder, Product, Reference, Routine
@@ -20,6 +20,8 @@ CACHE = 1 << 20  # bytes of the right matrix
 DEPTH = 2048
 TINY = 140_000  # multiplications: where BLAS has its way for tiny matrices, it is slow only if the right one is turned
 BLOCK = 64  # rows that one piece takes
+PARTS, DEEP = 2, 512  # of the depth, from so many steps on
+LIGHT = 512  # elements of the result for each step of the depth: where there are more, adding up takes longer than it saves
 PACKING, FLOPS = 0.15, 90  # nanoseconds for an element, operations in a nanosecond
 
 
@@ -42,6 +44,9 @@ def product(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> An
     if not worthwhile(rows, depth, width, spec.dtype.itemsize, layout(b)[0] != layout(Reference(b.value, b.shape, (width, 1)))[0]):
         return NotImplemented
 
+    if is_gradient(a, b):
+        return Gradient(a, b).routine(builder, spec, node)
+
     def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
         return pieces(module, type, a, b, routine, routine.others[1])
 
@@ -56,21 +61,93 @@ def pieces(module: Module, type: str, a: Reference, b: Reference, result: Any, p
     steps = [stride if size > 1 else 1 for size, stride in zip(b.shape, b.strides)]
     c = Code(module)
     first, last = Scalar("%first", "i64"), Scalar("%last", "i64")
-    panels.pack(c, (steps[0], steps[1]), "%b0", c.address("%b1", c.integer(b.offset), type), first, last)
+    by_rows = steps[1] == 1  # parts that lie apart in memory: rows that were computed by one thread are in its cache
+    if by_rows:
+        with c.loop(first, last) as block:
+            row = c.scale(block, BLOCK)
+            count = c.intrinsic("smin", c.integer(BLOCK), minus(c, c.number(depth), row))
+            source = c.address("%b1", c.add(c.integer(b.offset), c.scale(row, steps[0])), type)
+            to = c.address("%b0", c.scale(row, panels.shape.width), type)
+            panels.pack(c, (steps[0], 1), to, source, c.integer(0), c.integer(panels.count), count)
+    else:
+        panels.pack(c, (steps[0], steps[1]), "%b0", c.address("%b1", c.integer(b.offset), type), first, last)
     pack = module.add(f"pack_right{len(module.names)}", c.function("NAME", "ptr %b0, ptr %b1, i64 %first, i64 %last"))
     c = Code(module)
     with c.loop(first, last) as block:
         row = c.scale(block, BLOCK)
-        count = c.intrinsic("smin", c.integer(BLOCK), c.let("i64", f"sub nsw i64 {c.number(rows).name}, {row.name}"))
+        count = c.intrinsic("smin", c.integer(BLOCK), minus(c, c.number(rows), row))
         left = c.address("%b0", c.add(c.integer(a.offset), c.scale(row, a.strides[0])), type)
         to = c.address("%b2", c.scale(row, width), type)
         panels.multiply(c, (left, a.strides[0]), "%b1", (to, width), count, columns=a.strides[1] if depth > 1 else 1)
     blocks = module.add(f"blocks{len(module.names)}", c.function("NAME", "ptr %b0, ptr %b1, ptr %b2, i64 %first, i64 %last"))
     work = 2.0 * rows * depth * width / FLOPS
     return [
-        Piece(pack, [packed, b.value], panels.count, panels.size * PACKING),
+        Piece(pack, [packed, b.value], max(1, math.ceil(depth / BLOCK)) if by_rows else panels.count, panels.size * PACKING),
         Piece(blocks, [a.value, packed, result], max(1, math.ceil(rows / BLOCK)), work),
     ]
+
+
+def is_gradient(a: Reference, b: Reference) -> bool:
+    """Whether a product is one like the gradient of weights: it runs through the rows of both matrices, and there are many."""
+    (rows, depth), width = a.shape, b.shape[1]
+    return a.strides[0] == 1 and b.strides[1] == 1 and depth >= DEEP and rows * width <= depth * LIGHT
+
+
+class Gradient:
+    """Such a product in parts of the depth, which are added up at the end: who has computed some rows has them in its cache.
+
+    A panel of the right matrix at a time is packed, to memory that stays in the cache.  Parts are the same for any number of threads, and
+    so are results.
+    """
+
+    def __init__(self, a: Reference, b: Reference) -> None:
+        self.left, self.right = a, b
+        self.type = TYPES[a.dtype]
+        self.wide = Panels(Module(), self.type, 1, 1).shape.width
+        self.panels = math.ceil(b.shape[1] / self.wide)
+        self.depth = math.ceil(a.shape[1] / PARTS)  # of a part
+        self.units = PARTS * self.panels
+        self.lanes = lanes_for(self.units)
+
+    def routine(self, builder: Builder, spec: Any, node: Any) -> Reference:
+        shapes = [(self.lanes, self.depth * self.wide), (PARTS - 1, *spec.shape)]
+        made: list[Reference] = builder.routine([self.left, self.right], [spec], node, self.write, [Spec(each, spec.dtype) for each in shapes])
+        return made[0]
+
+    def write(self, program: Program, module: Module, routine: Routine) -> list[Piece]:
+        a, b, type, c = self.left, self.right, self.type, Code(module)
+        (rows, depth), width, wide = a.shape, b.shape[1], self.wide
+        size = rows * width
+        panels = Panels(module, type, self.depth, wide)
+        with share(c, self.lanes, self.units) as (lane, first, last):
+            packed = c.address("%b3", c.scale(lane, panels.size), type)
+            with c.loop(first, last) as unit:
+                part, number = (c.let("i64", f"{how} i64 {unit.name}, {self.panels}") for how in ("sdiv", "srem"))
+                column, begin = c.scale(number, wide), c.scale(part, self.depth)
+                columns = c.intrinsic("smin", c.integer(wide), minus(c, c.integer(width), column))
+                deep = c.intrinsic("smin", c.integer(self.depth), minus(c, c.number(depth), begin))
+                right = c.address("%b1", c.add(c.integer(b.offset), c.add(c.scale(begin, b.strides[0]), column)), type)
+                panels.pack(c, (b.strides[0], 1), packed, right, c.integer(0), c.integer(1), deep, columns)
+                left = c.address("%b0", c.add(c.integer(a.offset), c.scale(begin, a.strides[1])), type)
+                # The first part goes to the result, others to memory beside it.
+                others = c.address("%b4", c.scale(c.intrinsic("smax", minus(c, part, c.integer(1)), c.integer(0)), size), type)
+                to = c.let("ptr", f"select i1 {c.compare('eq', part, c.integer(0)).name}, ptr %b2, ptr {others}").name
+                target = (c.address(to, column, type), width)
+                panels.multiply(c, (left, 1), packed, target, c.number(rows), columns=a.strides[1], width=columns, depth=deep)
+        names = ", ".join(f"ptr %b{at}" for at in range(5))
+        multiply = module.add(f"gradient{len(module.names)}", c.function("NAME", f"{names}, i64 %first, i64 %last"))
+        c = Code(module)
+        with c.loop(c.scale(Scalar("%first", "i64"), width), c.scale(Scalar("%last", "i64"), width)) as at:
+            total = c.load("%b0", at, type)
+            for part_number in range(PARTS - 1):
+                total = c.binary("fadd", total, c.load("%b1", c.add(at, c.integer(part_number * size)), type))
+            c.store(total, "%b0", at)
+        add = module.add(f"add_parts{len(module.names)}", c.function("NAME", "ptr noalias %b0, ptr noalias %b1, i64 %first, i64 %last"))
+        work = 2.0 * size * depth / FLOPS + depth * width * PACKING
+        return [
+            Piece(multiply, [a.value, b.value, *routine.others], self.lanes, work),
+            Piece(add, [routine, routine.others[2]], rows, PARTS * size * PACKING),
+        ]
 
 
 ROUTINES["matmul"] = product

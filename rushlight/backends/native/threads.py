@@ -3,6 +3,9 @@
 A job is cut into pieces.  Whoever is free takes the next one; the thread that asks takes part, and at the end waits for
 pieces that others have begun, never for a thread to wake up: a processor that is busy elsewhere costs nothing.  Pieces do
 not depend on each other, so results are the same for any number of threads.
+
+The thread that asks begins in front, every other one at the back: from job to job they come to the same rows, and find in their
+own caches what they have computed.  To fetch that from another processor's takes ten times as long.
 """
 
 from __future__ import annotations
@@ -14,14 +17,15 @@ import sys
 import threading
 
 from ...core.parallel import pool as eager_pool
+from .code import Part
 from .machine import Compiled, machine
 
 SPIN = 2000  # how often a worker looks for a job before it sleeps: some 40 microseconds
 PIECES = 4  # for each thread
 _CALLS = {"x86_64": (202, 24, "llvm.x86.sse2.pause()"), "aarch64": (98, 124, "llvm.aarch64.hint(i32 1)")}  # futex, sched_yield
 
-# The state is one word for each line of the cache: see the names.  `next` has the number of the job in its upper half and
-# that of the next piece in its lower one, so that a piece is taken by one exchange, which fails for a job that is over.
+# The state is one word for each line of the cache: see the names.  `next` has the number of the job in its upper half; in its lower one, how
+# many pieces were taken from the front, and from the back.  So a piece is taken by one exchange, which fails for a job that is over.
 _NEXT, _DONE, _WAKE, _SLEEPERS, _TASK, _TABLE, _COUNT, _PIECES, _LIMIT, _BUSY, _USERS, _SAVED = range(0, 96, 8)
 
 _TEXT = """
@@ -36,7 +40,10 @@ entry:
   br i1 %idle, label %none, label %look
 look:
   %word = load atomic i64, ptr %state acquire, align 8
-  %piece = and i64 %word, 4294967295
+  %front = and i64 %word, 65535
+  %shifted = lshr i64 %word, 16
+  %back = and i64 %shifted, 65535
+  %taken = add i64 %front, %back
   %piecesp = getelementptr i64, ptr %state, i64 PIECES
   %pieces = load atomic i64, ptr %piecesp monotonic, align 8
   %taskp = getelementptr i64, ptr %state, i64 TASK
@@ -45,10 +52,16 @@ look:
   %table = load atomic i64, ptr %tablep monotonic, align 8
   %countp = getelementptr i64, ptr %state, i64 COUNT
   %count = load atomic i64, ptr %countp monotonic, align 8
-  %left = icmp slt i64 %piece, %pieces
+  %left = icmp slt i64 %taken, %pieces
   br i1 %left, label %try, label %none
 try:
-  %following = add i64 %word, 1
+  %side = and i64 %id, 1
+  %even = icmp eq i64 %side, 0
+  %step = select i1 %even, i64 1, i64 65536
+  %following = add i64 %word, %step
+  %reversed = sub i64 %pieces, %back
+  %last_left = sub i64 %reversed, 1
+  %piece = select i1 %even, i64 %front, i64 %last_left
   %pair = cmpxchg ptr %state, i64 %word, i64 %following seq_cst seq_cst
   %mine = extractvalue { i64, i1 } %pair, 1
   br i1 %mine, label %run, label %look
@@ -163,6 +176,11 @@ finish:
 }
 
 ; BLAS has threads of its own.  While products are split here, it is told to use one; the last user gives it back the others.
+define i64 @take(ptr %flag) {
+  %before = atomicrmw xchg ptr %flag, i64 1 seq_cst, align 8
+  ret i64 %before
+}
+
 define void @quiet_blas(ptr %state, ptr %get, ptr %set) {
 entry:
   %usersp = getelementptr i64, ptr %state, i64 USERS
@@ -216,9 +234,11 @@ class Pool:
         self.lock = threading.Lock()
         self.compiled: Compiled | None = None
         if sys.platform == "linux" and platform.machine() in _CALLS:
-            self.compiled = machine().compile(text_for(platform.machine()))
+            self.compiled = machine().compile([Part(text_for(platform.machine()), 0)])  # it waits most of the time
             self.parallel = self.compiled.address("parallel")
             self.quiet, self.restore = self.compiled.address("quiet_blas"), self.compiled.address("restore_blas")
+            # Called with Python's own lock held, as the native code is that looks at the same flags.
+            self.take = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self.compiled.address("take"))
             self.work = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(self.compiled.address("worker"))
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self.forget)

@@ -6,39 +6,13 @@ before and after a product (a bias, a sum that goes on) costs nothing.  Sizes to
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from .code import Code, Module, Scalar
-from .machine import machine
+from .vectors import BYTES, Vectors, lanes, registers
 
-BYTES = {"float": 4, "double": 8}
-_SHORT = {"float": "f32", "double": "f64"}
+__all__ = ["BYTES", "Multiplication", "Vectors", "copy_run", "fill_run", "lanes", "registers", "tile_of"]
 _WAIT = 8  # sums that have to be under way at once, to hide the time that an addition takes
-
-
-@dataclass(frozen=True)
-class Registers:
-    """The vector registers of a processor."""
-
-    count: int
-    bytes: int
-
-
-def registers() -> Registers:
-    """Those of this processor."""
-    features = machine().features.split(",")
-    if "+avx512f" in features and "+avx512vl" in features:
-        return Registers(32, 64)
-    if "+avx" in features:
-        return Registers(16, 32)
-    return Registers(32 if machine().triple.startswith(("aarch64", "arm64")) else 16, 16)
-
-
-def lanes(type: str) -> int:
-    """How many numbers a vector has."""
-    return registers().bytes // BYTES[type]
 
 
 def tile_of(rows: int, vectors: int, number: int) -> tuple[int, int]:
@@ -63,59 +37,6 @@ def tile_of(rows: int, vectors: int, number: int) -> tuple[int, int]:
             if cost < best:
                 best, chosen = cost, (height, width)
     return chosen
-
-
-class Vectors:
-    """Vector instructions of one type, written into code."""
-
-    def __init__(self, code: Code, type: str, count: int | None = None) -> None:
-        self.code = code
-        self.element = type
-        self.count = count or lanes(type)
-        self.type = f"<{self.count} x {type}>" if self.count > 1 else type
-        self.suffix = f"v{self.count}{_SHORT[type]}" if self.count > 1 else _SHORT[type]
-
-    def zero(self) -> Scalar:
-        return Scalar("zeroinitializer", self.type) if self.count > 1 else self.code.constant(self.element, 0)
-
-    def mask(self, number: int) -> str:
-        """A mask that lets the first few lanes pass."""
-        return f"<{self.count} x i1> <{', '.join(f'i1 {str(at < number).lower()}' for at in range(self.count))}>"
-
-    def load(self, pointer: str, index: Scalar, number: int | None = None) -> Scalar:
-        """A vector from memory, of any alignment; with a number, just its first elements, and zeros."""
-        c, size = self.code, BYTES[self.element]
-        place = c.address(pointer, index, self.element)
-        if number is None or number == self.count:
-            return c.let(self.type, f"load {self.type}, ptr {place}, align {size}")
-        c.module.declare(f"declare {self.type} @llvm.masked.load.{self.suffix}.p0(ptr, i32, <{self.count} x i1>, {self.type})")
-        given = f"ptr {place}, i32 {size}, {self.mask(number)}, {self.type} zeroinitializer"
-        return c.let(self.type, f"call {self.type} @llvm.masked.load.{self.suffix}.p0({given})")
-
-    def store(self, value: Scalar, pointer: str, index: Scalar, number: int | None = None) -> None:
-        """Write a vector, or just its first elements."""
-        c, size = self.code, BYTES[self.element]
-        place = c.address(pointer, index, self.element)
-        if number is None or number == self.count:
-            c.do(f"store {self.type} {value.name}, ptr {place}, align {size}")
-            return
-        c.module.declare(f"declare void @llvm.masked.store.{self.suffix}.p0({self.type}, ptr, i32, <{self.count} x i1>)")
-        c.do(f"call void @llvm.masked.store.{self.suffix}.p0({self.type} {value.name}, ptr {place}, i32 {size}, {self.mask(number)})")
-
-    def spread(self, value: Scalar) -> Scalar:
-        """A number in all lanes."""
-        if self.count == 1:
-            return value
-        c = self.code
-        first = c.let(self.type, f"insertelement {self.type} poison, {value.type} {value.name}, i64 0")
-        return c.let(self.type, f"shufflevector {self.type} {first.name}, {self.type} poison, <{self.count} x i32> zeroinitializer")
-
-    def multiply_add(self, a: Scalar, b: Scalar, c: Scalar) -> Scalar:
-        """``a * b + c``, in one step where the processor has it."""
-        code = self.code
-        code.module.declare(f"declare {self.type} @llvm.fmuladd.{self.suffix}({', '.join([self.type] * 3)})")
-        given = ", ".join(f"{self.type} {each.name}" for each in (a, b, c))
-        return code.let(self.type, f"call {self.type} @llvm.fmuladd.{self.suffix}({given})")
 
 
 class Multiplication(NamedTuple):
@@ -221,40 +142,3 @@ def fill_run(c: Code, type: str, target: str, to: Scalar, length: int) -> None:
         size = BYTES[type] * length
         c.module.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
         c.do(f"call void @llvm.memset.p0.i64(ptr {c.address(target, to, type)}, i8 0, i64 {size}, i1 false)")
-
-
-def transpose(c: Code, type: str, source: str, at: Scalar, step: int, target: str, to: Scalar, apart: int, rows: int, columns: int) -> None:
-    """Write a matrix with rows for columns: blocks of 8 by 8 go through registers."""
-    block = 8
-    high, wide = rows // block, columns // block
-    if high and wide:
-        with ExitStack() as nest:
-            row = c.scale(nest.enter_context(c.loop(c.integer(0), c.integer(high))), block)
-            column = c.scale(nest.enter_context(c.loop(c.integer(0), c.integer(wide))), block)
-            _transpose_block(
-                c, type, source, c.add(at, c.add(c.scale(row, step), column)), step, target, c.add(to, c.add(c.scale(column, apart), row)), apart
-            )
-    for first_row, last_row, first_column in ((0, high * block, wide * block), (high * block, rows, 0)):
-        if first_row == last_row or first_column == columns:
-            continue
-        with c.loop(c.integer(first_row), c.integer(last_row)) as row, c.loop(c.integer(first_column), c.integer(columns)) as column:
-            value = c.load(source, c.add(at, c.add(c.scale(row, step), column)), type)
-            c.store(value, target, c.add(to, c.add(c.scale(column, apart), row)))
-
-
-def _transpose_block(c: Code, type: str, source: str, at: Scalar, step: int, target: str, to: Scalar, apart: int) -> None:
-    vector = Vectors(c, type, 8)
-    rows = [vector.load(source, c.add(at, c.integer(each * step))) for each in range(8)]
-    for distance in (1, 2, 4):  # exchange what is off the diagonal: of pairs, then of squares of 2, then of 4
-        low = [each if not each & distance else 8 + each - distance for each in range(8)]
-        high = [each + distance if not each & distance else 8 + each for each in range(8)]
-        made = list(rows)
-        for each in range(8):
-            if not each & distance:
-                a, b = rows[each], rows[each + distance]
-                for place, lanes_ in ((each, low), (each + distance, high)):
-                    order = ", ".join(f"i32 {lane}" for lane in lanes_)
-                    made[place] = c.let(vector.type, f"shufflevector {vector.type} {a.name}, {vector.type} {b.name}, <8 x i32> <{order}>")
-        rows = made
-    for each in range(8):
-        vector.store(rows[each], target, c.add(to, c.integer(each * apart)))

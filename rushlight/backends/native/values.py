@@ -22,6 +22,7 @@ from .code import HALVES
 from .expanding import Declined, Expanded
 from .expressions import BOOL, EXPRESSIONS, FLOAT32, Array, Expression, Functions, NotExpressible, cast, constant
 from .expressions import make as operation
+from .shortcuts import falling, first_axes, shorten
 
 # Ops outside the family of pointwise ones whose kernels are pointwise all the same.
 _POINTWISE = frozenset(("cast", "clone", "masked_fill", "fill", "zero", "copy"))
@@ -77,6 +78,16 @@ class Fold(Value):
     expression: Expression  # of an element of what is folded
     source: tuple[int, ...]  # the shape of that
     axes: tuple[int, ...]
+
+    def inputs(self) -> list[Reference]:
+        return operands(self.expression)
+
+
+class Partial(Value):
+    """Sums along the dimensions that a group does not fold, for blocks of so many of its rows: the first dimension counts blocks."""
+
+    expression: Expression  # of an element of what is added up
+    rows: int  # of a block
 
     def inputs(self) -> list[Reference]:
         return operands(self.expression)
@@ -169,6 +180,8 @@ def strides_of(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def operands(expression: Expression) -> list[Reference]:
     """The operands of an expression, each once."""
+    if expression.known_operands is not None:
+        return expression.known_operands
     found: dict[int, Reference] = {}
     seen: set[int] = set()
     waiting = [expression]
@@ -180,7 +193,8 @@ def operands(expression: Expression) -> list[Reference]:
         if each.op == "operand":
             found[id(each.data)] = each.data
         waiting.extend(each.args)
-    return list(found.values())
+    expression.known_operands = list(found.values())
+    return expression.known_operands
 
 
 def collect(value: Any, found: list[Reference]) -> None:
@@ -212,6 +226,8 @@ class Builder:
         self.references: dict[Node, Any] = {}
         self.products = products  # whether there is a BLAS
         self.last_effect: Call | None = None
+        self.reshaped: set[Value] = set()  # results of routines that are seen in another shape where eager mode has a copy
+        self.last = set(expanded.outputs)
         for position, (node, layout) in enumerate(zip(expanded.inputs, layouts)):
             if node is not None:
                 self.given(node, layout).position = position
@@ -223,10 +239,33 @@ class Builder:
                 self.given(node, elements(array)).array = array
                 continue
             self.references[node] = self.node(node)
-        self.outputs: list[Reference | None] = [None if node is None else self.references[node] for node in expanded.outputs]
+        self.outputs: list[Reference | None] = []
+        for node in expanded.outputs:
+            self.outputs.append(None if node is None else self.output(node, self.outputs))
+        shorten(self.values, {each for each in self.values if isinstance(each, Pointwise)}, [each for each in self.outputs if each is not None])
         for each in self.outputs:
             if each is not None:
                 each.value.stored = True
+
+    def output(self, node: Node, before: list[Any]) -> Any:
+        """What is given out for a node, after others: a copy, where eager mode has one, and the one that it is of is given out as well."""
+        found = self.references[node]
+        shared = isinstance(found, Reference) and found.value in self.reshaped and any(each is not None and each.value is found.value for each in before)
+        return self.copy(found, None) if shared else found
+
+    def is_given_out(self, node: Node, part: int) -> bool:
+        """Whether one of a node's results, or a view of it, is an output, and so has to lie as it does in eager mode."""
+        waiting = [each for each in node.users if each.target is operator.getitem and each.args[1] == part]
+        seen = set(waiting)
+        while waiting:
+            each = waiting.pop()
+            if each in self.last:
+                return True
+            for user in each.users:
+                if user.table_op is not None and user.table_op.view and user not in seen:
+                    seen.add(user)
+                    waiting.append(user)
+        return False
 
     def add(self, value: Any) -> Reference:
         """A reference to a value that was just made."""
@@ -278,6 +317,10 @@ class Builder:
         if op.name == "reshape":
             return self.reshape(args[0], spec)
         if op.name == "reshape_copy":
+            if isinstance(args[0].value, Routine):  # which may have laid out its result so that nothing needs to be copied
+                made = self.reshape(args[0], spec)
+                self.reshaped.add(made.value)
+                return made
             copied = self.copy(args[0], node)
             return Reference(copied.value, tuple(spec.shape), strides_of(tuple(spec.shape)))
         if op.name == "lay_out":
@@ -319,7 +362,7 @@ class Builder:
             made = op.kernel(Functions(), *arrays)
         if not isinstance(made, Array):
             raise NotExpressible("the kernel gives no expression")
-        return self.pointwise(made.expression, spec.shape, spec.dtype, node)
+        return self.pointwise(falling(made.expression), spec.shape, spec.dtype, node)
 
     def copy(self, source: Reference, node: Node | None) -> Reference:
         """A copy in row-major order."""
@@ -337,6 +380,8 @@ class Builder:
         try:
             made = run(op, [stand_in, *args[1:]], np.ndarray)
         except Exception as error:
+            if isinstance(source.value, Routine):  # which may have laid it out otherwise than eager mode does
+                return self.view(op, (self.copy(source, None), *args[1:]))
             raise NotExpressible(f"its memory lies otherwise ({error})") from error
         results = []
         for each in made if isinstance(made, (tuple, list)) else (made,):
@@ -383,10 +428,11 @@ class Builder:
         prepared = prepare(element if op.name == "count_nonzero" else element.astype(compute))
         if prepared.dtype == BOOL and how not in ("and", "or"):
             how = "or" if how == "max" else "and"
-        rest = tuple([axis for axis in sorted(axes) if axis])
-        if how == "add" and prepared.dtype.kind == "f" and in_two_steps(source.shape, axes):
+        rest = first_axes(source.shape, axes) if how == "add" and prepared.dtype.kind == "f" else ()
+        if rest:
             part = self.fold(how, prepared.expression, source.shape, rest, prepared.dtype, node)
-            folded = self.fold(how, Expression("operand", (), part.dtype, part), part.shape, (0,), part.dtype, node)
+            last = tuple([axis for axis in sorted(axes) if axis not in rest])
+            folded = self.fold(how, Expression("operand", (), part.dtype, part), part.shape, last, part.dtype, node)
         else:
             folded = self.fold(how, prepared.expression, source.shape, tuple(sorted(axes)), prepared.dtype, node)
         if op.name == "mean":
@@ -482,13 +528,6 @@ class Builder:
         value = self.make(Given, array.shape, array.dtype, node)
         value.array = array
         return self.add(value)
-
-
-def in_two_steps(shape: tuple[int, ...], axes: Sequence[int]) -> bool:
-    """Whether a sum over images and places of each channel is taken image by image first: that runs through memory in its order."""
-    if len(shape) < 3 or 0 not in axes or 1 in axes or len(axes) < 2:
-        return False
-    return shape[0] >= 8 and math.prod([shape[axis] for axis in axes if axis]) >= 32
 
 
 def elements(array: Any) -> tuple[int, ...]:

@@ -1,0 +1,263 @@
+"""Native code that is compiled once: by layers that are alike, by other graphs, by functions that differ in sizes alone; and on two threads."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+import rushlight as torch
+from rushlight import nn
+from rushlight.backends.native import alike, eager
+from rushlight.backends.native.code import Code, Module, Part, Scalar
+from rushlight.backends.native.emission import OFTEN
+
+machine: Any = sys.modules["rushlight.backends.native.machine"].machine
+
+
+def compiled(function: Any) -> Any:
+    return torch.compile(function, backend="native")
+
+
+def program_of(function: Any, *args: Any) -> Any:
+    """The program of a compiled function, after two calls."""
+    with torch.no_grad():
+        function(*args)
+        function(*args)
+    run = function.__dict__["_compiled"].entry[0].run.__globals__["run"]
+    return run.plain.programs[0]
+
+
+def check(function: Any, *args: Any, close: float = 2e-6) -> Any:
+    """The results of a compiled function are those of eager mode; its program."""
+    made = compiled(function)
+    program = program_of(made, *args)
+    with torch.no_grad():
+        torch.testing.assert_close(made(*args), function(*args), rtol=close, atol=close)
+    return program
+
+
+def newly_emitted(run: Any) -> int:
+    before = machine().emitted
+    run()
+    return machine().emitted - before
+
+
+def test_layers_share_their_kernels() -> None:
+    """A network of more layers needs no more kernels: what is new is the function that calls them."""
+
+    def network(layers: int) -> Any:
+        return nn.Sequential(*[each for _ in range(layers) for each in (nn.Linear(24, 24), nn.LayerNorm(24), nn.GELU())])
+
+    x = torch.rand(7, 24)
+    first = newly_emitted(lambda: check(network(2), x, close=1e-5))
+    again = newly_emitted(lambda: check(network(8), x, close=1e-5))
+    assert first > 1 and again <= 1
+
+
+def test_graphs_share_their_kernels() -> None:
+    """A kernel is found by another graph that has the same one among others, and for another number of rows."""
+
+    def one(x: Any) -> Any:
+        return (x * 1.25).exp().sum(1) + 3
+
+    def other(x: Any, y: Any) -> Any:
+        return (x * 1.25).exp().sum(1) + 3, y @ y
+
+    check(one, torch.rand(40, 33))
+    text = {part.text for part in check(one, torch.rand(40, 33)).module.parts() if part.effort}
+    assert text & {part.text for part in check(other, torch.rand(50, 33), torch.rand(5, 5)).module.parts()}
+
+
+def test_sizes_become_parameters() -> None:
+    """Two kernels that differ in sizes and in a factor are one function, and give what each should."""
+
+    def function(x: Any, y: Any) -> Any:
+        return [(each * each).mean(1) / (each.mean(1) + 3) + (each - 1).amax(1) for each in (x, y)]
+
+    program = check(function, torch.randn(50, 640), torch.randn(60, 96))
+    kernels = [each for each in program.module.functions if "define void @kernel_" in each]
+    merged, calls = alike.merged(kernels)
+    assert len(merged) < len(kernels) == len(merged) + len(calls) // 2
+    large = [alike.name_of(each) for each in calls]
+    assert all(sum(f"define void @{each}(" in part.text for part in program.module.parts() if part.effort == 0) <= 1 for each in large)
+
+
+def test_other_sizes_of_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What follows from a batch's size is a parameter from the second size on: for the third no kernel is compiled."""
+    efforts: list[int] = []
+    emit = type(machine()).emit
+    monkeypatch.setattr(type(machine()), "emit", lambda self, part: efforts.append(part.effort) or emit(self, part))
+
+    def function(x: Any) -> Any:
+        centred = x - x.mean((0, 2), True)
+        return centred / ((centred * centred).mean((0, 2), True) + 1e-5).sqrt()
+
+    made = torch.compile(function, backend="native", dynamic=True)
+    with torch.no_grad():
+        for size in (40, 40, 50, 70, 90):
+            if size == 70:
+                efforts.clear()
+            x = torch.randn(size, 5, 48)
+            torch.testing.assert_close(made(x), function(x), rtol=1e-5, atol=1e-5)
+    assert set(efforts) <= {0}
+
+
+def test_small_and_unlike_functions_stay() -> None:
+    """What differs in more than numbers, or in the number of steps of a short loop, is not put together."""
+
+    def text(name: str, size: int, op: str = "fmul") -> str:
+        c = Code(Module())
+        with c.loop(c.integer(0), c.integer(size)) as index:
+            c.store(c.binary(op, c.load("%a", index, "float"), c.constant("float", size)), "%a", index)
+        return c.function(name, "ptr %a").replace("#0", "#1")
+
+    assert alike.generalised([text("one_1", 100), text("two_2", 200)]) is not None
+    assert alike.generalised([text("one_1", 100), text("two_2", 8)]) is None
+    assert alike.outline(text("one_1", 100)) != alike.outline(text("two_2", 100, "fadd"))
+    assert alike.merged([text("one_1", 100), text("two_2", 8)])[1] == []
+
+
+def test_numbers_of_several_types() -> None:
+    """A float and a double are spelled alike, and are parameters of their own."""
+
+    def text(module: Module, value: int) -> str:
+        c = Code(module)
+        with c.loop(c.integer(0), c.integer(64 + value)) as index:
+            wide = c.binary("fadd", c.convert("fpext", c.load("%a", index, "float"), "double"), c.constant("double", value))
+            c.store(c.binary("fmul", c.convert("fptrunc", wide, "float"), c.constant("float", value)), "%a", index)
+            c.store(c.convert("trunc", c.add(index, c.integer(value)), "i8"), "%b", index)
+        return module.add("several", c.function("NAME", "ptr noalias %a, ptr noalias %b"))
+
+    module = Module()
+    names = [text(module, value) for value in (2, 5)]
+    assert len(alike.merged(module.functions)[1]) == 2
+    held = machine().compile(module.parts(), module.bindings)
+    for name, value in zip(names, (2, 5)):
+        array, others = np.arange(80, dtype=np.float32), np.zeros(80, np.int8)
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(held.address(name))(array.ctypes.data, others.ctypes.data)
+        count = 64 + value
+        np.testing.assert_array_equal(array[:count], (np.arange(count) + value) * value)
+        np.testing.assert_array_equal(array[count:], np.arange(count, 80))
+        np.testing.assert_array_equal(others, np.concatenate([np.arange(count) + value, np.zeros(80 - count)]))
+
+
+def test_the_same_code_with_other_numbers() -> None:
+    """Code that is the same but for numbers that it does not name has them right in each place."""
+
+    def function(x: Any, y: Any) -> Any:
+        return [each.sum(0) * 0.5 for each in (x, y)]
+
+    check(function, torch.rand(300, 40), torch.rand(500, 40), close=1e-5)
+    module = Module()
+    names = []
+    for value in (5, 9):
+        c = Code(module)
+        c.store(c.number(value), "%a", c.integer(0))
+        names.append(module.add("number", c.function("NAME", "ptr %a")))
+    held = machine().compile(module.parts(), module.bindings)
+    place = ctypes.c_int64()
+    found = []
+    for name in names:
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(held.address(name))(ctypes.addressof(place))
+        found.append(place.value)
+    assert found == [5, 9]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("size", [1, 37, 256])
+def test_functions_that_are_called(dtype: Any, size: int) -> None:
+    """A function that a kernel uses often is called, for vectors and for what is left; the results are what they are written out."""
+
+    def function(x: Any) -> Any:
+        for _ in range(OFTEN + 2):
+            x = (x.exp() * 0.25).tanh() - 0.5
+        return x
+
+    x = torch.linspace(-3, 3, size, dtype=dtype)
+    program = check(function, x, close=1e-5 if dtype == torch.float32 else 1e-12)
+    assert any(each.startswith(("define float @tanh_", "define double @tanh_")) for each in program.module.functions)
+
+
+def test_special_values_of_called_functions() -> None:
+    x = torch.tensor([float("nan"), float("inf"), -float("inf"), 0.0, -0.0, 1e-40, 1e30, 2.5, 7.0])
+
+    def function(x: Any) -> Any:
+        return [(x * (each + 1)).sin() for each in range(OFTEN + 2)]
+
+    torch.testing.assert_close(program_results(function, x), function(x), equal_nan=True, rtol=1e-6, atol=1e-6)
+
+
+def program_results(function: Any, *args: Any) -> Any:
+    made = compiled(function)
+    program_of(made, *args)
+    with torch.no_grad():
+        return made(*args)
+
+
+def test_texts_that_are_wrong() -> None:
+    """Of several texts a wrong one raises, whichever thread met it, and nothing stays behind."""
+    good = [Part(f"define i64 @good{at}() {{\n  ret i64 {at}\n}}\n") for at in range(6)]
+    for at in (0, 3, 6):
+        with pytest.raises(RuntimeError):
+            machine().compile([*good[:at], Part("define nonsense"), *good[at:]])
+    held = machine().compile(good)
+    assert [ctypes.CFUNCTYPE(ctypes.c_int64)(held.address(f"good{at}"))() for at in range(6)] == list(range(6))
+
+
+def test_one_thread_makes_the_same_code() -> None:
+    parts = [Part(f"define i64 @alone{at}(i64 %x) {{\n  %y = mul i64 %x, {at + 3}\n  ret i64 %y\n}}\n") for at in range(4)]
+    together = machine().emit_all(parts)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        assert machine().emit_all(parts) == together
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_how_much_effort_is_made() -> None:
+    """Glue gets none, vectors that are there already little, loops of scalars much."""
+    module = Module()
+    c = Code(module)
+    with c.loop(c.integer(0), Scalar("%n", "i64")) as index:
+        c.do(f"store <4 x float> zeroinitializer, ptr {c.address('%a', c.scale(index, 4), 'float')}")
+    vectors = module.add("vectors", c.function("NAME", "ptr %a, i64 %n"))
+    c = Code(module)
+    with c.loop(c.integer(0), Scalar("%n", "i64")) as index:
+        c.store(c.constant("float", 1), "%a", index)
+    scalars = module.add("scalars", c.function("NAME", "ptr %a, i64 %n"))
+    c = Code(module)
+    c.do(f"call void @{vectors}(ptr %a, i64 3)")
+    c.do(f"call void @{scalars}(ptr %a, i64 5)")
+    module.put("both", c.function("both", "ptr %a"), quick=True)
+    parts = module.parts()
+    assert sorted(each.effort for each in parts) == [0, 1, 2]
+    held = machine().compile(parts, module.bindings)
+    array = np.full(16, 7, np.float32)
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(held.address("both"))(array.ctypes.data)
+    assert array.tolist() == [1.0] * 5 + [0.0] * 7 + [7.0] * 4
+
+
+def test_what_is_captured_is_not_compiled_for_eager_mode() -> None:
+    """The first call of a compiled function runs in eager mode, once: neither it nor its gradients compile kernels for that."""
+    torch.manual_seed(3)
+    model = nn.Sequential(nn.Conv2d(3, 24, 3, padding=1), nn.BatchNorm2d(24), nn.ReLU(), nn.Conv2d(24, 8, 3, padding=1))
+    x = torch.rand(9, 3, 41, 43)
+    known = set(eager._programs)
+    step = compiled(model)
+    step(x).square().mean().backward()
+    assert set(eager._programs) == known
+    first = [each.grad.clone() for each in model.parameters()]
+    model.zero_grad()
+    step(x).square().mean().backward()
+    for one, other in zip(first, model.parameters()):
+        torch.testing.assert_close(one, other.grad, rtol=1e-3, atol=1e-5)
+    model.zero_grad()
+    model(x).square().mean().backward()  # in eager mode kernels are compiled as ever
+    assert set(eager._programs) != known
