@@ -149,4 +149,7 @@ def _compare(eager: Side, compiled: Side, source: str, calls: list[tuple[str, st
             want = eager.call(before, arguments, number)
             got = compiled.call(before, arguments, number)
         for part in want:
-            assert got[part] == want[part], f"{part} of call {number} differ:\n got {got[part]}\nwant {want[part]}\n{before}\nf({arguments})\n{source}"
+            assert got[part] == want[part], (
+                f"{part} of call {number} differ:\n got {got[part]}\nwant {want[part]}\n{before}\nf({arguments})\n{source}\n"
+                f"result: {got['result']}\nbackward: {got['backward']}"
+            )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
@@ -347,7 +348,10 @@ def test_a_signal_leaves_nothing_behind(tmp_path: Path, number: int, status: int
     (tmp_path / "slow.py").write_text("import time, torch\n\n\ndef slow(x):\n    print('running', flush=True)\n    time.sleep(60)\n    return x\n", encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent), "PYTHONDONTWRITEBYTECODE": "1"}
     arguments = [sys.executable, "-m", "rushlight", "export", "slow.py:slow", "-o", "slow.onnx", "--input", "3"]
-    with subprocess.Popen(arguments, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    heard = functools.partial(signal.signal, number, signal.SIG_DFL)  # who runs the tests may have been told to ignore it
+    with subprocess.Popen(
+        arguments, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heard
+    ) as process:  # fmt: skip
         assert process.stderr is not None and process.stderr.readline() == "running\n"
         process.send_signal(number)
         out, err = process.communicate(timeout=30)

@@ -104,7 +104,10 @@ class Lowering:
         op = node.table_op
         if op is None:
             if node.target is operator.getitem and isinstance(self.values.get(node.args[0]), (tuple, list)):
-                return self.values[node.args[0]][node.args[1]]
+                parts = self.values[node.args[0]]
+                if isinstance(node.args[1], int) and not -len(parts) <= node.args[1] < len(parts):
+                    raise OnnxExporterError(f"how many parts {node.args[0]} has changes from call to call, which ONNX can't say here{place(node)}")
+                return parts[node.args[1]]
             if is_symbolic(node.meta.get("val")) or node.target is as_size:
                 return node.meta["val"]
             if node.target in CONTAINERS:
@@ -167,6 +170,8 @@ class Lowering:
     def symbol_place(self, name: str) -> tuple[Value, int | None]:
         """The tensor that a symbol was first seen on, and the dimension of which it is the size (None: it is its one element)."""
         symbol = self.symbols[name]
+        if symbol.source not in self.values:
+            raise OnnxExporterError(f"a size of {symbol.source} is known only once it is computed, and its ONNX form needs it before")
         source = self.values[symbol.source]
         if isinstance(source, SymbolicInt):  # a number that was given a name because its formula is long
             return self.g.number(source), None
