@@ -228,3 +228,21 @@ def test_check_looks_at_graphs_with_numbers() -> None:
     right = torch.compile(lambda x, n: x * n, check=True)
     for n in range(2, 6):
         assert right(torch.ones(2), n).tolist() == [n, n]
+
+
+def test_what_a_module_holds_is_left_alone() -> None:
+    """A program that sets a global through ``globals()`` does not have everything looked through that its module can reach."""
+
+    class Chain:
+        def __init__(self, next_one: Any) -> None:
+            self.next_one = next_one
+
+    chain: Any = None
+    for _ in range(3000):  # deeper than Python's stack
+        chain = Chain(chain)
+    scope: dict[str, Any] = {"torch": torch, "K": 2, "UNUSED": chain, "__builtins__": __builtins__}
+    exec("def f(x):\n    y = x * globals()['K']\n    globals()['K'] += 1\n    return y + K", scope)
+    compiled = torch.compile(scope["f"], backend="eager")
+    for number in range(2, 6):
+        assert compiled(torch.ones(2)).tolist() == [2.0 * number + 1] * 2 and scope["K"] == number + 1
+        assert type(scope["K"]) is int

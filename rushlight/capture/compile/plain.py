@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import copyreg
-from types import CellType, FunctionType
+from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 from ...core.base import TensorBase
@@ -92,12 +92,15 @@ class Plain:
         return self.done[id(value)]
 
     def inside(self, value: Any) -> None:
-        """Replace what an object holds."""
+        """Replace what an object holds.  Modules and classes are left alone: what a program sets there is among its effects."""
+        if isinstance(value, (ModuleType, type)):
+            return
         if isinstance(value, list):
             value[:] = [self.value(each) for each in value]
         elif isinstance(value, dict):
+            of_module = "__builtins__" in value  # most of what it holds is not the program's: whatever else it has set there is among its effects
             for key, each in list(value.items()):
-                new = self.value(each)
+                new = each if of_module and not isinstance(each, (SymbolicInt, SymbolicFloat, tuple)) else self.value(each)
                 if new is not each:
                     value[key] = new
             if any(isinstance(key, (SymbolicInt, SymbolicFloat)) for key in value):
@@ -126,12 +129,12 @@ class Plain:
             if value.frame is not None:
                 value.frame.slots[:] = [self.value(each) for each in value.frame.slots]
                 value.frame.stack[:] = [self.value(each) for each in value.frame.stack]
-        elif hasattr(value, "__self__") and not isinstance(value, type):
+        elif hasattr(value, "__self__"):
             self.value(value.__self__)
         else:
             if isinstance(getattr(value, "__dict__", None), dict):
                 self.inside(value.__dict__)
-            for slot in copyreg._slotnames(type(value)) or () if not isinstance(value, type) else ():  # type: ignore[attr-defined]
+            for slot in copyreg._slotnames(type(value)) or ():  # type: ignore[attr-defined]
                 held = getattr(value, slot, None)
                 if self.value(held) is not held:
                     object.__setattr__(value, slot, self.value(held))
