@@ -47,9 +47,9 @@ def lstm(package: Any) -> Made:
     return Model(), (x,), y, package.nn.functional.mse_loss
 
 
-def gpt(package: Any, layers: int = 4, width: int = 128) -> Made:
-    """A transformer with causal attention over 64 tokens, in batches of 8."""
-    nn, heads, length, words = package.nn, 4, 64, 65
+def transformer(package: Any, layers: int, width: int, heads: int, words: int, length: int = 64) -> Any:
+    """A transformer with causal attention, over so many tokens."""
+    nn = package.nn
 
     class Block(nn.Module):
         def __init__(self) -> None:
@@ -76,8 +76,15 @@ def gpt(package: Any, layers: int = 4, width: int = 128) -> Made:
             x = self.tokens(index) + self.places(package.arange(index.shape[1]))
             return self.head(self.norm(self.blocks(x)))
 
+    return Model()
+
+
+def gpt(package: Any, layers: int = 4, width: int = 128) -> Made:
+    """A small transformer over 64 tokens, in batches of 8."""
+    words, length = 65, 64
+    model = transformer(package, layers, width, 4, words)
     x, y = package.randint(0, words, (8, length)), package.randint(0, words, (8 * length,))
-    return Model(), (x,), y, lambda out, target: nn.functional.cross_entropy(out.reshape(-1, words), target)
+    return model, (x,), y, lambda out, target: package.nn.functional.cross_entropy(out.reshape(-1, words), target)
 
 
 def pointwise(package: Any) -> Made:

@@ -22,6 +22,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from cases import transformer
 from sidebyside import PACKAGES, Table, keep, machine, shown
 
 MEMORY = """
@@ -84,34 +85,8 @@ def lstm(package: Any, scale: int = 1) -> tuple[Any, Any]:
 
 
 def gpt(package: Any, scale: int = 1, width: int = 768, layers: int = 12) -> tuple[Any, Any]:
-    nn, heads, length, words = package.nn, 12, 64, 5000
-
-    class Block(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
-            self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
-            self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
-
-        def forward(self, x: Any) -> Any:
-            b, t, c = x.shape
-            q, k, v = (p.view(b, t, heads, c // heads).transpose(1, 2) for p in self.qkv(self.norm1(x)).split(c, 2))
-            y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-            x = x + self.out(y.transpose(1, 2).reshape(b, t, c))
-            return x + self.mlp(self.norm2(x))
-
-    class Model(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.tokens, self.places = nn.Embedding(words, width), nn.Embedding(length, width)
-            self.blocks = nn.Sequential(*[Block() for _ in range(layers * scale)])
-            self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, words, bias=False)
-
-        def forward(self, tokens: Any) -> Any:
-            x = self.tokens(tokens) + self.places(package.arange(tokens.shape[1]))
-            return self.head(self.norm(self.blocks(x)))
-
-    return Model(), (package.randint(0, words, (1, length)),)
+    words = 5000
+    return transformer(package, layers * scale, width, 12, words), (package.randint(0, words, (1, 64)),)
 
 
 def exporter(package: Any, model: Any, args: Any, folder: str, **options: Any) -> Callable[[], float]:
