@@ -21,7 +21,7 @@ from .fields import OFFSETS, WRITABLE
 from .machine import machine
 
 _ANY = -(1 << 63)  # of a stride: it does not matter
-_WRITABLE = WRITABLE
+_WRITABLE = WRITABLE  # by such names `text` finds what it fills in
 _FASTCALL = 0x80  # how the function takes its arguments: an array of objects, and their number
 _NEW_FROM_DESCR = 94  # where NumPy's table of functions has the one that makes arrays
 LONG = 60_000  # nanoseconds: other threads of Python may run while a program does that takes as long
