@@ -26,6 +26,9 @@ _CALLS = {"x86_64": (202, 24, "llvm.x86.sse2.pause()"), "aarch64": (98, 124, "ll
 
 # The state is one word for each line of the cache: see the names.  `next` has the number of the job in its upper half; in its lower one, how
 # many pieces were taken from the front, and from the back.  So a piece is taken by one exchange, which fails for a job that is over.
+# While a job is described, `next` says that all its pieces are taken (CLOSED, more than there ever are): whoever reads a part of the new
+# description has read that, too, or finds the word changed.  Processors that reorder what is read and written (arm64) are held to it by
+# `acquire` and `release`.
 _NEXT, _DONE, _WAKE, _SLEEPERS, _TASK, _TABLE, _COUNT, _PIECES, _LIMIT, _BUSY, _USERS, _SAVED = range(0, 96, 8)
 
 _TEXT = """
@@ -45,13 +48,13 @@ look:
   %back = and i64 %shifted, 65535
   %taken = add i64 %front, %back
   %piecesp = getelementptr i64, ptr %state, i64 PIECES
-  %pieces = load atomic i64, ptr %piecesp monotonic, align 8
+  %pieces = load atomic i64, ptr %piecesp acquire, align 8
   %taskp = getelementptr i64, ptr %state, i64 TASK
-  %task = load atomic i64, ptr %taskp monotonic, align 8
+  %task = load atomic i64, ptr %taskp acquire, align 8
   %tablep = getelementptr i64, ptr %state, i64 TABLE
-  %table = load atomic i64, ptr %tablep monotonic, align 8
+  %table = load atomic i64, ptr %tablep acquire, align 8
   %countp = getelementptr i64, ptr %state, i64 COUNT
-  %count = load atomic i64, ptr %countp monotonic, align 8
+  %count = load atomic i64, ptr %countp acquire, align 8
   %left = icmp slt i64 %taken, %pieces
   br i1 %left, label %try, label %none
 try:
@@ -125,25 +128,27 @@ serial:
   call void %task(ptr %table, i64 0, i64 %count)
   ret void
 publish:
-  %taskp = getelementptr i64, ptr %state, i64 TASK
-  %tasknumber = ptrtoint ptr %task to i64
-  store atomic i64 %tasknumber, ptr %taskp monotonic, align 8
-  %tablep = getelementptr i64, ptr %state, i64 TABLE
-  %tablenumber = ptrtoint ptr %table to i64
-  store atomic i64 %tablenumber, ptr %tablep monotonic, align 8
-  %countp = getelementptr i64, ptr %state, i64 COUNT
-  store atomic i64 %count, ptr %countp monotonic, align 8
-  %many = mul i64 %limit, PER_THREAD
-  %few = icmp slt i64 %count, %many
-  %pieces = select i1 %few, i64 %count, i64 %many
-  %piecesp = getelementptr i64, ptr %state, i64 PIECES
-  store atomic i64 %pieces, ptr %piecesp monotonic, align 8
-  %donep = getelementptr i64, ptr %state, i64 DONE
-  store atomic i64 0, ptr %donep monotonic, align 8
   %old = load atomic i64, ptr %state monotonic, align 8
   %job = lshr i64 %old, 32
   %newjob = add i64 %job, 1
   %word = shl i64 %newjob, 32
+  %closed = or i64 %word, CLOSED
+  store atomic i64 %closed, ptr %state monotonic, align 8
+  %taskp = getelementptr i64, ptr %state, i64 TASK
+  %tasknumber = ptrtoint ptr %task to i64
+  store atomic i64 %tasknumber, ptr %taskp release, align 8
+  %tablep = getelementptr i64, ptr %state, i64 TABLE
+  %tablenumber = ptrtoint ptr %table to i64
+  store atomic i64 %tablenumber, ptr %tablep release, align 8
+  %countp = getelementptr i64, ptr %state, i64 COUNT
+  store atomic i64 %count, ptr %countp release, align 8
+  %many = mul i64 %limit, PER_THREAD
+  %few = icmp slt i64 %count, %many
+  %pieces = select i1 %few, i64 %count, i64 %many
+  %piecesp = getelementptr i64, ptr %state, i64 PIECES
+  store atomic i64 %pieces, ptr %piecesp release, align 8
+  %donep = getelementptr i64, ptr %state, i64 DONE
+  store atomic i64 0, ptr %donep monotonic, align 8
   store atomic i64 %word, ptr %state seq_cst, align 8
   %wakep = getelementptr i64, ptr %state, i64 WAKE
   %w = atomicrmw add ptr %wakep, i64 1 seq_cst
@@ -265,7 +270,7 @@ def text_for(processor: str) -> str:
     """The functions of the pool for a kind of processor."""
     futex, yields, pause = _CALLS[processor]
     text = _TEXT.replace("PAUSE_DECLARED", pause.replace("i32 1", "i32")).replace("PAUSE", pause).replace("PER_THREAD", str(PIECES))
-    text = text.replace("FUTEX", str(futex)).replace("YIELD", str(yields)).replace("SPIN", str(SPIN))
+    text = text.replace("FUTEX", str(futex)).replace("YIELD", str(yields)).replace("SPIN", str(SPIN)).replace("CLOSED", "65535")
     places = {"LIMIT": _LIMIT, "PIECES": _PIECES, "TASK": _TASK, "TABLE": _TABLE, "COUNT": _COUNT, "DONE": _DONE, "WAKE": _WAKE}
     for name, place in {**places, "SLEEPERS": _SLEEPERS, "BUSY": _BUSY, "USERS": _USERS, "SAVED": _SAVED}.items():
         text = text.replace(f"i64 {name}\n", f"i64 {place}\n")

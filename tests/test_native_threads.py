@@ -1,0 +1,71 @@
+"""The pool of threads: each piece of a job is run once, whatever comes after what."""
+
+from __future__ import annotations
+
+import ctypes
+
+import pytest
+
+import rushlight
+
+pytest.importorskip("llvmlite")
+from rushlight.backends.native.code import Part
+from rushlight.backends.native.machine import machine
+from rushlight.backends.native.threads import pool
+
+TIMES = 300_000
+# Jobs of few pieces and of many in turn: a worker that looks for one more piece of the first meets the second while it is described.
+TEXT = """
+define void @count(ptr %table, i64 %first, i64 %last) {
+entry:
+  br label %head
+head:
+  %i = phi i64 [ %first, %entry ], [ %n, %body ]
+  %more = icmp slt i64 %i, %last
+  br i1 %more, label %body, label %done
+body:
+  %place = getelementptr i64, ptr %table, i64 %i
+  %before = load i64, ptr %place
+  %after = add i64 %before, 1
+  store i64 %after, ptr %place
+  %n = add i64 %i, 1
+  br label %head
+done:
+  ret void
+}
+
+define void @drive(ptr %parallel, ptr %state, ptr %few, ptr %many, i64 %times) {
+entry:
+  br label %head
+head:
+  %i = phi i64 [ 0, %entry ], [ %n, %body ]
+  %more = icmp slt i64 %i, %times
+  br i1 %more, label %body, label %done
+body:
+  call void %parallel(ptr %state, ptr @count, ptr %few, i64 2)
+  call void %parallel(ptr %state, ptr @count, ptr %many, i64 8)
+  %n = add i64 %i, 1
+  br label %head
+done:
+  ret void
+}
+"""
+
+
+def test_pieces_are_run_once() -> None:
+    workers = pool()
+    if workers.compiled is None:
+        pytest.skip("no pool on this system")
+    before = rushlight.get_num_threads()
+    rushlight.set_num_threads(max(2, before))
+    try:
+        workers.prepare()
+        compiled = machine().compile([Part(TEXT, 0)])
+        drive = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4, ctypes.c_int64)(compiled.address("drive"))
+        few, many = (ctypes.c_int64 * 8)(), (ctypes.c_int64 * 8)()
+        drive(workers.parallel, workers.address, ctypes.addressof(few), ctypes.addressof(many), TIMES)
+    finally:
+        rushlight.set_num_threads(before)
+        workers.prepare()
+    assert list(few) == [TIMES] * 2 + [0] * 6
+    assert list(many) == [TIMES] * 8
