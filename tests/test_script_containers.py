@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import inspect
+import itertools
 from typing import Any, List, Optional
 
 import numpy as np
@@ -117,6 +119,132 @@ def test_what_may_be_none(opset: int) -> None:
         check(maybe_second, exported, (randn(2), torch.ones(2) * sign))
 
 
+def added(x, y: Optional[Tensor]):
+    if y is not None:
+        return x + y
+    return x * 2
+
+
+def replaced(x, y: Optional[Tensor] = None):
+    if y is None:
+        y = x * 3
+    return x - y
+
+
+def given_back(y: Optional[Tensor], x):
+    return y, x * 2
+
+
+def in_a_loop(x, y: Optional[Tensor]):
+    for i in range(x.size(0)):
+        if y is not None:
+            x = x + y * i
+    return x, y
+
+
+def sized(y: Optional[Tensor], x):
+    if y is not None and y.size(0) > 1:
+        return x[:1] + y.sum(0)
+    return x * 2
+
+
+def the_first(x, y: Optional[Tensor] = None, z: Optional[Tensor] = None):
+    found = y if y is not None else z
+    if found is None:
+        return x
+    return x * found
+
+
+def passed_on(x, y: Optional[Tensor]):
+    return added(x, y) - replaced(x, y)
+
+
+def carried(x, y: Optional[Tensor]):
+    last: Optional[Tensor] = None
+    for i in range(x.size(0)):
+        if last is not None:
+            x = x + last * 0.5
+        if bool(x.sum() > 1):
+            last = x * i
+        if y is not None:
+            last = y
+        elif i > 2:
+            last = None
+    if last is None:
+        return x
+    return x - last
+
+
+class Masked(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(2, 2)
+
+    def forward(self, x, mask: Optional[Tensor] = None):
+        x = self.linear(x)
+        if mask is not None:
+            x = x.masked_fill(mask, 0.0)
+        return x
+
+
+OPTIONAL = [added, replaced, given_back, in_a_loop, sized, the_first, passed_on, carried]
+
+
+@pytest.mark.parametrize("program", OPTIONAL, ids=[each.__name__ for each in OPTIONAL])
+@pytest.mark.parametrize("opset", [16, 18, 20])
+def test_an_input_may_be_none(program: Any, opset: int) -> None:
+    names = list(inspect.signature(program).parameters)
+    exported = torch.onnx.export(
+        jit.script(program), tuple(randn(4) for _ in names), opset_version=opset, input_names=names, dynamic_axes={each: {0: "n"} for each in names}
+    )
+    assert [each.type.HasField("optional_type") for each in exported.model_proto.graph.input] == [name != "x" for name in names]
+    for size in (1, 4, 6):
+        for there in itertools.product((True, False), repeat=len(names) - 1):
+            choice = iter(there)
+            check(program, exported, tuple(randn(size) if name == "x" or next(choice) else None for name in names))
+
+
+def test_a_module_whose_mask_may_be_none() -> None:
+    net, x, mask = Masked().eval(), randn(3, 2), torch.tensor([[True, False], [False, False], [True, True]])
+    exported = torch.onnx.export(jit.script(net), (x, mask), opset_version=15)
+    for given in (mask, ~mask, None):
+        np.testing.assert_allclose(exported.run(x, given)[0].numpy(), net(x, given).detach().numpy(), rtol=1e-5)
+    plain = torch.onnx.export(jit.script(net), (x, mask), opset_version=14)  # which has no such types
+    assert all(each.type.HasField("tensor_type") for each in plain.model_proto.graph.input)
+    fixed = torch.onnx.export(jit.script(net), (x, None), opset_version=17)
+    assert len(fixed.model_proto.graph.input) == 1
+
+
+def test_what_may_be_none_is_given_to_other_functions() -> None:
+    class Caller(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = Masked()
+            self.several = nn.ModuleList([Masked(), Masked()])
+
+        def doubled(self, x, y: Optional[Tensor]):
+            if y is None:
+                return x * 4
+            return x + y * 2
+
+        def forward(self, x):
+            y: Optional[Tensor] = None
+            mask: Optional[Tensor] = None
+            if bool(x.sum() > 0):
+                y = x * 2
+                mask = x > 1
+            x = self.doubled(x, y) + added(x, y)
+            for each in self.several:
+                x = each(x, mask)
+            return self.inner(x, mask=mask)
+
+    net = Caller().eval()
+    exported = torch.onnx.export(jit.script(net), (torch.ones(3, 2),), opset_version=17)
+    for sign in (1, -1):
+        x = randn(3, 2).abs() * sign
+        np.testing.assert_allclose(exported.run(x)[0].numpy(), net(x).detach().numpy(), rtol=1e-4)
+
+
 def test_opsets_that_have_no_containers() -> None:
     with pytest.raises(torch.onnx.errors.OnnxExporterError, match="None for some inputs.*opset_version=16"):
         torch.onnx.export(jit.script(maybe), (torch.ones(2),), opset_version=13)
@@ -183,3 +311,73 @@ def test_modules_as_functions(chosen: Any, names: set[str]) -> None:
         for sign in (1, -1):
             x = randn(size, 3).abs() * sign
             np.testing.assert_allclose(exported.run(x)[0].numpy(), net(x).detach().numpy(), rtol=1e-3, atol=1e-4)
+
+
+def changed_and_shortened(x, y, n):
+    items = [x, y]
+    at = 0
+    while at < int(n):
+        at += 1
+        for _ in range(2):
+            items[1] = items[0] - items[1] * 0.5
+        if len(items) > 2:
+            items = items[:2]
+    return items[0], items[1]
+
+
+def changed_under_another_name(x, y, n):
+    items = [x, y]
+    other = items
+    for i in range(int(n)):
+        items[1] = items[0] * i
+        if len(items) > 2:
+            items = items[:2]
+    return items[1], other[1]
+
+
+def grown_by_another_list(x, y, n):
+    items = [x]
+    for i in range(int(n)):
+        items = items + [y * i, x]
+    return items, torch.stack(items).sum(0), len(items)
+
+
+def replaced_after_growing(x, y, n):
+    items = [x]
+    for i in range(int(n)):
+        items.append(y * i)
+    for i in range(int(n)):
+        if len(items) > 3:
+            items = items[1:]
+        items = [items[-1] * 2] + items + [items[0] * i]
+    return items, torch.cat(items), len(items)
+
+
+def halved(x, y, n):
+    items = [x, y, x * 2, y * 2, x * 3, y * 3]
+    for _ in range(int(n)):
+        items = items[1:]
+        for _ in range(int(n) - 2):
+            items = items + [x]
+    return torch.stack(items), len(items)
+
+
+def changed_and_left(x, y, n):
+    items = [x, y]
+    other = items
+    for i in range(int(n)):
+        items[1] = items[0] * i
+        items = items[:2]
+    return items[1], other[1]
+
+
+@pytest.mark.parametrize("program", [changed_and_shortened, changed_under_another_name, grown_by_another_list, replaced_after_growing, halved])
+def test_a_loop_changes_a_list_that_it_carries(program: Any) -> None:
+    exported = torch.onnx.export(jit.script(program), (randn(2), randn(2), torch.tensor(2)), opset_version=17)
+    for count in (0, 1, 2, 3, 5):
+        check(program, exported, (randn(2), randn(2), torch.tensor(count)))
+
+
+def test_a_list_that_a_loop_has_changed_and_replaced_is_not_used_under_another_name() -> None:
+    with pytest.raises(jit.CaptureError, match="another name"):
+        torch.onnx.export(jit.script(changed_and_left), (randn(2), randn(2), torch.tensor(2)), opset_version=17)

@@ -380,15 +380,14 @@ def test_model(name: str) -> None:
 
 def test_refusals() -> None:
     @jit.script
-    def inserts(x):
+    def meets(x):
         rows = []
         for i in range(x.size(0)):
             rows.append(x[i])
-        rows.insert(0, x[0])
-        return torch.stack(rows)
+        return torch.meshgrid(rows)[0]
 
-    with pytest.raises(jit.CaptureError, match=r"length depends on the inputs.*insert\(\) can't"):
-        torch.onnx.export(inserts, (torch.ones(2, 3),), input_names=["x"], dynamic_axes={"x": [0]})
+    with pytest.raises(jit.CaptureError, match=r"length depends on the inputs.*meshgrid\(\) can't"):
+        torch.onnx.export(meets, (torch.ones(2, 3),), input_names=["x"], dynamic_axes={"x": [0]})
 
     @jit.script
     def other_types(x):
@@ -411,25 +410,6 @@ def test_refusals() -> None:
 
     with pytest.raises(jit.CaptureError, match=r"clone\(\)"):
         torch.onnx.export(writes_under_another_name, (torch.ones(2), torch.ones(2)))
-
-
-def test_sizes_that_a_loop_changes_are_refused_in_words() -> None:
-    def parts(x: Tensor, n: int) -> Tensor:
-        total = x.sum()
-        for i in range(n):
-            for part in torch.split(x, i + 1):
-                total = total + part.sum()
-        return total
-
-    def diagonals(x: Tensor, n: int) -> Tensor:
-        table, total = torch.ones(4, 4), x.sum()
-        for i in range(n):
-            total = total + torch.diagonal(table, i).sum()
-        return total
-
-    for function, message in ((parts, "how many parts"), (diagonals, "known only once it is computed")):
-        with pytest.raises(torch.onnx.OnnxExporterError, match=message):
-            torch.onnx.export(jit.script(function), (torch.ones(6), 3), dynamo=False)
 
 
 def test_a_branch_that_fails_is_left_out_with_a_warning() -> None:

@@ -21,7 +21,7 @@ from ..core.state import state
 from ..graph import Node, control
 from .bodies import BodyTracer, copied, in_body
 from .numbers import Maybe, as_tensor
-from .sequences import Sequence, example_of, stacked
+from .sequences import example_of, of_numbers, sequence_from, stacked
 from .tracer import TracerWarning
 
 # -- values that go in and out -------------------------------------------------------------------------------------------
@@ -178,6 +178,7 @@ def branch(condition: Any, *inputs: Any, bodies: dict[str, Callable[..., Any]]) 
         capture.undo += found[0].undo
     # What a branch does to lists is part of what it gives.
     sides = {taken: found, other: speculated}
+    given = list_results(sides)
     changed = list({id(items): (items, before) for side in sides.values() for items, before, _ in side[2]}.values())
     contents = [{name: contents_after(side, items, before) for name, side in sides.items()} for items, before in changed]
     collected = [is_collected(capture, sides, items, after) for (items, _), after in zip(changed, contents)]
@@ -187,11 +188,39 @@ def branch(condition: Any, *inputs: Any, bodies: dict[str, Callable[..., Any]]) 
             values.append(collect(side, items, after[name], after.values()) if whole else after[name])
         side[1] = (side[1], values)
     result, joined = join(capture, condition, sides["then"], sides["otherwise"], found)
+    if given:
+        result = tuple([sequence_from(given[at][0], each, given[at][1]) if at in given else each for at, each in enumerate(result)])
     for (items, _), after, whole, value in zip(changed, contents, collected, joined):
         items[:] = after[taken] if whole else value
         if whole:
-            capture.sequences[id(items)] = Sequence(items, 0, len(items), value)
+            sequence_from(items, value, any(holds_numbers(sides[name][0], items, each) for name, each in after.items()))
     return result
+
+
+def list_results(sides: dict[str, Any]) -> dict[int, tuple[list[Any], bool]]:
+    """The lists among what two branches give whose length is not the same whichever is taken, each as one tensor from here on.
+
+    Of each, by its place: the items of this run, and whether they are numbers.
+    """
+    (_, first), (_, second) = sides.items()  # the first is the one that is taken
+    found = {}
+    for at, pair in enumerate(zip(first[1], second[1])):
+        if not all(isinstance(each, list) for each in pair) or pair[0] is pair[1]:
+            continue
+        known = [side[0].sequences.get(id(each)) for side, each in zip((first, second), pair)]
+        if len(pair[0]) == len(pair[1]) and known == [None, None]:
+            continue
+        example = next((each for each in map(example_of, pair, known) if each is not None), None)
+        found[at] = list(pair[0]), any(holds_numbers(side[0], each, each) for side, each in zip((first, second), pair))
+        for side, items, sequence in zip((first, second), pair, known):
+            whole = in_body(side[0], lambda items=items, sequence=sequence, example=example: stacked(items, sequence, example))  # type: ignore[misc]
+            side[1] = (*side[1][:at], whole, *side[1][at + 1 :])
+    return found
+
+
+def holds_numbers(capture: Any, items: list[Any], contents: list[Any]) -> bool:
+    """Whether a list, with these contents, is one of numbers."""
+    return of_numbers(contents) or getattr(capture.sequences.get(id(items)), "numbers", False)
 
 
 def contents_after(side: Any, items: list[Any], before: list[Any]) -> list[Any]:
@@ -245,6 +274,7 @@ def run_body(capture: Any, body: Callable[..., Any], inputs: tuple[Any, ...], ke
         tracer.restore()
     try:
         changed = changes(lists)
+        result = with_own_lists(tracer, result, [items for items, _, _ in changed])
         for items, before in lists:  # what another run would do to a list counts too
             if isinstance(items, list) and tracer.sequences.get(id(items)) is not capture.sequences.get(id(items)):
                 if not any(items is each for each, _, _ in changed):
@@ -254,6 +284,21 @@ def run_body(capture: Any, body: Callable[..., Any], inputs: tuple[Any, ...], ke
     finally:
         put_back(lists)
     return [tracer, result, changed]
+
+
+def with_own_lists(tracer: BodyTracer, result: Any, changed: list[list[Any]]) -> Any:
+    """The result of a body with copies of lists that it has changed: those get back what they held."""
+    if not changed or not isinstance(result, tuple):
+        return result
+    made = []
+    for each in result:
+        if any(each is items for items in changed):
+            sequence = tracer.sequences.get(id(each))
+            each = list(each)
+            if sequence is not None:
+                tracer.sequences[id(each)] = sequence.holding(each)
+        made.append(each)
+    return tuple(made)
 
 
 def changes(lists: list[tuple[Any, Any]]) -> list[tuple[list[Any], list[Any], list[Any]]]:

@@ -6,6 +6,7 @@ import copy
 import functools
 import linecache
 import operator
+import weakref
 from itertools import count
 from typing import Any
 
@@ -16,12 +17,14 @@ from ..graph.printer import source_of
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
 from .control import branch
+from .list_methods import METHODS
 from .loops import loop
 from .numbers import SUBSTITUTES, Maybe, item, unwrapped
-from .sequences import SEQUENCES, check_call
+from .parts import PARTS
+from .sequences import SEQUENCES, list_call
 
 _numbers = count()
-UNDER_CAPTURE: dict[Any, Any] = {**SUBSTITUTES, control.branch: branch, control.loop: loop, **SEQUENCES}
+UNDER_CAPTURE: dict[Any, Any] = {**SUBSTITUTES, control.branch: branch, control.loop: loop, **SEQUENCES, **PARTS}
 KEEP_OPTIONAL = (branch, loop, UNDER_CAPTURE[operator.is_], UNDER_CAPTURE[operator.is_not])  # what takes values that may be None
 
 
@@ -62,6 +65,7 @@ class GraphModule(Module):
         namespace = dict(code.globals)
         exec(compile(code.src, filename, "exec"), namespace)
         linecache.cache[filename] = (len(code.src), None, code.src.splitlines(keepends=True), filename)
+        weakref.finalize(self, linecache.cache.pop, filename, None).atexit = False
         generated = namespace["forward"]
 
         @functools.wraps(generated)  # its signature is the graph's
@@ -92,6 +96,27 @@ class GraphModule(Module):
         return (_rebuild, (type(self)._plain, dict(_targets(self)), self._graph, type(self).__name__, self.training))
 
 
+class Deferred(GraphModule):
+    """A GraphModule whose ``forward`` is generated when it is first called: for back-ends that mostly run something else."""
+
+    def recompile(self) -> Any:
+        """Generate ``forward`` when it is needed."""
+        self.__dict__.pop("_code", None)
+
+        def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+            GraphModule.recompile(self)
+            return type(self).forward(self, *args, **kwargs)
+
+        type(self).forward = forward  # type: ignore[method-assign]
+
+    @property
+    def code(self) -> str:
+        """The generated source of ``forward``."""
+        if "_code" not in self.__dict__:
+            GraphModule.recompile(self)
+        return super().code
+
+
 class Replay(Interpreter):
     """Runs a graph under a capture; what is captured keeps the origin of the nodes that are run.
 
@@ -102,24 +127,33 @@ class Replay(Interpreter):
         """Call a function, or what stands for it under a capture."""
         if state.capture is None:
             return target(*args, **kwargs)
+        made = list_call(target, args, METHODS)
+        if made is not NotImplemented:
+            return made
         found = UNDER_CAPTURE.get(target) if target.__hash__ is not None else None
-        check_call(target, args)
-        if found not in KEEP_OPTIONAL:
-            args = unwrapped(args)
+        if found not in KEEP_OPTIONAL and not is_scripted(target):
+            args, kwargs = unwrapped(args), named_unwrapped(kwargs)
         return target(*args, **kwargs) if found is None else found(*args, **kwargs)
 
     def call_method(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a method of the first argument."""
         if state.capture is not None:
-            check_call(target, args)
-            args = unwrapped(args)
+            made = list_call(target, args, METHODS)
+            if made is not NotImplemented:
+                return made
+            if not is_scripted(getattr(args[0], target, None)):
+                args, kwargs = unwrapped(args), named_unwrapped(kwargs)
             if target == "item":
                 return item(args[0])
         return super().call_method(target, args, kwargs)
 
     def call_module(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a module of the root."""
-        return super().call_module(target, args if state.capture is None else unwrapped(args), kwargs)
+        if state.capture is not None:
+            module = self.fetch_attr(target)  # or a method of the root
+            if not is_scripted(module) and not is_scripted(getattr(module, "forward", None)):
+                args, kwargs = unwrapped(args), named_unwrapped(kwargs)
+        return super().call_module(target, args, kwargs)
 
     def run_node(self, node: Any) -> Any:
         capture = state.capture
@@ -136,6 +170,16 @@ class Replay(Interpreter):
             return result.value if result.__class__ is Maybe and str(node.type) == "Tensor" else result
         finally:
             capture.origin = before
+
+
+def is_scripted(function: Any) -> bool:
+    """Whether this is a scripted function or method: it may be given what may be None."""
+    return hasattr(function, "_program") or hasattr(function, "_script_signature")
+
+
+def named_unwrapped(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Named arguments of a call, with the values of what may be None."""
+    return {name: each.value if each.__class__ is Maybe else each for name, each in kwargs.items()}
 
 
 def refuse(node: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from ..core.base import TensorBase, alias, make
 from ..core.declare import lookup
 from ..core.dtypes import BY_NUMPY
 from ..core.errors import CaptureError
-from ..core.sizes import SymbolicInt, is_symbolic, plain
+from ..core.sizes import Expression, SymbolicInt, is_symbolic, plain
 from ..core.state import state
 from ..graph import Node, control
 from .bodies import BodyTracer, copied, in_body, paused
@@ -36,8 +37,20 @@ from .control import (
     share,
     snapshot,
 )  # fmt: skip
-from .numbers import as_tensor, truth
-from .sequences import RaggedExample, Sequence, argument, example_of, stacked
+from .numbers import Maybe, as_tensor, truth
+from .sequences import (
+    Lost,
+    Optionally,
+    Ragged,
+    RaggedExample,
+    Sequence,
+    argument,
+    example_of,
+    items_of,
+    ragged_items_of,
+    stacked,
+    value_of_run,
+)
 
 _ROUNDS = 16  # how often a body is captured until what it carries no longer changes
 _UNROLLED = 4096  # iterations of a loop that can only be written out one by one
@@ -134,25 +147,32 @@ class Leaf:
 class Attempt:
     """One capture of a body."""
 
-    def __init__(self, capture: Any, body: Callable[..., Any], carried: Any, inputs: Any, leaves: list[Leaf], extras: list[Leaf], held: list[Any], whole: list[Any]) -> None:
+    def __init__(
+        self, capture: Any, count: Any, body: Callable[..., Any], carried: Any, inputs: Any, leaves: list[Leaf], extras: list[Leaf], held: list[Any], whole: list[Any]
+    ) -> None:  # fmt: skip
         self.tracer = tracer = BodyTracer(capture)
         self.index = tracer.parameter("i")
         number = self.index.meta["val"] = tracer.new_symbol(self.index, None, 0)
+        if isinstance(count, int):
+            tracer.symbols[str(number.expression)].most = Expression.of(count) - Expression.of(1)
         given = rebuild(carried, iter([each.place(tracer, capture) for each in leaves]))
         for each in extras:
             each.place(tracer, capture)
         lists = snapshot((given, inputs))
+        mine = lists_in(given)  # copies: what an iteration does to them is what it passes on
         reads = dict(tracer.aliases.list_reads)
         try:
             with tracer:
                 self.condition, *new = body(number, *given, *inputs)
                 self.condition = truth(self.condition)
-            self.changes = [each for each in changes(lists) if not any(each[0] is items for items in whole)]
-            passed_on = lists_in(new)
-            if any(len(before) != len(after) and any(items is each for each in passed_on) for items, before, after in self.changes):
-                raise CaptureError("a loop changes the length of a list that it carries: that can't be captured")
+            changed = [each for each in changes(lists) if not any(each[0] is items for items in whole)]
+            self.new, different = flatten(new), shape_of_containers(tuple(new)) != shape_of_containers(tuple(carried))
+            self.slots = carried_lengths(tracer, given, new)
+            self.kept, self.lost = carried_lists(carried, given, new, [items for items, _, _ in changed])
+            self.changes = [each for each in changed if not any(each[0] is items for items in mine)]
             self.read = {key for key, times in tracer.aliases.list_reads.items() if times != reads.get(key)}
-            self.collected = self.irregular(capture, [items for items, _ in lists if isinstance(items, list)], whole)
+            others = [items for items, _ in lists if isinstance(items, list) and not any(items is each for each in mine)]
+            self.collected = self.irregular(capture, others, whole)
             self.changes = [each for each in self.changes if not any(each[0] is items for items in held)]
         except CaptureError:
             raise
@@ -168,9 +188,8 @@ class Attempt:
             for items, before, after in self.changes
             if len(after) > len(before) and all(map(operator.is_, after, before))
         ]
-        if shape_of_containers(tuple(new)) != shape_of_containers(tuple(carried)):
+        if not self.slots and different:
             raise CaptureError("a loop changes the length of a list that it carries: that can't be captured")
-        self.new = flatten(new)
         self.shapes = [tracer.shape_of(each) if isinstance(each, TensorBase) else () for each in self.new]
 
     def irregular(self, capture: Any, lists: list[Any], held: list[Any]) -> list[tuple[list[Any], Any]]:
@@ -236,17 +255,19 @@ def _unrolled(count: int | None, carried: tuple[Any, ...], inputs: tuple[Any, ..
 
 
 class ListsChange(Exception):
-    """The body of a loop changes the items of lists, or lets them grow now and then."""
+    """The body of a loop changes the items of lists, lets them grow now and then, or goes on with one of another length."""
 
-    def __init__(self, lists: list[list[Any]], growing: list[tuple[list[Any], Any]]) -> None:
+    def __init__(self, lists: list[list[Any]], growing: list[tuple[list[Any], Any]], slots: dict[int, Any] | None = None) -> None:
         self.lists = lists
         self.growing = growing
+        self.slots = slots or {}
 
 
 def with_lists(capture: Any, count: Any, condition: Any, carried: tuple[Any, ...], inputs: tuple[Any, ...], body: Callable[..., Any]) -> Any:
     """A loop as one node; items of lists that its body changes are carried along, as is a tensor of all items of a list that grows."""
     lists: list[list[Any]] = []
     growing: list[tuple[list[Any], Any]] = []  # with a tensor like the items
+    slots: dict[int, Any] = {at: example_of(each, capture.sequences[id(each)]) for at, each in enumerate(carried) if isinstance(each, list) and id(each) in capture.sequences}
 
     def run(number: Any, *given: Any) -> Any:
         first, second = len(carried), len(carried) + len(lists)
@@ -256,18 +277,23 @@ def with_lists(capture: Any, count: Any, condition: Any, carried: tuple[Any, ...
         if state.capture is not None:
             for (items, like), tensor in zip(growing, given[second:third]):
                 state.capture.sequences[id(items)] = sequence_of(items, like, tensor)
-        condition, *results = body(number, *given[:first], *given[third:])
+        passed = [unpacked(each, slots[at]) if at in slots else each for at, each in enumerate(given[:first])]
+        condition, *results = body(number, *passed, *given[third:])
+        for at, like in slots.items():
+            results[at] = packed(state.capture, results[at], like)
         contents = [list(items) for items in lists]
         wholes = [stacked(list(items), None if state.capture is None else state.capture.sequences[id(items)], like) for items, like in growing]
         return (condition, *results, *contents, *wholes)
 
-    while True:
+    for _ in range(_ROUNDS):
         whole = [stacked(list(items), capture.sequences.get(id(items)), like) for items, like in growing]
+        given = [packed(capture, each, slots[at]) if at in slots else each for at, each in enumerate(carried)]
         try:
             results = captured(
-                capture, count, condition, (*carried, *(list(items) for items in lists), *whole), inputs, run, lists, [items for items, _ in growing]
+                capture, count, condition, (*given, *(list(items) for items in lists), *whole), inputs, run, lists, [items for items, _ in growing]
             )
         except ListsChange as found:
+            slots.update(found.slots)
             growing += found.growing
             lists[:] = [items for items in (*lists, *found.lists) if not any(items is each for each, _ in growing)]
             continue
@@ -275,7 +301,55 @@ def with_lists(capture: Any, count: Any, condition: Any, carried: tuple[Any, ...
             items[:] = content
         for (items, like), tensor in zip(growing, results[len(carried) + len(lists) :]):
             capture.sequences[id(items)] = sequence_of(items, like, tensor)
-        return results[: len(carried)]
+        return tuple([unpacked(each, slots[at]) if at in slots else each for at, each in enumerate(results[: len(carried)])])
+    raise CaptureError("the lists that a loop changes are others in each iteration: it can't be captured")
+
+
+def packed(capture: Any, value: Any, like: Any) -> Any:
+    """A list as a tensor of all its items (or as two), and what may be None as a pair: so a loop carries them."""
+    if isinstance(like, Optionally):
+        return like.packed(value)
+    return stacked(list(value), None if capture is None else capture.sequences.get(id(value)), like)
+
+
+def unpacked(tensors: Any, like: Any) -> Any:
+    """What was packed."""
+    if isinstance(like, Optionally):
+        return like.unpacked(tensors)
+    with paused(state.capture) if state.capture is not None else nullcontext():
+        items = ragged_items_of(tensors[0], tensors[1], like.dim) if isinstance(like, RaggedExample) else items_of(tensors)
+        if isinstance(like, (int, float)):
+            items = [each.item() for each in items]
+    if state.capture is not None:
+        state.capture.sequences[id(items)] = sequence_of(items, like, tensors)
+    return items
+
+
+def carried_lengths(tracer: BodyTracer, given: Any, new: Any) -> dict[int, Any]:
+    """The lists among what a loop carries whose length is another after an iteration, and what may be None; each with what it is like."""
+    found: dict[int, Any] = {}
+    for at, (before, after) in enumerate(zip(given, new)):
+        if after is not before and any(each is None or each.__class__ is Maybe for each in (before, after)):
+            inner = [each.value if each.__class__ is Maybe else each for each in (before, after)]
+            for each in inner:
+                if isinstance(each, (TensorBase, int, float)):
+                    found[at] = Optionally(each)
+        if isinstance(before, list) and isinstance(after, list) and (len(before) != len(after) or id(after) in tracer.sequences):
+            sequence = tracer.sequences.get(id(after))
+            found[at] = RaggedExample(after[0], sequence.dim) if isinstance(sequence, Ragged) and after else example_of(after or before, sequence)
+    return found
+
+
+def carried_lists(carried: Any, given: Any, new: Any, changed: list[Any]) -> tuple[list[int], list[Any]]:
+    """Which of the lists that a loop carries stay the same object, and the lists that it changes and does not go on with."""
+    kept = [at for at, (before, after) in enumerate(zip(given, new)) if isinstance(after, list) and after is before]
+    same = [given[at] for at in kept]
+    lost = [
+        original
+        for original, copy in zip(lists_in(carried), lists_in(given))
+        if any(copy is each for each in changed) and not any(copy is each for each in same)
+    ]
+    return kept, lost
 
 
 def lists_in(value: Any) -> list[Any]:
@@ -287,17 +361,22 @@ def lists_in(value: Any) -> list[Any]:
 
 def sequence_of(items: list[Any], like: Any, tensors: Any) -> Any:
     """A list of which a tensor (or two, of items of different shapes) holds all items."""
-    return like.sequence(items, tensors) if isinstance(like, RaggedExample) else Sequence(items, 0, len(items), tensors)
+    if isinstance(like, RaggedExample):
+        return like.sequence(items, tensors)
+    return Sequence(items, 0, len(items), tensors, not isinstance(like, TensorBase))
 
 
 def captured(capture: Any, count: Any, condition: Any, carried: tuple[Any, ...], inputs: tuple[Any, ...], body: Callable[..., Any], lists: list[Any], whole: list[Any]) -> Any:
     """A loop as one node; what is in ``lists``, and the lists ``whole`` as tensors, is among what is carried."""
     leaves = [Leaf(each, "tensor" if isinstance(each, TensorBase) else "constant") for each in flatten(carried)]
     extras: list[Leaf] = []
+    dynamic = isinstance(count, SymbolicInt) or isinstance(condition, TensorBase)
     for _ in range(_ROUNDS):
-        attempt = Attempt(capture, body, carried, inputs, leaves, extras, lists, whole)
-        if attempt.collected:
-            raise ListsChange([], attempt.collected)
+        attempt = Attempt(capture, count, body, carried, inputs, leaves, extras, lists, whole)
+        if not dynamic and (any(not isinstance(each, Optionally) for each in attempt.slots.values()) or any(isinstance(like, (int, float)) for _, like in attempt.collected)):
+            raise CaptureError("a loop that does not depend on the inputs makes a list longer: it is captured one iteration after the other")
+        if attempt.collected or attempt.slots:
+            raise ListsChange([], attempt.collected, attempt.slots)
         more_lists = attempt.changed_lists()
         if more_lists:
             raise ListsChange(more_lists, [])
@@ -352,7 +431,13 @@ def captured(capture: Any, count: Any, condition: Any, carried: tuple[Any, ...],
     for at, ((items, example), before) in enumerate(zip(appended, lengths), len(varying) + len(extras)):
         fixed = type(count) is int and not isinstance(condition, TensorBase) and not isinstance(attempt.condition, TensorBase)
         _sequence(capture, node, at, items, before, tracer.shape_of(example), fixed)
-    return rebuild(final, iter(results))
+    for each in attempt.lost:
+        capture.sequences[id(each)] = Lost(each)
+    found = list(rebuild(final, iter(results)))
+    for at in attempt.kept:  # other names of the list see what became of it
+        carried[at][:] = found[at]
+        found[at] = carried[at]
+    return tuple(found)
 
 
 def differing(capture: Any, tracer: BodyTracer, tensor: Any) -> list[int]:
@@ -367,7 +452,7 @@ def plain_numbers(values: Any) -> Any:
     """The same with sizes as plain numbers: a run for its values alone makes no formulas."""
     if isinstance(values, tuple) and not hasattr(values, "_fields"):
         return tuple([plain_numbers(each) for each in values])
-    return plain(values)
+    return plain(value_of_run(values))
 
 
 def written_to(leaf: Leaf, attempt: Attempt) -> bool:
@@ -459,7 +544,7 @@ def _sequence(capture: Any, node: Node, at: int, items: list[Any], before: int, 
     """What a loop appended to a list: one tensor, of which the items are parts."""
     made = part(capture, node, at)
     with paused(capture):
-        real = [each.detach() for each in items[before:]]
+        real = [as_tensor(each).detach() for each in items[before:]]  # fractions are numbers in this run
         array = np.stack([each._array for each in real]) if real else np.zeros((0, *map(int.__int__, shape)), np.float32)
         stacked = make(array)
     sizes = [len(real) if fixed else capture.new_symbol(made, 0, len(real))]

@@ -11,7 +11,7 @@ import numpy as np
 from ..core.base import Spec, TensorBase, make
 from ..core.declare import lookup
 from ..core.errors import CaptureError
-from ..core.sizes import SymbolicInt
+from ..core.sizes import SymbolicInt, plain
 from ..core.state import state
 from ..graph.control import CONTROL
 from .numbers import Maybe, as_tensor, item
@@ -20,11 +20,12 @@ from .numbers import Maybe, as_tensor, item
 class Sequence:
     """A list to which a captured loop or branch has appended: what was appended is one tensor, with the number as first dimension."""
 
-    def __init__(self, items: list[Any], start: int, count: int, stacked: Any) -> None:
+    def __init__(self, items: list[Any], start: int, count: int, stacked: Any, numbers: bool = False) -> None:
         self.items = items
         self.start = start  # where the appended items begin in the list
         self.count = count  # how many there are in this run
         self.stacked = stacked
+        self.numbers = numbers  # whether the items are numbers, and not tensors
 
     def length(self) -> Any:
         """The number of items, by a formula."""
@@ -32,9 +33,9 @@ class Sequence:
 
     def tensors(self) -> list[Any]:
         """All items as tensors with one more dimension in front."""
-        unsqueeze = lookup("unsqueeze").call
-        before = [unsqueeze(each, 0) for each in self.items[: self.start]]
-        return [*before, self.stacked, *(unsqueeze(each, 0) for each in self.items[self.start + self.count :])]
+        before, after = self.items[: self.start], self.items[self.start + self.count :]
+        check_items([*before, *after])
+        return [*map(_row, before), self.stacked, *map(_row, after)]
 
     def whole(self) -> Any:
         """All items as one tensor."""
@@ -43,11 +44,16 @@ class Sequence:
 
     def item(self, index: Any) -> Any:
         """One item, whose number may be symbolic."""
-        return self.whole()[index]
+        found = self.whole()[index]
+        return item(found) if self.numbers else found
 
     def holding(self, items: list[Any]) -> Sequence:
         """The same with other items in the list."""
-        return Sequence(items, self.start, self.count, self.stacked)
+        return Sequence(items, self.start, self.count, self.stacked, self.numbers)
+
+
+def _row(value: Any) -> Any:
+    return lookup("unsqueeze").call(as_tensor(value), 0)
 
 
 class Ragged:
@@ -69,7 +75,7 @@ class Ragged:
         more = self.items[self.count :]
         if not more:
             return self.flat, self.sizes
-        check_tensors(more)
+        check_items(more)
         sizes = [lookup("reshape").call(as_tensor(each.size(self.dim)), (1,)) for each in more]
         return lookup("cat").call([self.flat, *more], self.dim), lookup("cat").call([self.sizes, *sizes], 0)
 
@@ -108,9 +114,50 @@ class RaggedExample:
         return Ragged(items, 0, self.dim, *self.empty()).whole()
 
 
+class Optionally:
+    """What a variable that may be None is where it is not: a tensor or a number like this one."""
+
+    def __init__(self, example: Any) -> None:
+        self.example = example
+
+    def packed(self, value: Any) -> tuple[Any, Any]:
+        """Whether a value is there, and the value, or one at which nobody looks."""
+        if value.__class__ is Maybe:
+            return value.present, value.value
+        if value is not None:
+            return True, value
+        like = self.example
+        return False, make(np.zeros(tuple(map(int.__int__, like._array.shape)), like._array.dtype)) if isinstance(like, TensorBase) else type(plain(like))()
+
+    def unpacked(self, pair: tuple[Any, Any]) -> Any:
+        """The value that a pair stands for."""
+        present, value = pair
+        if state.capture is not None and isinstance(present, TensorBase) and state.capture.is_traced(present):
+            return Maybe(present, value)
+        return value if present else None
+
+
+def value_of_run(value: Any) -> Any:
+    """What a value that may be None is in this run."""
+    if value.__class__ is not Maybe:
+        return value
+    present = bool(value.present._array) if isinstance(value.present, TensorBase) else value.present
+    return plain(value.value) if present else None
+
+
+class Lost:
+    """A list that a captured loop has changed before it went on with another one: what it holds now is not known."""
+
+    def __init__(self, items: list[Any]) -> None:
+        self.items = items
+
+    def __getattr__(self, name: str) -> Any:
+        raise CaptureError("a loop changes a list, goes on with another one, and the first is used under another name: that can't be captured")
+
+
 def stacked(items: list[Any], sequence: Sequence | None, example: Any) -> Any:
     """The items of a list, of which nothing or a part is a sequence already, as one tensor; of none, one like the example's."""
-    check_tensors(items)
+    check_items(items)
     if isinstance(example, RaggedExample):
         return example.stacked(items, sequence)
     if isinstance(sequence, Ragged):
@@ -118,26 +165,40 @@ def stacked(items: list[Any], sequence: Sequence | None, example: Any) -> Any:
     if sequence is not None:
         return sequence.holding(items).whole()
     if items:
-        return lookup("stack").call(items, 0)
+        return lookup("stack").call(list(map(as_tensor, items)), 0)
     if example is None:
         raise CaptureError("a list stays empty in this run, and what it would hold is not known: run the capture on inputs that fill it")
-    return make(np.zeros((0, *map(int.__int__, example._array.shape)), example._array.dtype))
+    array = example._array if isinstance(example, TensorBase) else np.zeros((), kind_of_number(example))
+    return make(np.zeros((0, *map(int.__int__, array.shape)), array.dtype))
 
 
-def check_tensors(items: list[Any]) -> None:
-    """Refuse a list of something else."""
-    if not all(isinstance(each, TensorBase) for each in items):
-        raise CaptureError("a list whose length depends on the inputs, or that a loop lets grow, can hold tensors alone")
+def kind_of_number(value: Any) -> Any:
+    """The type of a tensor that holds a number."""
+    return np.bool_ if isinstance(value, bool) else np.int64 if isinstance(value, int) else np.float32
+
+
+def of_numbers(items: list[Any]) -> bool:
+    """Whether a list holds numbers, not tensors."""
+    return any(isinstance(each, (int, float)) for each in items)
+
+
+def check_items(items: list[Any]) -> None:
+    """Refuse a list of something else than tensors or numbers."""
+    if not all(isinstance(each, (TensorBase, int, float)) for each in items):
+        raise CaptureError("a list whose length depends on the inputs, or that a loop lets grow, can hold tensors or numbers alone")
 
 
 def example_of(items: list[Any], sequence: Sequence | None) -> Any:
     """A tensor like the items of a list."""
-    check_tensors(items)
+    check_items(items)
     if items:
         return items[0]
     if isinstance(sequence, Ragged):
         raise refused("a change in a branch, or by a loop inside of another, where its items are of different shapes,")
-    return None if sequence is None else make(np.zeros(tuple(map(int.__int__, sequence.stacked._array.shape[1:])), sequence.stacked._array.dtype))
+    if sequence is None:
+        return None
+    like = np.zeros(tuple(map(int.__int__, sequence.stacked._array.shape[1:])), sequence.stacked._array.dtype)
+    return like.item() if sequence.numbers else make(like)
 
 
 def _found(value: Any) -> Sequence | Ragged | None:
@@ -151,9 +212,7 @@ def getitem(container: Any, index: Any) -> Any:
         if isinstance(index, slice):
             if isinstance(sequence, Ragged):
                 raise refused("a part of it, where its items are of different shapes,")
-            taken = container[index]
-            state.capture.sequences[id(taken)] = Sequence(taken, 0, len(taken), sequence.whole()[index])
-            return taken
+            return sequence_from(container[plain_slice(index)], sequence.whole()[index], sequence.numbers)
         return sequence.item(index)
     if not isinstance(index, SymbolicInt) or not isinstance(container, (list, tuple)):
         return container[index]
@@ -180,32 +239,57 @@ def setitem(container: Any, index: Any, value: Any) -> None:
             raise CaptureError("an item of a list is set by a number that depends on the inputs: keep the items in a tensor")
         container[index] = value
         return
-    raise refused("an assignment to an item")
+    if isinstance(sequence, Ragged) or isinstance(index, slice):
+        raise refused("an assignment to a part of it" if isinstance(index, slice) else "an assignment to an item, where its items are of different shapes,")
+    whole, at = sequence.whole(), index % sequence.length()
+    container[plain(index)] = value
+    sequence_from(container, lookup("cat").call([whole[:at], _row(value), whole[at + 1 :]], 0), sequence.numbers)
+
+
+def plain_slice(index: slice) -> slice:
+    """A slice by the numbers of this run."""
+    return slice(plain(index.start), plain(index.stop), plain(index.step))
+
+
+def sequence_from(items: list[Any], whole: Any, numbers: bool) -> list[Any]:
+    """A list of which a tensor holds all items, whatever it held before."""
+    state.capture.sequences[id(items)] = Sequence(items, 0, len(items), whole, numbers)
+    return items
 
 
 def refused(what: str) -> CaptureError:
     """The error for what can't be done to a list whose length depends on the inputs."""
-    return CaptureError(f"a list whose length depends on the inputs can be appended to, indexed, stacked and concatenated; {what} can't be captured")
+    return CaptureError(f"a list whose length depends on the inputs can be changed, indexed, stacked and concatenated; {what} can't be captured")
 
 
-def check_call(target: Any, args: Any) -> None:
-    """Note which lists are looked into, and refuse calls of Python's own functions on those whose length depends on the inputs."""
-    if target in CONTROL or target in ("append", "extend") or hasattr(target, "_program"):
-        return
+RAGGED = ("list", "copy", "unpack")  # what can be done where items are of different shapes, too
+
+
+def list_call(target: Any, args: Any, methods: dict[Any, Callable[..., Any]]) -> Any:
+    """A call on a list whose length depends on the inputs, by what stands for it in ``methods``; NotImplemented for any other call.
+
+    On the way it is noted which lists are looked into.
+    """
+    if target in CONTROL or target == "append" or hasattr(target, "_program"):
+        return NotImplemented
     reads = state.capture.aliases.list_reads
     for each in args:
-        if each.__class__ is list:
+        if each.__class__ is list and target != "extend":
             reads[id(each)] = reads.get(id(each), 0) + 1
-    if state.capture.sequences and target not in SEQUENCES and target is not len and any(_found(each) is not None for each in args):
-        if isinstance(target, (str, type)) or type(target).__name__ == "builtin_function_or_method":
-            raise refused(f"{target if isinstance(target, str) else target.__name__}()")
+    if not state.capture.sequences or target in SEQUENCES or target is len or all(_found(each) is None for each in args):
+        return NotImplemented
+    name = target if isinstance(target, str) else getattr(target, "__name__", str(target))
+    found = methods.get(target if type(target).__hash__ is not None else None, methods.get(name))
+    if found is None or (name not in RAGGED and any(isinstance(_found(each), Ragged) for each in args)):
+        raise refused(f"{name}()" + ("" if found is None else ", where its items are of different shapes,"))
+    return found(*args)
 
 
 # -- what comes in and goes out --------------------------------------------------------------------------------------------
 
 
 def items_of(tensor: Any) -> list[Any]:
-    """The list of which a tensor holds all items."""
+    """The list of which a tensor holds all items: tensors."""
     return list(lookup("unbind").call(tensor, 0))
 
 
@@ -224,6 +308,25 @@ def optional_of(present: Any, value: Any) -> Any:
     return value if present else None
 
 
+def is_present(value: Any) -> Any:
+    """Whether an input that may be None is there."""
+    return make(np.asarray(value is not None))
+
+
+def present_value(value: Any) -> Any:
+    """An input that may be None, where it is there."""
+    return value
+
+
+def optional_input(capture: Any, value: Any, node: Any) -> tuple[Maybe, Any]:
+    """What stands for an input that may be None, and the node of its value where it is there."""
+    there, part = (capture.graph.call_function(each, (node,)) for each in (is_present, present_value))
+    capture.depends |= {node, there, part}
+    present = make(np.asarray(True))
+    capture.bind(present, there, ())
+    return Maybe(present, value), part
+
+
 def list_input(capture: Any, items: list[Any], node: Any, dynamic: Callable[[int], str | None]) -> None:
     """Tie a list of tensors of one shape, which is an input of any length, to a node."""
     first, count = items[0]._array, len(items)
@@ -235,7 +338,7 @@ def list_input(capture: Any, items: list[Any], node: Any, dynamic: Callable[[int
     tensor = make(array)
     capture.bind(tensor, part, tuple(shape))
     node.meta["val"] = Spec(tuple(shape[1:]), first.dtype)
-    node.meta["sequence"] = True
+    node.meta["container"] = "sequence"
     capture.sequences[id(items)] = Sequence(items, 0, count, tensor)
 
 

@@ -27,6 +27,7 @@ from ..graph import Graph, Node
 from ..graph.calls import bind, canonical
 from ..graph.node import draws
 from .aliases import Aliases
+from .bounds import Symbol, known_slice
 from .stand_ins import StandIns, holds, quietly
 
 PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -39,21 +40,6 @@ _OPERATORS: dict[str, Any] = {
 
 class TracerWarning(Warning):
     """The capture fixes something that may be different in another run."""
-
-
-class Symbol:
-    """A size that may differ: where it can be read, what it is in this run, and a value that stands for any size.
-
-    It is a dimension of the source's value or, with ``dim`` None, that value itself.
-    """
-
-    __slots__ = ("concrete", "dim", "generic", "source")
-
-    def __init__(self, source: Node, dim: int | None, concrete: int, generic: int) -> None:
-        self.source = source
-        self.dim = dim
-        self.concrete = concrete
-        self.generic = generic
 
 
 class Entry:
@@ -223,7 +209,7 @@ class Tracer:
         if isinstance(value, TensorBase):
             return self.node_of(value)
         if isinstance(value, (SymbolicInt, SymbolicFloat)):
-            return self.number_node(value)
+            return self.number_node(value) if sizes.escape.compared is None else value
         if isinstance(value, (tuple, list)):
             if id(value) in self.sequences:
                 raise CaptureError("a list whose length depends on the inputs can be indexed, stacked and concatenated, and nothing else")
@@ -320,7 +306,7 @@ class Tracer:
             if out is not None and not self.functional:
                 keywords["out"] = self.argument(out)
             given = self.stand_ins.given(op, args) if self.without_values else args
-            result = dispatch_in_place(op, given) if in_place else dispatch(op, given, out)
+            result = dispatch_in_place(op, given) if in_place else self.compute(op, given, out)
             node = self.emit(op, recorded, keywords)
             self.results(op, args, recorded, node, result)
             if out is not None and self.functional:
@@ -329,6 +315,10 @@ class Tracer:
             return result
         finally:
             state.capture = self
+
+    def compute(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
+        """The result of an op."""
+        return dispatch(op, args, out)
 
     def sized(self, value: Any) -> Any:
         """An argument that is no tensor, with sizes for whole numbers that tensors hold."""
@@ -424,6 +414,8 @@ class Tracer:
         found = self.try_shapes(op, args, generic=True)
         if not data_dependent and (found is None or [len(each or ()) for each in found] != [getattr(each, "ndim", 0) for each in actual]):
             found = self.try_shapes(op, args, generic=False)  # a size that is 1 in this run may decide on the dimensions
+        if op.name == "slice" and found and found[0] and not known_slice(args, self.shape_of(args[0])[args[1]], self.symbols):
+            found[0] = tuple([None if dim == args[1] % len(found[0]) else size for dim, size in enumerate(found[0])])
         now = {name: each.concrete for name, each in self.symbols.items()}
         results: list[tuple[int, ...]] = []
         for index, array in enumerate(actual):

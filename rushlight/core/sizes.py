@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -264,15 +265,35 @@ class SymbolicInt(int):
         return self  # an index of an int is the int itself: the formula stays
 
     def __int__(self) -> int:
-        escape.notice("int", self)
+        escape.told("int", self)
         return int.__int__(self)
 
     def __float__(self) -> float:
-        escape.notice("float", self)
+        escape.told("float", self)
         return int.__float__(self)
 
     def __bool__(self) -> bool:
-        return int.__bool__(self)
+        return self != 0
+
+    def __lt__(self, other: Any) -> Any:
+        return _compared("<", operator.lt, self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return _compared("<=", operator.le, self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return _compared(">", operator.gt, self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return _compared(">=", operator.ge, self, other)
+
+    def __eq__(self, other: object) -> Any:
+        return _compared("==", operator.eq, self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return _compared("!=", operator.ne, self, other)
+
+    __hash__ = int.__hash__
 
     def __deepcopy__(self, memo: Any) -> SymbolicInt:
         return self
@@ -324,22 +345,31 @@ class SymbolicFloat(float):
         return _other(operator.mul, self, -1)
 
     def __int__(self) -> int:
-        escape.notice("int", self)
+        escape.told("int", self)
         return float.__int__(self)
 
     def __reduce__(self) -> Any:
         return (float, (float.__float__(self),))
 
 
-class Escape:
+class Escape(threading.local):
     """Told when a size becomes a plain number; a capture that cares puts its own function in ``notice``.
 
     ``inferring`` counts the captures that ask meta rules for formulas: only they can do with a size that is not known.
+    Where ``compared`` is set, a graph is being made that is to hold for other sizes as well: it is told of every comparison of sizes and of
+    its outcome, and sizes stay in the graph as they are, with their formulas.
     """
 
     def __init__(self) -> None:
         self.notice: Callable[[str, Any], None] = lambda kind, size: None
+        self.compared: Callable[[str, Any, Any, bool], None] | None = None
         self.inferring = 0
+
+    def told(self, kind: str, size: Any) -> None:
+        """A size becomes a plain number: what follows holds for that alone."""
+        self.notice(kind, size)
+        if self.compared is not None:
+            self.compared("==", size, plain(size), True)
 
 
 escape = Escape()
@@ -370,7 +400,7 @@ def size_of(value: int, expression: Expression) -> int:
 def named(size: int) -> int:
     """A size; where its formula has become long, under a name of its own, so that arithmetic in loops does not let formulas grow without end."""
     capture = state.capture
-    if size.__class__ is SymbolicInt and capture is not None and not escape.inferring and size.expression.weight > LONGEST:
+    if size.__class__ is SymbolicInt and size.expression.weight > LONGEST and capture is not None and not escape.inferring and escape.compared is None:
         state.capture = None  # the arithmetic of the node that computes it is not looked at again
         try:
             return capture.new_symbol(capture.number_node(size), None, int.__int__(size))  # type: ignore[no-any-return]
@@ -389,10 +419,29 @@ def smaller(a: int, b: int) -> int:
     return size_of(min(int.__int__(a), int.__int__(b)), Expression({(("min", first, second),): 1}))
 
 
+def larger(a: int, b: int) -> int:
+    """The larger of two sizes, like ``smaller``."""
+    if not isinstance(a, SymbolicInt) and not isinstance(b, SymbolicInt):
+        return max(a, b)
+    first, second = Expression.of(a), Expression.of(b)
+    if (first - second).constant is not None:
+        return max(a, b)
+    return size_of(max(int.__int__(a), int.__int__(b)), Expression({(("max", first, second),): 1}))
+
+
 def _combine(a: SymbolicInt, b: Any, numbers: Any, formulas: Any, general: Any) -> Any:
     if isinstance(b, int):
         return named(size_of(numbers(int.__int__(a), int.__int__(b)), formulas(a.expression, Expression.of(b))))
     return _other(general, a, b)
+
+
+def _compared(how: str, function: Any, a: SymbolicInt, b: Any) -> Any:
+    if not isinstance(b, (int, float)):
+        return NotImplemented
+    found = function(int.__int__(a), plain(b))
+    if escape.compared is not None:
+        escape.compared(how, a, b, found)
+    return found
 
 
 def plain(value: Any) -> Any:

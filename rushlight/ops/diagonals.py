@@ -12,7 +12,7 @@ from ..core.declare import composite, primitive
 from ..core.errors import ShapeError
 from ..core.families import normalize_dim
 from ..core.samples import Sample, cases, refused
-from ..core.sizes import smaller
+from ..core.sizes import is_symbolic, larger, smaller
 from .memory import element_strides, strided, zeros_beside
 from .shapes import scattering
 
@@ -31,7 +31,8 @@ def _place(input: Any, offset: int, dim1: int, dim2: int) -> tuple[Spec, int]:
     """Shape and strides of a diagonal, and where it starts."""
     first, second = _plane(input.ndim, dim1, dim2)
     shape, strides = tuple(input.shape), element_strides(input)
-    length = max(smaller(shape[first] + min(offset, 0), shape[second] - max(offset, 0)), 0)
+    length = smaller(shape[first] + smaller(offset, 0), shape[second] - larger(offset, 0))
+    length = larger(length, 0) if offset or is_symbolic(offset) else length
     start = (offset * strides[second] if offset >= 0 else -offset * strides[first]) if length else 0
     rest = [dim for dim in range(len(shape)) if dim not in (first, second)]
     steps = (*(strides[dim] for dim in rest), strides[first] + strides[second])
@@ -57,15 +58,19 @@ def _diagonal_onnx(g: Any, input: Any, offset: int, dim1: int, dim2: int) -> Any
     result = g.outputs[0].shape
     matrices = g.transpose(input, _plane_last(input.rank, dim1, dim2))
     *rest, rows, columns = matrices.shape
-    length, start = result[-1], offset if offset >= 0 else -offset * columns
-    places = g.range(start, start + length * (columns + 1), columns + 1) if length else g.constant([], np.int64)
+    length, start = result[-1], larger(offset, 0) + larger(-offset, 0) * columns
+    fixed = not is_symbolic(length)
+    places = g.constant([], np.int64) if fixed and not length else g.range(start, start + length * (columns + 1), columns + 1)
     return g.gather(g.reshape(matrices, (*rest, rows * columns)), places, len(rest))
 
 
 def _as_diagonal(g: Any, src: Any, rows: Any, columns: Any, offset: int, other: Any) -> Any:
     """Matrices (or a number) with the last dimension of a value as a diagonal."""
     length = src.shape[-1]
-    if offset >= 0:  # an element stands in the row of its index, or (below) in the column
+    if is_symbolic(offset):
+        before = larger(-offset, 0)
+        spread = g.unsqueeze(g.pad_dim(src, src.rank - 1, before, rows - length - before), [-1])
+    elif offset >= 0:  # an element stands in the row of its index, or (below) in the column
         spread = g.unsqueeze(g.pad_dim(src, src.rank - 1, 0, rows - length), [-1])
     else:
         spread = g.unsqueeze(g.pad_dim(src, src.rank - 1, 0, columns - length), [-2])
@@ -138,7 +143,7 @@ def diagonal_backward(grad: Tensor, shape: Any, offset: int, dim1: int, dim2: in
 def _diag_embed_meta(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Spec:
     ndim = input.ndim + 1
     first, second = _plane(ndim, dim1, dim2)
-    size = input.shape[-1] + abs(offset)
+    size = input.shape[-1] + larger(offset, -offset)
     rest = iter(input.shape[:-1])
     return Spec(tuple(size if dim in (first, second) else next(rest) for dim in range(ndim)), input.dtype)
 
