@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...graph import Graph, Node, map_arg
+from .steps import PLAIN, Step
 from .types import Type
 
 
 class Value:
-    """Something that exists when the program runs: its type, and what stands for it in the graph (a node, a constant, a tuple of both)."""
+    """Something that exists when the program runs: its type, and what stands for it in the program (a step, a constant, a tuple of both)."""
 
     __slots__ = ("arg", "type")
 
@@ -20,8 +20,9 @@ class Value:
     @property
     def constant(self) -> bool:
         """Whether it is known already."""
-        kind = self.arg.__class__
-        return not (kind is Node or kind is list or (isinstance(self.arg, tuple) and holds_node(self.arg)))
+        arg = self.arg
+        kind = arg.__class__
+        return kind is not Step and (kind in PLAIN or not holds_step(arg))
 
     def __repr__(self) -> str:
         return f"<{self.arg}: {self.type}>"
@@ -79,60 +80,41 @@ class Undefined:
         self.reason = reason
 
 
-def holds_node(value: Any) -> bool:
+def holds_step(value: Any) -> bool:
     """Whether there is something in nested tuples that is known only when the program runs."""
     if isinstance(value, tuple):
-        return any(map(holds_node, value))
-    return isinstance(value, (Node, list))
+        return any(map(holds_step, value))
+    return isinstance(value, (Step, list))
 
 
 class Block:
     """A stretch of the program that becomes one graph: a function, a branch, the body of a loop."""
 
+    __slots__ = ("assigned", "dead", "env", "parameters", "parent", "steps")
+
     def __init__(self, parent: Block | None = None) -> None:
         self.parent = parent
-        self.graph = Graph()
+        self.parameters: list[Step] = []
+        self.steps: list[Step] = []
         self.env: dict[str, Any] = {}
         self.assigned: set[str] = set()
-        self.captured: dict[Node, Node] = {}  # of the outer block -> the placeholder here
         self.dead = False  # its end is never reached
 
-    def parameter(self, name: str, type: Type, default: Any = ...) -> Node:
-        """A further input; of an inner block they are put before everything else when it is finished."""
-        return self.graph.create_node("placeholder", name, () if default is ... else (default,), None, None, type)
-
-    def capture(self, node: Node) -> Node:
-        """A node of this block for one of this or an outer block."""
-        if node.graph is self.graph or self.parent is None:
-            return node
-        outer = self.parent.capture(node)
-        found = self.captured.get(outer)
-        if found is None:
-            found = self.captured[outer] = self.parameter(outer.name, outer.type)
-        return found
-
-    def bring(self, found: Any) -> Any:
-        """A value of an outer block as one of this."""
-        if found.__class__ is Value:
-            if found.arg.__class__ is Node:
-                return Value(found.type, self.capture(found.arg))
-            if isinstance(found.arg, (tuple, list)):
-                return Value(found.type, map_arg(found.arg, self.capture))
-            return found
-        if isinstance(found, Unrolled):
-            return Unrolled([self.bring(each) for each in found.items])
-        if isinstance(found, Bound):
-            return Bound(self.bring(found.receiver), found.name)
-        return found
+    def parameter(self, name: str, type: Type, default: Any = ..., line: int = 0) -> Value:
+        """A further input."""
+        made = Step("placeholder", name, () if default is ... else (default,), None, type, None, line, False)
+        self.parameters.append(made)
+        return Value(type, made)
 
     def find(self, name: str) -> Any:
         """What a name stands for here; None where it stands for nothing."""
-        found = self.env.get(name)
-        if found is None and self.parent is not None:
-            found = self.parent.find(name)
+        block: Block | None = self
+        while block is not None:
+            found = block.env.get(name)
             if found is not None:
-                found = self.env[name] = self.bring(found)  # the outer block waits while this one is written
-        return found
+                return found
+            block = block.parent
+        return None
 
     def has(self, name: str) -> bool:
         """Whether a name stands for something here."""

@@ -17,11 +17,13 @@ from ...core.base import TensorBase, runtime
 from ...core.declare import PACKAGE, Op
 from ...nn.modules.container import ModuleDict, ModuleList, Sequential
 from ...nn.modules.module import Module
+from ..traced import fork, wait
 from . import builtins
 from .arguments import mistake
 from .blocks import Bound, ModuleValue, Static, Unrolled, Value
 from .core import tuple_like
 from .errors import NotSupportedError, ScriptError
+from .iterating import PARAMETERS, parts_of
 from .marks import IGNORED, UNUSED, annotate, is_instance, is_scripting, mark_of
 from .objects import Objects
 from .results import LIST_METHODS, MUTATORS, STR_METHODS, attribute_type, builtin_type, function_type, method_type
@@ -194,7 +196,7 @@ class Calls(Objects):
 
     def child(self, base: ModuleValue, key: Any, node: ast.AST) -> Any:
         """A Module below another: by name, or by its place in a container."""
-        table = base.module._modules
+        table = parts_of(base.module)
         if isinstance(key, slice):
             return Unrolled([self.child(base, name, node) for name in list(table)[key]])
         if isinstance(key, int) and not isinstance(key, bool):
@@ -206,7 +208,7 @@ class Calls(Objects):
         found = table[key]
         if found is None:
             return Value(NONE, None)
-        return ModuleValue(found, base.below(key))
+        return ModuleValue(found, base.below(key)) if isinstance(found, Module) else self.emit(base.below(key), (), TENSOR, op="get_attr")
 
     # -- calls ---------------------------------------------------------------------------------------------------
 
@@ -277,6 +279,10 @@ class Calls(Objects):
             return Value(kind, value.arg)
         if found is is_scripting:
             return Value(BOOL, True)
+        if found is wait and len(node.args) == 1:  # what was forked has run
+            return self.expression(node.args[0])
+        if found is fork and node.args:
+            return self.call(ast.copy_location(ast.Call(node.args[0], node.args[1:], node.keywords), node))
         if found in (range, enumerate, zip, reversed):
             return self.listed(node)
         if found is type:
@@ -323,7 +329,7 @@ class Calls(Objects):
             return self.call_library(found, arguments, keywords, node)
         if inspect.ismethod(found) and isinstance(found.__self__, type) and issubclass(found.__self__, Function):
             made = self.emit(found, tuple(self.values_of(arguments, node)), ANY, dict(zip(keywords, self.values_of(list(keywords.values()), node))))
-            made.arg.meta["python"] = found.__self__.__name__
+            made.arg.meta = {"python": found.__self__.__name__}
             return made
         if isinstance(found, type):
             return self.construct(found, arguments, keywords, node)
@@ -390,7 +396,7 @@ class Calls(Objects):
             if isinstance(only, Unrolled):
                 return Value(INT, len(only.items))
             if isinstance(only, ModuleValue):
-                return Value(INT, len(only.module._modules))
+                return Value(INT, len(parts_of(only.module)))
             if isinstance(only, Value) and isinstance(only.type, TupleType):
                 return Value(INT, len(only.type.elements))
         values = [self.plain(each, node) for each in arguments]
@@ -513,11 +519,10 @@ class Calls(Objects):
     def call_method(self, base: ModuleValue, name: str, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Any:
         """A call of a method of ``self`` or of a Module below it."""
         module = base.module
-        containers = (ModuleList, Sequential, ModuleDict)
+        containers = (ModuleList, Sequential, ModuleDict, *PARAMETERS)
         is_container = base.children or isinstance(module, containers) or issubclass(getattr(module, "_script_class", Module), containers)
         if is_container and name in ("keys", "values", "items"):
-            names = list(module._modules)
-            parts = {key: self.child(base, key, node) for key in names}
+            parts = {key: self.child(base, key, node) for key in parts_of(module)}
             if name == "values":
                 return Unrolled(list(parts.values()))
             return Unrolled([Value(STR, key) if name == "keys" else Unrolled([Value(STR, key), part]) for key, part in parts.items()])
@@ -573,7 +578,7 @@ def declared(module: Any) -> tuple[dict[str, Any], set[str]]:
         hints.update(base.__dict__.get("__annotations__", {}))
         constants |= set(base.__dict__.get("__constants__", ()))
     hints.update(module.__dict__.get("_script_types", {}))
-    constants |= {name for name, hint in hints.items() if isinstance(hint, str) and hint.replace("typing.", "").startswith("Final")}
+    constants |= {name for name, hint in hints.items() if isinstance(hint, str) and hint.partition("[")[0].rpartition(".")[2] == "Final"}
     hints = {name: hint for name, hint in hints.items() if not (isinstance(hint, str) and "Final" in hint)}
     return hints, constants
 

@@ -6,11 +6,12 @@ import ast
 import re
 from typing import Any
 
-from ...graph import Graph
-from .blocks import Block, ModuleValue, Value
+from .blocks import Block, ModuleValue
+from .drafts import Draft
 from .errors import NotSupportedError, ScriptError
 from .source import Source
 from .statements import Statements
+from .steps import Code
 from .types import ANY, NONE, TENSOR, Type, UnknownAnnotation, assignable, from_annotation, type_of
 
 _compiling: list[Any] = []  # the functions that are being compiled, to find recursion
@@ -79,10 +80,11 @@ class Compiler(Statements):
         self.block = Block()
         self.return_type: Type | None = None
         self.result_type = NONE
+        self.output: Any = None
         self.examples = example_types or {}
 
-    def compile(self) -> tuple[Graph, Signature]:
-        """The graph of the function, and its signature."""
+    def compile(self) -> tuple[Draft, Signature]:
+        """The steps of the function, and its signature."""
         function = self.source.function
         code = getattr(function, "__code__", function)
         key = (code, id(self.owner))
@@ -90,23 +92,20 @@ class Compiler(Statements):
             raise NotSupportedError(f"function '{self.source.name}' is called recursively: recursion is not supported in scripts", self.source, None)
         _compiling.append(key)
         try:
-            self.here = self.source.definition
-            signature = self.signature()
+            definition = self.here = self.source.definition
+            signature = self.signature(definition)
             for parameter in signature.parameters:
-                node = self.block.parameter(parameter.name, parameter.type, parameter.default)
-                node.meta["source"], node.meta["module"] = self.source.place(self.source.definition), ""
-                self.block.env[parameter.name] = Value(parameter.type, node)
+                line = definition.lineno
+                self.block.env[parameter.name] = self.block.parameter(parameter.name, parameter.type, parameter.default, line)
             self.statements(self.source.statements, set())
-            if self.block.dead:  # it always raises
-                self.block.graph.output(None)
             signature.result = self.return_type or self.result_type
-            return self.block.graph, signature
+            code = Code(self.block.parameters, self.block.steps, self.output, signature.result)
+            return Draft(code, self.source.file, self.source.first, self.source.name), signature
         finally:
             _compiling.pop()
 
-    def signature(self) -> Signature:
+    def signature(self, definition: ast.FunctionDef) -> Signature:
         """The parameters with their types, and the type that is returned where an annotation says it."""
-        definition = self.source.definition
         arguments = definition.args
         if arguments.vararg is not None or arguments.kwarg is not None:
             raise NotSupportedError(

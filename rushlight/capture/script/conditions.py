@@ -7,11 +7,14 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from ...graph.control import branch
 from . import builtins
 from .blocks import Block, ModuleValue, Static, Undefined, Value
 from .calls import Calls
 from .errors import NotSupportedError, ScriptError
+from .iterating import parts_of
 from .marks import is_instance
+from .steps import Code, Step
 from .types import (
     ANY,
     BOOL,
@@ -40,6 +43,7 @@ COMPARISONS: dict[type, Any] = {
 }  # fmt: skip
 _KINDS = {"Tensor": TENSOR, "int": INT, "float": FLOAT, "bool": BOOL, "str": STR, "NoneType": NONE}
 _NUMBERS = (INT, FLOAT, BOOL)
+_COMMON = frozenset((TENSOR, INT, FLOAT, BOOL))  # what most comparisons are of
 _ORDERS = frozenset((ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE))
 Refined = dict[str, Type]
 
@@ -62,6 +66,10 @@ class Conditions(Calls):
     def compare(self, node: ast.Compare) -> tuple[Value, Refined, Refined]:
         """A comparison, and what is known of a name where it holds and where it does not."""
         op, left, right = node.ops[0], self.expression(node.left), self.expression(node.comparators[0])
+        if op.__class__ in _ORDERS and left.__class__ is right.__class__ is Value and left.type in _COMMON and right.type in _COMMON:
+            if left.arg.__class__ is Step or right.arg.__class__ is Step:
+                kind = TENSOR if left.type is TENSOR or right.type is TENSOR else BOOL
+                return self.emit(COMPARISONS[op.__class__], (left.arg, right.arg), kind), {}, {}
         if isinstance(op, (ast.In, ast.NotIn)):
             return self.contains(left, right, isinstance(op, ast.NotIn), node), {}, {}
         if isinstance(left, (Static, ModuleValue)) or isinstance(right, (Static, ModuleValue)):
@@ -105,7 +113,7 @@ class Conditions(Calls):
         """``item in container``."""
         if isinstance(right, ModuleValue):  # a ModuleDict
             key = self.plain(left, node)
-            return Value(BOOL, (key.arg in right.module._modules) is not negative)
+            return Value(BOOL, (key.arg in parts_of(right.module)) is not negative)
         item, container = self.plain(left, node), self.value_of(right, node)
         if isinstance(container.type, ClassType):
             found = self.operated("__contains__", container, [item], node)
@@ -121,6 +129,8 @@ class Conditions(Calls):
 
     def truth(self, value: Value, node: ast.AST) -> Value:
         """A value as a condition."""
+        if value.type is BOOL and value.arg.__class__ is Step:
+            return value
         if value.constant:
             return Value(BOOL, bool(value.arg))
         if isinstance(value.type, TupleType):
@@ -134,14 +144,13 @@ class Conditions(Calls):
         """A condition: its value, and what is known of names where it holds and where it does not."""
         before, self.here = self.here, node
         try:
+            if node.__class__ is ast.Compare and len(node.ops) == 1:  # type: ignore[attr-defined]
+                return self.compare(node)  # type: ignore[arg-type]
             if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
                 value, holds, fails = self.condition(node.operand)
                 if value.constant:
                     return Value(BOOL, not value.arg), fails, holds
                 return self.emit(operator.not_, (value.arg,), BOOL), fails, holds
-            if isinstance(node, ast.Compare) and len(node.ops) == 1:
-                value, holds, fails = self.compare(node)
-                return (value if value.type == TENSOR else value), holds, fails
             if isinstance(node, ast.BoolOp):
                 return self.connected(node.op, node.values)
             if isinstance(node, ast.Call) and len(node.args) == 2 and self.asks_type(node.func):
@@ -223,7 +232,7 @@ class Conditions(Calls):
             return self.plain(self.expression(rest), rest)
 
         def itself() -> Value:
-            return Value(BOOL, not is_and) if value.type == BOOL else self.block.bring(value)
+            return Value(BOOL, not is_and) if value.type == BOOL else value
 
         return self.choose(truth, later, itself, node) if is_and else self.choose(truth, itself, later, node)
 
@@ -260,8 +269,8 @@ class Conditions(Calls):
         for each in blocks:
             for name in each.assigned:  # by `:=`
                 outer.set(name, Undefined(f"'{name}' is set on one way through an expression alone: give it a value before"))
-        made = self.branch_node(condition, (blocks[0], blocks[1]), ([first.arg], [second.arg]), node)
-        return Value(NONE, None) if kind == NONE else self.emit(operator.getitem, (made, 0), kind)
+        made = self.branch_step(condition, (blocks[0], blocks[1]), ([first.arg], [second.arg]))
+        return self.result(made, kind, None)
 
     def is_instance(self, node: ast.Call) -> tuple[Value, Refined, Refined]:
         """``isinstance(value, type)``: known, or looked at when the program runs; then the name is of that type."""
@@ -298,8 +307,10 @@ class Conditions(Calls):
     def statements(self, statements: list[ast.stmt], live: set[str]) -> None:
         raise NotImplementedError  # in Statements
 
-    def branch_node(self, condition: Value, blocks: Any, outputs: Any, node: ast.AST) -> Any:
-        raise NotImplementedError  # in Statements
+    def branch_step(self, condition: Value, blocks: tuple[Block, Block], outputs: tuple[list[Any], list[Any]]) -> Step:
+        """A step for two branches that were written."""
+        then, otherwise = Code([], blocks[0].steps, tuple(outputs[0])), Code([], blocks[1].steps, tuple(outputs[1]))
+        return self.control(branch, (condition.arg,), {"then": then, "otherwise": otherwise})
 
 
 def _identity(result: Any) -> Any:

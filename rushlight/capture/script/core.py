@@ -1,4 +1,4 @@
-"""What all parts of the compiler do: making nodes, and turning what is known into values."""
+"""What all parts of the compiler do: making steps, and turning what is known into values."""
 
 from __future__ import annotations
 
@@ -11,20 +11,19 @@ from typing import Any
 from ...core.base import TensorBase
 from ...core.devices import device
 from ...core.dtypes import dtype
-from ...graph import Node, map_arg
 from ...tensor.layout import layout, memory_format
-from . import builtins
 from .blocks import Block, Bound, ModuleValue, Static, Undefined, Unrolled, Value
 from .errors import ScriptError
 from .source import Source
-from .types import ANY, BOOL, FLOAT, INT, NEVER, NONE, STR, TENSOR, DictType, ListType, TupleType, Type, common, type_of
+from .steps import FLAT, NOWHERE, Code, Step
+from .types import ANY, BOOL, FLOAT, INT, NONE, STR, TENSOR, DictType, ListType, TupleType, Type, common, type_of
 
 _CONSTANTS = (int, float, complex, str, bool, type(None), dtype, device, layout, memory_format, enum.Enum, type(...))
 _NEVER_CONSTANT = frozenset((FunctionType, BuiltinFunctionType, ModuleType, type))
 
 
 class Core:
-    """Makes nodes in the block that is being written."""
+    """Makes steps in the block that is being written."""
 
     source: Source
     owner: Any  # the Module that `self` is, or None
@@ -32,38 +31,47 @@ class Core:
     here: ast.AST
     return_type: Type | None
     result_type: Type
+    output: Any  # what is returned
 
-    # -- nodes ---------------------------------------------------------------------------------------------------
+    # -- steps ---------------------------------------------------------------------------------------------------
 
     def emit(
         self, target: Any, args: tuple[Any, ...], type: Type, kwargs: dict[str, Any] | None = None, *, op: str = "call_function",
         impure: bool = False, name: str | None = None,
     ) -> Value:  # fmt: skip
-        """A node, and the value that it gives."""
-        block = self.block
-        if block.parent is not None:
-            graph, capture = block.graph, block.capture
-            args = tuple([each if each.__class__ is Node and each.graph is graph else map_arg(each, capture) for each in args])
-            kwargs = map_arg(kwargs, block.capture) if kwargs else None
-        node = block.graph.create_node(op, target, args, kwargs, name, type)
-        node.meta = {"source": self.source.place(self.here), "module": ""}
+        """A step, and the value that it gives."""
+        direct = not kwargs and op == "call_function"
+        for each in args:
+            if each.__class__ not in FLAT:
+                direct = False
+        step = Step(op, target, args, kwargs, type, name, self.here.lineno, direct)  # type: ignore[attr-defined]
+        self.block.steps.append(step)
         if impure:
-            node.meta["impure"] = True
-        return Value(type, node)
+            step.meta = {"impure": True}
+        return Value(type, step)
 
-    def getitem(self, node: Node, at: int, type: Type, name: str) -> Value:
-        """One of the results of a node that has several, under the name of the variable that it is."""
-        if type == NONE:
+    def control(self, target: Any, args: tuple[Any, ...], bodies: dict[str, Code]) -> Step:
+        """A step that runs blocks."""
+        made = Step("call_function", target, args, None, ANY, None, self.here.lineno, False)  # type: ignore[attr-defined]
+        made.bodies, made.results = bodies, []
+        self.block.steps.append(made)
+        return made
+
+    def result(self, step: Step, type: Type, name: str | None) -> Value:
+        """The next result of a step that runs blocks, under the name of the variable that it is."""
+        if type is NONE:
+            step.results.append(NOWHERE)
             return Value(NONE, None)
-        plain = name.strip("$")
-        return self.emit(operator.getitem, (node, at), type, name=plain if plain.isidentifier() else None)
+        made = Step("result", "", (), None, type, name.strip("$") if name is not None else None, 0, False)
+        step.results.append(made)
+        return Value(type, made)
 
     # -- values --------------------------------------------------------------------------------------------------
 
     def materialized(self, value: Value) -> Value:
         """A value that can be kept: a list that is only written down becomes a list of its own."""
         kind = value.arg.__class__
-        if kind is Node:
+        if kind is Step:
             return value
         if kind is list:
             return self.emit(list, (value.arg,), value.type)
@@ -149,8 +157,6 @@ class Core:
 
     def read(self, node: ast.Name) -> Any:
         """What a name stands for."""
-        if node.id == "$unset":
-            return Value(NEVER, builtins.UNSET)
         found = self.block.find(node.id)
         if found is None:
             try:

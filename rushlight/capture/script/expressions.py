@@ -13,6 +13,7 @@ from .conditions import Conditions
 from .core import number_type
 from .errors import NotSupportedError, ScriptError
 from .names import assigned, loaded, renamed
+from .steps import Step
 from .types import (
     ANY,
     BOOL,
@@ -55,9 +56,7 @@ _HINTS = {
     ast.Yield: "collect the values in a list and return it",
     ast.YieldFrom: "collect the values in a list and return it",
 }
-
-
-_METHODS = {kind: f"on_{kind.__name__}" for kind in vars(ast).values() if isinstance(kind, type) and issubclass(kind, ast.expr)}
+_COMMON = frozenset((TENSOR, INT, FLOAT))  # what most operators are applied to
 
 
 class Expressions(Conditions):
@@ -74,25 +73,25 @@ class Expressions(Conditions):
 
     def expression(self, node: ast.expr) -> Any:
         """What an expression stands for: a value, or something that exists only while the program is compiled."""
-        method = getattr(self, _METHODS.get(node.__class__, ""), None)
+        kind = node.__class__
+        if kind is ast.Name:
+            known = self.block.find(node.id)  # type: ignore[attr-defined]
+            return known if known.__class__ is Value else self.read(node)  # type: ignore[arg-type]
+        method = _EXPRESSIONS.get(kind)
         if method is None:
             hint = _HINTS.get(type(node), "write it with what scripts have")
             raise NotSupportedError(f"'{type(node).__name__}' expressions are not supported in scripts: {hint}", self.source, node)
         before, self.here = self.here, node
-        result = method(node)
+        result = method(self, node)
         self.here = before
         return result
 
     def value(self, node: ast.expr) -> Value:
         """The value of an expression; a list that is written down there is not made yet."""
         result = self.expression(node)
-        return result if isinstance(result, Value) else self.plain(result, node)
+        return result if result.__class__ is Value else self.plain(result, node)
 
     # -- names and constants -------------------------------------------------------------------------------------
-
-    def on_Name(self, node: ast.Name) -> Any:
-        """A variable, or a name from outside."""
-        return self.read(node)
 
     def on_Constant(self, node: ast.Constant) -> Value:
         """A literal."""
@@ -193,12 +192,14 @@ class Expressions(Conditions):
 
     def on_BinOp(self, node: ast.BinOp) -> Any:
         """``a + b``."""
-        function = OPERATORS[type(node.op)]
-        left, right = self.value(node.left), self.value(node.right)
-        return self.binary(function, left, right, node)
+        return self.binary(OPERATORS[node.op.__class__], self.value(node.left), self.value(node.right), node)
 
     def binary(self, function: Any, left: Value, right: Value, node: ast.AST) -> Value:
         """An operator on two values; what is known of both is computed now."""
+        first_type, second_type = left.type, right.type
+        if first_type in _COMMON and second_type in _COMMON and (left.arg.__class__ is Step or right.arg.__class__ is Step):
+            kind = TENSOR if first_type is TENSOR or second_type is TENSOR else self.binary_type(function, first_type, second_type, node)
+            return self.emit(function, (left.arg, right.arg), kind)
         if left.constant and right.constant and not isinstance(left.type, EnumType):
             try:
                 made = function(left.arg, right.arg)
@@ -219,14 +220,14 @@ class Expressions(Conditions):
 
     def binary_type(self, function: Any, left: Type, right: Type, node: ast.AST) -> Type:
         """The type of an operator's result; an error where it has no meaning."""
+        if left is right and (left is INT or left is FLOAT):
+            return FLOAT if function is operator.truediv else left
         if isinstance(left, OptionalType) or isinstance(right, OptionalType) or left is NONE or right is NONE:
             raise ScriptError(
                 f"an operator on values of types {left} and {right}: one may be None; test 'is not None' (or assert it) before", self.source, node
             )
         if left is TENSOR or right is TENSOR:
             return TENSOR
-        if left is right and (left is INT or left is FLOAT):
-            return FLOAT if function is operator.truediv else left
         if ANY in (left, right) or isinstance(left, UnionType) or isinstance(right, UnionType):
             return ANY
         repeats = function is operator.mul and {left, right} & {INT, BOOL}
@@ -361,3 +362,6 @@ class Expressions(Conditions):
     def on_Starred(self, node: ast.Starred) -> Any:
         """``*items`` where it can't stand."""
         raise NotSupportedError("'*' can stand only in calls and in lists", self.source, node)
+
+
+_EXPRESSIONS: dict[type, Callable[[Any, Any], Any]] = {getattr(ast, name[3:]): getattr(Expressions, name) for name in dir(Expressions) if name.startswith("on_")}

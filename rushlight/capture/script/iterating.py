@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import ast
+import enum
 import operator
 from collections.abc import Callable
 from typing import Any
 
-from ...nn.modules.container import ModuleDict, ModuleList, Sequential
+from ...nn.modules.container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from . import builtins
-from .blocks import ModuleValue, Unrolled, Value
+from .blocks import ModuleValue, Static, Unrolled, Value
 from .core import Core
 from .errors import ScriptError
-from .types import ANY, BOOL, INT, STR, TENSOR, DictType, ListType, TupleType, Type
+from .types import ANY, BOOL, INT, STR, TENSOR, DictType, EnumType, ListType, TupleType, Type
 
+PARAMETERS = (ParameterList, ParameterDict)
 Items = tuple[Value, Callable[[Value], Any]]
+
+
+def parts_of(module: Any) -> Any:
+    """The Modules of a container, or its parameters, by name."""
+    return module._parameters if issubclass(getattr(module, "_script_class", type(module)), PARAMETERS) else module._modules
 
 
 class Iterating(Core):
@@ -48,11 +55,13 @@ class Iterating(Core):
             return found
         if isinstance(found, ModuleValue):
             kind = getattr(found.module, "_script_class", type(found.module))
-            if issubclass(kind, ModuleDict):
-                return Unrolled([Value(STR, key) for key in found.module._modules])
-            if not issubclass(kind, (ModuleList, Sequential)):
+            if issubclass(kind, (ModuleDict, ParameterDict)):
+                return Unrolled([Value(STR, key) for key in parts_of(found.module)])
+            if not issubclass(kind, (ModuleList, Sequential, ParameterList)):
                 raise ScriptError(f"a {type(found.module).__name__} can't be iterated over", self.source, node)
-            return Unrolled([self.child(found, key, node) for key in found.module._modules])
+            return Unrolled([self.child(found, key, node) for key in parts_of(found.module)])
+        if isinstance(found, Static) and isinstance(found.object, enum.EnumMeta):
+            return Unrolled([Value(EnumType(found.object), each) for each in found.object])
         value = self.plain(found, node)
         if isinstance(value.type, TupleType):
             return Unrolled([self.item(value, at) for at in range(len(value.type.elements))])

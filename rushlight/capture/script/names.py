@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+import operator
+from ast import Constant, Del, Load, Name
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from .exits import Guard, Set
 
-def loaded(nodes: Iterable[ast.AST]) -> set[str]:
+
+def loaded(nodes: Iterable[Any]) -> set[str]:
     """The names that are read."""
     found: set[str] = set()
     for each in nodes:
@@ -15,7 +19,7 @@ def loaded(nodes: Iterable[ast.AST]) -> set[str]:
     return found
 
 
-def assigned(nodes: Iterable[ast.AST]) -> set[str]:
+def assigned(nodes: Iterable[Any]) -> set[str]:
     """The names that are set, but not inside comprehensions."""
     found: set[str] = set()
     for each in nodes:
@@ -23,51 +27,57 @@ def assigned(nodes: Iterable[ast.AST]) -> set[str]:
     return found
 
 
-_SCOPES = frozenset((ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda, ast.FunctionDef))
 _LEAVES = frozenset("op ops ctx attr id name arg kind type_comment conversion level module is_async simple".split())
-_parts: dict[type, tuple[str, ...]] = {}  # the fields of each kind of node that may have nodes in them
+_KINDS = [each for each in vars(ast).values() if isinstance(each, type) and issubclass(each, ast.AST) and each not in (Name, Constant)]
+_FIELDS: dict[type, list[str]] = {kind: [each for each in getattr(kind, "_fields", ()) if each not in _LEAVES] for kind in _KINDS}
+_FIELDS.update({Set: ["value"], Guard: ["body"]})
+# What is inside of a node: a tuple, for which a getter needs two names at least.
+_parts: dict[type, Callable[[Any], Any]] = {
+    kind: operator.attrgetter(*fields, *(["__class__"] if len(fields) == 1 else [])) for kind, fields in _FIELDS.items() if fields
+}
+_SCOPES = frozenset((ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda, ast.FunctionDef))
+_WHOLE = _SCOPES | {kind for kind in _KINDS if issubclass(kind, ast.stmt)} | {Set, Guard}  # what is kept for each
 
 
-def _names(node: ast.AST) -> tuple[set[str], set[str]]:
+def _names(node: Any) -> tuple[set[str], set[str]]:
     """The names that a part of a program reads, and those that it sets; found once for each statement."""
     known = node.__dict__.get("_names")
     if known is not None:
         return known  # type: ignore[no-any-return]
+    kind = node.__class__
     reads: set[str] = set()
     sets: set[str] = set()
-    waiting: list[Any] = [node]
-    while waiting:
-        part: Any = waiting.pop()
-        kind = part.__class__
-        if kind is list:
+    waiting: list[Any] = [*_parts[kind](node)] if kind in _parts else [node]
+    for part in waiting:  # which grows
+        inner = part.__class__
+        if inner is Name:
+            if part.ctx.__class__ is Load:
+                reads.add(part.id)
+            else:
+                sets.add(part.id)
+                if part.ctx.__class__ is Del:
+                    reads.add(part.id)
+        elif inner is list:
             waiting += part
+        elif inner is Constant or inner is type:
             continue
-        if kind is ast.Name:
-            if part.ctx.__class__ is ast.Load:
-                reads.add(part.id)
-                continue
-            sets.add(part.id)
-            if part.ctx.__class__ is ast.Del:
-                reads.add(part.id)
-            continue
-        fields = _parts.get(kind)
-        if fields is None:
-            fields = _parts[kind] = tuple(each for each in getattr(kind, "_fields", ()) if each not in _LEAVES) if kind is not ast.Constant else ()
-        if part is not node and (kind in _SCOPES or isinstance(part, ast.stmt)):
-            inner = _names(part)
-            reads |= inner[0]
-            sets |= inner[1]
-            continue
-        for field in fields:
-            value = getattr(part, field, None)
-            if value is not None:
-                waiting.append(value)
-        if kind is ast.AugAssign and isinstance(part.target, ast.Name):  # type: ignore[union-attr]
-            reads.add(part.target.id)  # type: ignore[union-attr]
-    if node.__class__ in _SCOPES:
+        elif inner in _WHOLE:
+            found = _names(part)
+            reads |= found[0]
+            sets |= found[1]
+        elif inner in _parts:
+            waiting += _parts[inner](part)
+    if kind is ast.AugAssign and node.target.__class__ is ast.Name:
+        reads.add(node.target.id)
+    elif kind is Set:
+        sets.add(node.name)
+    elif kind is Guard:
+        reads.update(node.flags)
+    elif kind in _SCOPES:
         sets = set()
-    reads.update(getattr(node, "stop", ()))
-    node._names = (reads, sets)  # type: ignore[attr-defined]
+    elif kind is ast.For or kind is ast.While:
+        reads.update(getattr(node, "stop", ()))
+    node._names = (reads, sets)
     return reads, sets
 
 
@@ -79,6 +89,6 @@ def renamed(part: Any, names: dict[str, str]) -> Any:
         return part
     made: Any = type(part).__new__(type(part))
     made.__dict__.update({field: renamed(value, names) for field, value in part.__dict__.items() if field != "_names"})
-    if isinstance(part, ast.Name):
+    if isinstance(part, Name):
         made.id = names.get(part.id, part.id)
     return made

@@ -5,23 +5,28 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from ...core.base import TensorBase
 from ...core.errors import CaptureError
 from ...core.state import state
 from ...graph import Graph
 from ..graph_module import Replay
+from ..numbers import Maybe
 from ..tracer import tensors_in
 from .compiler import Parameter, Signature
+from .drafts import Draft
 from .lists import unpacked
 from .regions import grouped
-from .types import FLOAT, checker
+from .steps import PLAIN
+from .types import FLOAT, OptionalType, checker
 from .walking import LARGEST, Compiled, Walk
 
 
 class Program:
     """A scripted function or method: its graph, its signature, and the code that runs it."""
 
-    def __init__(self, graph: Graph, signature: Signature) -> None:
-        self.graph = graph
+    def __init__(self, program: Graph | Draft, signature: Signature) -> None:
+        self._draft = program if isinstance(program, Draft) else None
+        self._graph = None if isinstance(program, Draft) else program
         self.signature = signature
         self.shared = False  # by several functions
         self.private = False  # its graph was given away, and may be changed
@@ -29,6 +34,14 @@ class Program:
         self._compiled: Compiled | None = None
         self._executed: Graph | None = None
         self.checks = [(at, each, checker(each.type)) for at, each in enumerate(signature.parameters)]
+
+    @property
+    def graph(self) -> Graph:
+        """The program as a graph, which is made when it is first asked for."""
+        if self._graph is None:
+            assert self._draft is not None
+            self._graph, self._draft = self._draft.graph(), None
+        return self._graph
 
     @property
     def executed(self) -> Graph:
@@ -44,7 +57,10 @@ class Program:
             args = self.complete(args, kwargs)
         for at, parameter, check in self.checks:
             if check is not None and not check(args[at]):
-                self.refuse(parameter, args[at])
+                if args[at].__class__ is not Maybe:
+                    self.refuse(parameter, args[at])
+                elif not isinstance(parameter.type, OptionalType):  # the program has made sure that it is there
+                    args = (*args[:at], args[at].value, *args[at + 1 :])
             elif parameter.type == FLOAT and type(args[at]) is int:
                 args = (*args[:at], float(args[at]), *args[at + 1 :])
         if state.capture is not None:
@@ -53,9 +69,10 @@ class Program:
             return Replay(owner, self.graph).run(*args)
         compiled = self._compiled
         if compiled is None:
-            if not self._walked and owner is None and self.graph._count <= LARGEST and not is_recorded(args):
+            draft = self._draft
+            if not self._walked and draft is not None and owner is None and len(draft.code.steps) <= LARGEST and not is_recorded(args):
                 self._walked = True
-                return Walk(owner, self.signature.name).run(self.graph, args)
+                return Walk(draft).result(args)
             compiled = self._compiled = Compiled(self.executed, self.signature.name)
         try:
             return compiled.run(owner, *args)
@@ -110,4 +127,11 @@ class Program:
 
 def is_recorded(args: Any) -> bool:
     """Whether gradients of what is computed from arguments are recorded: by regions, which a compiled graph has."""
-    return state.grad_enabled and any(each._requires_grad for each in tensors_in(args))
+    if state.grad_enabled:
+        for each in args:
+            if isinstance(each, TensorBase):
+                if each._requires_grad:
+                    return True
+            elif each.__class__ not in PLAIN and any(tensor._requires_grad for tensor in tensors_in(each)):
+                return True
+    return False

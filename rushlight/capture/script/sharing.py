@@ -12,7 +12,8 @@ from .source import MISSING, Source
 
 KEPT = 2  # programs for one def: each with what it means by its names
 _NUMBERS = (int, float, complex, str, bool, type(None), dtype, device, type(...))
-_FIXED = (FunctionType, BuiltinFunctionType, type, ModuleType, enum.Enum)
+_FIXED = (*_NUMBERS, FunctionType, BuiltinFunctionType, type, ModuleType, enum.Enum)
+_FIXED_CLASSES = frozenset(_FIXED)
 
 
 class Meaning:
@@ -52,9 +53,11 @@ def defaults_of(function: Any) -> dict[Any, Any]:
 
 def is_fixed(value: Any) -> bool:
     """Whether a value stays what it is."""
+    if value.__class__ in _FIXED_CLASSES:
+        return True
     if isinstance(value, tuple):
         return all(map(is_fixed, value))
-    return value is MISSING or isinstance(value, (*_NUMBERS, *_FIXED)) or getattr(value, "__module__", None) == "typing" or hasattr(value, "_program")
+    return value is MISSING or isinstance(value, _FIXED) or getattr(value, "__module__", None) == "typing" or hasattr(value, "_program")
 
 
 def same(one: Any, other: Any) -> bool:

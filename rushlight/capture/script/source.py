@@ -6,6 +6,7 @@ import ast
 import builtins
 import inspect
 import linecache
+import operator
 import textwrap
 import weakref
 from types import CodeType
@@ -15,6 +16,7 @@ from .errors import NotSupportedError, ScriptError
 from .exits import Exits
 
 MISSING: Any = object()
+_SYNTAX = ast.PyCF_ONLY_AST | ast.PyCF_TYPE_COMMENTS
 
 
 class Source:
@@ -42,7 +44,6 @@ class Source:
         self.names: dict[str, Any] = {}  # what was asked for outside the function
         self.attributes: list[tuple[Any, str, Any]] = []
         self._closure: dict[str, Any] | None = None
-        self._placed: tuple[str, int, str] = (self.file, -1, self.name)
 
     @property
     def definition(self) -> ast.FunctionDef:
@@ -122,18 +123,11 @@ class Source:
         """The line in the file."""
         return self.first + getattr(node, "lineno", 1) - 1
 
-    def place(self, node: ast.AST | None) -> tuple[str, int, str]:
-        """File, line and function, as nodes of a graph keep them."""
-        line = self.first + node.lineno - 1 if node is not None else self.first  # type: ignore[attr-defined]
-        if line != self._placed[1]:
-            self._placed = (self.file, line, self.name)
-        return self._placed
-
     def excerpt(self, node: ast.AST | None) -> str:
         """Where something is, with the line and a caret under it."""
         node = node if node is not None and hasattr(node, "lineno") else getattr(self, "definition", None)
         line = getattr(node, "lineno", 1)
-        text = self.lines[line - 1] if line <= len(self.lines) else ""
+        text = self.lines[line - 1].rstrip("\r\n") if line <= len(self.lines) else ""
         column = getattr(node, "col_offset", 0)
         # Offsets are in bytes of the dedented line.
         body = text[self.indent :].encode()
@@ -150,7 +144,7 @@ class Text:
     def __init__(self, lines: list[str], first: int, tree: ast.Module) -> None:
         self.first = first
         self.indent = len(lines[0]) - len(lines[0].lstrip()) if lines else 0
-        self.lines = [line.rstrip("\r\n") for line in lines]
+        self.lines = lines
         self._tree: ast.Module | None = tree
         self.statements: list[ast.stmt] | None = None
         self.programs: list[tuple[Any, Any]] = []  # with what they were compiled with: see sharing.py
@@ -159,7 +153,7 @@ class Text:
     def tree(self) -> ast.Module:
         """The syntax tree."""
         if self._tree is None:
-            self._tree = ast.parse(dedented([line + "\n" for line in self.lines]), type_comments=True)
+            self._tree = parsed(dedented(self.lines))
         return self._tree
 
     def forget_tree(self) -> None:
@@ -167,6 +161,7 @@ class Text:
         self._tree = self.statements = None
 
 
+_line = operator.itemgetter(2)  # of what co_lines() gives
 _texts: dict[int, tuple[Any, Text]] = {}  # by the identity of the code, with a reference that ends with it
 
 
@@ -194,13 +189,18 @@ def source_lines(function: Any) -> tuple[list[str], int, ast.Module]:
     for stop in range(last, min(last + 40, len(lines)) + 1):
         part = lines[start:stop]
         try:
-            tree = ast.parse(dedented(part), type_comments=True)
+            tree = parsed(dedented(part))
         except SyntaxError:
             continue
         if len(tree.body) == 1:
             return part, start + 1, tree
     part, first = inspect.getsourcelines(function)
-    return part, first, ast.parse(textwrap.dedent("".join(part)), type_comments=True)
+    return part, first, parsed(textwrap.dedent("".join(part)))
+
+
+def parsed(text: str) -> ast.Module:
+    """The syntax tree of a text, with comments that say types."""
+    return compile(text, "<unknown>", "exec", _SYNTAX)  # type: ignore[return-value]
 
 
 def dedented(lines: list[str]) -> str:
@@ -216,6 +216,6 @@ def dedented(lines: list[str]) -> str:
 
 def last_line(code: Any) -> int:
     """The last line that code, or code in it, has something on."""
-    last: int = max([line for _, _, line in code.co_lines() if line is not None], default=code.co_firstlineno)
+    last: int = max(filter(None, map(_line, code.co_lines())), default=code.co_firstlineno)  # some instructions are on no line
     inner = [last_line(each) for each in code.co_consts if each.__class__ is CodeType]
     return max(last, *inner) if inner else last

@@ -1,24 +1,26 @@
-"""Statements of scripts, as nodes of a graph."""
+"""Statements of scripts, as steps."""
 
 from __future__ import annotations
 
 import ast
 import operator
+from collections.abc import Callable
 from typing import Any
 
-from ...graph import Node
-from ...graph.control import branch, loop, within
+from ...graph.control import loop, within
 from . import builtins
 from .blocks import Block, ModuleValue, Static, Undefined, Unrolled, Value
 from .errors import NotSupportedError, ScriptError
-from .exits import negated
+from .exits import Guard, Set
 from .expressions import INPLACE, OPERATORS, Expressions
 from .names import assigned, loaded
+from .steps import FLAT, NOWHERE, Code, Step, inputs_of
 from .types import (
     ANY,
     BOOL,
     INT,
     NEVER,
+    NONE,
     STR,
     TENSOR,
     ClassType,
@@ -31,6 +33,9 @@ from .types import (
     from_annotation,
     unify,
 )  # fmt: skip
+
+_KNOWN: dict[type, Type] = {bool: BOOL, type(None): NONE, type(builtins.UNSET): NEVER}
+Side = tuple[list[Any], dict[str, Type]]  # statements of a branch, and what is known of names in it
 
 _HINTS = {
     ast.Try: "exceptions can't be caught: test for the case with an if instead",
@@ -57,11 +62,11 @@ class Statements(Expressions):
                 break
             self.following = (statements, at, live)
             self.here = each
-            method = getattr(self, f"do_{each.__class__.__name__}", None)
+            method = _STATEMENTS.get(each.__class__)
             if method is None:
                 hint = _HINTS.get(type(each), "write it with what scripts have")
                 raise NotSupportedError(f"'{type(each).__name__}' statements are not supported in scripts: {hint}", self.source, each)
-            method(each)
+            method(self, each)
         self.following = before
 
     # -- simple statements ---------------------------------------------------------------------------------------
@@ -76,23 +81,33 @@ class Statements(Expressions):
 
     def do_Return(self, node: ast.Return) -> None:
         """The one return, at the end."""
-        value = self.materialized(self.value(node.value)) if node.value is not None else Value(from_annotation(None), None)
+        value = self.materialized(self.value(node.value)) if node.value is not None else Value(NONE, None)
         if self.return_type is not None and not assignable(value.type, self.return_type):
             raise ScriptError(
                 f"Return value was annotated as having type {self.return_type} but is actually of type {value.type}", self.source, node
             )
         self.result_type = self.return_type or value.type
-        self.block.graph.output(value.arg, self.result_type)
+        self.output = value.arg
 
     def do_Assign(self, node: ast.Assign) -> None:
         """``a = b = value``."""
         value = self.expression(node.value)
         if node.type_comment:
             value = self.annotated(value, node.type_comment, node)
-        if isinstance(value, Value):
+        if value.__class__ is Value and value.arg.__class__ not in FLAT:
             value = self.materialized(value)
         for target in node.targets:
-            self.assign(target, value)
+            if target.__class__ is ast.Name:
+                self.assign_name(target.id, value)  # type: ignore[attr-defined]
+            else:
+                self.assign(target, value)
+
+    def do_Set(self, node: Set) -> None:
+        """A flag, or the value that is returned."""
+        if node.value is None:
+            self.block.set(node.name, Value(_KNOWN[node.known.__class__], node.known))
+        else:
+            self.assign_name(node.name, self.materialized(self.value(node.value)))
 
     def do_AnnAssign(self, node: ast.AnnAssign) -> None:
         """``a: type = value``."""
@@ -125,10 +140,8 @@ class Statements(Expressions):
 
     def assign(self, target: ast.expr, value: Any) -> None:
         """Give a target a value."""
-        if isinstance(target, ast.Name):
-            if isinstance(value, Value) and value.type == NEVER and value.arg is not builtins.UNSET:
-                value = Value(ANY, value.arg)
-            self.block.set(target.id, value)
+        if target.__class__ is ast.Name:
+            self.assign_name(target.id, value)  # type: ignore[attr-defined]
         elif isinstance(target, (ast.Tuple, ast.List)):
             self.unpack(target, value)
         elif isinstance(target, ast.Subscript):
@@ -151,6 +164,14 @@ class Statements(Expressions):
         else:
             raise NotSupportedError(f"'{type(target).__name__}' can't be assigned to in scripts", self.source, target)
 
+    def assign_name(self, name: str, value: Any) -> None:
+        """Give a name a value."""
+        if value.__class__ is Value and value.type is NEVER and value.arg is not builtins.UNSET:
+            value = Value(ANY, value.arg)
+        block = self.block
+        block.env[name] = value
+        block.assigned.add(name)
+
     def check_item(self, base: Value, value: Any, node: ast.AST) -> None:
         """The type of what is put into a list or dict; the first one settles that of an empty one."""
         if not isinstance(value, Value):
@@ -172,8 +193,8 @@ class Statements(Expressions):
             items = value.items
         elif isinstance(value, Value) and isinstance(value.type, TupleType):
             items = [self.item(value, at) for at in range(len(value.type.elements))]
-        elif isinstance(value, Value) and starred and isinstance(value.type, ListType) and isinstance(node_list(value), list):
-            items = [Value(value.type.element, each) for each in node_list(value)]
+        elif isinstance(value, Value) and starred and isinstance(value.type, ListType) and isinstance(self.fresh_list(value), list):
+            items = [Value(value.type.element, each) for each in self.fresh_list(value)]
         elif isinstance(value, Value) and value.type not in (INT, BOOL) and not starred:
             element = self.element_type(value.type)
             made = self.emit(builtins.unpack, (value.arg, len(elements)), TupleType((element,) * len(elements)))
@@ -194,19 +215,24 @@ class Statements(Expressions):
         for each, item in zip(elements, items):
             self.assign(each, item)
 
+    def fresh_list(self, value: Value) -> Any:
+        """The items of a list that was written down in this block and not used yet, or None."""
+        step = value.arg
+        if not isinstance(step, Step) or step.target is not list or step not in self.block.steps or not isinstance(step.args[0], list):
+            return None
+        return None if any(step in inputs_of(each) for each in self.block.steps) else list(step.args[0])
+
     def do_AugAssign(self, node: ast.AugAssign) -> None:
         """``a += b``: in place of tensors and lists."""
         target = node.target
         right = self.value(node.value)
-        load: Any = ast.copy_location(type(target)(**{field: getattr(target, field) for field in target._fields}), target)
-        load.ctx = ast.Load()
         if isinstance(target, ast.Subscript):
             base, index = self.value(target.value), self.index(target.slice)
             left = self.emit(operator.getitem, (base.arg, index), self.item_type(base.type, target.slice))
             made = self.augmented(left, right, node)
             self.emit(operator.setitem, (base.arg, index, made.arg), ANY, impure=True)
             return
-        self.assign(target, self.augmented(self.value(load), right, node))
+        self.assign(target, self.augmented(self.value(target), right, node))
 
     def augmented(self, left: Value, right: Value, node: ast.AugAssign) -> Value:
         """The new value of an augmented assignment."""
@@ -260,25 +286,47 @@ class Statements(Expressions):
     # -- choices -------------------------------------------------------------------------------------------------
 
     def do_If(self, node: ast.If) -> None:
-        """``if``: a node with two bodies, or one of them at once where the condition is known."""
+        """``if``."""
         condition, holds, fails = self.condition(node.test)
-        condition = self.truth(condition, node.test)
+        self.choice(self.truth(condition, node.test), (node.body, holds), (node.orelse, fails), node)
+
+    def do_Guard(self, node: Guard) -> None:
+        """What runs unless flags are set."""
+        self.choice(self.none_of(node.flags), (node.body, {}), ([], {}), node)
+
+    def none_of(self, flags: list[str]) -> Value:
+        """Whether none of several flags is set."""
+        found: Value | None = None
+        for flag in flags:
+            value = self.block.find(flag)
+            if value.arg.__class__ is Step:
+                found = value if found is None else self.emit(operator.or_, (found.arg, value.arg), BOOL)
+            elif value.arg:
+                return Value(BOOL, False)
+        return Value(BOOL, True) if found is None else self.emit(operator.not_, (found.arg,), BOOL)
+
+    def choice(self, condition: Value, then: Side, otherwise: Side, node: Any) -> None:
+        """A step with two bodies, or one of them at once where the condition is known; each with what is known of names in it."""
         live = self.live
         if condition.constant:
-            self.refine(holds if condition.arg else fails)
-            self.statements(node.body if condition.arg else node.orelse, live)
+            statements, refined = then if condition.arg else otherwise
+            self.refine(refined)
+            self.statements(statements, live)
             return
         outer, here = self.block, self.here
         blocks = []
-        for statements, refined in ((node.body, holds), (node.orelse, fails)):
-            self.block = Block(outer)
-            self.refine(refined)
-            self.statements(statements, live)
-            blocks.append(self.block)
+        for statements, refined in (then, otherwise):
+            block = self.block = Block(outer)
+            if refined:
+                self.refine(refined)
+            if statements:
+                self.statements(statements, live)
+            blocks.append(block)
         self.block, self.here = outer, here
         self.join(condition, blocks[0], blocks[1], live, node)
         if blocks[0].dead != blocks[1].dead:  # the way that goes on is known
-            self.refine({name: kind for name, kind in (fails if blocks[0].dead else holds).items() if name not in self.joined})
+            refined = otherwise[1] if blocks[0].dead else then[1]
+            self.refine({name: kind for name, kind in refined.items() if name not in self.joined})
 
     def join(self, condition: Value, then: Block, otherwise: Block, live: set[str], node: ast.AST) -> None:
         """The node for two branches; names that either sets have its results as values from here on."""
@@ -291,26 +339,28 @@ class Statements(Expressions):
         outputs: tuple[list[Any], list[Any]] = ([], [])
         results: list[tuple[str, Type]] = []
         for name in names:
-            found = [Value(NEVER, builtins.UNSET) if each.dead else each.find(name) for each in (then, otherwise)]
-            outcome = self.merged(name, found)
+            first = Value(NEVER, builtins.UNSET) if then.dead else then.find(name)
+            second = Value(NEVER, builtins.UNSET) if otherwise.dead else otherwise.find(name)
+            outcome = self.merged(name, first, second)
             if isinstance(outcome, Type):
-                for each, value in zip(outputs, found):
-                    each.append(value.arg)
+                outputs[0].append(first.arg)
+                outputs[1].append(second.arg)
                 results.append((name, outcome))
             else:
                 outer.set(name, outcome)
-        made = self.branch_node(condition, (then, otherwise), outputs, node)
-        for at, (name, kind) in enumerate(results):
-            outer.set(name, self.getitem(made, at, kind, name))
+        made = self.branch_step(condition, (then, otherwise), outputs)
+        for name, kind in results:
+            outer.set(name, self.result(made, kind, name))
 
-    def merged(self, name: str, found: list[Any]) -> Any:
+    def merged(self, name: str, first: Any, second: Any) -> Any:
         """The type of a name after two branches, or what it stands for where nothing needs to be joined."""
+        if first.__class__ is second.__class__ is Value and first.type is second.type and (first.arg.__class__ is Step or second.arg.__class__ is Step):
+            return first.type
         shown = "the value" if name.startswith("$") else f"'{name}'"
-        for each, where in zip(found, ("true", "false")):
+        for each, where in ((first, "true"), (second, "false")):
             if each is None or isinstance(each, Undefined):
                 more = f": {each.reason}" if isinstance(each, Undefined) else ""
                 return Undefined(f"{shown} is not defined in the {where} branch of an if{more}")
-        first, second = found
         if not isinstance(first, Value) or not isinstance(second, Value):
             if isinstance(first, Value) and first.type == NEVER:
                 return second
@@ -329,24 +379,6 @@ class Statements(Expressions):
                 f"{shown} is set to type {first.type} in the true branch and type {second.type} in the false branch of an if"
             )
         return kind
-
-    def branch_node(self, condition: Value, blocks: tuple[Block, Block], outputs: tuple[list[Any], list[Any]], node: ast.AST) -> Node:
-        """A call of ``branch`` with two finished blocks."""
-        inputs = list(dict.fromkeys([*blocks[0].captured, *blocks[1].captured]))
-        for each, values in zip(blocks, outputs):
-            self.arrange(each, [], inputs)
-            each.graph.output(tuple(values))
-        made = self.emit(branch, (condition.arg, *inputs), ANY)
-        made.arg.meta["bodies"] = {"then": blocks[0].graph, "otherwise": blocks[1].graph}
-        return made.arg
-
-    def arrange(self, block: Block, first: list[Node], inputs: list[Node]) -> None:
-        """Put the placeholders of a block in order: those given, then one for each input."""
-        wanted = list(first)
-        for outer in inputs:
-            found = block.captured.get(outer)
-            wanted.append(block.parameter(outer.name, outer.type) if found is None else found)
-        block.graph.lead_with(wanted)
 
     # -- loops ---------------------------------------------------------------------------------------------------
 
@@ -379,13 +411,13 @@ class Statements(Expressions):
         def rest(at: int) -> None:
             if at == len(items) or self.block.dead:
                 return
-            self.assign(node.target, self.block.bring(items[at]))
+            self.assign(node.target, items[at])
             self.statements(node.body, again)
             if not stop or at + 1 == len(items):
                 rest(at + 1)
                 return
             outer, here = self.block, self.here
-            condition, _, _ = self.condition(negated(stop, node))
+            condition = self.none_of(stop)
             if condition.constant:
                 if condition.arg:
                     rest(at + 1)
@@ -409,52 +441,58 @@ class Statements(Expressions):
         if test is not None:
             sets |= assigned([test])
         again = loaded(node.body) | live | set(stop) | (loaded([test]) if test is not None else set())
-        names = [name for name in sorted(sets & again) if isinstance(outer.find(name), Value)]
-        initial = {name: self.materialized(outer.find(name)) for name in names}
-        types = {name: initial[name].type for name in names}
+        names: list[str] = []
+        initial: list[Value] = []
+        for name in sorted(sets & again):
+            found = outer.find(name)
+            if found.__class__ is Value:
+                names.append(name)
+                initial.append(self.materialized(found))
+        types = [each.type for each in initial]
         for _ in range(4):
             inner = self.block = Block(outer)
             index = inner.parameter("i", INT)
-            places = [inner.parameter(name.strip("$"), types[name]) for name in names]
-            for name, place in zip(names, places):
-                inner.env[name] = Value(types[name], place)
+            for name, kind in zip(names, types):
+                inner.env[name] = inner.parameter(name.strip("$"), kind)
             if begin is not None:
-                begin(Value(INT, index))
+                begin(index)
             self.statements(node.body, again)
             goes_on = Value(BOOL, True)
-            ends: dict[str, Value] = {}
             if inner.dead:
-                ends = {name: Value(NEVER, builtins.UNSET) for name in names}
+                ends = [Value(NEVER, builtins.UNSET)] * len(names)
             else:
                 if stop:
-                    goes_on = self.condition(negated(stop, node))[0]
+                    goes_on = self.none_of(stop)
                 if test is not None:
                     goes_on = self.both(goes_on, test)
-                for name in names:
-                    found = inner.find(name)
-                    if not isinstance(found, Value):
-                        reason = found.reason if isinstance(found, Undefined) else "it is no value"
-                        raise ScriptError(f"'{name}' can't be carried from one iteration of a loop to the next: {reason}", self.source, node)
-                    ends[name] = self.materialized(found)
+                ends = [self.carried(name, node) for name in names]
             self.block, self.here = outer, here
-            joined = {name: self.loop_type(name, types[name], ends[name].type, node) for name in names}
+            if [each.type for each in ends] == types:
+                break
+            joined = [self.loop_type(name, kind, end.type, node) for name, kind, end in zip(names, types, ends)]
             if joined == types:
                 break
             types = joined
-        inner.graph.output((goes_on.arg, *(ends[name].arg for name in names)))
-        inputs = list(inner.captured)
-        self.arrange(inner, [index, *places], inputs)
-        made = self.emit(
-            loop, (None if count is None else count.arg, start.arg, tuple(initial[name].arg for name in names), tuple(inputs)), ANY
-        ).arg
-        made.meta["bodies"] = {"body": inner.graph}
-        for at, name in enumerate(names):
+        body = Code(inner.parameters, inner.steps, (goes_on.arg, *[each.arg for each in ends]))
+        carried = tuple([each.arg for each in initial])
+        made = self.control(loop, (None if count is None else count.arg, start.arg, carried), {"body": body})
+        for name, kind in zip(names, types):
             if name in live:
-                outer.set(name, self.getitem(made, at, types[name], name))
+                outer.set(name, self.result(made, kind, name))
             else:
+                made.results.append(NOWHERE)
                 outer.set(name, Undefined("nobody reads it after the loop"))
         for name in sets.difference(names):
-            outer.set(name, Undefined(f"'{name}' is defined inside a loop alone, which may run zero times: give it a value before the loop"))
+            if name[0] != "$":
+                outer.set(name, Undefined(f"'{name}' is defined inside a loop alone, which may run zero times: give it a value before the loop"))
+
+    def carried(self, name: str, node: ast.AST) -> Value:
+        """What a variable is at the end of a loop's body."""
+        found = self.block.find(name)
+        if found.__class__ is not Value:
+            reason = found.reason if isinstance(found, Undefined) else "it is no value"
+            raise ScriptError(f"'{name}' can't be carried from one iteration of a loop to the next: {reason}", self.source, node)
+        return found if found.arg.__class__ is Step else self.materialized(found)
 
     def loop_type(self, name: str, before: Type, after: Type, node: ast.AST) -> Type:
         """The type of a variable that a loop carries."""
@@ -485,20 +523,14 @@ class Statements(Expressions):
         names = [] if inner.dead else sorted(inner.assigned & live)
         found = {name: inner.env[name] for name in names}
         outputs = [name for name in names if isinstance(found[name], Value) and not found[name].constant]
-        inputs = list(inner.captured)
-        self.arrange(inner, [], inputs)
-        inner.graph.output(tuple(found[name].arg for name in outputs))
-        made = self.emit(within, (context.arg, *inputs), ANY, impure=True).arg
-        made.meta["bodies"] = {"body": inner.graph}
+        code = Code([], inner.steps, tuple(found[name].arg for name in outputs))
+        made = self.control(within, (context.arg,), {"body": code})
+        made.meta = {"impure": True}
         for name in names:
-            value = found[name]
-            outer.set(name, self.getitem(made, outputs.index(name), value.type, name) if name in outputs else value)
+            outer.set(name, self.result(made, found[name].type, name) if name in outputs else found[name])
         outer.dead = inner.dead
 
 
-def node_list(value: Value) -> Any:
-    """The items of a list that was just written down, or None."""
-    node = value.arg
-    if isinstance(node, Node) and node.target is list and node.args and isinstance(node.args[0], list) and not node.users:
-        return list(node.args[0])
-    return None
+_STATEMENTS: dict[type, Callable[[Any, Any], None]] = {
+    {"do_Set": Set, "do_Guard": Guard}.get(name) or getattr(ast, name[3:]): getattr(Statements, name) for name in dir(Statements) if name.startswith("do_")
+}

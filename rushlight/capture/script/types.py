@@ -225,7 +225,7 @@ def from_annotation(annotation: Any, resolve: Callable[[str], Any] | None = None
         if parts and parts[-1] is ...:
             return ListType(parts[0])
         return TupleType(tuple(each for each in parts if isinstance(each, Type)))
-    if origin in (typing.Final, typing.Annotated, typing.ClassVar):
+    if origin in (typing.Final, typing.Annotated, typing.ClassVar) or getattr(origin, "__qualname__", "") == "Future":  # what is forked runs at once
         return parts[0]
     if origin is typing.Literal:
         return type_of(args[0])
@@ -373,6 +373,8 @@ def assignable(given: Type, wanted: Type) -> bool:
 
 def checker(wanted: Type) -> Callable[[Any], bool] | None:
     """A quick test of whether an argument from outside is of a type; None where everything is."""
+    if wanted.__class__ is Type:
+        return _CHECKS.get(wanted.name)
     if isinstance(wanted, OptionalType):
         inner = checker(wanted.inner)
         return None if inner is None else lambda value: value is None or inner(value)
@@ -392,9 +394,8 @@ def checker(wanted: Type) -> Callable[[Any], bool] | None:
         )  # fmt: skip
     if isinstance(wanted, EnumType):
         return lambda value: isinstance(value, wanted.kind)
-    if isinstance(wanted, ClassType):
-        return lambda value: isinstance(value, wanted.described.kind)
-    return _CHECKS.get(wanted.name)
+    assert isinstance(wanted, ClassType)
+    return lambda value: isinstance(value, wanted.described.kind)
 
 
 _CHECKS: dict[str, Callable[[Any], bool]] = {

@@ -1,18 +1,19 @@
-"""A graph run before it is worth compiling: node by node, until a body has run often enough to be compiled to Python."""
+"""A program run before it is worth compiling: step by step, until a body has run often enough to be compiled to Python."""
 
 from __future__ import annotations
 
 import ast
 import linecache
 from itertools import count
-from operator import attrgetter
 from typing import Any
 
-from ...graph import Graph, Node, map_arg
+from ...graph import Graph
+from ...graph.control import branch
+from .drafts import Draft, name_of
+from .steps import FLAT, Code, Step, map_steps
 
-LARGEST = 48  # nodes of a graph that is walked; walking keeps all values to the end
+LARGEST = 48  # steps of a program that is walked; walking keeps all values to the end
 _WALKS = 6  # of a body, before it is compiled
-_PLAIN = frozenset((int, float, str, bool, type(None), complex))
 _numbers = count()
 
 
@@ -40,13 +41,14 @@ class Compiled:
         if line is not None:
             lines: dict[int, Any] = {}
             locate(ast.parse(self.source).body[0], self.graph, lines)
-            explain(error, lines.get(line))
+            node = lines.get(line)
+            explain(error, node.meta.get("source") if node is not None else None)
 
 
-def explain(error: BaseException, node: Node | None) -> None:
-    """Add to an exception the line of the user's program that a node comes from."""
-    if node is not None and node.meta.get("source"):
-        file, number, name = node.meta["source"]
+def explain(error: BaseException, place: Any) -> None:
+    """Add to an exception the line of the user's program that a node comes from: file, number and function."""
+    if place:
+        file, number, name = place
         text = linecache.getline(file, number).strip()
         error.add_note(f'in the scripted program:\n  File "{file}", line {number}, in {name}' + (f"\n    {text}" if text else ""))
 
@@ -67,86 +69,97 @@ def locate(function: Any, graph: Graph, lines: dict[int, Any]) -> None:
 
 
 class Walk:
-    """One run of a graph; its bodies are kept, and compiled when they have run a few times."""
+    """One run of a draft.  Values are kept by step, those of inner blocks among them; bodies of loops are compiled after a few iterations."""
 
-    def __init__(self, owner: Any, name: str) -> None:
-        self.owner = owner
-        self.name = name
-        self.bodies: dict[Node, dict[str, Body]] = {}
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+        self.values: dict[Any, Any] = {}
+        self.bodies: dict[Step, dict[str, Body]] = {}
         self.explained = False
 
-    def run(self, graph: Graph, args: tuple[Any, ...]) -> Any:
-        """The result of a graph on complete arguments."""
-        values: dict[Node, Any] = {}
-        node = graph._root._next
-        for each in args:  # placeholders come first
-            values[node] = each
-            node = node._next
+    def result(self, args: tuple[Any, ...]) -> Any:
+        """What the program gives on complete arguments."""
+        self.values.update(zip(self.draft.code.parameters, args))
         try:
-            while True:
-                op = node.op
-                if op == "call_function":
-                    found = []
-                    for each in node._args:
-                        kind: Any = each.__class__
-                        if kind is Node:
-                            each = values[each]
-                        elif kind not in _PLAIN:
-                            each = map_arg(each, values.__getitem__)
-                        found.append(each)
-                    if "bodies" in node.meta:
-                        values[node] = node.target(*found, bodies=self.bodies_of(node), **map_arg(node._kwargs, values.__getitem__))
-                    elif node._kwargs:
-                        values[node] = node.target(*found, **map_arg(node._kwargs, values.__getitem__))
-                    else:
-                        values[node] = node.target(*found)
-                elif op == "output":
-                    return map_arg(node._args[0], values.__getitem__)
-                elif op == "call_method":
-                    receiver, *found = map_arg(node._args, values.__getitem__)
-                    values[node] = getattr(receiver, node.target)(*found, **map_arg(node._kwargs, values.__getitem__))
+            return self.run(self.draft.code)
+        finally:
+            self.bodies.clear()  # which know the walk
+
+    def run(self, code: Code) -> Any:
+        """The result of a finished block whose parameters have values."""
+        values = self.values
+        get = values.get
+        step: Any = None
+        try:
+            for step in code.steps:
+                given = step.args
+                if step.direct:  # a plain constant stands for itself
+                    values[step] = step.target(*map(get, given, given))
+                elif step.target is branch:
+                    body = step.bodies["then" if get(given[0], given[0]) else "otherwise"]
+                    values.update(zip(step.results, self.run(body)))
+                elif step.bodies is not None:
+                    bodies = self.bodies.get(step) or self.bodies_of(step)
+                    values.update(zip(step.results, step.target(*filled(given, get), bodies=bodies)))
                 else:
-                    found = attrgetter(node.target)(self.owner)
-                    if op == "call_module":
-                        found = found(*map_arg(node._args, values.__getitem__), **map_arg(node._kwargs, values.__getitem__))
-                    values[node] = found
-                node = node._next
+                    values[step] = self.call(step, filled(given, get), filled(step.kwargs or {}, get))
+            output = code.output
+            return tuple(map(get, output, output)) if code.direct else filled(output, get)
         except Exception as error:
             if not self.explained:
                 self.explained = True
-                explain(error, node)
+                explain(error, self.draft.place(step.line))
             raise
 
-    def bodies_of(self, node: Node) -> dict[str, Body]:
-        """What runs the sub-graphs of a node."""
-        found = self.bodies.get(node)
-        if found is None:
-            found = self.bodies[node] = {name: Body(self, body) for name, body in node.bodies.items()}
+    def call(self, step: Step, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A step that is more than a function of plain arguments."""
+        if step.op == "call_function":
+            return step.target(*args, **kwargs)
+        assert step.op == "call_method", "a function has no attributes to read"
+        return getattr(args[0], step.target)(*args[1:], **kwargs)
+
+    def bodies_of(self, step: Step) -> dict[str, Body]:
+        """What runs the blocks of a step."""
+        found = self.bodies[step] = {name: Body(self, code) for name, code in (step.bodies or {}).items()}
         return found
 
 
+def filled(argument: Any, get: Any) -> Any:
+    """An argument with values in the place of steps."""
+    if argument.__class__ is not tuple:
+        return map_steps(argument, get)
+    if FLAT.issuperset(map(type, argument)):
+        return tuple(map(get, argument, argument))
+    return tuple([filled(each, get) for each in argument])
+
+
 class Body:
-    """A sub-graph as a function."""
+    """The body of a loop, or of a ``with``, as a function."""
 
-    __slots__ = ("compiled", "graph", "walk", "walks")
+    __slots__ = ("code", "compiled", "inputs", "walk", "walks")
 
-    def __init__(self, walk: Walk, graph: Graph) -> None:
+    def __init__(self, walk: Walk, code: Code) -> None:
         self.walk = walk
-        self.graph = graph
+        self.code = code
         self.walks = 0
         self.compiled: Compiled | None = None
+        self.inputs: list[Step] = []
 
     def __call__(self, *args: Any) -> Any:
+        walk = self.walk
         compiled = self.compiled
         if compiled is None:
             if self.walks < _WALKS:
                 self.walks += 1
-                return self.walk.run(self.graph, args)
-            compiled = self.compiled = Compiled(self.graph, self.walk.name)
+                walk.values.update(zip(self.code.parameters, args))
+                return walk.run(self.code)
+            self.inputs = list(self.code.inputs())
+            graph = walk.draft.graph(self.code, [(each, name_of(each)) for each in self.inputs])
+            compiled = self.compiled = Compiled(graph, walk.draft.name)
         try:
-            return compiled.run(self.walk.owner, *args)
+            return compiled.run(None, *args, *[walk.values[each] for each in self.inputs])
         except Exception as error:
-            if not self.walk.explained:
-                self.walk.explained = True
+            if not walk.explained:
+                walk.explained = True
                 compiled.explain(error)
             raise
