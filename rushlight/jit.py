@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from .capture.fusing import (
+    enable_onednn_fusion,
+    fuser,
+    onednn_fusion_enabled,
+    optimized_execution,
+    set_fusion_strategy,
+    strict_fusion,
+)
 from .capture.graph_module import GraphModule as _GraphModule
 from .capture.script import (
     Attribute,
@@ -25,7 +35,18 @@ from .capture.script import (
     unused,
 )
 from .capture.script import is_instance as isinstance
-from .capture.traced import Future, TracedFunction, TracedModule, TracingCheckError, fork, load, save, trace, wait
+from .capture.traced import (
+    Future,
+    TracedFunction,
+    TracedModule,
+    TracingCheckError,
+    fork,
+    load,
+    save,
+    trace,
+    trace_module,
+    wait,
+)
 from .capture.tracer import TracerWarning
 from .core.errors import CaptureError
 from .core.missing import missing as _missing
@@ -47,5 +68,6 @@ __getattr__ = _missing(__name__)
 __all__ = [
     "Attribute", "CaptureError", "NotSupportedError", "RecursiveScriptModule", "ScriptError", "ScriptFunction", "ScriptMethod", "ScriptModule", "annotate", "export", "freeze", "ignore",
     "interface", "is_scripting", "isinstance", "optimize_for_inference", "run_frozen_optimizations", "script", "script_if_tracing", "script_method", "unused", "Future", "TopLevelTracedModule", "TracedFunction", "TracedModule", "TracerWarning", "TracingCheckError", "fork", "is_tracing",
-    "load", "save", "trace", "wait",
+    "load", "save", "trace", "trace_module", "wait", "enable_onednn_fusion", "fuser", "onednn_fusion_enabled", "set_fusion_strategy", "strict_fusion", "Final",
+    "optimized_execution",
 ]  # fmt: skip

@@ -67,9 +67,13 @@ def listed(value: Any) -> Any:
     return [list(each) if isinstance(each, list) else each for each in value]
 
 
+def flat(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(part for each in values for part in (flat(each) if isinstance(each, tuple) else (each,)))
+
+
 def check(program: Any, exported: Any, args: Any) -> None:
     got, want = exported.run(*listed(args)), program(*listed(args))
-    want = want if isinstance(want, tuple) else (want,)
+    want = flat(want) if isinstance(want, tuple) else (want,)
     assert len(got) == len(want)
     for one, other in zip(got, want):
         if isinstance(other, list):
@@ -362,6 +366,29 @@ def halved(x, y, n):
     return torch.stack(items), len(items)
 
 
+def the_last_three(x, y, n):
+    items = [x]
+    sums: List[float] = []
+    for i in range(int(n)):
+        found = items[-1] + y * i
+        sums.append(float(found.sum()))
+        items.append(found)
+        if len(items) > 3:
+            items = items[1:]
+    sums.append(0.5)
+    return torch.stack(items), torch.tensor(sums), max(sums)
+
+
+def found_early(x, y, n):
+    for i in range(int(n)):
+        if bool(x[0] + i > y[0] + 1):
+            return x * i, i, (y, 2)
+        for j in range(i):
+            if bool(x.sum() * j > 3):
+                return y * j, j, (x, i)
+    return x, -1, (x, 3)
+
+
 def changed_and_left(x, y, n):
     items = [x, y]
     other = items
@@ -371,10 +398,10 @@ def changed_and_left(x, y, n):
     return items[1], other[1]
 
 
-@pytest.mark.parametrize("program", [changed_and_shortened, changed_under_another_name, grown_by_another_list, replaced_after_growing, halved])
+@pytest.mark.parametrize("program", [changed_and_shortened, changed_under_another_name, grown_by_another_list, replaced_after_growing, halved, the_last_three, found_early])
 def test_a_loop_changes_a_list_that_it_carries(program: Any) -> None:
     exported = torch.onnx.export(jit.script(program), (randn(2), randn(2), torch.tensor(2)), opset_version=17)
-    for count in (0, 1, 2, 3, 5):
+    for count in (0, 1, 2, 3, 5, 9):
         check(program, exported, (randn(2), randn(2), torch.tensor(count)))
 
 

@@ -125,7 +125,7 @@ class Program:
         elif kind == 14:
             self.fresh += 1
             self.write(depth, f"c{self.fresh} = 0")
-            self.write(depth, f"while c{self.fresh} < 4 and {self.condition(2)}:")
+            self.write(depth, f"while c{self.fresh} < 4 and ({self.condition(2)}):")
             self.write(depth + 1, f"c{self.fresh} += 1")
             self.block(depth + 1, "while")
         elif loop is not None and self.random.random() < 0.7:

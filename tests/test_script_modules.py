@@ -361,10 +361,10 @@ def test_traced_loops_follow_the_data(count):
 def test_save_and_load(net, tmp_path):
     scripted = jit.script(net)
     path = tmp_path / "net.pt"
-    jit.save(scripted, path, _extra_files={"note": "hello"})
-    extra = {"note": ""}
+    jit.save(scripted, path, _extra_files={"note": "hello", "more": b"\xff\x00"})
+    extra = {"note": "", "more": b""}
     loaded = jit.load(path, _extra_files=extra)
-    assert extra["note"] == "hello"
+    assert extra["note"] == b"hello" and extra["more"] == b"\xff\x00"
     assert list(loaded.state_dict()) == list(scripted.state_dict())
     x = torch.randn(5, 4)
     for mode in ("a", "b"):

@@ -56,3 +56,30 @@ def test_numbers_of_loops(functions, case):
         longer = [0.5, 3.0, 1.0, 2.0, 4.0]
         (got,) = session.run(None, {"x": np.array(longer, np.float32)})
         np.testing.assert_allclose(got, function(torch.tensor(longer)).numpy(), rtol=1e-4)
+
+
+FRACTIONS = """
+math.sqrt(abs(v)) | math.exp(v) | math.log(abs(v) + 1) | math.log(abs(v) + 1, 3) | math.log(8, abs(v) + 2) | math.sin(v) | math.tan(v) | math.asin(v / 9) | math.acos(v / 9)
+math.atan(v) | math.sinh(v) | math.cosh(v) | math.tanh(v) | math.log2(abs(v) + 1) | math.log10(abs(v) + 1) | math.log1p(abs(v)) | math.expm1(v) | math.erf(v) | math.fabs(v)
+math.pow(abs(v), 1.5) | math.atan2(v, 2.0) | math.atan2(1, v) | math.hypot(v, 3) | math.fmod(v, 2) | math.copysign(3, v) | math.floor(v) | math.ceil(v) | math.trunc(v)
+round(v) | round(v * 2) | round(v, 1) | round(n) | int(v) | int(v * 3) | abs(v) | max(v, 0.5) | min(v, n) | v // 1 | v % 2 | -v | v ** 2 | n / 2 | n // 2 | n % 3 | float(n) + 0.5
+(1 if math.isnan(v) else 2) | (1 if math.isinf(v) else 2) | (1 if math.isfinite(v) else 2) | (v if v > n else n * 2.0)
+""".replace("\n", "|")
+FUNCTIONS = [each.strip() for each in FRACTIONS.split("|") if each.strip()]
+
+
+def test_functions_of_numbers_from_tensors(tmp_path):
+    lines = ["import math", "import rushlight as torch"]
+    for at, each in enumerate(FUNCTIONS):
+        lines += [f"def function_{at}(x, s, k):", "    v = float(s)", "    n = int(k)", f"    return x * ({each})"]
+    path = tmp_path / "functions_of_numbers.py"
+    path.write_text("\n".join(lines) + "\n")
+    found = importlib.util.spec_from_file_location("functions_of_numbers", path)
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    for at, case in enumerate(FUNCTIONS):
+        function = getattr(module, f"function_{at}")
+        exported = torch.onnx.export(jit.script(function), (torch.ones(2), torch.tensor(2.6), torch.tensor(3)), opset_version=17)
+        for value, number in ((2.6, 3), (-1.2, 2), (0.5, -4), (3.5, 7)):
+            args = (torch.tensor([1.0, 2.0]), torch.tensor(value), torch.tensor(number))
+            np.testing.assert_allclose(exported.run(*args)[0].numpy(), function(*args).numpy(), rtol=1e-4, atol=1e-5, err_msg=f"{case} of {value} and {number}")

@@ -258,7 +258,7 @@ def test_saved_function_and_extra_files():
     buffer.seek(0)
     extra = {"note.txt": ""}
     loaded = jit.load(buffer, _extra_files=extra)
-    assert extra["note.txt"] == "hello"
+    assert extra["note.txt"] == b"hello"
     x, y = torch.randn(4, 3), torch.randn(4, 2)
     same(loaded(x, y), traced(x, y))
 
@@ -358,3 +358,94 @@ def test_recurrent_and_normalised_models():
     traced = jit.trace(model, torch.randint(0, 10, (2, 7)))
     tokens = torch.randint(0, 10, (4, 3))
     same(traced(tokens), model(tokens))
+
+
+class Several(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(2, 3)
+        self.register_buffer("factor", torch.ones(1) * 2)
+
+    def forward(self, x):
+        return self.linear(x)
+
+    def scaled(self, x):
+        return self.linear(x) * self.factor
+
+    def joined(self, first, second):
+        return torch.cat([first, second]) + 1
+
+
+def test_trace_module_traces_methods(tmp_path):
+    module, x, y = Several(), torch.randn(4, 2), torch.randn(2, 2)
+    traced = jit.trace_module(module, {"forward": x, "scaled": y, "joined": (x, y)})
+    jit.save(traced, tmp_path / "several.pt")
+    for made in (traced, jit.load(tmp_path / "several.pt")):
+        assert torch.equal(made(x), module(x))
+        assert torch.equal(made.scaled(x), module.scaled(x))
+        assert torch.equal(made.joined(y, x), module.joined(y, x))
+        assert [name for name, _ in made.named_parameters()] == ["linear.weight", "linear.bias"]
+    assert "factor" in str(traced.scaled.graph) and "scaled" in repr(traced.scaled)
+    traced.double()  # methods compute with what the Module holds now
+    assert traced.scaled(x.double()).dtype is torch.float64
+    traced.scaled(x.double()).sum().backward()
+    assert traced.linear.weight.grad is not None
+
+
+def test_trace_module_without_forward(tmp_path):
+    module, x = Several(), torch.randn(4, 2)
+    jit.save(jit.trace_module(module, {"scaled": x}), tmp_path / "several.pt")
+    made = jit.load(tmp_path / "several.pt")
+    assert torch.equal(made.scaled(x), module.scaled(x))
+    with pytest.raises(AttributeError, match="forward"):
+        made(x)
+    by_name = jit.trace_module(module, {"joined": {"second": x, "first": x * 2}}, example_inputs_is_kwarg=True)
+    assert torch.equal(by_name.joined(x, x), module.joined(x, x))
+
+
+def test_trace_module_refuses():
+    with pytest.raises(AttributeError, match="dictionary"):
+        jit.trace_module(Several(), torch.ones(1, 2))
+    with pytest.raises(AttributeError, match="nope"):
+        jit.trace_module(Several(), {"nope": torch.ones(1, 2)})
+    with pytest.raises(AttributeError, match="Module"):
+        jit.trace_module(torch.relu, {"forward": torch.ones(1, 2)})
+
+
+def test_switches_of_fusion_are_kept():
+    before = jit.set_fusion_strategy([("STATIC", 2), ("DYNAMIC", 3)])
+    assert before == [("STATIC", 2), ("DYNAMIC", 10)]
+    assert jit.set_fusion_strategy(before) == [("STATIC", 2), ("DYNAMIC", 3)]
+    with pytest.raises(ValueError, match="'STATIC' or 'DYNAMIC', got: OTHER"):
+        jit.set_fusion_strategy([("OTHER", 1)])
+    for wrong in ("a", 5, [("STATIC",)], [("STATIC", "a")]):
+        with pytest.raises(TypeError):
+            jit.set_fusion_strategy(wrong)
+    assert jit.set_fusion_strategy(before) == before
+    jit.enable_onednn_fusion(True)
+    assert jit.onednn_fusion_enabled()
+    jit.enable_onednn_fusion(False)
+    assert not jit.onednn_fusion_enabled()
+    with jit.fuser("fuser2"):
+        assert torch.equal(jit.script(doubled_once)(torch.ones(2)), torch.ones(2) * 2)
+    with pytest.raises(Exception, match="unrecognized fuser option"), jit.fuser("other"):
+        pass
+    with pytest.warns(UserWarning, match="script mode"), jit.strict_fusion():
+        pass
+
+
+def doubled_once(x):
+    return x * 2
+
+
+def test_damaged_contents_are_refused_in_words(tmp_path):
+    jit.save(jit.trace_module(Several(), {"forward": torch.ones(1, 2), "scaled": torch.ones(1, 2)}), tmp_path / "whole.pt")
+    whole = torch.load(tmp_path / "whole.pt", weights_only=True)
+    damaged = [
+        {"version": []}, {"graph": "{}"}, {"graph": "x"}, {"parameters": 3}, {"parameters": {}}, {"buffers": ["a"]}, {"kind": "other"}, {"training": "yes"},
+        {"methods": {"train": whole["graph"]}}, {"methods": {"a b": whole["graph"]}}, {"methods": {"scaled": "[]"}}, {"files": 1}, {"frozen": 1},
+    ]  # fmt: skip
+    for change in damaged:
+        torch.save({**whole, **change}, tmp_path / "damaged.pt")
+        with pytest.raises(jit.CaptureError, match="the file"):
+            raise AssertionError(f"{change} is taken: {jit.load(tmp_path / 'damaged.pt')}")

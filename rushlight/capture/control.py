@@ -6,6 +6,7 @@ a loop is captured once, for any iteration: what differs from one iteration to t
 
 from __future__ import annotations
 
+import itertools
 import operator
 import warnings
 from collections.abc import Callable, Iterator
@@ -79,6 +80,33 @@ def shape_of_containers(value: Any) -> Any:
 def is_unset(value: Any) -> bool:
     """Whether a value is that of a variable which has none on this way."""
     return value is control.UNSET
+
+
+def filled(value: Any, like: Any) -> Any:
+    """A value; where it is that of a variable which has none, and another one is a tuple, a tuple of such values."""
+    if not isinstance(like, tuple):
+        return value
+    if is_unset(value):
+        return rebuild(like, itertools.repeat(control.UNSET))
+    if not isinstance(value, tuple) or len(value) != len(like):
+        return value
+    parts = [filled(each, other) for each, other in zip(value, like)]
+    return tuple.__new__(type(value), parts)
+
+
+class Unfilled:
+    """A variable that has no value before a loop, and a tuple after it."""
+
+    def __init__(self, example: Any) -> None:
+        self.example = example
+
+    def packed(self, value: Any) -> Any:
+        """The value, as a tuple in any case."""
+        return filled(value, self.example)
+
+    def unpacked(self, value: Any) -> Any:
+        """The same."""
+        return value
 
 
 def kind_of(value: Any) -> str:
@@ -203,7 +231,9 @@ def list_results(sides: dict[str, Any]) -> dict[int, tuple[list[Any], bool]]:
     Of each, by its place: the items of this run, and whether they are numbers.
     """
     (_, first), (_, second) = sides.items()  # the first is the one that is taken
-    found = {}
+    found: dict[int, tuple[list[Any], bool]] = {}
+    if not isinstance(first[1], tuple) or not isinstance(second[1], tuple):
+        return found
     for at, pair in enumerate(zip(first[1], second[1])):
         if not all(isinstance(each, list) for each in pair) or pair[0] is pair[1]:
             continue
@@ -344,6 +374,7 @@ def put_back(lists: list[tuple[Any, Any]]) -> None:
 def join(capture: Any, condition: Any, then: Any, otherwise: Any, taken: Any) -> Any:
     """The node for two captured branches, and the values of the one that was taken as its results."""
     tracers = {"then": then[0], "otherwise": otherwise[0]}
+    then[1], otherwise[1] = filled(then[1], otherwise[1]), filled(otherwise[1], then[1])
     if shape_of_containers(then[1]) != shape_of_containers(otherwise[1]):
         raise CaptureError("the two branches of an if give containers of different lengths or keys: that can't be captured")
     pairs = list(zip(flatten(then[1]), flatten(otherwise[1])))

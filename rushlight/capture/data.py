@@ -95,6 +95,8 @@ def from_data(rows: list[dict[str, Any]], functions: dict[str, Any] | None = Non
         node.meta["module"] = row.get("module", "")
         if "val" in row:
             node.meta["val"] = _restore(row["val"])
+    if not graph.find_nodes(op="output"):
+        raise CaptureError("the file is damaged: a graph in it has no output")
     return graph
 
 

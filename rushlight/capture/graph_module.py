@@ -87,13 +87,13 @@ class GraphModule(Module):
         return self._graph.print_readable(print_output=print_output, **options)  # type: ignore[no-any-return]
 
     def __deepcopy__(self, memo: Any) -> GraphModule:
-        parts = {name: copy.deepcopy(value, memo) for name, value in _targets(self)}
+        parts = {name: copy.deepcopy(value, memo) for name, value in targets(self)}
         made = type(self)._plain(parts, copy.deepcopy(self._graph, memo), type(self).__name__)
         made.training = self.training
         return made
 
     def __reduce__(self) -> Any:
-        return (_rebuild, (type(self)._plain, dict(_targets(self)), self._graph, type(self).__name__, self.training))
+        return (_rebuild, (type(self)._plain, dict(targets(self)), self._graph, type(self).__name__, self.training))
 
 
 class Deferred(GraphModule):
@@ -104,7 +104,8 @@ class Deferred(GraphModule):
         self.__dict__.pop("_code", None)
 
         def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
-            GraphModule.recompile(self)
+            if "_code" not in self.__dict__:
+                GraphModule.recompile(self)
             return type(self).forward(self, *args, **kwargs)
 
         type(self).forward = forward  # type: ignore[method-assign]
@@ -196,7 +197,8 @@ def refuse(node: Any) -> None:
         )
 
 
-def _targets(module: Any) -> list[tuple[str, Any]]:
+def targets(module: Any) -> list[tuple[str, Any]]:
+    """What the graph of a Module refers to, by name."""
     names = dict.fromkeys(node.target for node in module._graph.nodes if node.op in ("get_attr", "call_module"))
     return [(name, _fetch(module, name)) for name in names]
 

@@ -18,6 +18,7 @@ from ..core.state import state
 from ..graph import Node, control
 from .bodies import BodyTracer, copied, in_body, paused
 from .control import (
+    Unfilled,
     arrange,
     blank,
     changes,
@@ -167,7 +168,7 @@ class Attempt:
                 self.condition = truth(self.condition)
             changed = [each for each in changes(lists) if not any(each[0] is items for items in whole)]
             self.new, different = flatten(new), shape_of_containers(tuple(new)) != shape_of_containers(tuple(carried))
-            self.slots = carried_lengths(tracer, given, new)
+            self.slots = carried_lengths(tracer, carried, new)
             self.kept, self.lost = carried_lists(carried, given, new, [items for items, _, _ in changed])
             self.changes = [each for each in changed if not any(each[0] is items for items in mine)]
             self.read = {key for key, times in tracer.aliases.list_reads.items() if times != reads.get(key)}
@@ -307,14 +308,14 @@ def with_lists(capture: Any, count: Any, condition: Any, carried: tuple[Any, ...
 
 def packed(capture: Any, value: Any, like: Any) -> Any:
     """A list as a tensor of all its items (or as two), and what may be None as a pair: so a loop carries them."""
-    if isinstance(like, Optionally):
+    if isinstance(like, (Optionally, Unfilled)):
         return like.packed(value)
     return stacked(list(value), None if capture is None else capture.sequences.get(id(value)), like)
 
 
 def unpacked(tensors: Any, like: Any) -> Any:
     """What was packed."""
-    if isinstance(like, Optionally):
+    if isinstance(like, (Optionally, Unfilled)):
         return like.unpacked(tensors)
     with paused(state.capture) if state.capture is not None else nullcontext():
         items = ragged_items_of(tensors[0], tensors[1], like.dim) if isinstance(like, RaggedExample) else items_of(tensors)
@@ -325,10 +326,12 @@ def unpacked(tensors: Any, like: Any) -> Any:
     return items
 
 
-def carried_lengths(tracer: BodyTracer, given: Any, new: Any) -> dict[int, Any]:
+def carried_lengths(tracer: BodyTracer, carried: Any, new: Any) -> dict[int, Any]:
     """The lists among what a loop carries whose length is another after an iteration, and what may be None; each with what it is like."""
     found: dict[int, Any] = {}
-    for at, (before, after) in enumerate(zip(given, new)):
+    for at, (before, after) in enumerate(zip(carried, new)):
+        if is_unset(before) and isinstance(after, tuple):
+            found[at] = Unfilled(after)
         if after is not before and any(each is None or each.__class__ is Maybe for each in (before, after)):
             inner = [each.value if each.__class__ is Maybe else each for each in (before, after)]
             for each in inner:
@@ -373,7 +376,7 @@ def captured(capture: Any, count: Any, condition: Any, carried: tuple[Any, ...],
     dynamic = isinstance(count, SymbolicInt) or isinstance(condition, TensorBase)
     for _ in range(_ROUNDS):
         attempt = Attempt(capture, count, body, carried, inputs, leaves, extras, lists, whole)
-        if not dynamic and (any(not isinstance(each, Optionally) for each in attempt.slots.values()) or any(isinstance(like, (int, float)) for _, like in attempt.collected)):
+        if not dynamic and (any(not isinstance(each, (Optionally, Unfilled)) for each in attempt.slots.values()) or any(isinstance(like, (int, float)) for _, like in attempt.collected)):
             raise CaptureError("a loop that does not depend on the inputs makes a list longer: it is captured one iteration after the other")
         if attempt.collected or attempt.slots:
             raise ListsChange([], attempt.collected, attempt.slots)
@@ -503,7 +506,7 @@ def _results(capture: Any, node: Node, leaves: list[Leaf], final: list[Any], att
         made = part(capture, node, position)
         position += 1
         if leaf.kind == "int":
-            made.meta["val"] = found = capture.new_symbol(made, None, int.__int__(value))
+            made.meta["val"] = found = capture.new_symbol(made, None, 0 if is_unset(value) else int.__int__(value))
             results.append(found)
             continue
         original = value

@@ -215,19 +215,43 @@ def constructed(data: Any, *, dtype: Any = None, **options: Any) -> Any:
 def of_tensors(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of ``math`` that takes values of tensors too."""
 
-    def run(value: Any, *more: Any) -> Any:
-        if is_traced(value) or is_symbolic(value):
-            made = lookup(name).call(as_tensor(value) if not isinstance(value, SymbolicInt) else as_tensor(value) + 0.0, *more)
+    def run(*values: Any) -> Any:
+        if any(is_traced(each) or is_symbolic(each) for each in values):
+            made = lookup(name).call(*map(as_fraction, values))
             return whole(made) if name in ("floor", "ceil", "trunc") else made
-        return function(value, *more)
+        return function(*values)
 
     return run
+
+
+def as_fraction(value: Any) -> Any:
+    """A number as a tensor of a fraction."""
+    made = as_tensor(value)
+    return made if made._array.dtype.kind == "f" else made + 0.0
+
+
+def logarithm(value: Any, *base: Any) -> Any:
+    """``math.log``."""
+    if not any(is_traced(each) or is_symbolic(each) for each in (value, *base)):
+        return math.log(value, *base)
+    found = [lookup("log").call(as_fraction(each)) for each in (value, *base)]
+    return found[0] / found[1] if base else found[0]
+
+
+def rounded(value: Any, digits: Any = None) -> Any:
+    """``round(value, digits)``."""
+    if isinstance(value, int) and not is_traced(value) and digits is None:
+        return value
+    if not is_traced(value) and not is_symbolic(value):
+        return round(value) if digits is None else round(value, digits)
+    made = lookup("round").call(as_fraction(value), decimals=digits or 0)
+    return whole(made) if digits is None else made
 
 
 
 
 SUBSTITUTES: dict[Any, Callable[..., Any]] = {
-    operator.is_: identity(True), operator.is_not: identity(False), bool: truth, abs: absolute, tensor: constructed, int: whole, float: fraction, len: length, operator.not_: negation, max: extreme("max", max), min: extreme("min", min),
+    operator.is_: identity(True), operator.is_not: identity(False), bool: truth, abs: absolute, tensor: constructed, int: whole, float: fraction, len: length, operator.not_: negation, round: rounded, math.log: logarithm, max: extreme("max", max), min: extreme("min", min),
     **{function: compare(function) for function in (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)},
     **{
         function: arithmetic(function)
@@ -236,8 +260,11 @@ SUBSTITUTES: dict[Any, Callable[..., Any]] = {
     **{
         function: of_tensors(name, function)
         for name, function in (
-            ("floor", math.floor), ("ceil", math.ceil), ("trunc", math.trunc), ("sqrt", math.sqrt), ("exp", math.exp), ("log", math.log), ("sin", math.sin),
-            ("cos", math.cos), ("tanh", math.tanh),
+            ("floor", math.floor), ("ceil", math.ceil), ("trunc", math.trunc), ("sqrt", math.sqrt), ("exp", math.exp), ("sin", math.sin),
+            ("cos", math.cos), ("tan", math.tan), ("asin", math.asin), ("acos", math.acos), ("atan", math.atan), ("sinh", math.sinh), ("cosh", math.cosh),
+            ("tanh", math.tanh), ("log2", math.log2), ("log10", math.log10), ("log1p", math.log1p), ("expm1", math.expm1), ("erf", math.erf), ("abs", math.fabs),
+            ("isnan", math.isnan), ("isinf", math.isinf), ("isfinite", math.isfinite), ("pow", math.pow), ("atan2", math.atan2), ("hypot", math.hypot),
+            ("fmod", math.fmod), ("copysign", math.copysign),
         )
     },
 }  # fmt: skip

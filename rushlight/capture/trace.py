@@ -13,7 +13,8 @@ from ..core.sizes import SymbolicInt
 from ..core.state import state
 from ..graph import Graph, Node
 from ..nn.modules.module import Module, register_module_forward_hook, register_module_forward_pre_hook
-from .sequences import list_input, output_of
+from .numbers import Maybe
+from .sequences import list_input, optional_input, output_of
 from .stand_ins import without_data
 from .tracer import Tracer
 
@@ -43,6 +44,8 @@ def capture(
     started: Callable[[Tracer], None] | None = None,
     values: bool = True,
     listed: Callable[[str, Any], bool] = lambda name, value: False,
+    optional: Callable[[str], bool] = lambda name: False,
+    root: Module | None = None,
     **options: Any,
 ) -> Captured:
     """Run a program on example inputs and write down what it does.
@@ -50,9 +53,11 @@ def capture(
     ``dynamic(name, dim)`` gives the symbol of a dimension of an input that may differ from run to run, or None; ``names`` may
     rename the inputs; ``started`` gets the tracer before the program runs; with ``values=False`` it runs on inputs without data, which
     takes no time to compute, and raises where the program asks for a value; ``listed(name, items)`` says which lists are inputs of any
-    length; ``options`` are those of :class:`~rushlight.capture.tracer.Tracer`.
+    length, ``optional(name)`` which inputs may be None in another run; ``root`` is the Module of
+    a program that is one of its methods; ``options`` are those of :class:`~rushlight.capture.tracer.Tracer`.
     """
-    known = [*program.named_parameters(remove_duplicate=False), *program.named_buffers(remove_duplicate=False)] if isinstance(program, Module) else []
+    root = program if isinstance(program, Module) else root
+    known = [] if root is None else [*root.named_parameters(remove_duplicate=False), *root.named_buffers(remove_duplicate=False)]
     tracer = Tracer(known, **options)
     if not values:
         tracer.without_values = True
@@ -60,9 +65,18 @@ def capture(
     if started is not None:
         started(tracer)
     inputs: list[tuple[str, Node]] = []
+    absent: dict[str, Maybe] = {}  # by name: inputs that may be None
+    later: list[Callable[[], None]] = []  # sizes are read from those that are always there, where they can be
 
     def take(value: Any, node: Node, path: str) -> None:
         """Tie the tensors in an argument to nodes: itself, or its parts by their keys."""
+        if isinstance(value, TensorBase) and optional(path):
+            name = names(len(inputs), path)
+            absent[path], part = optional_input(tracer, value, node)
+            later.append(lambda: tracer.add_input(value, part, lambda dim: dynamic(name, dim)))
+            later.append(lambda: node.meta.update(val=part.meta["val"], container="optional"))
+            inputs.append((name, node))
+            return
         if isinstance(value, TensorBase):
             name = names(len(inputs), path)
             tracer.add_input(value, node, lambda dim: dynamic(name, dim))
@@ -86,7 +100,12 @@ def capture(
             placeholders.append((value, tracer.graph.placeholder(name), name))
     for value, node, name in placeholders:
         take(value, node, name)
-    with tracer, Scopes(tracer, program):
+    for each in later:
+        each()
+    if absent:
+        args = tuple([absent.get(name, value) for name, value in bound[: len(args)]])
+        kwargs = {name: absent.get(name, value) for name, value in (kwargs or {}).items()}
+    with tracer, Scopes(tracer, root):
         result = program(*args, **(kwargs or {}))
         output, shown = output_of(tracer, result)
     tracer.graph.output(output)

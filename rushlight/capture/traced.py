@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable
-from typing import Any
+from operator import attrgetter
+from typing import Any, Generic, TypeVar
 
 from ..core.base import TensorBase
 from ..core.errors import CaptureError, RushlightError
@@ -15,7 +16,7 @@ from ..nn.parameter import Parameter
 from ..serialization import load as load_archive
 from ..serialization import save as save_archive
 from .data import from_data, to_data
-from .graph_module import GraphModule, assign
+from .graph_module import GraphModule, assign, targets
 from .trace import bind_arguments, capture, holds_tensor
 from .tracer import TracerWarning, tensors_in
 
@@ -48,6 +49,27 @@ class TracedModule(GraphModule):
             self.get_submodule(path).training = part.training
         return self
 
+    def add_method(self, name: str, graph: Graph, parts: dict[str, Any]) -> None:
+        """A further method, by its graph; it computes with what this Module holds."""
+        for target, value in parts.items():
+            if not _reaches(self, target):
+                assign(self, target, value)
+        self.__dict__[name] = self.methods[name] = TracedMethod(self, GraphModule(parts, graph, "TracedMethod"), name)
+
+    @property
+    def methods(self) -> dict[str, TracedMethod]:
+        """The traced methods beside ``forward``."""
+        return self.__dict__.setdefault("_methods", {})  # type: ignore[no-any-return]
+
+    def without_forward(self) -> TracedModule:
+        """The same where only other methods were traced."""
+
+        def forward(*args: Any, **kwargs: Any) -> Any:
+            raise AttributeError(f"'{self.original_name}' has no attribute 'forward': only {', '.join(self.methods)} was traced")
+
+        self.__dict__["forward"] = forward
+        return self
+
     def save(self, f: Any) -> None:
         """Write it to a file: see :func:`save`."""
         save(self, f)
@@ -59,6 +81,14 @@ class TracedModule(GraphModule):
 
     def __repr__(self) -> str:
         return f"{self.original_name}(original_name={self.original_name})"
+
+
+def _reaches(root: Module, path: str) -> bool:
+    """Whether there is something at a dotted path."""
+    owner: Any = root
+    for part in path.split("."):
+        owner = getattr(owner, part, None)
+    return owner is not None
 
 
 def _has(root: Module, path: str) -> bool:
@@ -104,6 +134,26 @@ class TracedFunction:
         return f"<traced function {self.name}>"
 
 
+class TracedMethod(TracedFunction):
+    """A method's computation on example inputs, with the parameters and buffers that the Module has when it is called."""
+
+    def __init__(self, owner: TracedModule, module: GraphModule, name: str) -> None:
+        super().__init__(module, name)
+        self._owner = owner
+        self._parts = [node.target for node in module.graph.nodes if node.op == "get_attr"]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        for path in self._parts:
+            value = attrgetter(path)(self._owner)
+            if attrgetter(path)(self._module) is not value:  # it was replaced, by .to() say
+                assign(self._module, path, value)
+        self._module.training = self._owner.training
+        return self._module(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<traced method {self.name}>"
+
+
 def trace(
     func: Any, example_inputs: Any = None, optimize: Any = None, check_trace: bool = True, check_inputs: Any = None,
     check_tolerance: float = 1e-5, strict: bool = True, _force_outplace: bool = False, _module_class: Any = None,
@@ -137,8 +187,44 @@ def trace(
     return traced
 
 
-def _traced(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    captured = capture(func, args, kwargs, dynamic=lambda name, dim: f"{name}_{dim}")
+def trace_module(
+    mod: Any, inputs: dict[str, Any], optimize: Any = None, check_trace: bool = True, check_inputs: Any = None, check_tolerance: float = 1e-5,
+    strict: bool = True, _force_outplace: bool = False, _module_class: Any = None, _compilation_unit: Any = None, example_inputs_is_kwarg: bool = False,
+    _store_inputs: bool = True,
+) -> TracedModule:  # fmt: skip
+    """Trace several methods of a Module: ``inputs`` has the example inputs of each by its name; see :func:`trace`.
+
+        >>> import rushlight
+        >>> made = trace_module(rushlight.nn.Linear(2, 3), {"forward": rushlight.ones(1, 2)})
+        >>> tuple(made(rushlight.ones(4, 2)).shape)
+        (4, 3)
+    """
+    if not isinstance(mod, Module):
+        raise AttributeError(f"expected a Module as the first argument, not {type(mod).__name__}")
+    if not isinstance(inputs, dict):
+        raise AttributeError(f"expected a dictionary of (method_name, input) pairs, not {type(inputs).__name__}")
+    graphs: dict[str, tuple[Graph, dict[str, Any]]] = {}
+    for name, given in inputs.items():
+        method = mod if name == "forward" else getattr(mod, name)
+        args, kwargs = ((), dict(given)) if example_inputs_is_kwarg else (((given,) if isinstance(given, (TensorBase, dict)) else tuple(given)), {})
+        traced = _traced(method, args, kwargs, mod)
+        if check_trace:
+            for others in [each[name] for each in check_inputs if name in each] if check_inputs is not None else [args]:
+                _check(method, traced, (others,) if isinstance(others, TensorBase) else tuple(others), kwargs, check_tolerance, mod)
+        module = traced if isinstance(traced, TracedModule) else traced._module
+        graphs[name] = module.graph, dict(targets(module))
+    forward, parts = graphs.pop("forward", (None, {}))
+    if forward is None:
+        empty = Graph()
+        empty.output(None)
+    made = TracedModule(parts, empty if forward is None else forward, type(mod).__name__).adopt(mod)
+    for name, (graph, found) in graphs.items():
+        made.add_method(name, graph, found)
+    return made if forward is not None else made.without_forward()
+
+
+def _traced(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], root: Module | None = None) -> Any:
+    captured = capture(func, args, kwargs, dynamic=lambda name, dim: f"{name}_{dim}", root=root)
     if not tensors_in(captured.result) and not _numbers_only(captured.result):
         raise CaptureError(
             f"the traced program returns {type(captured.result).__name__}: it must return a tensor, or containers that hold tensors"
@@ -157,7 +243,7 @@ def _numbers_only(result: Any) -> bool:
     return isinstance(result, (int, float)) and not isinstance(result, bool)
 
 
-def _check(func: Any, traced: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tolerance: float) -> None:
+def _check(func: Any, traced: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tolerance: float, root: Module | None = None) -> None:
     """Run the program and the trace again on copies of the inputs: the same graph, and the same values."""
 
     def copied(value: Any) -> Any:
@@ -172,7 +258,7 @@ def _check(func: Any, traced: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TracerWarning)
-        again = _traced(func, copied(args), copied(kwargs))
+        again = _traced(func, copied(args), copied(kwargs), root)
     if again.code != traced.code:
         raise TracingCheckError(
             "Tracing failed sanity checks! A second run of the program did something else than the first; graphs differ:\n"
@@ -209,7 +295,7 @@ def save(m: Any, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
     else:
         for kinds, write in WRITERS:
             if isinstance(m, kinds):
-                save_archive({"format": FORMAT, "version": VERSION, **write(m), "extra": extra_files(_extra_files)}, f)
+                save_archive({"format": FORMAT, "version": VERSION, **write(m), "files": extra_files(_extra_files)}, f)
                 return
         raise TypeError(f"jit.save() takes a traced module or function (or a scripted one), not {type(m).__name__}: trace it first")
     parameters = {n: p.detach() for n, p in module.named_parameters(remove_duplicate=False)}
@@ -218,14 +304,15 @@ def save(m: Any, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
         "format": FORMAT, "version": VERSION, "kind": kind, "name": name, "training": module.training,
         "graph": json.dumps(to_data(module.graph)), "parameters": parameters, "buffers": buffers,
         "frozen": [n for n, p in module.named_parameters(remove_duplicate=False) if not p.requires_grad],
-        "extra": extra_files(_extra_files),
+        "methods": {name: json.dumps(to_data(each.graph)) for name, each in m.methods.items()} if isinstance(m, TracedModule) else {},
+        "forward": "forward" not in module.__dict__, "files": extra_files(_extra_files),
     }  # fmt: skip
     save_archive(content, f)
 
 
 def extra_files(given: dict[str, Any] | None) -> dict[str, str]:
-    """Texts that are stored beside the graph."""
-    return {key: value if isinstance(value, str) else bytes(value).decode() for key, value in (given or {}).items()}
+    """Files that are stored beside the graph; each byte is a character here."""
+    return {key: (value.encode() if isinstance(value, str) else bytes(value)).decode("latin-1") for key, value in (given or {}).items()}
 
 
 # For the other captures: what writes objects of a type as a dict, and what makes an object of such a dict, by its "kind".
@@ -238,13 +325,26 @@ def load(f: Any, map_location: Any = None, _extra_files: dict[str, Any] | None =
     content = load_archive(f, map_location, weights_only=True)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise CaptureError("the file holds no traced module: it was not written by jit.save() of rushlight")
-    if content["version"] > VERSION:
-        raise CaptureError(f"the file is of version {content['version']} of the format, and this rushlight knows {VERSION}: update it")
-    for key in _extra_files or {}:
-        if key in content.get("extra", {}):
-            _extra_files[key] = content["extra"][key]  # type: ignore[index]
-    if content.get("kind") in READERS:
+    try:
+        if content["version"] > VERSION:
+            raise CaptureError(f"the file is of version {content['version']} of the format, and this rushlight knows {VERSION}: update it")
+        _read_extra_files(content, _extra_files or {})
         return READERS[content["kind"]](content)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:  # what is there is not what was written
+        if isinstance(error, RushlightError):
+            raise
+        raise CaptureError(f"the file is damaged: it holds no whole program ({type(error).__name__}: {error})") from error
+
+
+def _read_extra_files(content: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """Fill in the files that are asked for."""
+    texts = {key: each.encode() for key, each in content.get("extra", {}).items()}  # as files had them at first
+    stored = {**texts, **{key: each.encode("latin-1") for key, each in content.get("files", {}).items()}}
+    wanted.update({key: stored[key] for key in wanted if key in stored})
+
+
+def _read(content: dict[str, Any]) -> TracedModule | TracedFunction:
+    """What was traced, from what a file says."""
     graph = from_data(json.loads(content["graph"]))
     frozen = set(content["frozen"])
     parts: dict[str, Any] = {name: Parameter(value, requires_grad=name not in frozen) for name, value in content["parameters"].items()}
@@ -254,19 +354,32 @@ def load(f: Any, map_location: Any = None, _extra_files: dict[str, Any] | None =
     made = TracedModule(parts, graph, content["name"])
     for name, value in parts.items():
         assign(made, name, value)
+    for name, text in content.get("methods", {}).items():
+        if not name.isidentifier() or hasattr(made, name):
+            raise CaptureError(f"the file is damaged: '{name}' is no name of a method")
+        graph = from_data(json.loads(text))
+        made.add_method(name, graph, {node.target: parts[node.target] for node in graph.nodes if node.op == "get_attr"})
+    if not content.get("forward", True):
+        made.without_forward()
     return made.train(content["training"])
+
+
+READERS.update({"function": _read, "module": _read})
 
 
 # -- running beside ----------------------------------------------------------------------------------------------
 
 
-class Future:
+Result = TypeVar("Result")
+
+
+class Future(Generic[Result]):
     """The result of :func:`fork`; it is there already, since the call ran at once."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Result) -> None:
         self._value = value
 
-    def wait(self) -> Any:
+    def wait(self) -> Result:
         """The result."""
         return self._value
 

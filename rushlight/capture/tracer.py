@@ -62,6 +62,8 @@ class Tracer:
     depends on the inputs is turned into a Python value.
     """
 
+    later: Any = None  # ops that are left to the compiled graph, where its back-end wants them
+
     def __init__(
         self,
         names: Iterable[tuple[str, Any]] = (),
@@ -109,6 +111,10 @@ class Tracer:
         flags.leave()
         state.interceptors.remove(self)
         state.capture = self.outer
+
+    def release(self) -> None:
+        """Let go of everything, when the graph is finished: parts of a tracer refer to it, and would stay until the garbage collector comes by."""
+        self.__dict__.clear()
 
     # -- inputs --------------------------------------------------------------------------------------------------
 
@@ -537,7 +543,7 @@ class Tracer:
 
     def size_escaped(self, kind: str, size: Any) -> None:
         """``int(size)`` in the user's code fixes a size that may differ."""
-        if state.capture is self and not sys._getframe(2).f_code.co_filename.startswith(PACKAGE_FOLDER):
+        if state.capture is self and not sys._getframe(3).f_code.co_filename.startswith(PACKAGE_FOLDER):
             self.warn(f"{kind}()", f"the size {getattr(size, 'expression', 'computed here')} may differ")
 
     def length_escaped(self, tensor: Any) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..capture.sequences import items_of, optional_of, ragged_items_of, stacked_items
+from ..capture.sequences import is_present, items_of, optional_of, present_value, ragged_items_of, stacked_items
 from .ir import OnnxGraph, Value
 
 
@@ -43,15 +43,37 @@ def optional(g: Any, present: Any, value: Any) -> Value:
     value = g.place(value if isinstance(value, Value) else g.number(value))
     condition = g.place(g.cast(g.reshape(g.number(present, np.bool_), ()), np.bool_))
     kind = Value(None, value.dtype, None)
+    found = either(
+        g, condition, lambda: g._node("onnx::Optional", [value], {}, 1)[0], lambda: g._node("onnx::Optional", [], {"type": kind}, 1)[0], "optional", value.dtype
+    )
+    return typed(found, "optional", value.dtype, None)
+
+
+def either(g: Any, condition: Value, then: Callable[[], Value], otherwise: Callable[[], Value], container: str, dtype: Any) -> Value:
+    """``If``, of one value."""
     graphs = []
-    for inputs, attributes in (([value], {}), ([], {"type": kind})):
+    for compute in (then, otherwise):
         around, g.graph = g.graph, OnnxGraph()
-        made = typed(g._node("onnx::Optional", inputs, attributes, 1)[0], "optional", value.dtype, None)
-        g.graph._outputs.append(made)
+        g.graph._outputs.append(typed(compute(), container, dtype, None))
         graphs.append(g.graph)
         g.graph = around
-    found = g._node("onnx::If", [condition], {"then_branch": graphs[0], "else_branch": graphs[1]}, 1)[0]
-    return typed(found, "optional", value.dtype, None)
+    return g._node("onnx::If", [condition], {"then_branch": graphs[0], "else_branch": graphs[1]}, 1)[0]  # type: ignore[no-any-return]
+
+
+def has_element(g: Any, value: Value) -> Value:
+    """Whether an input that may be None is there."""
+    made: Value = g.op("OptionalHasElement", value)
+    return typed(made, "", np.dtype(np.bool_), ())
+
+
+def element(g: Any, value: Value) -> Value:
+    """An input that may be None; where it is, zeros at which nobody looks."""
+    shape = tuple([each if type(each) is int else 0 for each in value.shape or ()])
+    zeros = np.zeros(shape, value.dtype)
+    found = either(
+        g, has_element(g, value), lambda: g._node("onnx::OptionalGetElement", [value], {}, 1)[0], lambda: g._node("onnx::Constant", [], {"value": zeros}, 1)[0], "", value.dtype
+    )
+    return typed(found, "", value.dtype, value.shape)
 
 
 def typed(value: Value, container: str, dtype: Any, shape: Any) -> Value:
@@ -60,4 +82,6 @@ def typed(value: Value, container: str, dtype: Any, shape: Any) -> Value:
     return value
 
 
-CONTAINERS: dict[Any, Callable[..., Value]] = {items_of: from_tensor, ragged_items_of: from_ragged, stacked_items: to_tensor, optional_of: optional}
+CONTAINERS: dict[Any, Callable[..., Value]] = {
+    items_of: from_tensor, ragged_items_of: from_ragged, stacked_items: to_tensor, optional_of: optional, is_present: has_element, present_value: element,
+}  # fmt: skip

@@ -113,13 +113,20 @@ class Request:
             or self.mode is OperatorExportTypes.ONNX_FALLTHROUGH or not self.inlining
         )  # fmt: skip
 
-    def is_list(self, name: str, items: list[Any]) -> bool:
-        """Whether a list is one input, of any length: a script says so, and its tensors are of one shape."""
+    def declared(self, name: str) -> str:
+        """The type that a script declares for an input."""
         called = self.model.__dict__.get("forward") if isinstance(self.model, Module) else self.model
         signature = getattr(called, "_script_signature", None)
-        declared = {each.name: str(each.type) for each in signature.parameters} if signature is not None else {}
+        return next((str(each.type) for each in signature.parameters if each.name == name), "") if signature is not None else ""
+
+    def is_optional(self, name: str) -> bool:
+        """Whether an input may be None when the file is run, although the example is a tensor: a script says so."""
+        return self.opset >= 15 and self.declared(name) == "Optional[Tensor]"
+
+    def is_list(self, name: str, items: list[Any]) -> bool:
+        """Whether a list is one input, of any length: a script says so, and its tensors are of one shape."""
         alike = {(each._array.shape, each._array.dtype) for each in items if isinstance(each, TensorBase)}
-        return declared.get(name) == "List[Tensor]" and self.opset >= 11 and len(alike) == 1 and all(isinstance(each, TensorBase) for each in items)
+        return self.declared(name) == "List[Tensor]" and self.opset >= 11 and len(alike) == 1 and all(isinstance(each, TensorBase) for each in items)
 
     def captured(self) -> Captured:
         """Run the model on the example inputs."""
@@ -156,7 +163,7 @@ class Request:
             taken.clear()
             captured_tracer.clear()
             return capture(
-                self.model, args, kwargs, dynamic=lambda name, dim: symbols(name, dim, len(taken) - 1), names=rename, functional=True, listed=self.is_list,
+                self.model, args, kwargs, dynamic=lambda name, dim: symbols(name, dim, len(taken) - 1), names=rename, functional=True, listed=self.is_list, optional=self.is_optional,
                 keep_function=self.keeps, escaped=escaped, started=hold, values=values,
             )  # fmt: skip
 

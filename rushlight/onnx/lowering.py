@@ -65,7 +65,7 @@ class Lowering:
         for name, node in self.captured.inputs:
             spec = node.meta["val"]
             value = Value(None, spec.dtype, spec.shape, g.fresh(name))
-            value.container = "sequence" if node.meta.get("sequence") else ""
+            value.container = node.meta.get("container", "")
             g.graph._inputs.append(value)
             self.values[node] = value
         self.nodes(self.captured.graph.nodes)

@@ -66,6 +66,9 @@ class ONNXProgram:
             if isinstance(value, TensorBase) or (isinstance(value, list) and len(values) < len(wanted) and wanted[len(values)].startswith("seq")):
                 values.append(array if isinstance(value, list) else array[0])
                 return
+            if value is None and len(values) < len(wanted) and wanted[len(values)].startswith("optional"):
+                values.append(None)
+                return
             for each in value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else ():
                 take(each)
 
