@@ -1,6 +1,7 @@
 """Native code under valgrind: every read and write outside of an array is an error.
 
     python tests/memory_check.py graphs 0 200                              # random graphs of the fuzzer in test_native.py
+    python tests/memory_check.py sizes 0 50                                # random programs that are compiled for any size, in test_native_sizes.py
     python tests/memory_check.py pytest -q tests/test_native_pooling.py    # or any tests
 
 Prints each place in generated code that touched memory which is not its own, and ends with status 1 if there is one.
@@ -17,6 +18,7 @@ import xml.etree.ElementTree as xml
 
 HERE = pathlib.Path(__file__).parent
 OPTIONS = ("--tool=memcheck", "--leak-check=no", "--undef-value-errors=no", "--xml=yes", "--smc-check=all-non-file", "--num-callers=6")
+SIZES = "import sys; sys.path.insert(0, {here!r}); import test_native_sizes\nfor seed in range({first}, {last}): test_native_sizes.check_random(seed, (5, 8, 13))"
 GRAPHS = "import sys; sys.path.insert(0, {here!r}); import test_native\nfor seed in range({first}, {last}): test_native.check_random_graph(seed)"
 
 
@@ -52,9 +54,15 @@ def graphs(first: int, last: int) -> list[str]:
     return ["-c", GRAPHS.format(here=str(HERE), first=first, last=last)]
 
 
+def sizes(first: int, last: int) -> list[str]:
+    """A command that checks random programs at several sizes, which they are compiled for at once."""
+    return ["-c", SIZES.format(here=str(HERE), first=first, last=last)]
+
+
 def main() -> None:
     kind, *rest = sys.argv[1:] or ["graphs", "0", "200"]
-    errors = invalid_accesses(graphs(*map(int, rest)) if kind == "graphs" else ["-m", kind, *rest])
+    command = {"graphs": graphs, "sizes": sizes}.get(kind)
+    errors = invalid_accesses(["-m", kind, *rest] if command is None else command(*map(int, rest)))
     print("\n".join(errors) or "no invalid reads or writes")
     raise SystemExit(bool(errors))
 

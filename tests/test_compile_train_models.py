@@ -110,7 +110,7 @@ def test_steps_are_native_calls() -> None:
     for x, y in batches(4):
         function(x, y)
     entry = function._compiled.entry[-1].run.__globals__["backend"]
-    assert entry.quick is entry.differentiated.used.forward.last.exact  # one call, which takes tensors
+    assert entry.quick[0] is entry.differentiated.used.forward.last.exact  # one call, which takes tensors
     assert not entry.differentiated.used.forward.last.copies  # parameters and state are updated where they are
     assert all(param._version >= version + 4 for param, version in zip(model.parameters(), versions))
     assert all(param._array is array for param, array in zip(model.parameters(), arrays))

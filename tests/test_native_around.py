@@ -22,6 +22,7 @@ if importlib.util.find_spec("llvmlite") is None:
 from rushlight.backends import aot, native
 from rushlight.backends.native import cache, functions
 from rushlight.backends.native.machine import machine
+from rushlight.backends.native.templates import Inputs
 
 # -- the cache ---------------------------------------------------------------------------------------------------
 
@@ -119,16 +120,23 @@ def test_another_batch_size_is_not_compiled() -> None:
             assert machine().emitted == before
 
 
-def test_plans_are_bounded() -> None:
-    """Beyond a number of sizes a graph runs as in eager mode, and nothing is remembered."""
+def test_plans_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond a number of sizes, others are forgotten; where each is compiled by itself, a graph runs as in eager mode, and nothing is remembered."""
     compiled = torch.compile(lambda x: (x * 2).sum(), dynamic=True)
-    for size in range(2, 2 + 2 * aot.LIMIT):
+    for size in range(2, 2 + aot.GENERAL + 8):
         x = torch.ones(size, requires_grad=True)
         compiled(x).backward()
         assert x.grad is not None and x.grad.tolist() == [2.0] * size
     (_, part), *_ = native.describing.parts_of(compiled)
     entry = compiled._compiled.entry[-1].run.__globals__["run"]
-    assert len(entry.differentiated.plans) <= aot.LIMIT and len(part.programs) <= native.LIMIT
+    assert len(entry.differentiated.plans) <= aot.GENERAL and len(part.programs) <= native.LIMIT
+    monkeypatch.setattr(Inputs, "values", lambda self, arrays: None)
+    compiled = torch.compile(lambda x: (x * 3).sum(), dynamic=True)
+    for size in range(2, 2 + 2 * aot.LIMIT):
+        x = torch.ones(size, requires_grad=True)
+        compiled(x).backward()
+        assert x.grad is not None and x.grad.tolist() == [3.0] * size
+    assert len(compiled._compiled.entry[-1].run.__globals__["run"].differentiated.plans) <= aot.LIMIT
 
 
 def test_memory_that_is_not_there() -> None:

@@ -131,7 +131,7 @@ def test_threads_do_not_change_results() -> None:
             np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("shape", [panels.Shape(8, 3, 4), panels.Shape(4, 2, 4)])
+@pytest.mark.parametrize("shape", [panels.Shape(8, 3, 4), panels.Shape(4, 2, 4), panels.Shape(4, 4, 6)])
 def test_other_processors(shape: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tiles of processors with other registers, which this one can run too."""
     chosen = lambda type: panels.Shape(shape.lanes if type == "float" else shape.lanes // 2, shape.vectors, shape.rows)

@@ -19,14 +19,14 @@ def spied(compiled):
     """The back-end's object of a compiled function, with a list of what its calls in short gave."""
     segment = compiled._compiled.entry[-1]
     backend = segment.run.__globals__["backend"]
-    inner, seen = backend.quick, []
+    (inner, left), seen = backend.quick, []
 
     def quick(*args):
         made = inner(*args)
         seen.append(made is not NotImplemented)
         return made
 
-    backend.quick = quick
+    backend.quick = quick, left
     return seen
 
 

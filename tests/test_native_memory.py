@@ -29,3 +29,8 @@ def test_generated_code_stays_in_its_arrays() -> None:
     option, program = memory_check.graphs(1, 3)
     (error,) = memory_check.invalid_accesses([option, f"{program}\n{MISTAKEN}"], 900)
     assert error.startswith("Invalid read of size 4") and "0 bytes after a block of size 1,200" in error
+
+
+def test_programs_for_any_size_stay_in_their_arrays() -> None:
+    """Numbers that are filled in for a size lead nowhere else."""
+    assert memory_check.invalid_accesses(memory_check.sizes(3, 5), 900) == []

@@ -17,6 +17,8 @@ if importlib.util.find_spec("llvmlite") is None:
     pytest.skip("native code needs llvmlite: pip install llvmlite", allow_module_level=True)
 
 from rushlight.backends.native import small_products
+from rushlight.backends.native.panels import shape_for
+from rushlight.backends.native.values import Reference
 
 
 def run(function: Any, inputs: Any) -> list[Any]:
@@ -71,7 +73,47 @@ def test_gradients_of_weights(depth: int, rows: int, width: int) -> None:
     for dtype, tolerance in ((torch.float32, 5e-4), (torch.float64, 1e-11)):
         check(lambda a, b: a.t() @ b, torch.randn(depth, rows, dtype=dtype), torch.randn(depth, width, dtype=dtype), tolerance=tolerance)
     layer = nn.Linear(rows, width)
-    check(lambda x, w, b: nn.functional.linear(x, w, b), torch.randn(depth, rows), layer.weight, layer.bias)
+    check(lambda x, w, b: nn.functional.linear(x, w, b), torch.randn(depth, rows), layer.weight, layer.bias, tolerance=5e-4)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(("rows", "depth", "width"), [(8, 8, 64), (9, 33, 32), (32, 64, 64), (13, 8, 96), (64, 32, 64), (31, 20, 128)])
+def test_tiny_products_as_they_lie(rows: int, depth: int, width: int, dtype: Any) -> None:
+    """The right matrix is read where it is, as a part of a wider one too; the left one may be turned."""
+    torch.manual_seed(0)
+    tolerance = 5e-4 if dtype == torch.float32 else 1e-11
+    wide = torch.randn(depth + 2, width + 5, dtype=dtype)
+    for turned in (False, True):
+        for spread in (False, True):
+            a = matrix(rows, depth, dtype, turned, spread)
+            check(lambda a, b: a @ b * 2, a, torch.randn(depth, width, dtype=dtype), tolerance=tolerance)
+            check(lambda a, b: a @ b[1:-1, 3:-2], a, wide, tolerance=tolerance)
+
+
+def test_which_products_are_read_as_they_lie() -> None:
+    wide = shape_for("float").width
+
+    def lies(rows: int, depth: int, width: int, turned: bool = False) -> bool:
+        a, b = (Reference(None, shape, (shape[1], 1)) for shape in ((rows, depth), (depth, width)))  # type: ignore[arg-type]
+        b = Reference(None, b.shape, (1, depth)) if turned else b  # type: ignore[arg-type]
+        return small_products.is_plain(a, b, "float")
+
+    assert lies(32, 64, 2 * wide) and lies(8, 8, wide)
+    assert not lies(32, 64, 2 * wide, turned=True) and not lies(32, 64, wide + 1) and not lies(4, 64, wide) and not lies(512, 128, 4 * wide)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [((32, 1), (1, 64)), ((4, 5, 1), (4, 1, 6)), ((4, 5, 1), (1, 6)), ((1,), (1, 6)), ((5, 1), (1,)), ((1, 1), (1, 1)), ((2, 1, 5, 1), (3, 1, 7))],
+)
+def test_products_of_columns_and_rows(left: tuple[int, ...], right: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    check(lambda a, b: (a @ b).tanh() + a.sum(), torch.randn(left), torch.randn(right))
+    values = torch.tensor([float("inf"), float("nan"), -1.0, 0.0])
+    with torch.no_grad():
+        found = torch.compile(lambda a, b: a @ b)(values[:, None], values[None])
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(found.numpy(), np.outer(values.numpy(), values.numpy()))
 
 
 def test_where_products_are_generated() -> None:

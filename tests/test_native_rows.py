@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 from typing import Any
 
 import numpy as np
@@ -140,6 +141,24 @@ def test_softmax_of_far_numbers() -> None:
     np.testing.assert_allclose(found.numpy(), wanted, 3e-7, 1.5e-45)
 
 
+def test_factor_of_softmax() -> None:
+    """The exp in softmax has a factor that is divided away, unless anything else uses the exp or its sum."""
+    x = torch.linspace(-120, 0, 3000).reshape(6, 500)
+    x[0, 1], x[1, 1], x[2], x[3, 1] = math.nan, math.inf, -math.inf, -math.inf
+
+    def by_hand(x: Any) -> Any:
+        parts = (x - x.amax(-1, keepdim=True)).exp()
+        total = parts.sum(-1, keepdim=True)
+        return parts * total.reciprocal(), parts * (1 / total), parts, total
+
+    for function in (lambda x: (torch.softmax(x, -1), torch.softmax(x, 0)), by_hand, lambda x: by_hand(x)[:2], lambda x: by_hand(x)[:1]):
+        for dtype in (torch.float32, torch.float64):
+            found, _ = compiled(function, x.to(dtype))
+            for one, other in zip(found, function(x.double()), strict=True):
+                tolerance = (1e-5, 1.5e-45) if dtype == torch.float32 else (1e-13, 0)
+                np.testing.assert_allclose(one.numpy(), other.numpy(), *tolerance)
+
+
 def test_one_and_tanh() -> None:
     """``1 + tanh(x)`` is one function where nothing else uses the tanh, and two steps elsewhere."""
     x = torch.linspace(-30, 30, 1000)
@@ -151,7 +170,11 @@ def test_one_and_tanh() -> None:
         found = torch.tanh(x)
         return found + 1, found * x
 
-    for function in (gelu, both, lambda x: nn.functional.gelu(x, approximate="tanh"), lambda x: x.tanh().mean() + 1):
+    def other_orders(x: Any) -> Any:
+        return x * 0.5 * (torch.tanh(x) + 1), (1 + torch.tanh(x)) * (x * 0.5), 0.25 * x * (1 + torch.tanh(x)), x * (1 + torch.tanh(x))
+
+    x[:5] = torch.tensor([math.inf, -math.inf, math.nan, -0.0, 1e-40])
+    for function in (gelu, both, other_orders, lambda x: nn.functional.gelu(x, approximate="tanh"), lambda x: x[5:].tanh().mean() + 1):
         found, wanted = compiled(function, x)[0], function(x)
         for one, other in zip(found, wanted, strict=True) if isinstance(wanted, tuple) else [(found, wanted)]:
             np.testing.assert_allclose(one.numpy(), other.numpy(), 1e-6, 1e-6)

@@ -10,7 +10,7 @@ import rushlight
 
 pytest.importorskip("llvmlite")
 from rushlight.backends.native.code import Part
-from rushlight.backends.native.machine import machine
+from rushlight.backends.native.machine import blas, machine
 from rushlight.backends.native.threads import pool
 
 TIMES = 300_000
@@ -69,3 +69,28 @@ def test_pieces_are_run_once() -> None:
         workers.prepare()
     assert list(few) == [TIMES] * 2 + [0] * 6
     assert list(many) == [TIMES] * 8
+
+
+def test_blas_keeps_its_threads() -> None:
+    """While native code splits products, BLAS uses one thread; afterwards as many as before, which may be fewer than at an earlier time."""
+    workers, found = pool(), blas().threads
+    if workers.compiled is None or found is None:
+        pytest.skip("no pool on this system, or no BLAS with threads")
+    get, set_ = ctypes.CFUNCTYPE(ctypes.c_int)(found[0]), ctypes.CFUNCTYPE(None, ctypes.c_int)(found[1])
+    quiet, restore = (ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(each) for each in (workers.quiet, workers.restore))
+    given = (workers.address, *found)
+    before = get()
+    try:
+        for count in (2, 1, 2):
+            set_(count)
+            if get() != count:
+                pytest.skip("BLAS has one thread alone")
+            quiet(*given)
+            assert get() == 1
+            quiet(*given)
+            restore(*given)
+            assert get() == 1  # there is still a user
+            restore(*given)
+            assert get() == count
+    finally:
+        set_(before)

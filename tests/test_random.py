@@ -48,6 +48,20 @@ def test_streams_equal_pytorch(number: int) -> None:
 # -- generators and states ---------------------------------------------------------------------------------------
 
 
+def test_marks_bring_the_stream_back() -> None:
+    """Before the first number, and between two that belong together."""
+    generator = torch.Generator().manual_seed(3)
+    marks, drawn = [], []
+    for _ in range(4):
+        marks.append(generator.mark())
+        drawn.append(torch.randn(7, generator=generator))
+    for mark, expected in zip(reversed(marks), reversed(drawn)):
+        generator.back(mark)
+        assert torch.equal(torch.randn(7, generator=generator), expected)
+    generator.back(marks[0])
+    assert generator.initial_seed() == 3
+
+
 def test_states_are_tensors_that_bring_the_stream_back() -> None:
     torch.manual_seed(5)
     torch.randn(3)

@@ -241,3 +241,64 @@ def test_what_such_a_list_can_not_do_is_refused() -> None:
         with pytest.raises(jit.CaptureError, match=message), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             torch.onnx.export(jit.script(program), (randn(1), torch.tensor(2)), opset_version=17)
+
+
+def parts_by_a_number(x, n):
+    items = [x, x * 2, x * 3, x * 4]
+    numbers = [1, 2, 3]
+    k = int(n)
+    return torch.stack(items[:k]), torch.stack(items[k:] + [x]), len(items[1:k]), torch.stack(items * k), sum(numbers[:k])
+
+
+def test_parts_of_a_list_by_a_number() -> None:
+    exported = torch.onnx.export(jit.script(parts_by_a_number), (torch.ones(2), torch.tensor(2)), opset_version=17)
+    for count in (1, 2, 3):
+        args = (randn(2), torch.tensor(count))
+        same(exported.run(*args), parts_by_a_number(*args))
+
+
+def test_items_that_are_written_to_are_refused() -> None:
+    def program(x, n):
+        a = x + 1
+        items = [x, x * 2][: int(n)] + [a]
+        a += 1
+        return torch.stack(items)
+
+    def taken_out(x, n):
+        a = x + 1
+        items = [a] * int(n)
+        first = items[0]
+        first += 1
+        return torch.stack(items), a
+
+    for each in (program, taken_out):
+        with pytest.raises(jit.CaptureError, match=r"clone\(\)"):
+            torch.onnx.export(jit.script(each), (randn(2), torch.tensor(2)), opset_version=17)
+
+
+def test_nothing_is_decided_by_texts_that_depend_on_the_inputs(capsys: Any) -> None:
+    def said(x, n):
+        print(f"n is {int(n)}", "d" * int(n), "abc"[: int(n)].upper())
+        assert int(n) < 100, "too large: " + str(int(n))
+        if int(n) > 100:
+            raise ValueError(f"bad {int(n)}")
+        return x * int(n)
+
+    def measured(x, n):
+        return x * len("d" * int(n))
+
+    def compared(x, n):
+        return x if f"{int(n)}" == "2" else x * 2
+
+    def found(x, n):
+        return x if "abc"[int(n)] == "c" else x * 2
+
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always")
+        exported = torch.onnx.export(jit.script(said), (torch.ones(2), torch.tensor(2)), opset_version=17)
+    assert "n is 2 dd AB" in capsys.readouterr().out
+    assert any("an assertion about values" in str(each.message) for each in noted)
+    same(exported.run(torch.ones(2), torch.tensor(5)), torch.ones(2) * 5)
+    for program, message in ((measured, "len"), (compared, "eq"), (found, "eq")):
+        with pytest.raises(jit.CaptureError, match=rf"{message}\(\) of a text that depends on the inputs"):
+            torch.onnx.export(jit.script(program), (torch.ones(2), torch.tensor(2)), opset_version=17)

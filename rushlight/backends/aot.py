@@ -8,14 +8,14 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..autograd.differentiation import grad
 from ..autograd.function import Function
 from ..capture.compile.breaks import counters
 from ..capture.compile.hooks import Hook, hook_gradient, with_hooks
 from ..capture.compile.recorder import set_grad_mode
-from ..capture.graph_module import GraphModule
+from ..capture.graph_module import Deferred, GraphModule
 from ..core.base import TensorBase, make
 from ..core.declare import table
 from ..core.node import Node, SavedResult, freed, modified, next_sequence, refresh, replay, save, unpack
@@ -23,6 +23,7 @@ from ..core.state import flags, state
 from ..graph import Graph, map_aggregate
 from ..passes.differentiate import Joint, Place, differentiate, through
 from ..passes.functionalise import nothing_special, without_data
+from ..passes.lighten import lighten
 from ..passes.partition import Partition, partition
 from ..tensor.generator import default_generator
 from .registry import register_backend
@@ -31,6 +32,17 @@ from .varying import with_numbers
 Compiler = Callable[[GraphModule], Callable[..., Any]]
 _new = object.__new__
 LIMIT = 16  # for how many kinds of inputs (sizes, layouts) a graph is differentiated
+GENERAL = 32  # how many plans are kept that were filled in for a size
+
+
+class Halves(NamedTuple):
+    """The two graphs that a captured one is differentiated into, and what runs them."""
+
+    joint: Joint
+    parts: Partition
+    whole: bool  # whether writes to inputs are part of the forward
+    forward: Any
+    backward: Any  # None where no gradient goes out
 
 
 class AheadOfTime:
@@ -45,6 +57,7 @@ class AheadOfTime:
         self.last: Any = None  # the plan that was used last, where it can be tried without looking at sizes
         self.used: Any = None  # the plan of the last call
         self.lock = threading.RLock()
+        self.general: Any = getattr(compiler, "for_any_size", lambda owner: None)(self)  # makes plans for sizes that may differ
 
     def __call__(self, *args: Any) -> Any:
         """Run the graph."""
@@ -68,8 +81,14 @@ class AheadOfTime:
             self.last = found if found is not None and found.quick else None
             return found
         with self.lock:
+            if self.general is not None:
+                found = self.plans[key] = self.general.plan(args, gradients)
+                if found is not None:
+                    self.forget()
+                    return found
+                del self.plans[key]
             found = None
-            if len(self.plans) >= LIMIT:
+            if sum(each is None or not each.general for each in self.plans.values()) >= LIMIT:
                 return None
             try:
                 found = Plan(self, args, gradients)
@@ -88,32 +107,52 @@ class AheadOfTime:
             parts += [f"{name} graph for inputs of kind {number}:\n" + "\n".join(f"  {line}" for line in text.splitlines()) for name, text in told]
         return "\n".join(parts)
 
+    def forget(self) -> None:
+        """Keep no more than some plans for sizes that may differ: another is made quickly."""
+        made = [key for key, each in self.plans.items() if each is not None and each.general]
+        for key in made[: max(0, len(made) - GENERAL)]:
+            del self.plans[key]
+
+    def lightened(self, joint: Joint) -> Joint:
+        """A joint graph that keeps less for its backward, where the compiler makes computing it again cheap."""
+        if getattr(self.compiler, "fuses", False):
+            lighten(joint)
+        return joint
+
+    def halves(self, args: Any, gradients: bool) -> tuple[Joint, Partition, bool]:
+        """The graph differentiated for such inputs, its two parts, and whether the first of them does all writes."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what the program warns of, it has said when it was captured
+            joint = self.lightened(differentiate(self.gm, args, gradients=gradients, enabled=state.grad_enabled))
+        parts = partition(joint)
+        # Where no gradient goes out, writes to inputs can be part of the graph.
+        return joint, parts, getattr(self.compiler, "writes", False) and not joint.differentiable and write_inside(parts.forward, joint)
+
     def compiled(self, graph: Any, joint: Joint) -> Callable[..., Any]:
         """A graph as a function."""
-        module = GraphModule(joint.constants, graph)
-        return module.forward if self.compiler is None else self.compiler(module)
+        return GraphModule(joint.constants, graph).forward if self.compiler is None else self.compiler(Deferred(joint.constants, graph))
 
 
 class Plan:
     """The graphs for one kind of inputs, and how the program's outputs and effects follow from theirs."""
 
-    def __init__(self, owner: AheadOfTime, args: Any, gradients: bool) -> None:
+    def __init__(self, owner: AheadOfTime, args: Any, gradients: bool, made: Halves | None = None) -> None:
         self.owner = owner
         self.enabled = state.grad_enabled
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what the program warns of, it has said when it was captured
-            self.joint = joint = differentiate(owner.gm, args, gradients=gradients, enabled=self.enabled)
-        self.parts: Partition = partition(joint)
+        self.general = made is not None  # whether others like it are there for other sizes
+        if made is None:
+            joint, parts, whole = owner.halves(args, gradients)
+            backward = owner.compiled(parts.backward, joint) if joint.differentiable else None
+            made = Halves(joint, parts, whole, owner.compiled(parts.forward, joint), backward)
+        self.joint, self.parts, self.whole, self.forward, backward = made
+        joint = self.joint
         self.differentiable = joint.differentiable
-        # Where no gradient goes out, writes to inputs can be part of the graph.
-        self.whole = getattr(owner.compiler, "writes", False) and not self.differentiable and write_inside(self.parts.forward, joint)
-        self.forward = owner.compiled(self.parts.forward, joint)
         self.examples = [_example(each) for each in args]
         self.written = [each.index for each in joint.writes]
         self.random = joint.random
         self.backwards: dict[Any, Any] = {}
         if self.differentiable:
-            self.backwards[tuple(joint.differentiable)] = owner.compiled(self.parts.backward, joint)
+            self.backwards[tuple(joint.differentiable)] = backward
         self.hooks = sum(node.target is hook_gradient for node in owner.gm.graph.nodes)  # how many hooks the program registers
         self.node = type("CompiledFunction", (CompiledGraph,), {"plan": self})
         self.count = len(joint.values)
@@ -127,6 +166,8 @@ class Plan:
         self.order = [each.index for each in places] if self.quick else []
         self.in_order = self.order == list(range(self.count))
         self.shorter: Any = None  # a call that a back-end has written out
+        if not self.general:
+            joint.release()
 
     def call(self, args: Any) -> Any:
         """Run the forward, put writes back, and make the program's outputs."""
@@ -213,7 +254,7 @@ class Plan:
         found = self.backwards.get(present)
         if found is None:
             with self.owner.lock:
-                joint = differentiate(self.owner.gm, self.examples, set(present), enabled=self.enabled)
+                joint = self.owner.lightened(differentiate(self.owner.gm, self.examples, set(present), enabled=self.enabled))
                 found = self.backwards[present] = self.owner.compiled(partition(joint, self.parts.kept).backward, joint)
         return found
 

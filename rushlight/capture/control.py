@@ -421,6 +421,8 @@ def join(capture: Any, condition: Any, then: Any, otherwise: Any, taken: Any) ->
     for position, value, pair in zip(results, real, pairs):
         if isinstance(position, tuple):
             value = maybe_of(capture, node, position, value, pair, outputs)
+            inner = [each.value if isinstance(each, Maybe) else each for each in pair]
+            share(capture, value.value, [each for each in inner if isinstance(each, TensorBase) and known(capture, each)])
         elif position is not None:
             value = result_of(capture, node, position, value, (outputs[0][position], outputs[1][position]))
             share(capture, value, [each for each in pair if isinstance(each, TensorBase) and known(capture, each)])

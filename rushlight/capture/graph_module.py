@@ -22,6 +22,7 @@ from .loops import loop
 from .numbers import SUBSTITUTES, Maybe, item, unwrapped
 from .parts import PARTS
 from .sequences import SEQUENCES, list_call
+from .texts import text_call
 
 _numbers = count()
 UNDER_CAPTURE: dict[Any, Any] = {**SUBSTITUTES, control.branch: branch, control.loop: loop, **SEQUENCES, **PARTS}
@@ -129,10 +130,12 @@ class Replay(Interpreter):
         if state.capture is None:
             return target(*args, **kwargs)
         made = list_call(target, args, METHODS)
+        if made is NotImplemented:
+            made = text_call(target, args, kwargs, target)
         if made is not NotImplemented:
             return made
         found = UNDER_CAPTURE.get(target) if target.__hash__ is not None else None
-        if found not in KEEP_OPTIONAL and not is_scripted(target):
+        if found not in KEEP_OPTIONAL and target is not control.within and not is_scripted(target):
             args, kwargs = unwrapped(args), named_unwrapped(kwargs)
         return target(*args, **kwargs) if found is None else found(*args, **kwargs)
 
@@ -140,6 +143,8 @@ class Replay(Interpreter):
         """Call a method of the first argument."""
         if state.capture is not None:
             made = list_call(target, args, METHODS)
+            if made is NotImplemented and isinstance(args[0], str):
+                made = text_call(target, args, kwargs, getattr(str, target))
             if made is not NotImplemented:
                 return made
             if not is_scripted(getattr(args[0], target, None)):

@@ -11,7 +11,7 @@ from ..core.sizes import plain
 from ..core.state import state
 from ..tensor.construct import tensor
 from .numbers import as_tensor, item
-from .sequences import Sequence, example_of, of_numbers, sequence_from, stacked
+from .sequences import Sequence, example_of, kin, of_numbers, sequence_from, stacked
 
 
 def found(items: list[Any]) -> Sequence | None:
@@ -33,7 +33,8 @@ def holds_numbers(items: list[Any]) -> bool:
 def together(first: list[Any], second: list[Any]) -> Any:
     """The items of both as one tensor; one of the two may be empty."""
     example = next((each for each in (example_of(items, found(items)) for items in (first, second)) if each is not None), None)
-    return lookup("cat").call([stacked(items, found(items), example) for items in (first, second)], 0)
+    parts = [stacked(items, found(items), example) for items in (first, second)]
+    return kin(lookup("cat").call(parts, 0), *parts)
 
 
 def add(first: list[Any], second: list[Any]) -> list[Any]:
@@ -53,7 +54,7 @@ def repeated(items: Any, times: Any) -> list[Any]:
     items, times = (items, times) if isinstance(items, list) else (times, items)
     whole = whole_of(items)
     rest = [1] * (whole._array.ndim - 1)
-    return sequence_from(items * plain(times), lookup("repeat").call(whole, (times, *rest)), holds_numbers(items))
+    return sequence_from(items * plain(times), kin(lookup("repeat").call(whole, (times, *rest)), whole), holds_numbers(items))
 
 
 def pop(items: list[Any], index: Any = -1) -> Any:
@@ -71,7 +72,7 @@ def delete(items: list[Any], index: Any) -> None:
     at = index % whole.size(0)
     rest = whole[:-1] if type(index) is int and index == -1 else lookup("cat").call([whole[:at], whole[at + 1 :]], 0)
     del items[plain(index)]
-    sequence_from(items, rest, numbers)
+    sequence_from(items, kin(rest, whole), numbers)
 
 
 def insert(items: list[Any], index: Any, value: Any) -> None:
@@ -79,14 +80,14 @@ def insert(items: list[Any], index: Any, value: Any) -> None:
     whole, numbers = whole_of(items), holds_numbers(items)
     row = lookup("unsqueeze").call(as_tensor(value), 0)
     items.insert(plain(index), value)
-    sequence_from(items, lookup("cat").call([whole[:index], row, whole[index:]], 0), numbers)
+    sequence_from(items, kin(lookup("cat").call([whole[:index], row, whole[index:]], 0), whole, value), numbers)
 
 
 def reverse(items: list[Any]) -> None:
     """``items.reverse()``."""
     whole, numbers = whole_of(items), holds_numbers(items)
     items.reverse()
-    sequence_from(items, lookup("flip").call(whole, (0,)), numbers)
+    sequence_from(items, kin(lookup("flip").call(whole, (0,)), whole), numbers)
 
 
 def clear(items: list[Any]) -> None:

@@ -11,10 +11,19 @@ import numpy as np
 from ..core.base import Spec, TensorBase, make
 from ..core.declare import lookup
 from ..core.errors import CaptureError
-from ..core.sizes import SymbolicInt, plain
+from ..core.sizes import SymbolicInt, is_symbolic, plain
 from ..core.state import state
 from ..graph.control import CONTROL
 from .numbers import Maybe, as_tensor, item
+
+
+def kin(made: Any, *others: Any) -> Any:
+    """A tensor that holds items of a list: a write to one of the others may be a write to an item, which it would not see."""
+    if state.capture is not None:
+        for each in others:
+            if isinstance(each, TensorBase):
+                state.capture.aliases.share(made, each)
+    return made
 
 
 class Sequence:
@@ -40,12 +49,13 @@ class Sequence:
     def whole(self) -> Any:
         """All items as one tensor."""
         parts = self.tensors()
-        return parts[0] if len(parts) == 1 else lookup("cat").call(parts, 0)
+        return parts[0] if len(parts) == 1 else kin(lookup("cat").call(parts, 0), self.stacked, *self.items[: self.start], *self.items[self.start + self.count :])
 
     def item(self, index: Any) -> Any:
         """One item, whose number may be symbolic."""
-        found = self.whole()[index]
-        return item(found) if self.numbers else found
+        whole = self.whole()
+        found = whole[index]
+        return item(found) if self.numbers else kin(found, whole)
 
     def holding(self, items: list[Any]) -> Sequence:
         """The same with other items in the list."""
@@ -77,7 +87,7 @@ class Ragged:
             return self.flat, self.sizes
         check_items(more)
         sizes = [lookup("reshape").call(as_tensor(each.size(self.dim)), (1,)) for each in more]
-        return lookup("cat").call([self.flat, *more], self.dim), lookup("cat").call([self.sizes, *sizes], 0)
+        return kin(lookup("cat").call([self.flat, *more], self.dim), self.flat, *more), lookup("cat").call([self.sizes, *sizes], 0)
 
     def item(self, index: Any) -> Any:
         """One item, whose number may be symbolic."""
@@ -165,7 +175,7 @@ def stacked(items: list[Any], sequence: Sequence | None, example: Any) -> Any:
     if sequence is not None:
         return sequence.holding(items).whole()
     if items:
-        return lookup("stack").call(list(map(as_tensor, items)), 0)
+        return kin(lookup("stack").call(list(map(as_tensor, items)), 0), *items)
     if example is None:
         raise CaptureError("a list stays empty in this run, and what it would hold is not known: run the capture on inputs that fill it")
     array = example._array if isinstance(example, TensorBase) else np.zeros((), kind_of_number(example))
@@ -212,8 +222,12 @@ def getitem(container: Any, index: Any) -> Any:
         if isinstance(index, slice):
             if isinstance(sequence, Ragged):
                 raise refused("a part of it, where its items are of different shapes,")
-            return sequence_from(container[plain_slice(index)], sequence.whole()[index], sequence.numbers)
+            whole = sequence.whole()
+            return sequence_from(container[plain_slice(index)], kin(whole[index], whole), sequence.numbers)
         return sequence.item(index)
+    if isinstance(index, slice) and isinstance(container, list) and any(map(is_symbolic, (index.start, index.stop, index.step))):
+        whole = stacked(container, None, None)
+        return sequence_from(container[plain_slice(index)], kin(whole[index], whole), of_numbers(container))
     if not isinstance(index, SymbolicInt) or not isinstance(container, (list, tuple)):
         return container[index]
     return _chosen(list(container), index)
@@ -243,7 +257,7 @@ def setitem(container: Any, index: Any, value: Any) -> None:
         raise refused("an assignment to a part of it" if isinstance(index, slice) else "an assignment to an item, where its items are of different shapes,")
     whole, at = sequence.whole(), index % sequence.length()
     container[plain(index)] = value
-    sequence_from(container, lookup("cat").call([whole[:at], _row(value), whole[at + 1 :]], 0), sequence.numbers)
+    sequence_from(container, kin(lookup("cat").call([whole[:at], _row(value), whole[at + 1 :]], 0), whole, value), sequence.numbers)
 
 
 def plain_slice(index: slice) -> slice:
@@ -276,7 +290,8 @@ def list_call(target: Any, args: Any, methods: dict[Any, Callable[..., Any]]) ->
     for each in args:
         if each.__class__ is list and target != "extend":
             reads[id(each)] = reads.get(id(each), 0) + 1
-    if not state.capture.sequences or target in SEQUENCES or target is len or all(_found(each) is None for each in args):
+    repeated = target is operator.mul and any(each.__class__ is list for each in args) and any(map(is_symbolic, args))
+    if not repeated and (not state.capture.sequences or target in SEQUENCES or target is len or all(_found(each) is None for each in args)):
         return NotImplemented
     name = target if isinstance(target, str) else getattr(target, "__name__", str(target))
     found = methods.get(target if type(target).__hash__ is not None else None, methods.get(name))

@@ -154,17 +154,27 @@ def _entry_source(op: Op, namespace: dict[str, Any], form: str) -> str:
             lines.append(f"        raise argument_error(op, 0, {first})")
         lines.append(f"    if flags.special{' or out is not None' if op.has_out else ''}:")
         lines.append(f"        return dispatch(op, ({names},){out})")
-        passed = ", ".join(
-            f"{p.name}={p.name}" if p.keyword_only else ("*" * p.variadic + p.name) for p in op.parameters
-        )
-        lines.append(f"    return body({passed})")
+        lines.append(f"    return body({_passed(op)})")
     else:
-        if op.fast:
+        single = op.tensor_positions == ((0, "tensor"),) and op.returns is None and not op.factory
+        if flags.special and (op.fast or single):
+            lines += _later(f"{_passed(op)}{', out=out' if op.has_out else ''}")
+        elif op.fast:
             lines += _fast_source(op, namespace, names, out)
-        elif op.tensor_positions == ((0, "tensor"),) and op.returns is None and not op.factory:
+        elif single:
             lines += _single_source(op, namespace, names)
         lines.append(f"    return dispatch(op, ({names},){out})")
     return "\n".join(lines)
+
+
+def _passed(op: Op) -> str:
+    """The parameters of an op, handed on."""
+    return ", ".join(f"{p.name}={p.name}" if p.keyword_only else ("*" * p.variadic + p.name) for p in op.parameters)
+
+
+def _later(passed: str) -> list[str]:
+    """In the place of a short road, which is not for calls under captures and modes: it is compiled with the first call that can take it."""
+    return ["    if not flags.special:", f"        return build_entry(op, this, form)({passed})"]
 
 
 def _operator_source(op: Op, namespace: dict[str, Any], form: str) -> str:
@@ -180,7 +190,7 @@ def _operator_source(op: Op, namespace: dict[str, Any], form: str) -> str:
         lines = ["def entry(input, other):"]
         call = f"input, other{rest}"
         if op.fast:
-            lines += _fast_source(op, namespace, call, "", operator=True)
+            lines += _later("input, other") if flags.special else _fast_source(op, namespace, call, "", operator=True)
     if op.name in ("eq", "ne"):  # or Python would compare identities, and say False
         namespace.update(known_types=BY_NUMPY, make=make, copy_array=np.array)
         lines.append("    if other.__class__ is ndarray and other.dtype in known_types:")

@@ -28,7 +28,7 @@ def broadcast_shapes(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """The shape that several shapes broadcast to."""
     result: tuple[int, ...] = shapes[0] if shapes else ()
     for shape in shapes[1:]:
-        if shape == result:
+        if len(shape) == len(result) and shape == result:
             continue
         first, second = (
             (1,) * (len(shape) - len(result)) + tuple(result),

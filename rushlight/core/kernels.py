@@ -26,13 +26,18 @@ _found: dict[str, Callable[..., Any] | None] = {}
 
 def faster(name: str, *args: Any) -> Any:
     """The result of an op's arguments by a faster kernel, or None: then the caller's own kernel does it."""
-    provider = None if getattr(_once, "depth", 0) else _provider(_PROVIDER)
+    provider = None if runs_once() else _provider(_PROVIDER)
     return None if provider is None else provider(name, args)
+
+
+def runs_once() -> bool:
+    """Whether what runs now runs once, so that compiling kernels for it would take longer than they save."""
+    return bool(getattr(_once, "depth", 0))
 
 
 @contextmanager
 def once() -> Iterator[None]:
-    """What runs here runs once, for a capture: nothing is compiled for its shapes."""
+    """What runs here runs once, for a capture: nothing is compiled for it."""
     _once.depth = getattr(_once, "depth", 0) + 1
     try:
         yield

@@ -6,6 +6,7 @@ its state out in bytes, and makes uniform and normal numbers of the words.
 
 from __future__ import annotations
 
+import ctypes
 import math
 import operator
 import os
@@ -23,6 +24,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 DEFAULT_SEED = 67280421310721
 STATE_SIZE = 5056
 _WORDS = 624  # the size of a Mersenne Twister
+_STATE_BYTES = 4 * (_WORDS + 1)  # of NumPy's: the words, and which of them is next
 _HEADER = struct.Struct("<QiiQ")  # seed, how many draws until the twister turns, whether it is seeded, next word
 _NORMAL = struct.Struct("<dddi")  # unused, the pending normal number, unused, whether one is pending
 _NORMAL_AT = _HEADER.size + 8 * _WORDS
@@ -91,6 +93,21 @@ class MersenneTwister:
         if not isinstance(state, np.ndarray) or state.dtype != np.uint8:
             raise ArgumentError("RNG state must be an array of bytes (uint8)")
         self._from_bytes(state.tobytes())
+
+    def mark(self) -> tuple[Any, ...]:
+        """Where the stream stands, in a form for :meth:`back` alone: at once, and without a twister where there is none yet."""
+        with self.lock:
+            words = None if self._twister is None else ctypes.string_at(self._twister.ctypes.state_address, _STATE_BYTES)
+            return self._initial_seed, self._untouched, self._pending_normal, words
+
+    def back(self, mark: tuple[Any, ...]) -> None:
+        """Continue from a mark."""
+        with self.lock:
+            self._initial_seed, self._untouched, self._pending_normal, words = mark
+            if words is None:
+                self._twister = None
+            else:
+                ctypes.memmove(self._bits.ctypes.state_address, words, _STATE_BYTES)
 
     def clone_state(self) -> Any:
         """A second generator that continues where this one stands."""

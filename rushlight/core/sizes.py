@@ -344,6 +344,26 @@ class SymbolicFloat(float):
     def __neg__(self) -> Any:
         return _other(operator.mul, self, -1)
 
+    def __lt__(self, other: Any) -> Any:
+        return _compared("<", operator.lt, self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return _compared("<=", operator.le, self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return _compared(">", operator.gt, self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return _compared(">=", operator.ge, self, other)
+
+    def __eq__(self, other: object) -> Any:
+        return _compared("==", operator.eq, self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return _compared("!=", operator.ne, self, other)
+
+    __hash__ = float.__hash__
+
     def __int__(self) -> int:
         escape.told("int", self)
         return float.__int__(self)
@@ -435,10 +455,10 @@ def _combine(a: SymbolicInt, b: Any, numbers: Any, formulas: Any, general: Any) 
     return _other(general, a, b)
 
 
-def _compared(how: str, function: Any, a: SymbolicInt, b: Any) -> Any:
+def _compared(how: str, function: Any, a: SymbolicInt | SymbolicFloat, b: Any) -> Any:
     if not isinstance(b, (int, float)):
         return NotImplemented
-    found = function(int.__int__(a), plain(b))
+    found = function(plain(a), plain(b))
     if escape.compared is not None:
         escape.compared(how, a, b, found)
     return found

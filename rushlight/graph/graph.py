@@ -98,6 +98,18 @@ class Graph:
         """The nodes in the order in which they run."""
         return NodeList(self)
 
+    def dissolve(self) -> None:
+        """Take the graph apart when nobody needs it any more: nodes refer to each other, and would stay until the garbage collector comes by."""
+        node, root = self._root._next, self._root
+        root._next = root._prev = root
+        while node is not root:
+            following = node._next
+            node.users, node.meta = {}, {}
+            node._args, node._kwargs, node._inputs = (), _NOTHING, ()
+            node._next = node._prev = root
+            node = following
+        self._names, self._count = Names(), 0
+
     # -- making nodes ------------------------------------------------------------------------------------------------
 
     def create_node(

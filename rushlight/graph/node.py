@@ -404,6 +404,13 @@ def _op_is_impure(op: Op, node: Node) -> bool:
     return False
 
 
+def only_computes(op: Op, args: tuple[Any, ...]) -> bool:
+    """Whether a call of an op on complete arguments does nothing but compute, and what it computes depends on them alone."""
+    if op.functional is not None or _writes(op.public_name) or op.name in _RANDOM or op.notes.startswith("data-dependent"):
+        return False
+    return not any(parameter.name == "generator" or (parameter.name in _SWITCHES and value) for parameter, value in zip(op.parameters, args))
+
+
 def draws(op: Op) -> bool:
     """Whether an op that does more than compute draws random numbers."""
     return op.functional is None or any(parameter.name == "generator" for parameter in op.parameters)

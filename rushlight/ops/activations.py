@@ -293,6 +293,27 @@ def gelu_exact(input: Tensor) -> Tensor:
     """``input * Phi(input)`` with the error function."""
 
 
+def _normal_share_kernel(xp: Any, input: Any) -> Any:
+    result = _erf_scaled(xp, input, input * input)
+    result += _constant(input, 1)
+    result *= _constant(input, 0.5)
+    return result
+
+
+@primitive(
+    meta=elementwise(refuse="bool int complex"),
+    kernel=_normal_share_kernel,
+    vjp={"input": lambda g, input: g * (input * input * -0.5).exp() * (1 / math.sqrt(2 * math.pi))},
+    samples=finite(unary(integers=False)),
+    namespace=None,
+    method=False,
+    out=False,
+    in_place=False,
+)
+def normal_share(input: Tensor) -> Tensor:
+    """``Phi(input)``: how much of a normal distribution lies below."""
+
+
 def _gelu_backward_kernel(xp: Any, grad: Any, input: Any, result: Any) -> Any:
     square = input * input
     try:

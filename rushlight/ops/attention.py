@@ -108,18 +108,24 @@ def _attention_gradient(
     return (*attention_backward(g, query, key, value, weights, scale, causal), None)
 
 
-def _backward_meta(grad: Any, query: Any, key: Any, value: Any, weights: Any, scale: float, causal: bool) -> list[Spec]:
+def _backward_meta(
+    grad: Any, query: Any, key: Any, value: Any, weights: Any, scale: float, causal: bool, mask: Any
+) -> list[Spec]:
+    shape = (_attention_meta(query, key, value, mask, causal, scale)[1] if weights is None else weights).shape
     return [
-        Spec((*weights.shape[:-1], key.shape[-1]), grad.dtype),
-        Spec((*weights.shape[:-2], weights.shape[-1], query.shape[-1]), grad.dtype),
-        Spec((*grad.shape[:-2], weights.shape[-1], grad.shape[-1]), grad.dtype),
+        Spec((*shape[:-1], key.shape[-1]), grad.dtype),
+        Spec((*shape[:-2], shape[-1], query.shape[-1]), grad.dtype),
+        Spec((*grad.shape[:-2], shape[-1], grad.shape[-1]), grad.dtype),
     ]
 
 
 def _attention_backward_kernel(
-    xp: Any, grad: Any, query: Any, key: Any, value: Any, weights: Any, scale: float, causal: bool
+    xp: Any, grad: Any, query: Any, key: Any, value: Any, weights: Any, scale: float, causal: bool, mask: Any
 ) -> list[Any]:
-    made = [xp.empty(spec.shape, spec.dtype) for spec in _backward_meta(grad, query, key, value, weights, scale, causal)]
+    if weights is None:
+        weights = _attention_kernel(xp, query, key, value, mask, causal, scale)[1]
+    specs = _backward_meta(grad, query, key, value, weights, scale, causal, mask)
+    made = [xp.empty(spec.shape, spec.dtype) for spec in specs]
 
     def run(part: Any) -> None:
         given = weights[part]
@@ -147,9 +153,13 @@ def _attention_backward_kernel(
     onnx={9: onnx_forms.attention_backward},
 )
 def attention_backward(
-    grad: Tensor, query: Tensor, key: Tensor, value: Tensor, weights: Tensor, scale: float, causal: bool = False
-) -> Tensor:
-    """The gradients of queries, keys and values; ``causal`` says that weights above the diagonal are zeros."""
+    grad: Tensor, query: Tensor, key: Tensor, value: Tensor, weights: Tensor | None, scale: float, causal: bool = False,
+    mask: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """The gradients of queries, keys and values; ``causal`` says that weights above the diagonal are zeros.
+
+    Weights that were not kept are computed again, with the mask.
+    """
 
 
 @composite(

@@ -40,8 +40,12 @@ def attention(g: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool,
     return g.MatMul(weights, value), weights
 
 
-def attention_backward(g: Any, grad: Any, query: Any, key: Any, value: Any, weights: Any, scale: float, causal: bool = False) -> Any:
+def attention_backward(
+    g: Any, grad: Any, query: Any, key: Any, value: Any, weights: Any, scale: float, causal: bool = False, mask: Any = None
+) -> Any:
     """The products of attention, and the gradient of its softmax, backwards."""
+    if weights is None:
+        raise g.unsupported("the weights of attention were not kept")
     if query.dtype.kind == "c":
         raise g.unsupported("ONNX has no complex arithmetic")
     slope = g.MatMul(grad, g.swap(value))

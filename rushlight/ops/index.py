@@ -13,8 +13,8 @@ FILES = {
         "ops": "celu celu_ elu elu_ gelu gelu_backward gelu_exact gelu_tanh gelu_tanh_ glu hardshrink hardshrink_ hardsigmoid hardsigmoid_ hardswish "
             "hardswish_ hardtanh hardtanh_ leaky_relu leaky_relu_ logsigmoid mish mish_ nn_functional_celu nn_functional_elu nn_functional_hardsigmoid "
             "nn_functional_hardswish nn_functional_hardtanh nn_functional_leaky_relu nn_functional_mish nn_functional_relu nn_functional_selu "
-            "nn_functional_sigmoid nn_functional_silu nn_functional_tanh nn_functional_threshold prelu relu relu6 relu_ selu selu_ silu silu_ "
-            "silu_backward softplus softshrink softsign tanhshrink threshold threshold_",
+            "nn_functional_sigmoid nn_functional_silu nn_functional_tanh nn_functional_threshold normal_share prelu relu relu6 relu_ selu selu_ silu "
+            "silu_ silu_backward softplus softshrink softsign tanhshrink threshold threshold_",
     },
     "adaptive_pooling": {
         "": "adaptive_avg_pool1d adaptive_max_pool1d",
@@ -89,7 +89,7 @@ FILES = {
     "copying": {
         "": "clone fill fill_",
         "methods": "clone copy_ fill fill_ zero_",
-        "ops": "cast cast_gradient clone copy copy_ fill fill_ zero zero_",
+        "ops": "after cast cast_gradient clone copy copy_ fill fill_ zero zero_",
     },
     "creation": {
         "": "empty empty_like empty_permuted empty_strided eye full full_like ones ones_like scalar_tensor zeros zeros_like",

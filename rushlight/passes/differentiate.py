@@ -65,6 +65,11 @@ class Joint:
     constants: dict[str, Any]
     origins: list[tuple[str, int]]
 
+    def release(self) -> None:
+        """Let go of the nodes, when the graph was made into others; what is known of the program's outputs stays."""
+        self.graph.dissolve()
+        self.inputs, self.tangents, self.values, self.gradients, self.forward = [], [], [], [], set()
+
     @property
     def random(self) -> bool:
         """Whether the forward part draws random numbers (or does anything else that must happen once, in order)."""
@@ -114,6 +119,7 @@ def differentiate(gm: Any, example_inputs: Any, wanted: Any = None, *, gradients
     joint.origins = outputs.origins
     tracer.graph.output((*joint.values, *joint.gradients))
     joint.graph, joint.constants = tracer.graph, tracer.constants
+    tracer.release()
     return joint
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from ..core.base import Spec
 from ..core.declare import table
 from ..core.families import Elementwise
+from ..core.sizes import plain
 from ..graph import Graph, Node
 from .differentiate import Joint
 
@@ -133,7 +134,7 @@ def _extract(graph: Graph, inputs: list[Node], outputs: list[Node | None], nodes
 def size_of(node: Node) -> float:
     """How much memory a value takes; without end for what is no single tensor, and so can't be kept."""
     found = node.meta.get("val")
-    return math.prod(found.shape) * found.dtype.itemsize + 16.0 if isinstance(found, Spec) else math.inf
+    return plain(math.prod(found.shape)) * found.dtype.itemsize + 16.0 if isinstance(found, Spec) else math.inf
 
 
 def is_cheap(node: Node) -> bool:

@@ -22,22 +22,25 @@ from ...core.state import state
 from ..aot import AheadOfTime, aot_eager
 from ..registry import register_backend
 from ..varying import with_numbers
-from . import attention, convolutions, movement, pooling, recurrent, small_products  # these add routines
+from . import attention, convolutions, entering, movement, pooling, recurrent, small_products, threads  # most add routines
 from .calling import Refused, direct_call, may_write
 from .describing import describe, dump
 from .expanding import Declined
+from .general import General, Plans
 from .machine import log, machine
 from .program import Program, compile_graph
 from .recorded import programs, recorded_call
 from .timing import timed
 from .values import Given, elements
+from .watching import watch
 
 ROUTINES_OF = (attention, convolutions, movement, pooling, recurrent, small_products)  # files that bring native code for ops of their own
 LIMIT = 16  # programs for different layouts of the inputs, before new ones run as in eager mode
 _said: list[str] = []
 
 if importlib.util.find_spec("llvmlite") is not None:
-    machine()  # LLVM is loaded together with this back-end, and not in the first call of what is compiled
+    # LLVM is loaded together with this back-end, and what all programs need is compiled while the first one is captured.
+    machine().ahead([*threads.code(), *entering.code()])
 
 if "native" in os.environ.get("RUSHLIGHT_LOGS", "").split(","):
     log.addHandler(logging.StreamHandler())
@@ -63,9 +66,14 @@ class Native:
     """A graph module that runs native code where no gradient is recorded."""
 
     writes = True  # whether graphs may write to their inputs
+    fuses = True  # whether what is computed from one place in memory is computed in one pass
 
-    def __init__(self, module: Any) -> None:
+    for_any_size = Plans  # makes plans for sizes that may differ
+
+    def __init__(self, module: Any, programs: General | None = None, values: Any = None) -> None:
         self.module = module
+        self.for_any = programs  # programs for sizes that may differ ...
+        self.values = values  # ... which are these, if they are known
         self.programs: list[Program] = []
         self.declined = ""  # why the graph runs as in eager mode
         self.last: Any = None
@@ -128,7 +136,13 @@ class Native:
             if program.fixed == kept and program.accepts(arrays):
                 self.last = program
                 return program
-        if len(self.programs) >= LIMIT:
+        found = None if self.for_any is None or kept else self.for_any.program(arrays, self.values)
+        if found is not None and found.accepts(arrays):
+            filled = [each for each in self.programs if each.filled]
+            self.programs = [*[each for each in self.programs if not each.filled], *filled[1 - LIMIT :], found]
+            self.last = found
+            return found
+        if sum(not each.filled for each in self.programs) >= LIMIT:
             return None
         try:
             program = compile_module(self.module, arrays)
@@ -150,11 +164,13 @@ class Entry:
     """What a compiled program calls: the graph as it is, or differentiated ahead of time."""
 
     def __init__(self, module: Any) -> None:
-        self.plain = Native(module)
+        self.plain = Native(module, General.of(module))
         self.differentiated = AheadOfTime(module, Native)
         # A call in short: NotImplemented unless all tensors are just as in an earlier call (their classes, types, sizes and need for gradients).
-        # It does not look at modes, which must be as they were, too.
-        self.quick: Any = not_yet
+        # It does not look at modes, which must be as they were, too.  And whether it is left to the caller to give tensors their gradients.
+        self.quick: tuple[Any, bool] = not_yet, True
+        self.watch = watch  # makes a function that asks what guards ask
+        self.replaces: dict[int, int] = {}  # of outputs: the argument whose gradient they will be, in the place of the one that it has
 
     def __call__(self, *args: Any) -> Any:
         if state.grad_enabled:
@@ -174,14 +190,14 @@ class Entry:
         if used is not self.plain and used.differentiable:
             if used.shorter is None and None not in programs(used):  # both have run
                 used.shorter = recorded_call(used, args) or not_yet
-            self.quick = used.shorter or not_yet
+            self.quick = used.shorter or not_yet, True
             return
         program = used.last if used is self.plain else used.simple and used.forward.last  # it computes all gradients, and does its writes
         if program:
             if program.exact is None:
                 needs = [isinstance(each, TensorBase) and each._requires_grad for each in args]
-                program.exact = direct_call(program, args, needs) or not_yet
-            self.quick = program.exact
+                program.exact = direct_call(program, args, needs, self.replaces) or not_yet
+            self.quick = program.exact, program.leaves
 
     def describe(self) -> str:
         """What became of the graph, in words."""
@@ -214,6 +230,7 @@ def native(gm: Any, example_inputs: list[Any]) -> Any:
     return with_numbers(gm, Entry) if available() else aot_eager(gm, example_inputs)
 
 
+native.computes_first = True  # type: ignore[attr-defined]  # ops of a first call on large tensors are left to what it compiles
 register_backend(native, name="inductor")  # programs that ask for PyTorch's own mean this one
 
 

@@ -31,6 +31,11 @@ def name_of(function: str) -> str:
     return re.search(r"^define [^@]*@([\w.]+)\(", function, re.MULTILINE)[1]  # type: ignore[index]
 
 
+def is_plain(function: str) -> bool:
+    """Whether LLVM makes no vectors of a function's loops: there are none, or vectors are there already."""
+    return ") #3 " in function
+
+
 def generalised(functions: list[str]) -> tuple[str, list[str]] | None:
     """One function for several with one outline, and those as calls of it; None where numbers differ that must be written out.
 
@@ -40,7 +45,7 @@ def generalised(functions: list[str]) -> tuple[str, list[str]] | None:
     lines: list[str] = []
     parameters: dict[tuple[str, ...], str] = {}  # by its type and its values in each function: a number that is a parameter
     variables: list[str] = []
-    limits = innermost_limits(functions[0])
+    limits = set() if is_plain(functions[0]) else innermost_limits(functions[0])  # which matter where LLVM makes vectors
     for at, versions in enumerate(zip(*[each.replace(f"@{name}", "@NAME").split("\n") for name, each in zip(names, functions)], strict=True)):
         if versions[0].startswith(("@NAME.", "  %its.")) and len(set(versions)) == 1:
             variables.append(versions[0])

@@ -1,7 +1,8 @@
 """Attention in blocks of queries: the scores of a block lie in the cache, and all scores together nowhere unless somebody wants them.
 
 Keys and values of a head are packed when its first block begins (``panels.py``).  A block multiplies its queries by as many keys as any of
-them may see, turns the scores into weights row by row, and multiplies those by the values.  The gradient goes through the same blocks.
+them may see, turns the scores into weights row by row, and multiplies those by the values.  The gradient goes through the same blocks, and computes
+weights again that were not kept.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from . import functions
 from .code import TYPES, Code, Module, Scalar
 from .panels import Panels, lanes_for, minus, share
 from .program import Piece, Program
+from .sizes import differs
 from .values import ROUTINES, Builder, Reference, Routine, Value
 from .vectors import Vectors
 
@@ -137,14 +139,14 @@ class Row:
         c = self.c
         if isinstance(limit, int):
             return self.v.first(minus(c, c.integer(limit), column)) if limit % (self.v.count * self.vectors) else None
-        return self.v.first(minus(c, limit, column))
+        return self.v.first(minus(c, limit if isinstance(limit, Scalar) else c.integer(limit), column))
 
 
 def attention(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
     query, key, value, mask, causal, scale = args
     batch, (length, size), (source, width) = tuple(specs[0].shape[:-2]), query.shape[-2:], value.shape[-2:]
     fits = tuple(specs[1].shape[:-2]) == batch and query.dtype == key.dtype == value.dtype and query.dtype.char in "fd"
-    if not fits or not math.prod(specs[0].shape) or not source * size or type(causal) is not bool or not isinstance(scale, (int, float)):
+    if not fits or not math.prod(specs[0].shape) or not source * size or type(causal) is not bool or not (isinstance(scale, (int, float)) or differs(scale)):
         return NotImplemented
     dtype, type_ = query.dtype, TYPES[query.dtype]
     if mask is not None and mask.dtype.kind != "b" and mask.dtype != dtype:
@@ -263,22 +265,30 @@ def weigh(line: Row, here: str, panels: Scalar, limit: Scalar | int, scale: floa
 
 
 def attention_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
-    grad, query, key, value, weights, scale, causal = args
-    batch, (length, source), size, width = tuple(grad.shape[:-2]), weights.shape[-2:], query.shape[-1], value.shape[-1]
-    same = all(each.dtype == grad.dtype for each in (query, key, value, weights)) and grad.dtype.char in "fd"
-    if not same or tuple(weights.shape[:-2]) != batch or not math.prod(grad.shape) or not source * size or not isinstance(scale, (int, float)):
+    grad, query, key, value, weights, scale, causal, mask = args
+    batch, length, source, size, width = tuple(grad.shape[:-2]), query.shape[-2], key.shape[-2], query.shape[-1], value.shape[-1]
+    same = all(each.dtype == grad.dtype for each in (query, key, value, *([] if weights is None else [weights]))) and grad.dtype.char in "fd"
+    if not same or tuple(specs[0].shape[:-2]) != batch or not math.prod(grad.shape) or not source * size or not (isinstance(scale, (int, float)) or differs(scale)):
+        return NotImplemented
+    if mask is not None and mask.dtype.kind != "b" and mask.dtype != grad.dtype:
         return NotImplemented
     dtype, type_ = grad.dtype, TYPES[grad.dtype]
     query, key, value = (each.broadcast((*batch, *each.shape[-2:])) for each in (query, key, value))
-    weights = weights if steps(weights)[1] == 1 else builder.copy(weights, None)
+    mask = None if mask is None else mask.broadcast((*batch, length, source))
+    if weights is not None:
+        weights = weights if steps(weights)[1] == 1 else builder.copy(weights, None)
     by_value = Panels(Module(), type_, width, source)
     wide = by_value.shape.width
     row = by_value.count * wide
     block = max(8, min(BLOCK, ROOM // (row * dtype.itemsize) // 8 * 8))
     heads_in_all = math.prod(batch)
     lanes = lanes_for(heads_in_all)
-    shapes = ((width, source), (source, size), (block, size), (block, width))  # of the right matrices: values turned, keys, queries, gradients
+    shapes = [(width, source), (source, size), (block, size), (block, width)]  # of the right matrices: values turned, keys, queries, gradients
+    if weights is None:
+        shapes.append((size, source))  # and keys turned, for the scores
     scratch = [Spec((lanes, each), dtype) for each in (block * row, *(Panels(Module(), type_, *shape).size for shape in shapes))]
+    if weights is None:
+        scratch.append(Spec((lanes, block * row), dtype))
     orders = [order_in_memory(builder, node, at, each, spec.shape) for at, (each, spec) in enumerate(zip((query, key, value), specs))]
 
     def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
@@ -286,19 +296,19 @@ def attention_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node
         wanted = [each in program.slots for each in results]
         c, names = Code(module), Names()
         heads, line = Heads(c, batch), Row(c, by_value)
-        g, q, k, v, w = (
-            names.add(name, each.value) for name, each in (("g", grad), ("q", query), ("k", key), ("v", value), ("w", weights))
-        )
+        g, q, k, v = (names.add(name, each.value) for name, each in (("g", grad), ("q", query), ("k", key), ("v", value)))
+        w = "" if weights is None else names.add("w", weights.value)
+        m = "" if mask is None else names.add("m", mask.value)
         own = [names.add(f"m{at}", each) for at, each in enumerate(memories)]
         targets = [names.add(f"r{at}", each) if want else "" for at, (each, want) in enumerate(zip(results, wanted))]
         made = [as_wanted(each, order) for each, order in zip(results, orders)]
         panels = [Panels(module, type_, *shape) for shape in shapes]
-        strides = [steps(value)[::-1], steps(key), steps(query), steps(grad)]
+        strides = [steps(value)[::-1], steps(key), steps(query), steps(grad), steps(key)[::-1]]
         with share(c, lanes, heads_in_all) as (lane, first, last):
             memory, *places = (c.address(name, c.scale(lane, each.shape[1]), type_) for name, each in zip(own, scratch))
             with c.loop(first, last) as head:
                 heads.at(head)
-                for at, (name, reference) in enumerate(((v, value), (k, key))):
+                for at, name, reference in ((0, v, value), (1, k, key), *([] if w else [(4, k, key)])):
                     panels[at].pack(c, strides[at], places[at], heads.pointer(name, reference), c.integer(0), c.integer(panels[at].count))
                 for at, across in ((1, size), (2, width)):
                     if wanted[at]:  # all queries are summed up, block by block, from zeros on
@@ -313,24 +323,38 @@ def attention_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node
                     for at, (name, reference) in enumerate(((q, query), (g, grad)), 2):
                         origin = heads.pointer(name, reference, begin)
                         panels[at].pack(c, strides[at], places[at], origin, c.integer(0), c.integer(panels[at].count), rows)
-                    gradient, given = heads.pointer(g, grad, begin), heads.pointer(w, weights, begin)
+                    gradient, given, apart = heads.pointer(g, grad, begin), places[-1], row
                     down, across = steps(grad)
                     panels[0].multiply(c, (gradient, down), places[0], (memory, row), rows, columns=across, width=c.scale(count, wide))
+                    if w:
+                        given, apart = heads.pointer(w, weights, begin), weights.strides[-2]
+                    else:
+                        down, across = steps(query)
+                        panels[4].multiply(
+                            c, (heads.pointer(q, query, begin), down), places[4], (given, row), rows, columns=across, width=c.scale(count, wide)
+                        )
                     with c.loop(c.integer(0), rows) as at_row:
-                        own_weights = c.address(given, c.scale(at_row, weights.strides[-2]), type_)
+                        own_weights = c.address(given, c.scale(at_row, apart), type_)
+                        if not w:
+                            mine = c.add(begin, at_row)
+                            limit = c.intrinsic("smin", c.add(mine, c.integer(1)), c.integer(source)) if causal else source
+                            if mask is not None:
+                                masked(c, line, own_weights, heads.pointer(m, mask, mine), mask, scale)
+                            weigh(line, own_weights, count, limit, 1.0 if mask is not None else scale, "", source)
                         slope(line, c.address(memory, c.scale(at_row, row), type_), own_weights, count, source, scale)
                     if wanted[0]:
                         to = heads.pointer(targets[0], made[0], begin)
                         panels[1].multiply(c, (memory, row), places[1], (to, made[0].strides[-2]), rows, depth=seen)
-                    for at, left, step in ((1, memory, row), (2, given, weights.strides[-2])):
+                    for at, left, step in ((1, memory, row), (2, given, apart)):
                         if wanted[at]:
                             result = (heads.pointer(targets[at], made[at]), made[at].strides[-2])
                             panels[at + 1].multiply(c, (left, 1), places[at + 1], result, seen, None, "matrix", columns=step, depth=rows)
-        nanoseconds = heads_in_all * length * source * (2 * width + 2 * size) * 2 / FLOPS_PER_NANOSECOND
+        nanoseconds = heads_in_all * length * source * (2 * width + (2 if w else 3) * size) * 2 / FLOPS_PER_NANOSECOND
         return [names.piece(module, c, "attention_backward", lanes, nanoseconds)]
 
     stored = [arranged(spec, order) for spec, order in zip(specs, orders)]
-    found = builder.routine([grad, query, key, value, weights], stored, node, write, scratch)
+    sources = [grad, query, key, value, *(each for each in (weights, mask) if each is not None)]
+    found = builder.routine(sources, stored, node, write, scratch)
     return tuple([as_wanted(each.value, order) for each, order in zip(found, orders)])
 
 

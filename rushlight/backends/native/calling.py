@@ -5,6 +5,7 @@ Whether the inputs are what the program was compiled for is looked at in native 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from ...core.base import alias, make, storage_of
 from ...core.state import state
 from . import entering
+from .placing import may_refuse
 from .values import Given, Reference, Value, strides_of
 
 
@@ -34,12 +36,13 @@ def entry(program: Any, segments: list[str]) -> str:
     return "\n".join([*lines, "  ret i32 0", "stop:", "  store i64 0, ptr %status", "  ret i32 1", "}"])
 
 
-def direct_call(program: Any, args: tuple[Any, ...], needs: Sequence[bool] | None = None) -> Callable[..., Any] | None:
+def direct_call(program: Any, args: tuple[Any, ...], needs: Sequence[bool] | None = None, replaces: dict[int, int] | None = None) -> Callable[..., Any] | None:
     """A function of arguments like these (tensors and others) that gives the outputs, as tensors.
 
     It gives NotImplemented where the arguments are not what the program was compiled for.  None where a program can't be called so.
     ``needs`` says of programs that compute all gradients themselves which arguments require one: then tensors must be of the very classes,
-    too, and modes are not looked at.  Others take no arguments that require a gradient where gradients are recorded.
+    too, and modes are not looked at.  Others take no arguments that require a gradient where gradients are recorded.  ``replaces`` says of
+    outputs which argument they become the gradient of, in the place of the one that it has: where all of them are found, the function does that.
     """
     if not can_be_entered(program):
         return None
@@ -51,14 +54,18 @@ def direct_call(program: Any, args: tuple[Any, ...], needs: Sequence[bool] | Non
     call.compare_others(len(args))
     known = {value.position: value for value in program.inputs}
     exact = {at: (None, None) if needs is None else (needs[at], type(args[at])) for at in known}
-    call.enter([expected(program, value, *exact[at]) for at, value in known.items()], [f"t{at}" for at in known])
+    replaced = call.replaced(replaces or {}, list(known))
+    if needs is not None:
+        program.leaves = not replaced
+    reuses = not any(may_refuse(each) for each in program.steps)  # what was there before must still be, where the program is given up
+    results = [each._replace(owner=replaced.get(number), reuses=reuses and number in replaced) for number, each in enumerate(call.new_tensors())]
+    call.enter([expected(program, value, *exact[at]) for at, value in known.items()], [f"t{at}" for at in known], results)
     given = [written for written, _ in call.outputs]
     while needs is not None and given and given[-1] == "None":
         given.pop()
     if given == call.fresh and needs is not None and list(known) == list(range(len(args))) and not program.splits:
         return call.names["enter"]  # type: ignore[no-any-return]  # there is nothing left to do
-    results = call.results()
-    call.lines.append(f"    return ({''.join(f'{each}, ' for each in results)})")
+    call.lines.append(f"    return ({''.join(f'{each}, ' for each in call.results())})")
     return call.function()
 
 
@@ -98,12 +105,26 @@ class Text:
         """Call native code: with tensors, then with arrays that values lie in."""
         program = self.program
         if results is None:
-            results = [entering.Result(entering.NEW, program.slots[root], self.shapes[root], root.dtype) for root in program.roots]
+            results = self.new_tensors()
         self.names["enter"] = entering.way_in(program.entry, program.workspace, tensors, results, given, len(arrays), program.nanoseconds)
         if program.splits:
             self.lines.append("    prepare()")
         self.lines.append(f"    made = enter({', '.join([*variables, *arrays])})")
         self.lines.append("    if made is NotImplemented: return made")
+
+    def new_tensors(self) -> list[entering.Result]:
+        """The results, each as a tensor."""
+        return [entering.Result(entering.NEW, self.program.slots[root], self.shapes[root], root.dtype) for root in self.program.roots]
+
+    def replaced(self, replaces: dict[int, int], positions: list[int]) -> dict[int, int]:
+        """Which results become the gradient of a tensor (by its number among those that are given); none, where one of them can't."""
+        found = {}
+        for output, at in replaces.items():
+            text, reference = self.outputs[output]
+            if text not in self.fresh or reference is not None or at not in positions or [each for each, _ in self.outputs].count(text) > 1:
+                return {}
+            found[self.fresh.index(text)] = positions.index(at)
+        return found
 
     def results(self) -> list[str]:
         """The outputs, as variables (or inputs)."""
@@ -120,8 +141,14 @@ class Text:
 
     def function(self) -> Callable[..., Any]:
         """The function."""
-        exec("\n".join(self.lines), self.names)
+        exec(bytecode("\n".join(self.lines)), self.names)
         return self.names["call"]  # type: ignore[no-any-return]
+
+
+@functools.lru_cache(256)
+def bytecode(text: str) -> Any:
+    """What Python runs for such text: calls for other sizes differ in their names' values alone."""
+    return compile(text, "<call of a native program>", "exec")
 
 
 def any_requires_grad(*args: Any) -> bool:

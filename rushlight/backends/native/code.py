@@ -7,8 +7,10 @@ at the end.  No flag lets LLVM take liberties with NaN, infinities or signed zer
 from __future__ import annotations
 
 import hashlib
+import pickle
 import re
 import struct
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -16,7 +18,8 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from .alike import merged, name_of
+from .alike import is_plain, merged, name_of
+from .sizes import differs, real
 
 # The types of elements in memory; a bool is a byte there, and a bit where it is computed with.
 TYPES = {
@@ -111,6 +114,8 @@ class Code:
 
     def constant(self, type: str, value: Any) -> Scalar:
         """A constant of a type."""
+        if differs(value):
+            return Scalar(str(value) if type == "i64" else real(value, type), type)
         if type in ("float", "double"):
             number = float(np.float32(value)) if type == "float" else float(value)
             return Scalar(f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}", type)
@@ -167,7 +172,7 @@ class Code:
 
         So code for another size of a batch is the same, and need not be compiled again.  Equal numbers are one.
         """
-        if value < 2:  # what is 0 or 1 is so in the structure of the code, too
+        if differs(value) or value < 2:  # what is 0 or 1 is so in the structure of the code, too
             return self.integer(value)
         return self.variable("i64", f"number{self.numbers.setdefault(value, len(self.numbers))}")
 
@@ -227,27 +232,75 @@ class Code:
         if not self.scalar and self.loops == loops and is_scalar(self.lines[place:]):
             self.plain = False
         self.loops += 1
-        if rolled:
-            self.module.declare('!0 = distinct !{!0, !1}\n!1 = !{!"llvm.loop.unroll.disable"}')
         if self.scalar:
+            hint = 2
+        elif rolled:
+            hint = 0
+        elif last.name.isdigit() and int(last.name) <= SHORT:
+            hint = None
+        else:  # two vectors at a time: more of them run no faster by measurement, and take half as long again to compile
+            hint = 0 if self.called else 4
+        if hint is not None:
+            self.module.declare('!0 = distinct !{!0, !1}\n!1 = !{!"llvm.loop.unroll.disable"}')
+        if hint == 2:
             self.module.declare('!2 = distinct !{!2, !1, !3}\n!3 = !{!"llvm.loop.vectorize.enable", i1 false}')
-        self.do(f"br label %{head}{', !llvm.loop !2' if self.scalar else ', !llvm.loop !0' if rolled else ''}")
+        elif hint == 4:
+            self.module.declare('!4 = distinct !{!4, !1, !5}\n!5 = !{!"llvm.loop.interleave.count", i32 2}')
+        self.do(f"br label %{head}{'' if hint is None else f', !llvm.loop !{hint}'}")
         self.lines[place] = f"  {index} = phi i64 [ {first.name}, %{before} ], [ {following}, %{self.block} ]"
         self.label(done)
 
-    def function(self, name: str, parameters: str, result: Scalar | None = None) -> str:
-        """The whole function, which returns a result or nothing; its numbers stand in a comment at the end."""
+    def function(self, name: str, parameters: str, result: Scalar | None = None, numbers: list[str] | None = None) -> str:
+        """The whole function, which returns a result or nothing; its numbers stand in comments at the end.
+
+        Sizes that may differ are read from a table of the function's own, whose address is one more parameter, the first; or ``numbers`` are lines that find it.
+        """
         type, end = ("void", "  ret void") if result is None else (result.type, f"  ret {result.type} {result.name}")
-        lines = [f"define {type} @{name}({parameters}) #{2 if self.plain else 0} {{", "entry:", *self.slots, *self.lines, end, "}"]
-        return "\n".join([*lines, f"{_NUMBERS}{' '.join(map(str, self.numbers))}"] if self.numbers else lines)
+        lines, loads, sizes = read_sizes(self.lines)
+        if sizes and numbers:
+            loads = [*numbers, *loads]
+        elif sizes:
+            parameters = f"{TAKES_SIZES}, {parameters}"
+        lines = [f"define {type} @{name}({parameters}) #{2 if self.plain else 0} {{", "entry:", *loads, *self.slots, *lines, end, "}"]
+        lines += [f"{_NUMBERS}{' '.join(map(str, self.numbers))}"] if self.numbers else []
+        return "\n".join([*lines, f"{_SIZES}{' '.join(map(str, sizes))}"] if sizes else lines)
 
 
-_NUMBERS = "; numbers "
+TAKES_SIZES = "ptr %numbers"  # the parameter
+_SIZE = re.compile(r"%(size|float|double)\.([0-9]+)\b")
+
+
+def read_sizes(lines: list[str]) -> tuple[list[str], list[str], list[int]]:
+    """Lines with the sizes that they name counted from the first on; how these are read; and which they are.
+
+    A fraction is in the table in double precision.
+    """
+    places: dict[int, int] = {}
+    kinds: dict[tuple[str, int], None] = {}
+
+    def counted(found: re.Match[str]) -> str:
+        at = places.setdefault(int(found[2]), len(places))
+        kinds[found[1], at] = None
+        return f"%{found[1]}.{at}"
+
+    made = [_SIZE.sub(counted, each) if "%size." in each or "%float." in each or "%double." in each else each for each in lines]
+    loads: list[str] = []
+    for kind, at in kinds:
+        name, whole = f"%{kind}.{at}", kind == "size"
+        loads.append(f"  {name}.p = getelementptr inbounds i64, ptr %numbers, i64 {at}")
+        loads.append(f"  {name}{'.wide' if kind == 'float' else ''} = load {'i64' if whole else 'double'}, ptr {name}.p")
+        if kind == "float":
+            loads.append(f"  {name} = fptrunc double {name}.wide to float")
+    return made, loads, list(places)
+
+
+_NUMBERS, _SIZES = "; numbers ", "; sizes "
 # Of functions that call others, of those that are called (and not made part of the others), and of both where there are no loops to make vectors of.
 _ATTRIBUTES = "\n".join(f"attributes #{at} = {{ nounwind{each} }}" for at, each in enumerate(("", " noinline", "", " noinline")))
 _SYMBOL = re.compile(r"(?:@[\w.]+|![0-9]+\b)")
 _DEFINED = re.compile(r"^(?:declare [^@]*)?(@[\w.]+|![0-9]+)(?: =|\()", re.MULTILINE)
 _VARIANT = re.compile(r'abi-variant"="\w+\((\w+)\)')
+SHORT = 64  # steps of a loop that LLVM may write out
 LONG = 24  # lines of a function that is compiled by itself
 
 
@@ -268,12 +321,15 @@ class Module:
     def __init__(self) -> None:
         self.functions: list[str] = []
         self.declarations: dict[str, None] = {}
-        self.names: dict[str, str] = {}
+        self.names: dict[bytes, str] = {}  # of functions, by digests of their texts
         self.memo: dict[Any, str] = {}  # functions that serve many callers, by what they do
         self.addresses: dict[str, int] = {}  # of what is outside
         self.bindings: dict[str, int] = {}  # what variables of the code are: such addresses, and numbers
         self.heads: dict[str, str] = {}  # of functions: how others declare them
         self.quick: set[str] = set()  # functions that are not worth optimising
+        self.sizes: list[int] = []  # sizes that may differ, in the order in which functions read them from a table ...
+        self.sized: dict[str, int] = {}  # ... by whose address, their first parameter, these begin so far from its start
+        self.same: dict[str, str] = {}  # of functions that are others, for other sizes: those
 
     def declare(self, text: str) -> None:
         """A function from elsewhere, or a table of constants; said once."""
@@ -281,20 +337,25 @@ class Module:
 
     def add(self, name: str, text: str, quick: bool = False) -> str:
         """Add a function, written with ``NAME`` for its name; of functions that do the same there is one.  Its name."""
-        if text not in self.names:
-            code = text.partition(_NUMBERS)[0]
+        key = hashlib.sha256(text.encode()).digest()
+        if key not in self.names:
+            code, numbers, sizes = taken_apart(text)
             chosen = f"{name.rstrip('0123456789')}_{hashlib.sha256(code.encode()).hexdigest()[:16]}"
-            while chosen in self.heads:
+            first = chosen
+            while chosen in self.heads or chosen in self.same:
                 chosen += "_"  # the same code with other numbers
-            self.names[text] = chosen
+            self.names[key] = chosen
+            if first in self.heads and sizes and not numbers:
+                self.same[chosen] = first
+                self.keep_sizes(chosen, sizes)
+                return chosen
             # Not made part of the functions that call it, which would compile it once for each call.
             self.put(chosen, text.replace(") #0 ", ") #1 ", 1).replace(") #2 ", ") #3 ", 1), quick)
-        return self.names[text]
+        return self.names[key]
 
     def put(self, name: str, text: str, quick: bool = False) -> None:
         """Add a function under a name; variables of its own hold the numbers and the addresses that it needs."""
-        code, _, numbers = text.partition(_NUMBERS)
-        values = [int(each) for each in numbers.split()]
+        code, values, sizes = taken_apart(text)
         variables = []
         for each in dict.fromkeys(re.findall(r"@NAME\.(\w+)", code)):
             number = each.startswith("number")
@@ -302,23 +363,35 @@ class Module:
             variables.append(f"@{name}.{each} = global {'i64 0' if number else 'ptr null'}\n")
         code = code.rstrip("\n").replace("@NAME", f"@{name}").replace("v_NAME(", f"v_{name}(", 1)
         self.heads[name] = declared(code)
+        if sizes:
+            self.keep_sizes(name, sizes)
         self.functions.append("".join(variables) + code)
         if quick:
             self.quick.add(name)
 
+    def keep_sizes(self, name: str, sizes: list[int]) -> None:
+        """Have a function find its sizes in the table."""
+        self.sized[name] = len(self.sizes)
+        self.sizes += sizes
+
     def parts(self) -> list[Part]:
         """The functions as texts that are compiled one by one: long functions by themselves, short ones together."""
         efforts: dict[int, list[str]] = {0: [], 1: [], 2: []}
-        long: dict[int, list[str]] = {1: [], 2: []}
+        long: dict[int, list[str]] = {0: [], 1: [], 2: []}
+        shared = set(self.names.values())  # by other programs too
         for function in self.functions:
-            effort = 0 if name_of(function) in self.quick else 1 if ") #3 " in function else 2
-            (long if effort and function.count("\n") >= LONG else efforts)[effort].append(function)
-        long[2], calls = merged(long[2])
+            name = name_of(function)
+            effort = 0 if name in self.quick else 1 if is_plain(function) else 2
+            (long if name in shared and function.count("\n") >= LONG else efforts)[effort].append(function)
+        kernels = [each for each in long[1] if name_of(each).startswith("kernel")]  # other functions have their numbers as parameters already
+        made, calls = merged(long[2] + kernels)
+        long[1] = [each for each in long[1] if each not in kernels] + [each for each in made if is_plain(each)]
+        long[2] = [each for each in made if not is_plain(each)]
         efforts[0] += calls
         known = self.known()
-        known.update((f"@{name_of(each)}", declared(each)) for each in long[2])
-        made = [Part(alone([each], known), effort) for effort, functions in long.items() for each in functions]
-        return made + [Part(alone(functions, known), effort) for effort, functions in efforts.items() if functions]
+        known.update((f"@{name_of(each)}", declared(each)) for each in made)
+        apart = [Part(alone([each], known), effort) for effort, functions in long.items() for each in functions]
+        return apart + [Part(alone(functions, known), effort) for effort, functions in efforts.items() if functions]
 
     def known(self) -> dict[str, str]:
         """The declarations of all that functions may need, by the names in them."""
@@ -327,8 +400,25 @@ class Module:
             found.update(dict.fromkeys(_DEFINED.findall(each), each))
         return found
 
+    def packed(self) -> bytes:
+        """All of it in little memory, for who wants to read it later."""
+        self.memo.clear()  # says how to write more
+        return zlib.compress(pickle.dumps(self), 1)
+
+    @staticmethod
+    def unpacked(data: bytes) -> Module:
+        """What was packed."""
+        return pickle.loads(zlib.decompress(data))  # type: ignore[no-any-return]
+
     def __str__(self) -> str:
         return "\n\n".join([*self.declarations, *kept(vector_functions(self.functions)), *self.functions, _ATTRIBUTES]) + "\n"
+
+
+def taken_apart(text: str) -> tuple[str, list[int], list[int]]:
+    """The code of a function, its numbers, and its sizes that may differ."""
+    text, _, sizes = text.partition(_SIZES)
+    code, _, numbers = text.partition(_NUMBERS)
+    return code.rstrip("\n"), [int(each) for each in numbers.split()], [int(each) for each in sizes.split()]
 
 
 def alone(functions: list[str], known: dict[str, str]) -> str:

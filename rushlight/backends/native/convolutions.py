@@ -20,6 +20,7 @@ from .code import TYPES, Code, Module, Scalar
 from .multiplying import Product, call, tile_for
 from .products import FLOPS_PER_NANOSECOND
 from .program import Piece
+from .sizes import at_most
 from .tiles import BYTES, Multiplication, Vectors, fill_run, lanes
 from .units import (
     FIRST,
@@ -204,7 +205,7 @@ class WeightGradient:
         channels = self.blocks.channels
         self.apart = -(-self.rows // lanes(self.type)) * lanes(self.type)  # of rows of sums
         weights = groups * self.depth * self.apart
-        self.chunks = max(1, min(self.images, 2 * cost.UNITS, cost.PARTIAL_BYTES // (weights * BYTES[self.type])))
+        self.chunks = max(1, at_most(self.images, min(2 * cost.UNITS, cost.PARTIAL_BYTES // (weights * BYTES[self.type]))))
         wanted = 2 * cost.UNITS / (self.chunks * groups)
         self.block = cost.divisor(self.channels, min(channels, max(1.0, self.channels / max(1.0, wanted), 64 / self.taps)))
         self.units = self.chunks * groups * (self.channels // self.block)

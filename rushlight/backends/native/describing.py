@@ -95,7 +95,8 @@ def dump(thing: Any, path: str | os.PathLike[str]) -> None:
 
 def kernels_of(program: Program) -> list[str]:
     """The text of a program, step by step."""
-    functions = {id(step): found for step, found in program.written}
+    module = program.module
+    functions = {id(step): [] if module is None else module.functions[found] for step, found in program.written}
     lines: list[str] = []
     for step in program.steps:
         lines += ["; " + "-" * 100, f"; {step}"]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...core.declare import Op
+from ...core.kernels import runs_once
 from ...ops.pointwise import ThroughDouble
 from .code import TYPES, Code, Module, Scalar
 from .emission import Emission
@@ -89,6 +90,8 @@ def run(op: Op, arguments: list[Any], positions: list[int], compute: np.dtype[An
     except TypeError:  # an option that can't be part of a key
         return None
     except KeyError:
+        if runs_once():
+            return None
         loop = prepare(key, op, arguments, positions, compute, dtype)
     return None if loop is None else loop(values, shape)
 

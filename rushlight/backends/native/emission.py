@@ -11,7 +11,8 @@ import numpy as np
 from . import functions
 from .code import BITS, HALVES, STORED, TYPES, Code, Scalar
 from .expressions import Expression
-from .machine import vector_bits
+from .machine import machine
+from .wide import Wide
 
 OFTEN = 3  # uses of a function like exp in one kernel; where there are more, it is called
 
@@ -54,7 +55,7 @@ class Emission:
         if op in functions.UNARY or op in functions.SINGLE_ONLY:
             return called(c, op, args[0]) if (op, dtype) in c.called else write_function(c, op, args[0])
         if op in functions.OTHERS:
-            return functions.OTHERS[op](c, *args)  # type: ignore[no-any-return]
+            return functions.OTHERS[op](c, *args, *(() if expression.data is None else (expression.data,)))  # type: ignore[no-any-return]
         if op in _ROUNDING:
             return c.intrinsic(_ROUNDING[op], args[0])
         if op in _COMPARISONS:
@@ -80,7 +81,7 @@ class Emission:
             return c.intrinsic("copysign", *args)
         if op == "signbit":
             word = f"i{BITS[args[0].type]}"
-            return c.compare("slt", c.convert("bitcast", args[0], word), Scalar("0", word))
+            return c.compare("slt", c.convert("bitcast", args[0], word), c.constant(word, 0))
         if op == "not":
             return c.binary("xor", args[0], c.like(args[0], 1))
         if op in ("and", "or", "xor", "shl"):
@@ -114,18 +115,17 @@ def called(c: Code, op: str, x: Scalar) -> Scalar:
     """exp or its like by a call.  LLVM is told of a function of vectors that it can call instead, for many elements at once."""
     key = ("function", op, x.type)
     if key not in c.module.memo:
-        count = vector_bits() // BITS[x.type]
-        type = f"<{count} x {x.type}>"
-        inner = Code(c.module)
-        given, result = inner.slot(type), inner.slot(type)
-        inner.do(f"store {type} %x, ptr {given}")
-        with inner.loop(inner.integer(0), inner.integer(count)) as index:
-            inner.store(write_function(inner, op, inner.load(given, index, x.type)), result, index)
-        wide = c.module.add(f"{op}_of_many", inner.function("NAME", f"{type} %x", inner.let(type, f"load {type}, ptr {result}")))
-        inner = Code(c.module)
-        text = inner.function("NAME", f"{x.type} %x", write_function(inner, op, Scalar("%x", x.type)))
-        variant = f'memory(none) willreturn "vector-function-abi-variant"="_ZGV_LLVM_N{count}v_NAME({wide})" {{'
-        c.module.memo[key] = c.module.add(op, text.replace("{", variant, 1))
+        wide = Wide(c.module, machine().processor.vector_bits // BITS[x.type])
+        type = wide.vector(x.type)
+        many = c.module.add(f"{op}_of_many", wide.returning("NAME", f"{type} %x", write_function(wide, op, Scalar("%x", x.type))))
+        inner = Code(c.module)  # what is left at the end of a loop
+        given = inner.let(type, f"insertelement {type} zeroinitializer, {x.type} %x, i64 0")
+        made = inner.let(type, f"call {type} @{many}({type} {given.name})")
+        text = inner.function("NAME", f"{x.type} %x", inner.let(x.type, f"extractelement {type} {made.name}, i64 0"))
+        c.module.memo[key] = c.module.add(op, text.replace("{", f"{functions.variant(f'{wide.lanes}v', many)} {{", 1), quick=True)
+        c.module.memo[key, "vectors"] = many
+    if isinstance(c, Wide) and c.lanes > 1:
+        return c.let(x.type, f"call {c.vector(x.type)} @{c.module.memo[key, 'vectors']}({c.vector(x.type)} {x.name})")
     return c.let(x.type, f"call {x.type} @{c.module.memo[key]}({x.type} {x.name})")
 
 
@@ -160,7 +160,7 @@ def convert(c: Code, a: Scalar, source: np.dtype[Any], target: np.dtype[Any]) ->
     if target.kind == "f":
         return c.convert("uitofp" if source.kind in "ub" else "sitofp", a, type)
     if source.kind == "f":
-        # What does not fit gives the smallest integer, as the processor has it, before it is cut to size.
+        # What does not fit gives the smallest integer, as x86 has it (others differ, and NumPy there), before it is cut to size.
         wide = "i64" if target.itemsize == 8 or target.kind == "u" else "i32"
         limit = 2.0 ** (BITS[wide] - 1)
         inside = c.binary("and", c.compare("oge", a, c.like(a, -limit)), c.compare("olt", a, c.like(a, limit)))

@@ -5,6 +5,7 @@ The graph is run on tensors without data under a tracer, so that every shape in 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -66,9 +67,11 @@ def expand(graph: Graph, examples: list[Any], attribute: Callable[[str], Any]) -
         raise Declined("it writes to a tensor of its own")
     if not isinstance(results, (tuple, list)) or not all(isinstance(each, Node) or each is None for each in outputs):
         raise Declined("it returns other things than tensors")
-    tracer.graph.output(tuple(returned))
-    tracer.graph.eliminate_dead_code()
-    return Expanded(tracer.graph, nodes, returned, runner.constants, runner.notes, written)
+    made = tracer.graph
+    made.output(tuple(returned))
+    made.eliminate_dead_code()
+    tracer.release()
+    return Expanded(made, nodes, returned, runner.constants, runner.notes, written)
 
 
 class Runner(Interpreter):
@@ -262,7 +265,7 @@ def _standardize(input: Any, dims: Any, eps: float) -> Any:
     if not input._array.size:
         return NotImplemented
     dims, shape = list(dims), input._array.shape
-    if 0 in dims and 1 not in dims and len(dims) > 1 and shape[0] >= 8 and np.prod([shape[each] for each in dims if each]) >= 32:
+    if 0 in dims and 1 not in dims and len(dims) > 1 and shape[0] >= 8 and math.prod([shape[each] for each in dims if each]) >= 32:
         # Of each image first, while it is in the cache; the variance of all is that within images and that of their means.
         rest = [each for each in dims if each]
         part = input.mean(rest, True)
@@ -333,7 +336,7 @@ def _attention(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale:
 def _variance(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
     array = input._array
     dims = list(normalize_dims(dim, array.ndim))
-    count = int(np.prod([array.shape[each] for each in dims]))
+    count = math.prod([array.shape[each] for each in dims])
     if not array.ndim or count - correction <= 0:
         return NotImplemented
     centred = input - input.mean(dims, True)

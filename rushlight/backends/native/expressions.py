@@ -16,6 +16,7 @@ from ...core.families import broadcast_shapes
 from . import functions
 from .code import HALVES, TYPES
 from .machine import machine
+from .sizes import Ratio, Size, differs, hint
 
 BOOL, FLOAT32, FLOAT64 = np.dtype(np.bool_), np.dtype(np.float32), np.dtype(np.float64)
 FLOAT16 = np.dtype(np.float16)
@@ -52,6 +53,10 @@ COSTLY = frozenset((*functions.UNARY, *functions.SINGLE_ONLY, *functions.OTHERS,
 
 def constant(value: Any, dtype: np.dtype[Any]) -> Expression:
     """A number of a type."""
+    if differs(value):
+        if dtype not in (FLOAT32, FLOAT64) and not (dtype == np.int64 and isinstance(value, Size)):
+            raise NotExpressible(f"a number that may differ, as {dtype}")
+        return Expression("constant", (), dtype, value)
     return Expression("constant", (), dtype, np.asarray(value).astype(dtype).item())
 
 
@@ -62,7 +67,7 @@ def cast(a: Expression, dtype: np.dtype[Any]) -> Expression:
     if a.op == "constant":
         return constant(a.data, dtype)
     if FLOAT16 in (a.dtype, dtype):
-        if not machine().converts_halves:
+        if not machine().processor.converts_halves:
             raise NotExpressible("this processor does not convert half precision")
         if a.dtype == FLOAT64:
             raise NotExpressible("double precision is not rounded to half at once")
@@ -124,7 +129,7 @@ class Array:
 
 def _operator(name: str, reflected: bool = False, in_place: bool = False) -> Any:
     def run(self: Array, other: Any) -> Any:
-        if not isinstance(other, (Array, int, float, np.generic, np.ndarray)):
+        if not isinstance(other, (Array, int, float, np.generic, np.ndarray, Size, Ratio)):
             return NotImplemented
         made = BINARY[name](other, self) if reflected else BINARY[name](self, other)
         return self.become(made) if in_place else made
@@ -147,6 +152,12 @@ for _name, _function in {"neg": "negative", "abs": "absolute", "invert": "invert
     setattr(Array, f"__{_name}__", lambda self, name=_function: UNARY[name](self))
 
 
+def typed(op: Any, operands: list[Any]) -> list[Any]:
+    """Operands of a pointwise op with numbers that may differ as arrays, of the type that the op computes in."""
+    common, _ = op.family.dtypes(op, op.family.operands(op, [hint(each) for each in operands]))
+    return [Array(constant(each, common), ()) if differs(each) else each for each in operands]
+
+
 # -- operands ----------------------------------------------------------------------------------------------------
 
 
@@ -154,7 +165,7 @@ def kind_of(value: Any) -> Any:
     """What NumPy's rules for types look at: a type, or a Python number as it is."""
     if isinstance(value, np.ndarray) and value.ndim:
         raise NotExpressible("the kernel uses an array of constants")
-    return value.dtype if hasattr(value, "dtype") else value
+    return value.dtype if hasattr(value, "dtype") else hint(value)
 
 
 def element(value: Any, dtype: np.dtype[Any]) -> Expression:
@@ -350,6 +361,11 @@ def _gelu(a: Array) -> Array:
     return a * kind(0.5) * (kind(1) + UNARY["erf"](a * kind(math.sqrt(0.5))))
 
 
+def _normal_share(a: Array) -> Array:
+    kind = a.dtype.type
+    return kind(0.5) * (kind(1) + UNARY["erf"](a * kind(math.sqrt(0.5))))
+
+
 def _sigmoid(a: Any) -> Array:
     """``1 / (1 + exp(-a))`` by an exp of what is not positive, which never overflows, so that denormal results are right."""
     small, one = _float_only("decay")(-abs(a)), a.dtype.type(1)
@@ -357,7 +373,7 @@ def _sigmoid(a: Any) -> Array:
 
 
 # Ops that are written here because NumPy does not have the functions, or their kernels lose digits.
-EXPRESSIONS: dict[str, Callable[..., Array]] = {"erf": UNARY["erf"], "gelu_exact": _gelu, "sigmoid": _sigmoid, "silu": lambda a: a * _sigmoid(a)}
+EXPRESSIONS: dict[str, Callable[..., Array]] = {"erf": UNARY["erf"], "gelu_exact": _gelu, "normal_share": _normal_share, "sigmoid": _sigmoid, "silu": lambda a: a * _sigmoid(a)}
 
 
 class Functions:

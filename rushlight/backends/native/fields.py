@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import sysconfig
+import weakref
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,8 @@ import numpy as np
 from ...core.base import Storage, make, runtime
 
 WRITABLE = 0x400  # of an array's flags
+PLAIN = 0x505  # of an array's flags: in the order of rows, in memory of its own, aligned and writable
+_MANAGED, _BEFORE = 1 << 4, -24  # of a type's flags: CPython keeps the dict of an instance before it; and there
 
 
 class Offsets(NamedTuple):
@@ -31,6 +34,18 @@ class Offsets(NamedTuple):
     flags: int
     memory: int  # of an array of ctypes: where its elements are
     version: int  # of a storage
+    own: int  # of a tensor: the dict of its attributes, once there is one; 0 where that is not known
+    weak: int  # and what refers to it weakly
+
+
+def word_of(thing: Any, offset: int) -> int:
+    """A word in the memory of an object."""
+    return ctypes.c_int64.from_address(id(thing) + offset).value
+
+
+def own_of(kind: type) -> int:
+    """Where instances of a type have their dict; 0 where they have none."""
+    return _BEFORE if kind.__flags__ & _MANAGED else kind.__dictoffset__
 
 
 def find_offsets() -> Offsets | None:
@@ -56,7 +71,16 @@ def find_offsets() -> Offsets | None:
     if any(len(each) != 1 for each in (*places, versions)) or words(elements, head + 8)[-1] != ctypes.addressof(elements):
         return None
     array, requires_grad, storage, history, output = (each[0] for each in places)
-    found = Offsets(head - 8, array, requires_grad, storage, history, output, head, head + 8, head + 16, head + 24, head + 40, head + 48, head, versions[0])
+    own, reference = vars(tensor), weakref.ref(tensor)
+    place, weak = own_of(runtime.tensor_type), runtime.tensor_type.__weakrefoffset__
+    known = word_of(tensor, place) == id(own) and word_of(tensor, weak) == id(reference)
+    count = ctypes.c_int64.from_address(id(reference))
+    before, several = count.value, [reference] * 5
+    known = known and count.value - before == len(several) and before == 1
+    found = Offsets(
+        head - 8, array, requires_grad, storage, history, output, head, head + 8, head + 16, head + 24, head + 40, head + 48, head, versions[0],
+        place if known else 0, weak,
+    )  # fmt: skip
     at = id(probe)
     for writable in (False, True):
         probe.setflags(write=writable)

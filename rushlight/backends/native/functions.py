@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .code import Code, Scalar
-from .machine import vector_bits
+from .machine import machine
+from .wide import Wide
 
 
 class Format(NamedTuple):
@@ -42,7 +43,7 @@ DOUBLE = Format(
     (0.11911140964953425846, 0.11684875777034337673, 0.13335785054380889394, 0.15384571714534154042, 0.18181818637598999785,
      0.22222222219554103805, 0.28571428571436387475, 0.39999999999999991192, 0.66666666666666666668),
 )  # fmt: skip
-# erf(x) / x - 1 in x**2 up to 1; beyond, erfc(x) exp(x**2) in (x - 3) / (x + 3)
+# erf(x) / x - 1 in x**2 up to 1
 ERF = {
     "float": (7.8758750626854883e-05, -0.00080168642871658695, 0.0051890874234339740, -0.026854212010626412, 0.11283594715160218,
               -0.37612626666720331, 0.12837916584835095),
@@ -50,13 +51,14 @@ ERF = {
                -1.4925595266831182e-05, 0.00012055331111642711, -0.00085483269808337899, 0.0052239776248180145, -0.026866170645076793,
                0.11283791670954879, -0.37612638903183748, 0.12837916709551257),
 }  # fmt: skip
-ERFC = {
-    "float": (0.0015493261768614457, 0.0046650945273359075, -0.024337653526757346, 0.071657498174566636, -0.15011811326231994,
-              0.24560382210495476, -0.32623354491338166, 0.17900115118131857),
-    "double": (1.2801900862962662e-06, 2.0236031796417566e-06, -8.0080213194126843e-06, -1.2848894512523529e-05, 6.4061820735305467e-05,
-               4.5254726354833541e-05, -0.00059706235170932843, 0.00070774644439015373, 0.0042691363475082564, -0.024392499318273193,
-               0.071665837197748743, -0.15011593650078744, 0.24560380171233194, -0.32623356004303717, 0.17900115118138995),
-}  # fmt: skip
+# Beyond, in single precision, log2(erfc(x)) up to 4, and 2**r of what is left of it; in double precision, erfc(x) exp(x**2) in (x - 3) / (x + 3)
+LOG_ERFC = (-0.001659720755, 0.02132041188, -0.1278723466, -0.9442275868, -1.612123215, -0.003854381475)
+EXP2 = (0.001327646047, 0.009675552746, 0.05550713395, 0.2402211951, 0.6931469669, 1.000000072)
+ERFC = (
+    1.2801900862962662e-06, 2.0236031796417566e-06, -8.0080213194126843e-06, -1.2848894512523529e-05, 6.4061820735305467e-05,
+    4.5254726354833541e-05, -0.00059706235170932843, 0.00070774644439015373, 0.0042691363475082564, -0.024392499318273193,
+    0.071665837197748743, -0.15011593650078744, 0.24560380171233194, -0.32623356004303717, 0.17900115118138995,
+)  # fmt: skip
 # (tanh(x) / x - 1) / x**2 in x**2 up to 0.552**2
 TANH = {
     "float": (-0.0065967163660443232318, 0.021302180244034964134, -0.053908249902761504609, 0.13333107716712043061, -0.33333331961795069809),
@@ -85,19 +87,19 @@ def clamp(c: Code, x: Scalar, low: float, high: float) -> Scalar:
     return c.select(c.compare("ogt", x, high_), high_, x)
 
 
-def reduced(c: Code, x: Scalar, offset: int, exact: bool = True) -> tuple[Scalar, Scalar]:
-    """``n`` plus an offset in the low bits of a word, and ``r``, with ``x = n log(2) + r`` and r near 0.
+def reduced(c: Code, x: Scalar, offset: int, exact: bool = True, times: float = 1.0) -> tuple[Scalar, Scalar]:
+    """``n`` plus an offset in the low bits of a word, and ``r``, with ``x times = n log(2) + r times`` and r near 0.  Where it is to be exact, ``times`` is a power of two, or minus one.
 
     A number so large that nothing behind the point is left of it rounds the sum, and shows ``n`` in its last bits.
     """
     f = format_of(x)
     large = 1.5 * 2.0**f.fraction + offset
-    sum_ = c.fma(x, c.like(x, 1 / math.log(2)), c.like(x, large))
+    sum_ = c.fma(x, c.like(x, times / math.log(2)), c.like(x, large))
     n = c.binary("fsub", sum_, c.like(x, large))
     if exact:
-        r = c.fma(n, c.like(x, -f.ln2[1]), c.fma(n, c.like(x, -f.ln2[0]), x))
+        r = c.fma(n, c.like(x, -f.ln2[1] / times), c.fma(n, c.like(x, -f.ln2[0] / times), x))
     else:
-        r = c.fma(n, c.like(x, -math.log(2)), x)
+        r = c.fma(n, c.like(x, -math.log(2) / times), x)
     return c.convert("bitcast", sum_, f.word), r
 
 
@@ -107,10 +109,10 @@ def power_of_two(c: Code, word: Scalar, type: str) -> Scalar:
     return c.convert("bitcast", c.binary("shl", word, c.like(word, f.fraction)), type)
 
 
-def near_one(c: Code, r: Scalar) -> Scalar:
-    """exp of a number near 0."""
-    f = format_of(r)
-    return c.polynomial(r, (*f.exp, 1.0, 1.0))
+def near_one(c: Code, r: Scalar, times: float = 1.0) -> Scalar:
+    """exp of a number near 0, times another."""
+    coefficients = (*format_of(r).exp, 1.0, 1.0)
+    return c.polynomial(r, tuple([each * times**power for power, each in zip(range(len(coefficients) - 1, -1, -1), coefficients)]))
 
 
 def near_zero(c: Code, r: Scalar) -> Scalar:
@@ -133,12 +135,24 @@ def scaled(c: Code, x: Scalar, word: Scalar) -> Scalar:
 
 def decay(c: Code, x: Scalar) -> Scalar:
     """exp of what is not positive."""
+    return c.binary("fmul", raised_decay(c, x, True), c.like(x, 2.0 ** -_raised(format_of(x))))
+
+
+def raised_decay(c: Code, x: Scalar, exact: bool = False) -> Scalar:
+    """exp of what is not positive, times a power of two: for quotients of such, as in softmax.
+
+    In single precision, what is next to nothing beside 1 is a little less exact: 1 in 2 ** 24 for each 20 that its logarithm is below.
+    """
     f = format_of(x)
+    exact = exact or f is DOUBLE
     x = c.select(c.compare("olt", x, c.like(x, f.low)), c.like(x, f.low), x)
-    raised = f.fraction + 8  # so that the power is never denormal
-    word, r = reduced(c, x, f.bias + raised)
-    result = c.binary("fmul", near_one(c, r), power_of_two(c, word, x.type))
-    return c.binary("fmul", result, c.like(x, 2.0**-raised))
+    word, r = reduced(c, x, f.bias + _raised(f), exact)
+    return c.binary("fmul", near_one(c, r), power_of_two(c, word, x.type))
+
+
+def _raised(f: Format) -> int:
+    """By how much exponents are raised, so that the power is never denormal."""
+    return f.fraction + 8
 
 
 def expm1(c: Code, x: Scalar) -> Scalar:
@@ -251,19 +265,18 @@ def tanh(c: Code, x: Scalar) -> Scalar:
     size = c.intrinsic("fabs", x)
     limit = c.like(x, 10.0 if f is SINGLE else 22.0)  # beyond, the result is 1
     bounded = c.select(c.compare("ogt", size, limit), limit, size)
-    word, r = reduced(c, c.binary("fadd", bounded, bounded), f.bias, exact=False)
-    below = c.fma(near_one(c, r), power_of_two(c, word, x.type), c.like(x, 1.0))
+    word, r = reduced(c, bounded, f.bias, exact=False, times=2.0)
+    below = c.fma(near_one(c, r, 2.0), power_of_two(c, word, x.type), c.like(x, 1.0))
     far = c.binary("fsub", c.like(x, 1.0), c.binary("fdiv", c.like(x, 2.0), below))
     return c.intrinsic("copysign", c.select(c.compare("olt", size, c.like(x, 0.55)), near, far), x)
 
 
-def tanh_and_one(c: Code, x: Scalar) -> Scalar:
-    """``1 + tanh(x)`` as ``2 / (1 + exp(-2 x))``, which is as exact where tanh is next to -1."""
+def growth(c: Code, x: Scalar, times: float = -2.0) -> Scalar:
+    """``1 + exp(-2 x)``: twice its inverse is ``1 + tanh(x)``, as exact where tanh is next to -1.  In single precision -2 may be any negative number."""
     f = format_of(x)
-    bounded = clamp(c, c.binary("fmul", x, c.like(x, -2.0)), -0.69 * f.bias, f.high)  # 2**n is infinite in the end
-    word, r = reduced(c, bounded, f.bias)
-    below = c.fma(near_one(c, r), power_of_two(c, word, x.type), c.like(x, 1.0))
-    return c.binary("fdiv", c.like(x, 2.0), below)
+    bounded = clamp(c, x, f.high / times, -0.69 * f.bias / times)  # 2**n is infinite in the end
+    word, r = reduced(c, bounded, f.bias, exact=f is DOUBLE, times=times)
+    return c.fma(near_one(c, r, times), power_of_two(c, word, x.type), c.like(x, 1.0))
 
 
 def erf(c: Code, x: Scalar) -> Scalar:
@@ -273,11 +286,24 @@ def erf(c: Code, x: Scalar) -> Scalar:
     near = c.fma(x, c.polynomial(square, ERF[x.type]), x)
     limit = c.like(x, 4.0 if x.type == "float" else 6.0)  # beyond, the result is 1
     size = c.select(c.compare("ogt", size, limit), limit, size)
-    t = c.binary("fdiv", c.binary("fsub", size, c.like(x, 3.0)), c.binary("fadd", size, c.like(x, 3.0)))
-    rest = c.binary("fmul", exp(c, c.neg(c.binary("fmul", size, size))), c.polynomial(t, ERFC[x.type]))
-    far = c.intrinsic("copysign", c.binary("fsub", c.like(x, 1.0), rest), x)
-    result = c.select(c.compare("olt", size, c.like(x, 1.0)), near, far)
-    return c.select(c.compare("oeq", x, c.like(x, 0.0)), x, result)
+    far = c.intrinsic("copysign", single_erf(c, size) if x.type == "float" else double_erf(c, size), x)
+    return c.select(c.compare("olt", size, c.like(x, 1.0)), near, far)
+
+
+def single_erf(c: Code, x: Scalar) -> Scalar:
+    """erf from 1 to 4, by the binary logarithm of erfc."""
+    f = format_of(x)
+    large = c.like(x, 1.5 * 2.0**f.fraction + f.bias)
+    power = c.polynomial(x, LOG_ERFC)
+    sum_ = c.binary("fadd", power, large)
+    r = c.binary("fsub", power, c.binary("fsub", sum_, large))
+    return c.fma(c.neg(c.polynomial(r, EXP2)), power_of_two(c, c.convert("bitcast", sum_, f.word), x.type), c.like(x, 1.0))
+
+
+def double_erf(c: Code, x: Scalar) -> Scalar:
+    """erf from 1 to 6."""
+    t = c.binary("fdiv", c.binary("fsub", x, c.like(x, 3.0)), c.binary("fadd", x, c.like(x, 3.0)))
+    return c.binary("fsub", c.like(x, 1.0), c.binary("fmul", exp(c, c.neg(c.binary("fmul", x, x))), c.polynomial(t, ERFC)))
 
 
 def sinh(c: Code, x: Scalar) -> Scalar:
@@ -329,17 +355,21 @@ def circular(quarter: int) -> Any:
         result = c.convert("bitcast", flipped, "float")
         if not quarter:
             result = c.select(c.compare("oeq", x, c.like(x, 0.0)), x, result)  # -0 stays -0
-        return c.let("float", f"call float @{far_angles(c, quarter)}(float {x.name}, float {result.name})")
+        one, many = far_angles(c)
+        if isinstance(c, Wide) and c.lanes > 1:
+            type = c.vector("float")
+            return c.let("float", f"call {type} @{many}(i32 {quarter}, {type} {x.name}, {type} {result.name})")
+        return c.let("float", f"call float @{one}(i32 {quarter}, float {x.name}, float {result.name})")
 
     return run
 
 
-def far_angles(c: Code, quarter: int) -> str:
-    """The name of a function of an angle and its sine (or cosine), if that is right: of large angles, it finds the sine itself.
+def far_angles(c: Code) -> tuple[str, str]:
+    """The names of two functions of a quarter turn, an angle, and its sine from there on, if that is right: of large angles, they find it themselves.
 
-    There is another one for vectors, which LLVM calls in the place of this one: that looks at all angles at once.
+    The second is for vectors, and LLVM calls it in the place of the first: it looks at all angles at once.
     """
-    key = ("far angles", quarter)
+    key = "far angles"
     if key not in c.module.memo:
         inner = Code(c.module)
         x, result = Scalar("%x", "float"), inner.slot("float")
@@ -347,34 +377,41 @@ def far_angles(c: Code, quarter: int) -> str:
         near = inner.compare("ole", inner.intrinsic("fabs", x), inner.like(x, FAR))
         inner.do(f"br i1 {near.name}, label %done, label %far")
         inner.label("far")
-        inner.write(exact_circular(inner, x, quarter), result)
+        inner.write(exact_circular(inner, x, Scalar("%quarter", "i32")), result)
         inner.do("br label %done")
         inner.label("done")
-        text = inner.function("NAME", "float %x, float %near", inner.read(result, "float"))
-        one = c.module.add("far_angle", text)
-        count = vector_bits() // 32
-        type = f"<{count} x float>"
+        text = inner.function("NAME", "i32 %quarter, float %x, float %near", inner.read(result, "float"))
+        exact = c.module.add("far_angle", text, quick=True)
+        count = machine().processor.vector_bits // 32
+        wide = Wide(c.module, count)
+        wide.scalar = True
+        type = wide.vector("float")
+        far = wide.compare("ugt", wide.intrinsic("fabs", x), wide.like(x, FAR))
+        c.module.declare(f"declare i1 @llvm.vector.reduce.or.v{count}i1({wide.vector('i1')})")
+        given, results = wide.slot(type), wide.slot(type)
+        wide.do(f"store {type} %near, ptr {results}")
+        wide.do(f"%any = call i1 @llvm.vector.reduce.or.v{count}i1({wide.vector('i1')} {far.name})")
+        wide.do("br i1 %any, label %each, label %done")
+        wide.label("each")
+        wide.do(f"store {type} %x, ptr {given}")
+        with wide.one(), wide.loop(wide.integer(0), wide.integer(count)) as index:
+            angle, near = wide.load(given, index, "float"), wide.load(results, index, "float")
+            wide.store(wide.let("float", f"call float @{exact}(i32 %quarter, float {angle.name}, float {near.name})"), results, index)
+        wide.do("br label %done")
+        wide.label("done")
+        found = wide.let("float", f"load {type}, ptr {results}")
+        many = c.module.add("far_angles", wide.returning("NAME", f"i32 %quarter, {type} %x, {type} %near", found))
         inner = Code(c.module)
-        given, result = inner.slot(type), inner.slot(type)
-        inner.do(f"store {type} %x, ptr {given}")
-        inner.do(f"store {type} %near, ptr {result}")
-        c.module.declare(f"declare {type} @llvm.fabs.v{count}f32({type})")
-        c.module.declare(f"declare i1 @llvm.vector.reduce.or.v{count}i1(<{count} x i1>)")
-        inner.do(f"%size = call {type} @llvm.fabs.v{count}f32({type} %x)")
-        limit = inner.constant("float", FAR).name
-        inner.do(f"%far = fcmp ugt {type} %size, <{', '.join([f'float {limit}'] * count)}>")
-        inner.do(f"%any = call i1 @llvm.vector.reduce.or.v{count}i1(<{count} x i1> %far)")
-        inner.do("br i1 %any, label %each, label %done")
-        inner.label("each")
-        with inner.loop(inner.integer(0), inner.integer(count)) as index:
-            angle, near = inner.load(given, index, "float"), inner.load(result, index, "float")
-            inner.store(inner.let("float", f"call float @{one}(float {angle.name}, float {near.name})"), result, index)
-        inner.do("br label %done")
-        inner.label("done")
-        many = c.module.add("far_angles", inner.function("NAME", f"{type} %x, {type} %near", inner.let(type, f"load {type}, ptr {result}")))
-        variant = f'memory(none) willreturn "vector-function-abi-variant"="_ZGV_LLVM_N{count}vv_NAME({many})" {{'
-        c.module.memo[key] = c.module.add("angle", text.replace("{", variant, 1))
-    return c.module.memo[key]
+        found = inner.let("float", f"call float @{exact}(i32 %quarter, float %x, float %near)")
+        text = inner.function("NAME", "i32 %quarter, float %x, float %near", found)
+        c.module.memo[key] = c.module.add("angle", text.replace("{", f"{variant(f'{count}uvv', many)} {{", 1), quick=True)
+        c.module.memo[key, "vectors"] = many
+    return c.module.memo[key], c.module.memo[key, "vectors"]
+
+
+def variant(kinds: str, many: str) -> str:
+    """What says of a function of scalars that another one does the same for vectors: how many elements they have, and which parameters are vectors."""
+    return f'memory(none) willreturn "vector-function-abi-variant"="_ZGV_LLVM_N{kinds}_NAME({many})"'
 
 
 def quarter_turns(c: Code, x: Scalar) -> tuple[Scalar, Scalar]:
@@ -418,11 +455,10 @@ def circle_table(c: Code, part: int) -> str:
     return name
 
 
-def exact_circular(c: Code, x: Scalar, quarter: int) -> Scalar:
+def exact_circular(c: Code, x: Scalar, quarter: Scalar) -> Scalar:
     """sin, or with one quarter turn more cos, of any angle."""
     turn, angle = quarter_turns(c, x)
-    if quarter:
-        turn = c.binary("add", turn, c.like(turn, quarter))
+    turn = c.binary("add", turn, c.convert("zext", quarter, turn.type))
     z = c.binary("fmul", angle, angle)
     sine = c.fma(c.binary("fmul", c.polynomial(z, SIN), z), angle, angle)
     cosine = c.fma(c.fma(c.polynomial(z, COS), z, c.like(z, -0.5)), z, c.like(z, 1.0))
@@ -445,7 +481,7 @@ def power(c: Code, x: Scalar, y: Scalar) -> Scalar:
     whole = c.compare("oeq", c.intrinsic("floor", y), y)
     half = c.binary("fmul", y, c.like(y, 0.5))
     odd = c.binary("and", whole, c.compare("une", c.intrinsic("floor", half), half))
-    negative = c.compare("slt", c.convert("bitcast", x, "i32"), Scalar("0", "i32"))
+    negative = c.compare("slt", c.convert("bitcast", x, "i32"), c.constant("i32", 0))
     flipped = c.select(c.binary("and", odd, negative), c.neg(result), result)
     finite = c.compare("ogt", x, c.like(x, -math.inf))
     strange = c.binary("and", c.compare("olt", x, zero), c.binary("and", finite, c.binary("xor", whole, c.like(whole, 1))))
@@ -463,4 +499,4 @@ UNARY: dict[str, Any] = {
 }  # fmt: skip
 SINGLE_ONLY: dict[str, Any] = {"sin": circular(0), "cos": circular(1)}
 # What expressions say otherwise (``shortcuts.py``), and functions of several numbers.
-OTHERS: dict[str, Any] = {"decay": decay, "tanh_and_one": tanh_and_one, "power": power}
+OTHERS: dict[str, Any] = {"decay": decay, "raised_decay": raised_decay, "growth": growth, "power": power}

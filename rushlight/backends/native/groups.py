@@ -13,6 +13,7 @@ from typing import Any
 
 from .expressions import Expression
 from .shortcuts import FEW_ROWS, sums_rows
+from .sizes import least, most
 from .values import Call, Fold, Given, Partial, Pointwise, Product, Reference, Routine, Value
 
 CHEAP = 6  # an expression of at most this cost is computed anew rather than stored
@@ -126,14 +127,16 @@ class Grouping:
             return
         step = self.home[value] = Step(value)
         self.depend(step, value)
-        if isinstance(value, Call) and value.after is not None:
-            step.needs.add(self.home[value.after])
 
     def depend(self, home: Any, value: Value) -> None:
-        for each in value.inputs():
-            other = self.home.get(each.value)
-            if other is not None and other is not home:
-                home.needs.add(other)
+        home.needs |= self.before(value) - {home}
+
+    def before(self, value: Value) -> set[Any]:
+        """The groups and steps that a value waits for."""
+        found = [each.value for each in value.inputs()]
+        if value.after is not None:
+            found.append(value.after)
+        return {self.home[each] for each in found if each in self.home}
 
     def place(self, value: Any) -> None:
         """Put a value into the group of something it is computed from, or into one of its own."""
@@ -168,7 +171,7 @@ class Grouping:
         """Have a group add up what a fold adds up, for blocks of its rows; what is left to the fold are those sums."""
         group.axes = others(value)
         count = math.prod(value.source[: len(value.axes)])
-        rows = min(max(-(-count // BLOCKS), ROWS[0]), ROWS[1])
+        rows = least(most(-(-count // BLOCKS), ROWS[0]), ROWS[1])
         part = Partial(value.index, (-(-count // rows), *value.shape[1:]), value.dtype, value.node)
         part.expression, part.rows, part.stored = value.expression, rows, True
         group.add(part)
@@ -226,7 +229,7 @@ class Grouping:
 
     def would_wait_for_itself(self, group: Group, value: Value) -> bool:
         """Whether something else that the value needs is computed from the group."""
-        return self.leads_to({self.home[each.value] for each in value.inputs() if each.value in self.home} - {group}, group)
+        return self.leads_to(self.before(value) - {group}, group)
 
     def leads_to(self, homes: set[Any], group: Group) -> bool:
         """Whether one of some groups and steps needs a group, directly or by way of others."""

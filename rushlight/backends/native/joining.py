@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .groups import Group, Step
+from .placing import may_refuse
 from .values import Given, Partial, Reference, Routine, Value
 
 
@@ -45,6 +46,29 @@ def join(steps: list[Any], outputs: list[Reference | None]) -> list[Any]:
                 order[step], order[group] = (joined, None) if early else (None, joined)
                 break
     return [order[step] for step in steps if order[step] is not None]
+
+
+def sooner(steps: list[Any], ends: dict[Value, Given]) -> list[Any]:
+    """Have what inputs are in the end (``ends`` says which) computed as soon as all is there that it needs: a gradient is still in the cache then.
+
+    Not before others have read the input, and not before it is known that the program can run.  What other steps read stays where it is.
+    """
+    needs = {step: needed(step) for step in steps}
+    read = {value for step in steps for value in needs[step].difference(step.members)}
+    early = [step for step in steps if isinstance(step, Group) and step.axes is None and not ends.keys().isdisjoint(step.members)]
+    early = [step for step in early if read.isdisjoint(step.members)]
+    order = [step for step in steps if step not in early]
+    for step in early:
+        own = {ends[each] for each in step.members if each in ends}
+        waits = needs[step] | {each.after for each in step.members if each.after is not None}
+        before = [at for at, each in enumerate(order) if not waits.isdisjoint(each.members) or not own.isdisjoint(needs[each]) or may_refuse(each)]
+        order.insert(max(before, default=-1) + 1, step)
+    return order
+
+
+def needed(step: Any) -> set[Value]:
+    """What a step reads."""
+    return {source for member in step.members for each in member.inputs() for source in sources(each.value)}
 
 
 def fits(group: Any, value: Routine) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from typing import Any
 
 import numpy as np
@@ -19,15 +19,22 @@ import numpy as np
 from .code import STORED, TYPES, Code, Module, Scalar
 from .emission import Emission, frequent
 from .expressions import Expression
+from .functions import SINGLE_ONLY
 from .groups import Group, substituted
+from .machine import machine
+from .sizes import differs, may_reach
 from .values import Fold, Partial, Pointwise, Reference, Value, operands, strides_of
+from .wide import Wide
 
-CHUNK = 4096  # elements that are added up in single precision before the sum goes on in double precision
-ROWS = 128  # the same, where rows are worked on side by side
+ROWS = 128  # elements that are added up in single precision, where rows are worked on side by side; otherwise the processor says how many
 TILE = 256  # rows that are worked on side by side
+FLOAT = np.dtype(np.float32)
+FLAT = frozenset((FLOAT, np.dtype(np.int32), np.dtype(np.bool_)))  # types that code of vectors is written for
+UNIT = 64  # elements: a multiple of what LLVM computes at a time in a loop
 FEW = 8  # steps of a loop that is written for their number
-AGAIN = 2  # an expression of at most this cost is computed anew in a later pass
+AGAIN = 2  # an expression of at most this cost, of at most so many operands, is computed anew in a later pass
 SCRATCH = 1 << 18  # bytes that a kernel may keep on its stack
+ROOM = 1 << 12  # elements that it keeps room for where their number may differ
 
 
 class Dimension:
@@ -44,10 +51,11 @@ class Dimension:
 class Kernel:
     """Writes the code of one group."""
 
-    def __init__(self, module: Module, group: Group, name: str) -> None:
+    def __init__(self, module: Module, group: Group, name: str, whole: bool = True) -> None:
         self.module = module
         self.group = group
         self.name = name
+        self.whole = whole  # whether who calls it gives ranges of units, not of elements
         self.code = Code(module)
         self.members = set(group.members)
         self.partials = [each for each in group.members if isinstance(each, Partial)]
@@ -69,7 +77,42 @@ class Kernel:
         self.row_slots: dict[Value, str] = {}
         self.scratch: dict[Value, str] = {}
         self.borrowed = self.find_borrowed()
-        self.emit()
+        self.read: dict[Any, Scalar] = {}  # what was read in code of vectors, by where it lies
+        lanes = self.find_lanes()
+        if lanes > 1:  # vectors are written out, which saves LLVM most of its work
+            called, self.code = self.code.called, Wide(module, lanes)
+            self.code.called = called
+        with self.scalars():
+            self.emit()
+
+    def find_lanes(self) -> int:
+        """How many elements are computed at once, where the innermost loop goes through memory from end to end, in single precision; else 1."""
+        if len(self.inner) != 1 or self.tiled or not self.inner[0].places:
+            return 1
+        last, place = self.inner[0], self.inner[0].places[-1]
+        if type(last.size) is not int or last.size > 2 * machine().processor.chunk and last.folds or (last is self.parallel and self.unit == 1):
+            return 1
+        if any(each.how not in ("add", "max", "min") or each.dtype != FLOAT for each in self.group.members if isinstance(each, Fold)):
+            return 1
+        if any(each.strides[place] != 1 for each in self.group.members if each not in self.group.rows):
+            return 1
+        waiting, seen, angles = list(self.expressions.values()), set(), False
+        while waiting:
+            each = waiting.pop()
+            if id(each) not in seen:
+                seen.add(id(each))
+                waiting.extend(each.args)
+                angles = angles or each.op in SINGLE_ONLY
+                if each.dtype not in FLAT or (each.op == "operand" and not self.inside(each.data) and each.data.strides[place] not in (0, 1)):
+                    return 1
+        lanes = machine().processor.vector_bits // 32
+        if last.folds and not angles and not self.code.called:
+            lanes *= 2  # a sum that waits for the one before takes twice as long
+        return lanes if last.size % lanes == 0 else 1
+
+    def scalars(self) -> Any:
+        """Where what is written is of scalars."""
+        return self.code.one() if isinstance(self.code, Wide) else nullcontext()
 
     # -- what is computed ----------------------------------------------------------------------------------------
 
@@ -103,12 +146,17 @@ class Kernel:
         kept: set[Value] = set()
         wanted = self.find_wanted(kept)
         costs: dict[Value, int] = {}  # of computing a member anew, from what is kept
+        reads: dict[Value, set[Any]] = {}  # and what has to be read for it
         for value in self.group.members:
-            costs[value] = self.expressions[value].cost
+            costs[value], reads[value] = self.expressions[value].cost, set()
             for each in operands(self.expressions[value]):
-                if self.inside(each) and each.value not in self.group.rows and each.value not in kept:
+                if not self.inside(each) or each.value in kept:
+                    reads[value].add((each.value, each.offset, each.strides))
+                elif each.value not in self.group.rows:
                     costs[value] += costs[each.value]
-            if value not in self.group.rows and wanted.get(value, 0) > self.levels[value] and (costs[value] > AGAIN or value.stored):
+                    reads[value] |= reads[each.value]
+            dear = costs[value] > AGAIN or len(reads[value]) > AGAIN or value.stored
+            if value not in self.group.rows and wanted.get(value, 0) > self.levels[value] and dear:
                 kept.add(value)
         wanted = self.find_wanted(kept)
         return {each for each in kept if wanted[each] > self.levels[each]}
@@ -171,7 +219,14 @@ class Kernel:
         """How many pieces of work there are that can be done side by side."""
         if self.partials:
             return self.partials[0].shape[0]
-        return self.parallel.size if self.parallel is not None else 1
+        return self.parallel.size // self.unit if self.parallel is not None else 1
+
+    @property
+    def unit(self) -> int:
+        """How many elements such a piece has.  LLVM writes no code for what is left over by vectors where nothing can be."""
+        loop = self.parallel
+        fits = loop is not None and loop in self.inner[-1:] and type(loop.size) is int and loop.size % UNIT == 0
+        return UNIT if self.whole and fits else 1
 
     @property
     def nanoseconds(self) -> float:
@@ -190,12 +245,13 @@ class Kernel:
 
     def bounds(self, dimension: Dimension) -> tuple[Scalar, Scalar]:
         if dimension is self.parallel:
-            return Scalar("%first", "i64"), Scalar("%last", "i64")
+            first, last = Scalar("%first", "i64"), Scalar("%last", "i64")
+            return self.code.scale(first, self.unit), self.code.scale(last, self.unit)
         return self.code.integer(0), self.limit(dimension)
 
     def limit(self, dimension: Dimension) -> Scalar:
         """Where a loop ends; how long it is along the first dimension, which may be a batch, the text does not say."""
-        outermost = 0 in dimension.places and dimension.size > FEW
+        outermost = 0 in dimension.places and may_reach(dimension.size, FEW + 1)
         return self.code.number(dimension.size) if outermost else self.code.integer(dimension.size)
 
     def emit(self) -> None:
@@ -223,7 +279,9 @@ class Kernel:
         block = nest.enter_context(c.loop(Scalar("%first", "i64"), Scalar("%last", "i64")))
         length = math.prod([each.size for each in self.inner])
         self.block = c.scale(block, length)
-        with c.loop(c.integer(0), c.integer(length)) as index:
+        step = c.all if isinstance(c, Wide) else 1
+        with c.loop(c.integer(0), c.integer(length // step)) as number, c.vectors() if isinstance(c, Wide) else nullcontext():
+            index = c.scale(number, step)
             for each in self.partials:
                 c.store(c.constant(TYPES[each.dtype], 0), self.buffer(each), c.add(self.block, index))
         rows, count = c.number(self.partials[0].rows), c.number(math.prod([each.size for each in self.outer]))
@@ -290,17 +348,16 @@ class Kernel:
                 self.innermost(nest, [each for each in sums.values() if each.in_chunks])
             self.lanes(nest)
             emission = Emission(c, lambda reference: self.operand(reference, emission, number))
-            # All is computed before anything is stored: what is kept may lie where a result goes.
-            results = [(each, emission.value(self.expressions[each])) for each in stores]
+            # All is computed before anything is stored: what is kept may lie where a result goes.  Where functions are called, values that wait cost much.
+            at_once = bool(c.called) and not self.borrowed and all(each.place is None for each in stores)
+            results = []
+            for value in stores:
+                results.append((value, emission.value(self.expressions[value])))
+                if at_once:
+                    self.put(*results.pop())
             elements = [(each, emission.value(self.expressions[each.value])) for each in sums.values()]
             for value, made in results:
-                if isinstance(value, Partial):
-                    at = c.add(self.block, self.place_in_row())
-                    c.store(c.binary("fadd", c.load(self.buffer(value), at, made.type), made), self.buffer(value), at)
-                elif value.stored:
-                    c.store(made, self.buffer(value), self.position(value.strides, 0))
-                elif value in self.kept:
-                    self.keep(value, made)
+                self.put(value, made)
             for each, element in elements:
                 each.take(element)
         with ExitStack() as stack:
@@ -311,10 +368,17 @@ class Kernel:
     def innermost(self, nest: ExitStack, sums: list[Accumulator]) -> None:
         """The last loop of a pass (but for the rows of a tile); long sums are cut into chunks."""
         c, dimension = self.code, self.inner[-1]
+        if isinstance(c, Wide):
+            self.read.clear()
+            count = self.unit // c.all if dimension is self.parallel else 0
+            ends = [c.scale(Scalar(each, "i64"), count) for each in ("%first", "%last")] if count else [c.integer(0), c.integer(dimension.size // c.all)]
+            self.indices[dimension] = c.scale(nest.enter_context(c.loop(*ends)), c.all)
+            nest.enter_context(c.vectors())
+            return
         first, last = self.bounds(dimension)
         if sums:
-            length = ROWS if self.tiled else CHUNK
-            if dimension.size > 2 * length:
+            length = ROWS if self.tiled else machine().processor.chunk
+            if may_reach(dimension.size, 2 * length + 1):
                 limit = self.limit(dimension)
                 chunks = c.let("i64", f"sdiv i64 {c.add(limit, c.integer(length - 1)).name}, {length}")
                 chunk = nest.enter_context(c.loop(c.integer(0), chunks))
@@ -344,8 +408,12 @@ class Kernel:
         """The value of an operand in a pass (or of a row, before it)."""
         value = reference.value
         if not self.inside(reference):
+            if isinstance(self.code, Wide) and self.code.lanes > 1:
+                return self.vector(self.code, reference)
             return self.code.load(self.buffer(value), self.position(reference.strides, reference.offset), STORED[value.dtype])
         if value in self.group.rows:
+            if isinstance(self.code, Wide) and self.code.lanes > 1:
+                return self.code.load_one(self.row_slots[value], self.code.integer(0), STORED[value.dtype])
             return self.load_row(value)
         if value in self.kept and self.levels[value] < number:
             if value.stored:
@@ -356,12 +424,34 @@ class Kernel:
                 return self.code.load(self.scratch[value], self.place_in_row(), STORED[value.dtype])
         return emission.value(self.expressions[value])
 
+    def vector(self, c: Wide, reference: Reference) -> Scalar:
+        """The elements of an operand, in code of vectors; each is read once."""
+        buffer, stride = self.buffer(reference.value), reference.strides[self.inner[0].places[-1]]
+        key = (buffer, stride, reference.offset)
+        if key not in self.read:
+            at = self.position(reference.strides, reference.offset)
+            self.read[key] = (c.load if stride else c.load_one)(buffer, at, STORED[reference.value.dtype])
+        return self.read[key]
+
+    def put(self, value: Value, made: Scalar) -> None:
+        """Store what a pass has computed, where it belongs."""
+        c = self.code
+        if isinstance(value, Partial):
+            at = c.add(self.block, self.place_in_row())
+            c.store(c.binary("fadd", c.load(self.buffer(value), at, made.type), made), self.buffer(value), at)
+        elif value.stored:
+            c.store(made, self.buffer(value), self.position(value.strides, 0))
+        elif value in self.kept:
+            self.keep(value, made)
+
     def keep(self, value: Value, made: Scalar) -> None:
         """Keep an element for later passes, where a row is short enough."""
         if value in self.borrowed:
             self.code.store(made, self.buffer(self.borrowed[value]), self.position(value.strides, 0))
             return
         length = math.prod([each.size for each in self.inner]) * (TILE if self.tiled else 1)
+        if differs(length):
+            length = ROOM if length <= ROOM else SCRATCH
         if (len(self.scratch) + 1) * length * 8 > SCRATCH:
             return
         if value not in self.scratch:
@@ -394,10 +484,14 @@ class Accumulator:
         self.value = value
         self.type = TYPES[value.dtype]
         inner = kernel.inner
-        long = len(inner) > 1 or (bool(inner) and inner[-1].size > 2 * (ROWS if kernel.tiled else CHUNK))
+        long = len(inner) > 1 or (bool(inner) and may_reach(inner[-1].size, 2 * (ROWS if kernel.tiled else machine().processor.chunk) + 1))
         self.in_chunks = value.how == "add" and self.type == "float" and long
         self.wide = "double" if self.in_chunks else self.type
         length = TILE if kernel.tiled else 1
+        code = kernel.code
+        if isinstance(code, Wide):
+            self.slot, self.chunk = code.slot(self.type, code.all), ""
+            return
         self.slot = kernel.code.slot("i8" if self.type == "i1" else self.wide, length)
         self.chunk = kernel.code.slot(self.type, length) if self.in_chunks else ""
 
@@ -423,12 +517,18 @@ class Accumulator:
         if self.value.dtype.kind == "f":
             if how in ("max", "min"):  # NaN where there is one; of two zeros either may be taken, as in NumPy
                 return c.intrinsic("maximum" if how == "max" else "minimum", a, b, flags="nsz ")
-            return c.let(a.type, f"f{how} reassoc {a.type} {a.name}, {b.name}")  # the order of a sum is free
+            type = c.vector(a.type) if isinstance(c, Wide) else a.type
+            return c.let(a.type, f"f{how} reassoc {type} {a.name}, {b.name}")  # the order of a sum is free
         if how in ("max", "min"):
             return c.intrinsic(("u" if self.value.dtype.kind == "u" else "s") + how, a, b)
         return c.binary(how, a, b)
 
     def begin(self) -> None:
+        code = self.kernel.code
+        if isinstance(code, Wide):
+            with code.vectors():
+                code.store(self.identity(self.type), self.slot, self.place)
+            return
         self.kernel.code.store(self.identity("i1" if self.type == "i1" else self.wide), self.slot, self.place)
 
     def begin_chunk(self) -> None:
@@ -447,5 +547,8 @@ class Accumulator:
     def finish(self) -> Scalar:
         """The result."""
         c = self.kernel.code
+        if isinstance(c, Wide):
+            with c.vectors():
+                return c.folded(self.value.how, c.load(self.slot, self.place, self.type))
         result = c.load(self.slot, self.place, self.wide)
         return result if self.wide == self.type else c.convert("fptrunc", result, self.type)

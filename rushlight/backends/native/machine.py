@@ -18,6 +18,7 @@ from ...core.parallel import pool as eager_pool
 from ...core.release import VERSION
 from .cache import cache
 from .code import Part
+from .processor import Processor, host
 
 log = logging.getLogger("rushlight.native")
 KEPT = 1024  # files of code that are kept in memory
@@ -28,6 +29,13 @@ _KNOWN = 22
 _lock = threading.Lock()  # LLVM's text reader and passes run on one thread at a time
 
 
+def _wait() -> None:
+    """Before a fork: what is being compiled ahead is waited for, since the child would have half of it."""
+    for each in _machine:
+        for thread in list(each.coming.values()):
+            thread.join()
+
+
 def _new_lock() -> None:
     """After a fork: a thread that held the lock is not there any more."""
     global _lock
@@ -35,31 +43,33 @@ def _new_lock() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_new_lock)
+    os.register_at_fork(before=_wait, after_in_child=_new_lock)
 
 
 class Machine:
-    """Compiles for this processor."""
+    """Compiles for this processor, or for another one that is given."""
 
-    def __init__(self) -> None:
+    def __init__(self, processor: Processor | None = None) -> None:
         import llvmlite
         import llvmlite.binding as llvm
 
         self.llvm = llvm
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
+        if processor is None:
+            llvm.initialize_native_target()
+            llvm.initialize_native_asmprinter()
+        else:
+            llvm.initialize_all_targets()
+            llvm.initialize_all_asmprinters()
         if llvm.llvm_version_info[0] <= _KNOWN:
             for option in _OPTIONS:
                 llvm.set_option("", option)
-        self.triple = llvm.get_process_triple()
-        self.processor = llvm.get_host_cpu_name()
-        self.features = llvm.get_host_cpu_features().flatten()
+        self.processor = processor or host(llvm)
         self.versions = f"{VERSION} llvmlite {llvmlite.__version__} {llvm.llvm_version_info}"
-        self.converts_halves = "+f16c" in self.features or self.triple.startswith("aarch64")
         self.spare: dict[int, list[Any]] = {0: [], 2: []}  # by level: such as nobody uses now, which take long to make
         self.spent = 0.0  # seconds, in all
         self.emitted = 0  # how often code was not there already
         self.objects: dict[str, bytes] = {}  # the code that was used last
+        self.coming: dict[str, threading.Thread] = {}  # by digest: who is compiling it ahead
 
     def code_for(self, parts: Sequence[Part]) -> list[bytes]:
         """The files of machine code for texts, compiled where they are not there yet."""
@@ -67,6 +77,9 @@ class Machine:
         missing: dict[str, Part] = {}
         digests = [self.digest(each) for each in parts]
         for digest, part in zip(digests, parts):
+            thread = self.coming.pop(digest, None)
+            if thread is not None:
+                thread.join()
             data = self.objects.pop(digest, None) or cache.find(digest)
             if data is None:
                 missing[digest] = part
@@ -81,9 +94,31 @@ class Machine:
             del self.objects[next(iter(self.objects))]
         return [found[each] for each in digests]
 
+    def ahead(self, parts: Sequence[Part]) -> None:
+        """Have other threads compile what will be needed soon, such as what all programs need while the first one is captured."""
+
+        def work(digest: str, making: Making) -> None:
+            making.run()
+            self.objects[digest] = data = making.result()
+            cache.store(digest, data)
+            self.emitted += 1
+
+        for part in parts:
+            digest = self.digest(part)
+            data = cache.find(digest)
+            if data is not None:
+                self.objects[digest] = data
+                continue
+            thread = threading.Thread(target=work, args=(digest, Making(self, part)), name="rushlight compiler")
+            try:
+                thread.start()
+            except RuntimeError:  # no more threads, or the interpreter is about to end
+                return
+            self.coming[digest] = thread
+
     def digest(self, part: Part) -> str:
         """The name of code: of all that it depends on."""
-        return hashlib.sha256("\n".join((part.text, str(part.effort), self.triple, self.processor, self.features, self.versions)).encode()).hexdigest()
+        return hashlib.sha256("\n".join((part.text, str(part.effort), self.processor.words, self.versions)).encode()).hexdigest()
 
     def compile(self, parts: str | Sequence[Part], bindings: dict[str, int] | None = None) -> Compiled:
         """Functions from text, or from texts whose functions call each other; a mistake in one raises RuntimeError.
@@ -102,7 +137,7 @@ class Machine:
 
     def emit_all(self, parts: Sequence[Part]) -> list[bytes]:
         """The files of machine code for texts, made by two threads where there are several texts."""
-        waiting = sorted(range(len(parts)), key=lambda at: len(parts[at].text))  # the longest is taken first
+        waiting = sorted(range(len(parts)), key=lambda at: parts[at].text.count("\n") * (parts[at].effort + 1))  # what takes longest is taken first
         made: dict[int, bytes | BaseException] = {}
 
         def work() -> None:
@@ -133,51 +168,15 @@ class Machine:
         return [made[at] for at in range(len(parts))]  # type: ignore[misc]
 
     def target(self, level: int = 2) -> Any:
-        """LLVM for this processor; it belongs to the engine that it is given to, so each engine needs its own."""
-        return self.llvm.Target.from_triple(self.triple).create_target_machine(cpu=self.processor, features=self.features, opt=level, jit=True)
+        """LLVM for the processor; it belongs to the engine that it is given to, so each engine needs its own."""
+        one = self.processor
+        return self.llvm.Target.from_triple(one.triple).create_target_machine(cpu=one.name, features=one.features, opt=level, jit=True)
 
     def emit(self, part: Part) -> bytes:
-        """The file of machine code for text.
-
-        All of LLVM's objects are this call's own for as long as it lasts, so that several threads can be here.  llvmlite lets one thread into LLVM at a time; that is
-        not necessary for what takes long (``unlocked``).
-        """
-        llvm, functions = self.llvm, self.llvm.ffi.lib
-        module = llvm.parse_assembly(part.text, llvm.create_context())
-        module.triple = self.triple
-        module.verify()
-        level = 2 if part.effort else 0
-        try:
-            target = self.spare[level].pop()
-        except IndexError:
-            target = self.target(level)
-        options = llvm.PipelineTuningOptions(speed_level=2)
-        options.loop_vectorization = True
-        options.loop_interleaving = True
-        builder = llvm.create_pass_builder(target, options)
-        if part.effort == 2:
-            passes = builder.getModulePassManager()
-        else:
-            passes = llvm.create_new_module_pass_manager()
-            if part.effort:
-                passes.add_sroa_pass()
-                passes.add_simplify_cfg_pass()
-                passes.add_instruction_combine_pass()
-                passes.add_loop_simplify_pass()
-                passes.add_loop_rotate_pass()
-                passes.add_simplify_cfg_pass()
-        unlocked(functions.LLVMPY_RunNewModulePassManager)(passes, module, builder)
-        llvm.newpassmanagers.NewPassManager._dispose(passes)  # a class before it in the order of bases has one that frees nothing
-        passes.detach()
-        with llvm.ffi.OutputString() as message:
-            buffer = unlocked(functions.LLVMPY_TargetMachineEmitToMemory)(target, module, 1, message)
-            if not buffer:
-                raise RuntimeError(str(message))
-        self.spare[level].append(target)
-        try:
-            return ctypes.string_at(functions.LLVMPY_GetBufferStart(buffer), functions.LLVMPY_GetBufferSize(buffer))
-        finally:
-            functions.LLVMPY_DisposeMemoryBuffer(buffer)
+        """The file of machine code for text."""
+        making = Making(self, part)
+        making.run()
+        return making.result()
 
     def load(self, files: list[bytes]) -> Any:
         """An engine with the functions of files of machine code."""
@@ -187,6 +186,69 @@ class Machine:
             engine.add_object_file(llvm.ObjectFileRef.from_data(data))
         engine.finalize_object()
         return engine
+
+
+class Making:
+    """The making of a file of machine code from text.
+
+    All of LLVM's objects are its own for as long as it lasts, so that several threads can be here.  llvmlite lets one thread into LLVM at a time; that is
+    not necessary for what takes long (``unlocked``).
+    """
+
+    def __init__(self, machine: Machine, part: Part) -> None:
+        self.machine = machine
+        llvm = machine.llvm
+        self.module = llvm.parse_assembly(part.text, llvm.create_context())
+        self.module.triple = machine.processor.triple
+        self.module.verify()
+        self.level = 2 if part.effort else 0
+        try:
+            self.target = machine.spare[self.level].pop()
+        except IndexError:
+            self.target = machine.target(self.level)
+        self.passes: Any = None
+        if part.effort:
+            options = llvm.PipelineTuningOptions(speed_level=2)
+            options.loop_vectorization = True
+            options.loop_interleaving = True
+            self.builder = llvm.create_pass_builder(self.target, options)
+            self.passes = self.builder.getModulePassManager() if part.effort == 2 else few_passes(llvm)
+        self.message = llvm.ffi.OutputString()
+        self.buffer: Any = None
+
+    def run(self) -> None:
+        """What takes long."""
+        functions = self.machine.llvm.ffi.lib
+        if self.passes is not None:
+            unlocked(functions.LLVMPY_RunNewModulePassManager)(self.passes, self.module, self.builder)
+        self.buffer = unlocked(functions.LLVMPY_TargetMachineEmitToMemory)(self.target, self.module, 1, self.message)
+
+    def result(self) -> bytes:
+        """The file; a mistake raises RuntimeError."""
+        functions = self.machine.llvm.ffi.lib
+        if self.passes is not None:
+            self.machine.llvm.newpassmanagers.NewPassManager._dispose(self.passes)  # a class before it in the order of bases has one that frees nothing
+            self.passes.detach()
+        with self.message:
+            if not self.buffer:
+                raise RuntimeError(str(self.message))
+        self.machine.spare[self.level].append(self.target)
+        try:
+            return ctypes.string_at(functions.LLVMPY_GetBufferStart(self.buffer), functions.LLVMPY_GetBufferSize(self.buffer))
+        finally:
+            functions.LLVMPY_DisposeMemoryBuffer(self.buffer)
+
+
+def few_passes(llvm: Any) -> Any:
+    """What is done for code that has its vectors already."""
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_sroa_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_loop_simplify_pass()
+    passes.add_loop_rotate_pass()
+    passes.add_simplify_cfg_pass()
+    return passes
 
 
 def unlocked(function: Any) -> Any:
@@ -213,12 +275,6 @@ def machine() -> Machine:
     if not _machine:
         _machine.append(Machine())
     return _machine[0]
-
-
-def vector_bits() -> int:
-    """The length of this processor's vectors."""
-    features = machine().features
-    return 512 if "+avx512f" in features else 256 if "+avx2" in features else 128
 
 
 # -- BLAS --------------------------------------------------------------------------------------------------------

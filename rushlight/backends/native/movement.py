@@ -22,6 +22,7 @@ from .emission import convert
 from .expressions import NotExpressible
 from .program import Piece, Program
 from .values import ROUTINES, STATUS, Builder, Reference, Routine, Value, strides_of
+from .views import first_of, has_sizes
 
 COLUMNS = 16  # of a sum over rows that one piece takes
 INDICES = (np.dtype(np.int64), np.dtype(np.int32))
@@ -181,7 +182,7 @@ def repeat(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any
 def slice_backward(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     grad, shape, dim, start, end, step = args
     dim, strides = dim % len(shape), row_major(spec.shape)
-    start, _, step = slice(start, end, step).indices(shape[dim])
+    start = first_of(start, shape[dim]) if has_sizes((start, shape)) else slice(start, end, step).indices(shape[dim])[0]
     steps = tuple([stride * step if at == dim else stride for at, stride in enumerate(strides)])
     return moved(builder, [Move(grad, start * strides[dim], steps)], spec, node, 0)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .code import Code, Module, Scalar
-from .vectors import Vectors, registers
+from .machine import machine
+from .vectors import Vectors
 
 
 def tile_for(vectors: int, rows: int | None = None) -> tuple[int, int]:
@@ -18,9 +19,11 @@ def tile_for(vectors: int, rows: int | None = None) -> tuple[int, int]:
     No vector is left over, for which there would have to be code.  ``rows`` are those of a left matrix that is not packed: then each row of a
     tile takes a register for its address, and where 3 x 3 taps are rows, none is left over.
     """
-    sums = 16 if registers().count >= 32 else 8
-    width = 4 if vectors % 4 == 0 and sums == 16 else 2 if vectors % 2 == 0 else 1
-    height = sums // width
+    if machine().processor.registers < 32:  # LLVM may read the factors of all rows before it multiplies: then they take a register each
+        width = 2 if vectors % 2 == 0 else 3 if vectors % 3 == 0 else 1
+        return {1: 7, 2: 4, 3: 3}[width], width
+    width = 4 if vectors % 4 == 0 else 2 if vectors % 2 == 0 else 1
+    height = 16 // width
     if rows is not None:
         height = min(height, 8)
         height += height == 8 and rows % 8 > 0 and rows % 9 == 0
@@ -109,6 +112,6 @@ def multiple(c: Code, index: Scalar, step: Scalar) -> Scalar:
 def call(c: Code, function: str, pointers: tuple[str, ...], sizes: tuple[Scalar | int, ...]) -> None:
     """Write a call of a function that takes sizes."""
     given = [f"ptr {each}" for each in pointers] + [
-        f"i64 {each if isinstance(each, int) else each.name}" for each in sizes
+        f"i64 {each.name if isinstance(each, Scalar) else each}" for each in sizes
     ]
     c.do(f"call void @{function}({', '.join(given)})")

@@ -31,13 +31,13 @@ class Shape(NamedTuple):
 
 def shape_for(type: str) -> Shape:
     """Tiles that fill the registers."""
-    features = machine().features
-    bits = BITS[type]
-    if "+avx512f" in features:
-        return Shape(512 // bits, 2, 8)
-    if "+avx2" in features:
-        return Shape(256 // bits, 3, 4)
-    return Shape(128 // bits, 2, 4)
+    processor = machine().processor
+    lanes = processor.vector_bits // BITS[type]
+    if processor.vector_bits == 512:
+        return Shape(lanes, 2, 8)
+    if processor.is_arm:
+        return Shape(lanes, 4, 6)
+    return Shape(lanes, 3, 4) if processor.vector_bits == 256 else Shape(lanes, 2, 4)
 
 
 class Panels:
@@ -91,8 +91,12 @@ class Panels:
                 masks = [v.first(minus(c, present, start)) for start in starts]
                 with c.loop(c.integer(0), deep) as row:
                     source, place = c.add(times(c, row, rows), column), c.add(here, c.scale(row, wide))
-                    for start, mask in zip(starts, masks):  # zeros where there is no column
-                        v.store(v.load("%matrix", c.add(source, start), mask), "%panels", c.add(place, start))
+
+                    def copy(masks: list[str | None], source: Scalar = source, place: Scalar = place) -> None:
+                        for start, mask in zip(starts, masks):  # zeros where there is no column
+                            v.store(v.load("%matrix", c.add(source, start), mask), "%panels", c.add(place, start))
+
+                    v.masked(masks, copy)
             else:
                 parts: list[Any] = [((c.integer(0), present), (c.integer(0), deep))]
                 if kind == "pack_turned":
@@ -119,61 +123,73 @@ class Panels:
 
     def multiply(
         self, c: Code, left: tuple[str, int], panels: str, result: tuple[str, int], rows: Scalar, start: tuple[str, int] | None = None,
-        how: str = "zero", columns: int = 1, width: Scalar | None = None, depth: Scalar | None = None,
+        how: str = "zero", columns: int = 1, width: Scalar | None = None, depth: Scalar | None = None, apart: int | None = None,
     ) -> None:  # fmt: skip
         """Multiply rows by the matrix; left, result and start are addresses with the distance of their rows.
 
         ``how`` says what the product is added to: nothing ("zero"), a row of its own for each ("matrix"), or one row for all ("row").
         ``columns`` is the distance of the left matrix's columns.  Of the matrix, fewer rows count where a depth is given; with a width,
-        so many columns are written (of those that fill up the last panel, zeros).
+        so many columns are written (of those that fill up the last panel, zeros).  ``apart`` is the distance of the matrix's rows where it is not
+        packed: it must be as wide as some panels.
         """
         start = start or result
-        unit = columns == 1
-        name = self.shared(f"multiply_{how}{'' if unit else '_turned'}", lambda c: self._multiply(c, how, unit))
-        sizes = [c.integer(each) for each in (left[1], columns, result[1], start[1], self.depth)]
+        unit, plain = columns == 1, apart is not None
+        name = self.shared(f"multiply_{how}{'' if unit else '_turned'}{'_plain' if plain else ''}", lambda c: self._multiply(c, how, unit, plain))
+        sizes = [c.integer(each) for each in (left[1], columns, result[1], start[1], self.depth if apart is None else apart)]
         call(c, name, left[0], panels, result[0], start[0], *sizes, rows, width or c.integer(self.width), depth or c.integer(self.depth))
 
-    def _multiply(self, c: Code, how: str, unit: bool) -> str:
+    def _multiply(self, c: Code, how: str, unit: bool, plain: bool) -> str:
         shape, v = self.shape, Vectors(c, self.type, self.shape.lanes)
         rows, width, depth = (Scalar(f"%{each}", "i64") for each in ("rows", "width", "depth"))
         count = c.let("i64", f"sdiv i64 {c.add(width, c.integer(shape.width - 1)).name}, {shape.width}")
         with c.loop(c.integer(0), count) as panel:
             column = c.scale(panel, shape.width)
-            packed = c.address("%panels", times(c, column, depth), self.type)
+            packed = c.address("%panels", column if plain else times(c, column, depth), self.type)
             left = minus(c, width, column)
             masks = [v.first(minus(c, left, c.integer(at * shape.lanes))) for at in range(shape.vectors)]
             done, height = c.integer(0), shape.rows
             while height:  # in tiles, then smaller ones
                 tiles = c.let("i64", f"sdiv i64 {minus(c, rows, done).name}, {height}")
                 with c.loop(c.integer(0), tiles) as at:
-                    self._tile(c, v, column, packed, masks, c.add(done, c.scale(at, height)), height, how, unit)
+                    self._tile(c, v, column, packed, masks, c.add(done, c.scale(at, height)), height, how, unit, plain)
                 done = c.add(done, c.scale(tiles, height))
                 height = height // 2 if height > 4 else 1 if height > 1 else 0
         sizes = ", ".join(f"i64 %{each}" for each in ("ls", "columns", "rs", "ss", "depth", "rows", "width", "deep"))
         return f"ptr %left, ptr noalias %panels, ptr %result, ptr %start, {sizes}"
 
-    def _tile(self, c: Code, v: Vectors, column: Scalar, packed: str, masks: list[str], row: Scalar, height: int, how: str, unit: bool) -> None:
+    def _tile(self, c: Code, v: Vectors, column: Scalar, packed: str, masks: list[str], row: Scalar, height: int, how: str, unit: bool, plain: bool) -> None:
         """One tile of the result, held in registers while the depth is run through."""
         lanes = range(0, self.shape.width, self.shape.lanes)  # where the vectors of a row begin
         slots = [[c.slot(v.type) for _ in lanes] for _ in range(height)]
         places = [c.add(row, c.integer(at)) for at in range(height)]
-        for line, place in zip(slots, places):
-            for slot, lane, mask in zip(line, lanes, masks):
-                across = c.add(column, c.integer(lane))
-                if how != "zero":
+
+        def begin(masks: list[str | None]) -> None:
+            for line, place in zip(slots, places):
+                for slot, lane, mask in zip(line, lanes, masks):
+                    across = c.add(column, c.integer(lane))
                     across = c.add(times(c, place, Scalar("%ss", "i64")), across) if how == "matrix" else across
-                c.write(v.zero() if how == "zero" else v.load("%start", across, mask), slot)
+                    c.write(v.load("%start", across, mask), slot)
+
+        def end(masks: list[str | None]) -> None:
+            for line, place in zip(slots, places):
+                for slot, lane, mask in zip(line, lanes, masks):
+                    v.store(c.read(slot, v.type), "%result", c.add(times(c, place, Scalar("%rs", "i64")), c.add(column, c.integer(lane))), mask)
+
+        if how == "zero":
+            for slot in [each for line in slots for each in line]:
+                c.write(v.zero(), slot)
+        else:
+            v.masked(masks, begin)
         lefts = [c.address("%left", times(c, place, Scalar("%ls", "i64")), self.type) for place in places]
         with c.loop(c.integer(0), Scalar("%deep", "i64")) as step:
-            right = [v.load(packed, c.add(c.scale(step, self.shape.width), c.integer(lane))) for lane in lanes]
+            down = times(c, step, Scalar("%depth", "i64")) if plain else c.scale(step, self.shape.width)
+            right = [v.load(packed, c.add(down, c.integer(lane))) for lane in lanes]
             across = step if unit else times(c, step, Scalar("%columns", "i64"))
             for line, pointer in zip(slots, lefts):
                 number = v.spread(c.load(pointer, across, self.type))
                 for slot, other in zip(line, right):
                     c.write(v.multiply_add(number, other, c.read(slot, v.type)), slot)
-        for line, place in zip(slots, places):
-            for slot, lane, mask in zip(line, lanes, masks):
-                v.store(c.read(slot, v.type), "%result", c.add(times(c, place, Scalar("%rs", "i64")), c.add(column, c.integer(lane))), mask)
+        v.masked(masks, end)
 
 
 @contextmanager

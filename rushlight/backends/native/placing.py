@@ -64,10 +64,10 @@ def may_refuse(step: Any) -> bool:
 
 def writes_inside(step: Any) -> bool:
     """Whether a step writes to an input."""
-    return any(each.place is not None for each in step.members)
+    return any(isinstance(each.place, Given) for each in step.members)
 
 
-def in_group(group: Group, value: Value, target: Given) -> bool:
+def in_group(group: Group, value: Value, target: Value) -> bool:
     """The same within the group that computes the value: elements are read in the same place, by what the value is computed from."""
     row = value in group.rows
     if group.axes is not None and not row:  # several passes over a row: nothing is read from it after the last

@@ -7,6 +7,7 @@ from typing import Any
 
 from .code import TYPES, Code, Scalar
 from .machine import Blas
+from .sizes import differs, if_many
 from .values import Product, Reference
 
 _ROW_MAJOR, _AS_IT_IS, _TURNED = 101, 111, 112
@@ -30,8 +31,8 @@ class Work:
         self.nanoseconds = value.size * depth * 2 / FLOPS_PER_NANOSECOND
         if self.left is not None:
             self.rows = self.left.shape[0]
-            self.block = ROWS if self.rows >= 2 * ROWS else ROWS // 2
-            self.extent = max(1, -(-self.rows // self.block)) if width * depth >= SMALL else 1
+            self.block = if_many(self.rows, 2 * ROWS, ROWS, ROWS // 2)
+            self.extent = -(-self.rows // self.block) if width * depth >= SMALL else 1
         else:
             self.extent = value.shape[self.batch[0]]
 
@@ -41,7 +42,7 @@ class Work:
             self.emit_batch(c, left, right, result, first, last)
             return
         a, b = self.left, self.right
-        if self.extent == 1:
+        if not differs(self.extent) and self.extent == 1:
             call(c, self.blas, self.value, a, b, left, right, result, c.number(self.rows), c.integer(a.offset), c.integer(0))
             return
         with c.loop(first, last) as block:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import logging
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -14,15 +15,17 @@ from . import calling, entering
 from .code import Code, Module, Part, Scalar, alone
 from .expanding import Declined, expand
 from .groups import Group, Grouping
-from .joining import join
+from .joining import join, sooner
 from .loops import Kernel
 from .machine import blas, log, machine
 from .placing import may_refuse, place, writes_inside
+from .planning import arrange, plan
 from .products import Work
+from .sizes import Sizes, differs, written
 from .threads import Pool, pool
 from .timing import clocks_for
-from .values import STATUS, Builder, Call, Given, Routine, Value
-from .workspace import ALIGNMENT, Workspace
+from .values import SIZES, STATUS, Builder, Call, Given, Origin, Routine, Value
+from .workspace import Workspace
 
 WORTH_SPLITTING = 30_000  # nanoseconds of work: a thread that sleeps takes some to wake up
 MUCH, WORTH_WHILE_AWAKE = 500_000, 5_000  # in a program that has so much work, threads are awake; what one has computed, it has in its cache
@@ -51,9 +54,11 @@ def compile_graph(graph: Graph, examples: list[Any], attribute: Callable[[str], 
             expanded.notes.append(f"{error}: its ops are called")
             for node in error.nodes:
                 node.meta["opaque"] = True
+    expanded.graph.dissolve()
     program.seconds = time.perf_counter() - started
-    log.info("%s", program.describe())
-    log.debug("%s", program.text)
+    if log.isEnabledFor(logging.INFO):
+        log.info("%s", program.describe())
+        log.debug("%s", program.text)
     return program
 
 
@@ -70,11 +75,17 @@ class Failed(Exception):
         self.nodes = {each.node for each in members if each.node is not None and not each.node.meta.get("opaque")}
 
 
+class SizesFrom(NamedTuple):
+    """The sizes that may differ and that a function reads: so far from the start of their table."""
+
+    offset: int
+
+
 class Piece(NamedTuple):
     """A step as a native function: what it works on, into how many parts it can be cut, and about how long it takes."""
 
     name: str
-    buffers: list[Value]
+    buffers: list[Any]  # values, and before them its sizes
     extent: int
     nanoseconds: float
 
@@ -82,9 +93,9 @@ class Piece(NamedTuple):
 class Program:
     """What runs in the place of a graph."""
 
-    def __init__(self, builder: Builder, grouping: Grouping) -> None:
+    def __init__(self, builder: Builder, grouping: Grouping, sizes: Sizes | None = None) -> None:
         self.notes = builder.notes
-        self.steps = join(grouping.steps, builder.outputs)
+        self.steps = sooner(join(grouping.steps, builder.outputs), builder.ends())
         self.seconds = 0.0
         self.inputs = [each for each in builder.values if isinstance(each, Given) and each.array is None]
         self.constants = [each for each in builder.values if isinstance(each, Given) and each.array is not None]
@@ -96,7 +107,8 @@ class Program:
         self.slots: dict[Value, int] = {}  # places in the table of addresses
         for value in [*self.inputs, *self.constants, *self.roots]:
             self.slots[value] = len(self.slots)
-        self.offsets = self.plan()
+        self.lives = plan(self.steps, set(self.roots))  # of what is made and used inside
+        self.offsets, self.arena = arrange(self.lives)
         for value in self.offsets:
             self.slots[value] = len(self.slots)
         for value in [each for step in self.steps for each in step.members if each.place is not None]:
@@ -105,68 +117,29 @@ class Program:
             if not isinstance(step, Group) and isinstance(step.value, Call):
                 for value in step.value.others:
                     self.slots[value] = len(self.slots)
-        self.kernels: list[Kernel] = []
+        self.sizes = sizes  # which may differ, and stand in a table
+        if sizes is not None:
+            self.slots[SIZES] = len(self.slots)
+        self.order: list[int] = []  # which of them, one after the other
+        self.numbers: Any = None  # the array of that table
+        self.filled = False  # whether it is one for any sizes, with numbers filled in
+        self.flags: list[str] = []  # in terms of the sizes: whether steps are split
+        self.kernels: list[str] = []  # names, one for each group
+        self.latest: Kernel | None = None
         self.clocks = clocks_for(self.steps)
         self.workers = pool() if pool().compiled is not None else None
-        self.module: Module | None = None  # the text of native code
-        self.written: list[tuple[Any, list[str]]] = []  # for each step, the functions that it was the first to need
+        self.packed = b""  # the text of native code
+        self.written: list[tuple[Any, slice]] = []  # for each step, which functions it was the first to need
         self.fixed: list[Any] = []  # the inputs that are no arrays
         self.nanoseconds = 0.0  # about how long native code takes on one thread
         self.splits = False  # whether the pool takes part
         self.spaces: list[Workspace] = []  # for calls that find somebody inside
         self.direct: Any = None  # its call written out, for any tensors that lie in memory as those it was made for; None: not yet
         self.exact: Any = None  # the same for tensors of the same classes, which need gradients or do not
+        self.leaves = True  # whether that leaves it to the caller to give tensors their gradients
         self.parts = self.compile()
-
-    # -- memory --------------------------------------------------------------------------------------------------
-
-    def plan(self) -> dict[Value, int]:
-        """Where in the arena each value lies that is made and used inside; memory is used again when its value is dead."""
-        born: list[list[Value]] = [[] for _ in self.steps]
-        dies: dict[Value, int] = {}
-        outside = set(self.roots)
-        for at, step in enumerate(self.steps):
-            for value in step.members:
-                if value.stored and not isinstance(value, Call) and value.place is None and value not in outside:
-                    born[at].append(value)
-                    dies[value] = at
-                for each in value.inputs():
-                    for source in self.sources(each.value):
-                        dies[source] = at
-        free: list[tuple[int, int]] = []  # pieces of the arena: offset and size
-        offsets: dict[Value, int] = {}
-        sizes: dict[Value, int] = {}
-        self.arena = 0
-        dead: list[list[Value]] = [[] for _ in self.steps]
-        for values in born:
-            for value in values:
-                dead[dies[value]].append(value)
-        for at in range(len(self.steps)):
-            for value in born[at]:
-                size = -(-max(value.size, 1) * value.dtype.itemsize // ALIGNMENT) * ALIGNMENT
-                offsets[value], sizes[value] = self.take(free, size), size
-            free += [(offsets[value], sizes[value]) for value in dead[at]]
-            free = merged(free)
-        return offsets
-
-    def sources(self, value: Value) -> list[Value]:
-        """What is read where a value is used: itself, or what it is computed from in that place."""
-        if value.stored or isinstance(value, Given):
-            return [value]
-        return [source for each in value.inputs() for source in self.sources(each.value)]
-
-    def take(self, free: list[tuple[int, int]], size: int) -> int:
-        """A piece of the arena: the smallest free one that does, or new."""
-        fitting = [each for each in free if each[1] >= size]
-        if fitting:
-            offset, length = min(fitting, key=lambda each: each[1])
-            free.remove((offset, length))
-            if length > size:
-                free.append((offset + size, length - size))
-            return offset
-        offset = self.arena
-        self.arena += size
-        return offset
+        self.latest = None
+        forget([*builder.values, *grouping.partials])
 
     # -- code ----------------------------------------------------------------------------------------------------
 
@@ -192,11 +165,12 @@ class Program:
         if alone:
             module.put("entry", calling.entry(self, parts), quick=True)
         if any(isinstance(each, str) for each in parts):
-            self.module = module
             try:
                 self.compiled = machine().compile(module.parts(), module.bindings)
             except RuntimeError as error:
                 raise Failed(self.culprit(module), error) from error
+            self.packed = module.packed()
+            self.order = module.sizes
         self.entry = self.compiled.address("entry") if alone else None  # native code for the whole program: takes the table
         kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
         return [kind(self.compiled.address(each)) if isinstance(each, str) else each for each in parts]
@@ -206,7 +180,7 @@ class Program:
         known = module.known()
         for step, functions in self.written:
             try:
-                machine().emit(Part(alone(functions, known)))
+                machine().emit(Part(alone(module.functions[functions], known)))
             except RuntimeError:
                 return step
         return None
@@ -225,21 +199,27 @@ class Program:
                 planned.append((step, self.pieces(module, step)))
             except Exception as error:  # a mistake of ours: the rest of the graph can do without this step
                 raise Failed(step, error) from error
-            self.written.append((step, module.functions[before:]))
+            self.written.append((step, slice(before, len(module.functions))))
         work = sum(piece.nanoseconds for _, pieces in planned for piece in pieces)
         self.nanoseconds += work
-        worthwhile = WORTH_SPLITTING if work < MUCH else WORTH_WHILE_AWAKE
+        if self.sizes is not None and differs(work):
+            worthwhile: Any = self.sizes.name(f"{WORTH_SPLITTING} if {written(work)} < {MUCH} else {WORTH_WHILE_AWAKE}")
+        else:
+            worthwhile = WORTH_SPLITTING if work < MUCH else WORTH_WHILE_AWAKE
         for step, pieces in planned:
             begin = None if self.clocks is None else self.clocks.now(c)
             for piece in pieces:
-                splits = piece.extent > 1 and piece.nanoseconds > worthwhile and (quiet or isinstance(step, Group))
-                if workers is not None and splits:
+                if piece.name in module.sized:
+                    piece = piece._replace(name=module.same.get(piece.name, piece.name), buffers=[SizesFrom(module.sized[piece.name]), *piece.buffers])
+                if workers is None or not (quiet or isinstance(step, Group)):
+                    self.call_alone(c, piece)
+                elif differs(piece.nanoseconds) or differs(work):
+                    self.call_either(c, module, workers, piece, worthwhile)
+                elif piece.extent > 1 and piece.nanoseconds > worthwhile:
                     self.splits = True
-                    function, state = c.bound("parallel", workers.parallel), c.bound("pool", workers.address)
-                    c.do(f"call void {function}(ptr {state}, ptr @{self.task(module, piece)}, ptr {self.pointers(c, piece)}, i64 {c.number(piece.extent).name})")
+                    self.call_split(c, module, workers, piece)
                 else:
-                    given = [f"ptr {self.pointer(c, each)}" for each in piece.buffers]
-                    c.do(f"call void @{piece.name}({', '.join([*given, 'i64 0', f'i64 {c.number(piece.extent).name}'])})")
+                    self.call_alone(c, piece)
                 if STATUS in piece.buffers:  # what follows would compute with, and perhaps write, what is no result
                     found = c.let("i64", f"load i64, ptr {self.pointer(c, STATUS)}")
                     go_on = c.fresh("good")
@@ -251,7 +231,34 @@ class Program:
         c.label("finish")
         if workers is not None and quiet:
             self.tell_blas(c, workers, "restore")
-        module.put(name, c.function(name, "ptr %table"), quick=True)
+        numbers = [f"  %numbers.p = getelementptr ptr, ptr %table, i64 {self.slots.get(SIZES)}", "  %numbers.all = load ptr, ptr %numbers.p"]
+        numbers.append(f"  %numbers = getelementptr i64, ptr %numbers.all, i64 {len(module.sizes)}")
+        module.put(name, c.function(name, "ptr %table", numbers=numbers), quick=True)
+
+    def call_alone(self, c: Code, piece: Piece) -> None:
+        """Run a piece as a whole."""
+        given = [f"ptr {self.pointer(c, each)}" for each in piece.buffers]
+        c.do(f"call void @{piece.name}({', '.join([*given, 'i64 0', f'i64 {c.number(piece.extent).name}'])})")
+
+    def call_split(self, c: Code, module: Module, workers: Pool, piece: Piece) -> None:
+        """Have the pool run a piece, part by part."""
+        function, state = c.bound("parallel", workers.parallel), c.bound("pool", workers.address)
+        c.do(f"call void {function}(ptr {state}, ptr @{self.task(module, piece)}, ptr {self.pointers(c, piece)}, i64 {c.number(piece.extent).name})")
+
+    def call_either(self, c: Code, module: Module, workers: Pool, piece: Piece, worthwhile: Any) -> None:
+        """Run a piece whose sizes may differ: they say whether it is split."""
+        assert self.sizes is not None
+        self.flags.append(f"int({written(piece.extent)} > 1 and {written(piece.nanoseconds)} > {worthwhile})")
+        flag = Scalar(f"%size.{self.sizes.place(self.flags[-1])}", "i64")
+        split, alone, done = c.fresh("split"), c.fresh("alone"), c.fresh("done")
+        c.do(f"br i1 {c.compare('ne', flag, c.integer(0)).name}, label %{split}, label %{alone}")
+        c.label(split)
+        self.call_split(c, module, workers, piece)
+        c.do(f"br label %{done}")
+        c.label(alone)
+        self.call_alone(c, piece)
+        c.do(f"br label %{done}")
+        c.label(done)
 
     def pieces(self, module: Module, step: Any) -> list[Piece]:
         """The functions of a step, which run one after the other."""
@@ -260,10 +267,10 @@ class Program:
         value = step.value
         return list(value.write(self, module, value)) if isinstance(value, Routine) else [self.product(module, value)]
 
-    def kernel(self, module: Module, group: Group) -> Piece:
-        """The function for a group."""
-        kernel = Kernel(module, group, f"kernel{len(self.kernels)}")
-        self.kernels.append(kernel)
+    def kernel(self, module: Module, group: Group, whole: bool = True) -> Piece:
+        """The function for a group; where it is not ``whole``, it is called for ranges of elements."""
+        kernel = self.latest = Kernel(module, group, f"kernel{len(self.kernels)}", whole)
+        self.kernels.append(kernel.name)
         return Piece(kernel.name, list(kernel.buffers), kernel.extent, kernel.nanoseconds)
 
     def product(self, module: Module, value: Any) -> Piece:
@@ -273,8 +280,10 @@ class Program:
         name = module.add(f"product{value.index}", c.function("NAME", "ptr %b0, ptr %b1, ptr %b2, i64 %first, i64 %last"))
         return Piece(name, [value.left.value, value.right.value, value], work.extent, work.nanoseconds)
 
-    def pointer(self, c: Code, value: Value) -> str:
+    def pointer(self, c: Code, value: Value | SizesFrom) -> str:
         """The address of a value, from the table."""
+        if isinstance(value, SizesFrom):
+            return c.address(self.pointer(c, SIZES), c.integer(value.offset), "i64")
         if value is STATUS:
             return c.address("%table", c.integer(calling.status_of(self)), "i64")
         at = c.address("%table", c.integer(self.slots[value]), "ptr")
@@ -303,9 +312,14 @@ class Program:
         c.do(f"call void {c.bound(name, getattr(workers, name))}({', '.join(f'ptr {each}' for each in given)})")
 
     @property
+    def module(self) -> Module | None:
+        """The functions that were compiled, as text; None where there are none."""
+        return Module.unpacked(self.packed) if self.packed else None
+
+    @property
     def text(self) -> str:
         """All native code as text."""
-        return "" if self.module is None else str(self.module)
+        return str(self.module or "")
 
     # -- running -------------------------------------------------------------------------------------------------
 
@@ -345,15 +359,21 @@ class Program:
         return "\n".join([*lines, *(f"  note: {each}" for each in self.notes)])
 
 
-def merged(free: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Free pieces with neighbours joined."""
-    result: list[tuple[int, int]] = []
-    for offset, size in sorted(free):
-        if result and sum(result[-1]) == offset:
-            result[-1] = (result[-1][0], result[-1][1] + size)
-        else:
-            result.append((offset, size))
-    return result
+def forget(values: list[Value]) -> None:
+    """Let go of the graph that values come from, and of what would write their code again."""
+    origins: dict[Any, Origin] = {}
+    for value in values:
+        node: Any = value.node
+        if node is not None and node not in origins:
+            origins[node] = Origin(node.name, {key: node.meta.get(key) for key in ("source", "module")})
+        value.node = None if node is None else origins[node]
+        if isinstance(value, Routine):
+            value.write = written_already
+
+
+def written_already(*args: Any) -> Any:
+    """In the place of what wrote the code of a routine."""
+    raise AssertionError("its code was written when the program was compiled")
 
 
 def same_layout(array: Any, strides: tuple[int, ...]) -> bool:

@@ -23,8 +23,7 @@ FLOPS_PER_NANOSECOND = 80
 
 def sigmoid(c: Code, x: Scalar) -> Scalar:
     """``1 / (1 + exp(-x))``."""
-    one = c.like(x, 1.0)
-    return c.binary("fdiv", one, c.binary("fadd", one, functions.exp(c, c.neg(x))))
+    return c.binary("fdiv", c.like(x, 1.0), functions.growth(c, x, -1.0))
 
 
 class Arithmetic:

@@ -1,19 +1,21 @@
 """Products of matrices that are generated rather than left to BLAS.
 
 BLAS is at its best with matrices of thousands of rows; it has a fast way for tiny ones, too.  In between, and where the right matrix
-fits into the cache, packing a panel of that and going through the rows in tiles (``panels.py``) is faster by measurement.
+fits into the cache, packing a panel of that and going through the rows in tiles (``panels.py``) is faster by measurement.  Tiny ones need no
+packing where the right matrix is as wide as some panels.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from ...core.base import Spec
 from .code import TYPES, Code, Module, Scalar
-from .panels import Panels, lanes_for, minus, share
+from .expressions import Expression
+from .panels import Panels, lanes_for, minus, shape_for, share
 from .products import folded, layout
 from .program import Piece, Program
+from .sizes import differs
 from .values import ROUTINES, Builder, Product, Reference, Routine
 
 CACHE = 1 << 20  # bytes of the right matrix
@@ -35,12 +37,17 @@ def worthwhile(rows: int, depth: int, width: int, itemsize: int, turned: bool) -
 def product(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     """A product of matrices (with all dimensions of a batch in front) as a routine, or NotImplemented."""
     left, right = args
+    if not differs(left.shape[-1]) and left.shape[-1] == 1:
+        return outer(builder, left, right, spec, node)
     whole = Product(-1, tuple(spec.shape), spec.dtype, node)
     whole.left, whole.right = left, right
     a, b = folded(whole)
     if a is None or b is None:
         return NotImplemented
     (rows, depth), width, type = a.shape, b.shape[1], TYPES[spec.dtype]
+    if is_plain(a, b, type):
+        plain: list[Reference] = builder.routine([a, b], [spec], node, lambda program, module, routine: [plain_piece(module, type, a, b, routine)])
+        return plain[0]
     if not worthwhile(rows, depth, width, spec.dtype.itemsize, layout(b)[0] != layout(Reference(b.value, b.shape, (width, 1)))[0]):
         return NotImplemented
 
@@ -52,6 +59,37 @@ def product(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> An
 
     made: list[Reference] = builder.routine([a, b], [spec], node, write, [Spec((Panels(Module(), type, depth, width).size,), spec.dtype)])
     return made[0]
+
+
+def outer(builder: Builder, left: Reference, right: Reference, spec: Any, node: Any) -> Reference:
+    """A product of columns and rows, element by element: it becomes a part of what is computed from it."""
+    columns, rows = (Expression("operand", (), each.dtype, each) for each in (stretched(left, -1, spec), stretched(right, -2, spec)))
+    return builder.pointwise(Expression("mul", (columns, rows), spec.dtype), tuple(spec.shape), spec.dtype, node)
+
+
+def stretched(matrix: Reference, axis: int, spec: Any) -> Reference:
+    """A column (or row) repeated to the width (height) of a product."""
+    shape, strides = list(matrix.shape), list(matrix.strides)
+    shape[axis], strides[axis] = spec.shape[axis], 0
+    return Reference(matrix.value, tuple(shape), tuple(strides), matrix.offset)
+
+
+def is_plain(a: Reference, b: Reference, type: str) -> bool:
+    """Whether a product is a tiny one whose right matrix can be read as it lies."""
+    (rows, depth), width = a.shape, b.shape[1]
+    if any(map(differs, (rows, depth, width))) or rows < 8 or depth < 8 or rows * depth * width > TINY:
+        return False
+    return bool(b.strides[1] == 1 and width % shape_for(type).width == 0 and b.strides[0] >= width)
+
+
+def plain_piece(module: Module, type: str, a: Reference, b: Reference, result: Any) -> Piece:
+    """Multiply rows by a matrix as it lies."""
+    (rows, depth), width, c = a.shape, b.shape[1], Code(module)
+    panels = Panels(module, type, depth, width)
+    left, right = c.address("%b0", c.integer(a.offset), type), c.address("%b1", c.integer(b.offset), type)
+    panels.multiply(c, (left, a.strides[0]), right, ("%b2", width), c.number(rows), columns=a.strides[1], depth=c.number(depth), apart=b.strides[0])
+    name = module.add(f"plain{len(module.names)}", c.function("NAME", "ptr %b0, ptr %b1, ptr %b2, i64 %first, i64 %last"))
+    return Piece(name, [a.value, b.value, result], 1, 2.0 * rows * depth * width / FLOPS)
 
 
 def pieces(module: Module, type: str, a: Reference, b: Reference, result: Any, packed: Any) -> list[Piece]:
@@ -82,8 +120,8 @@ def pieces(module: Module, type: str, a: Reference, b: Reference, result: Any, p
     blocks = module.add(f"blocks{len(module.names)}", c.function("NAME", "ptr %b0, ptr %b1, ptr %b2, i64 %first, i64 %last"))
     work = 2.0 * rows * depth * width / FLOPS
     return [
-        Piece(pack, [packed, b.value], max(1, math.ceil(depth / BLOCK)) if by_rows else panels.count, panels.size * PACKING),
-        Piece(blocks, [a.value, packed, result], max(1, math.ceil(rows / BLOCK)), work),
+        Piece(pack, [packed, b.value], -(-depth // BLOCK) if by_rows else panels.count, panels.size * PACKING),
+        Piece(blocks, [a.value, packed, result], -(-rows // BLOCK), work),
     ]
 
 
@@ -104,8 +142,8 @@ class Gradient:
         self.left, self.right = a, b
         self.type = TYPES[a.dtype]
         self.wide = Panels(Module(), self.type, 1, 1).shape.width
-        self.panels = math.ceil(b.shape[1] / self.wide)
-        self.depth = math.ceil(a.shape[1] / PARTS)  # of a part
+        self.panels = -(-b.shape[1] // self.wide)
+        self.depth = -(-a.shape[1] // PARTS)  # of a part
         self.units = PARTS * self.panels
         self.lanes = lanes_for(self.units)
 

@@ -22,14 +22,16 @@ from .machine import Compiled, machine
 
 SPIN = 2000  # how often a worker looks for a job before it sleeps: some 40 microseconds
 PIECES = 4  # for each thread
-_CALLS = {"x86_64": (202, 24, "llvm.x86.sse2.pause()"), "aarch64": (98, 124, "llvm.aarch64.hint(i32 1)")}  # futex, sched_yield
+# Numbers of the system's futex and sched_yield, and what makes a processor wait for a moment (arm64's own hint for that does not: a barrier takes
+# about as long as x86's pause).
+_CALLS = {"x86_64": (202, 24, "llvm.x86.sse2.pause", ""), "aarch64": (98, 124, "llvm.aarch64.isb", "i32 15")}
 
 # The state is one word for each line of the cache: see the names.  `next` has the number of the job in its upper half; in its lower one, how
 # many pieces were taken from the front, and from the back.  So a piece is taken by one exchange, which fails for a job that is over.
 # While a job is described, `next` says that all its pieces are taken (CLOSED, more than there ever are): whoever reads a part of the new
 # description has read that, too, or finds the word changed.  Processors that reorder what is read and written (arm64) are held to it by
 # `acquire` and `release`.
-_NEXT, _DONE, _WAKE, _SLEEPERS, _TASK, _TABLE, _COUNT, _PIECES, _LIMIT, _BUSY, _USERS, _SAVED = range(0, 96, 8)
+_NEXT, _DONE, _WAKE, _SLEEPERS, _TASK, _TABLE, _COUNT, _PIECES, _LIMIT, _BUSY, _USERS = range(0, 88, 8)
 
 _TEXT = """
 declare i64 @syscall(i64, ...)
@@ -180,26 +182,30 @@ finish:
   ret void
 }
 
-; BLAS has threads of its own.  While products are split here, it is told to use one; the last user gives it back the others.
 define i64 @take(ptr %flag) {
   %before = atomicrmw xchg ptr %flag, i64 1 seq_cst, align 8
   ret i64 %before
 }
 
+; BLAS has threads of its own.  While products are split here, it is told to use one; the last user gives it back the others.  One word has the
+; number of users in its lower half, and in its upper one how many threads BLAS had when the first of them came.
 define void @quiet_blas(ptr %state, ptr %get, ptr %set) {
 entry:
   %usersp = getelementptr i64, ptr %state, i64 USERS
   %before = atomicrmw add ptr %usersp, i64 1 seq_cst
-  %first = icmp eq i64 %before, 0
+  %others = and i64 %before, 4294967295
+  %first = icmp eq i64 %others, 0
   br i1 %first, label %ask, label %done
 ask:
   %threads = call i32 %get()
+  %had = zext i32 %threads to i64
+  %earlier = lshr i64 %before, 32
+  %more = sub i64 %had, %earlier
+  %upper = shl i64 %more, 32
+  %kept = atomicrmw add ptr %usersp, i64 %upper seq_cst
   %several = icmp sgt i32 %threads, 1
-  br i1 %several, label %save, label %done
-save:
-  %wide = sext i32 %threads to i64
-  %savedp = getelementptr i64, ptr %state, i64 SAVED
-  store atomic i64 %wide, ptr %savedp monotonic, align 8
+  br i1 %several, label %one, label %done
+one:
   call void %set(i32 1)
   br label %done
 done:
@@ -210,15 +216,14 @@ define void @restore_blas(ptr %state, ptr %get, ptr %set) {
 entry:
   %usersp = getelementptr i64, ptr %state, i64 USERS
   %before = atomicrmw sub ptr %usersp, i64 1 seq_cst
-  %last = icmp eq i64 %before, 1
-  br i1 %last, label %look, label %done
-look:
-  %savedp = getelementptr i64, ptr %state, i64 SAVED
-  %saved = load atomic i64, ptr %savedp monotonic, align 8
-  %several = icmp sgt i64 %saved, 1
-  br i1 %several, label %give, label %done
+  %users = and i64 %before, 4294967295
+  %last = icmp eq i64 %users, 1
+  %had = lshr i64 %before, 32
+  %several = icmp ugt i64 %had, 1
+  %gives = and i1 %last, %several
+  br i1 %gives, label %give, label %done
 give:
-  %threads = trunc i64 %saved to i32
+  %threads = trunc i64 %had to i32
   call void %set(i32 %threads)
   br label %done
 done:
@@ -238,8 +243,8 @@ class Pool:
         self.workers = 0
         self.lock = threading.Lock()
         self.compiled: Compiled | None = None
-        if sys.platform == "linux" and platform.machine() in _CALLS:
-            self.compiled = machine().compile([Part(text_for(platform.machine()), 0)])  # it waits most of the time
+        if code():
+            self.compiled = machine().compile(code())
             self.parallel = self.compiled.address("parallel")
             self.quiet, self.restore = self.compiled.address("quiet_blas"), self.compiled.address("restore_blas")
             # Called with Python's own lock held, as the native code is that looks at the same flags.
@@ -266,13 +271,19 @@ class Pool:
                     threading.Thread(target=self.work, args=(self.address, self.workers), daemon=True, name="rushlight").start()
 
 
+def code() -> list[Part]:
+    """The pool's code, where this system can have one."""
+    return [Part(text_for(platform.machine()), 0)] if sys.platform == "linux" and platform.machine() in _CALLS else []  # it waits most of the time
+
+
 def text_for(processor: str) -> str:
     """The functions of the pool for a kind of processor."""
-    futex, yields, pause = _CALLS[processor]
-    text = _TEXT.replace("PAUSE_DECLARED", pause.replace("i32 1", "i32")).replace("PAUSE", pause).replace("PER_THREAD", str(PIECES))
+    futex, yields, pause, given = _CALLS[processor]
+    text = _TEXT.replace("PAUSE_DECLARED", f"{pause}({given.partition(' ')[0]})").replace("PAUSE", f"{pause}({given})")
+    text = text.replace("PER_THREAD", str(PIECES))
     text = text.replace("FUTEX", str(futex)).replace("YIELD", str(yields)).replace("SPIN", str(SPIN)).replace("CLOSED", "65535")
     places = {"LIMIT": _LIMIT, "PIECES": _PIECES, "TASK": _TASK, "TABLE": _TABLE, "COUNT": _COUNT, "DONE": _DONE, "WAKE": _WAKE}
-    for name, place in {**places, "SLEEPERS": _SLEEPERS, "BUSY": _BUSY, "USERS": _USERS, "SAVED": _SAVED}.items():
+    for name, place in {**places, "SLEEPERS": _SLEEPERS, "BUSY": _BUSY, "USERS": _USERS}.items():
         text = text.replace(f"i64 {name}\n", f"i64 {place}\n")
     return text
 

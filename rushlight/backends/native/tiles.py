@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .code import Code, Module, Scalar
-from .vectors import BYTES, Vectors, lanes, registers
+from .machine import machine
+from .vectors import BYTES, Vectors, lanes
 
-__all__ = ["BYTES", "Multiplication", "Vectors", "copy_run", "fill_run", "lanes", "registers", "tile_of"]
+__all__ = ["BYTES", "Multiplication", "Vectors", "copy_run", "fill_run", "lanes", "tile_of"]
 _WAIT = 8  # sums that have to be under way at once, to hide the time that an addition takes
 
 
@@ -63,7 +64,7 @@ class Multiplication(NamedTuple):
         c.rolled = True
         vector = Vectors(c, self.type)
         vectors = -(-self.columns // vector.count)
-        height, width = tile_of(self.rows, vectors, registers().count)
+        height, width = tile_of(self.rows, vectors, machine().processor.registers)
         rest = self.columns % vector.count
         blocks, remaining = divmod(vectors, width)
         whole = blocks - (1 if rest and not remaining else 0)  # blocks of which every vector is full

@@ -14,7 +14,8 @@ import numpy as np
 from ...core.base import Spec
 from ...core.parallel import pool as eager_pool
 from .code import TYPES, Code, Module, Scalar
-from .program import Piece
+from .program import Piece, SizesFrom
+from .sizes import at_most
 from .values import Builder, Reference, Routine, strides_of
 from .vectors import BYTES
 
@@ -61,7 +62,7 @@ def size_in_bytes(type: str, elements: int) -> int:
 
 def slots_for(units: int) -> int:
     """How many pieces of scratch memory there are: as many as threads that may ask at once."""
-    return max(1, min(units, 64, max(8, eager_pool.threads)))
+    return max(1, at_most(units, min(64, max(8, eager_pool.threads))))
 
 
 def pool_of(slots: int, bytes: int) -> Spec:
@@ -187,10 +188,13 @@ class ImageRoutine:
 
     def with_epilogue(self, program: Any, module: Module, routine: Routine) -> tuple[str, list[Any], float]:
         """The same, image by image; from each image a group is computed, and the image itself is kept only for others."""
-        piece = program.kernel(module, routine.epilogue)
-        runs = program.kernels[-1].parallel  # the loop over images, and over what was made one with it
+        piece = program.kernel(module, routine.epilogue, whole=False)
+        runs = program.latest.parallel  # the loop over images, and over what was made one with it
         factor = math.prod(routine.epilogue.space[place] for place in runs.places[1:])
         others = [each for each in piece.buffers if each is not routine]
+        if piece.name in module.sized:
+            others.append(SizesFrom(module.sized[piece.name]))
+            piece = piece._replace(name=module.same.get(piece.name, piece.name), buffers=[others[-1], *piece.buffers])
         c = Code(module)
         c.rolled = True
         source, weight, bias, result, scratch, names = self.buffers(c, routine)

@@ -8,27 +8,38 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...core.base import Spec, contiguous_strides
 from ...core.declare import Op, table
-from ...core.dispatch import run
 from ...core.families import Elementwise, Reduction
 from ...graph import Node
 from ...graph.calls import bind
 from .code import HALVES
 from .expanding import Declined, Expanded
-from .expressions import BOOL, EXPRESSIONS, FLOAT32, Array, Expression, Functions, NotExpressible, cast, constant
+from .expressions import BOOL, EXPRESSIONS, FLOAT32, Array, Expression, Functions, NotExpressible, cast, constant, typed
 from .expressions import make as operation
 from .shortcuts import falling, first_axes, shorten
+from .sizes import differs, present
+from .views import LiesOtherwise, elements, has_sizes, reshaped, seen
 
 # Ops outside the family of pointwise ones whose kernels are pointwise all the same.
 _POINTWISE = frozenset(("cast", "clone", "masked_fill", "fill", "zero", "copy"))
 _FILLED = {"zeros": 0, "ones": 1, "zeros_like": 0, "ones_like": 1}
 _OF_THE_TYPE = ("nan_to_num", "nextafter")  # kernels that look at the limits of their type
 _INT64 = np.dtype(np.int64)
+
+
+class Origin(NamedTuple):
+    """What is remembered of a node when a program is compiled, for describing it."""
+
+    name: str
+    meta: dict[str, Any]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class Value:
@@ -38,10 +49,11 @@ class Value:
         self.index = index
         self.shape = shape
         self.dtype = dtype
-        self.node = node  # where it comes from
+        self.node: Any = node  # where it comes from; of a compiled program, an Origin
         self.strides = strides_of(shape)  # in elements; 0 where a dimension has one element
         self.stored = False  # whether it is needed in memory
         self.place: Value | None = None  # an input in whose memory it lies, since it is what that is in the end
+        self.after: Value | None = None  # what comes first though it is not computed from it
 
     @property
     def size(self) -> int:
@@ -59,6 +71,7 @@ class Given(Value):
     """An input of the program, or a tensor that is always the same."""
 
     array: Any = None  # of the latter
+    made_by: Any = None  # the op and its arguments, where that depends on sizes that may differ
     position = -1  # of the former
 
 
@@ -112,7 +125,6 @@ class Call(Value):
     part: int | None = None  # which of several results
     first: Call | None = None  # of another than the first: that
     others: list[Call]
-    after: Call | None = None  # a call with side effects that comes first
 
     def inputs(self) -> list[Reference]:
         found: list[Reference] = []
@@ -210,6 +222,7 @@ def collect(value: Any, found: list[Reference]) -> None:
 
 # A buffer of one number in every program: not zero where native code found what eager mode would refuse (an index out of range).
 STATUS = Value(-1, (), np.dtype(np.int64), None)
+SIZES = Value(-2, (), np.dtype(np.int64), None)  # the table of sizes that may differ, in a program for any of them
 
 # Ops that have native code of their own: functions of the builder, the arguments (with references in place of tensors), the Spec (or Specs)
 # of the result, and the node; they give references, or NotImplemented.  The files that write such code add to it.
@@ -323,11 +336,15 @@ class Builder:
                 return made
             copied = self.copy(args[0], node)
             return Reference(copied.value, tuple(spec.shape), strides_of(tuple(spec.shape)))
+        if op.name == "after":
+            made = self.copy(args[0], node)
+            made.value.after = args[1].value
+            return made
         if op.name == "lay_out":
             wanted = contiguous_strides(spec.shape)
             return self.copy(args[0], node) if tuple(args[1]) == wanted else NotImplemented
         if op.view:
-            return self.view(op, args)
+            return self.view(op, args, spec)
         if op.name in _FILLED or op.name in ("full", "full_like"):
             number = _FILLED.get(op.name, args[1])
             return self.pointwise(constant(number, spec.dtype), spec.shape, spec.dtype, node)
@@ -352,6 +369,7 @@ class Builder:
             Array(Expression("operand", (), each.dtype, each.broadcast(spec.shape)), each.shape) if isinstance(each, Reference) else each
             for each in args
         ]
+        arrays = typed(op, arrays) if any(map(differs, arrays)) else arrays
         if (op.exact or op.name in EXPRESSIONS) and isinstance(op.family, Elementwise):  # other kernels widen by themselves
             arrays = in_single_precision(op, arrays)
         if op.name in EXPRESSIONS:
@@ -370,40 +388,23 @@ class Builder:
 
     # -- views ---------------------------------------------------------------------------------------------------
 
-    def view(self, op: Op, args: tuple[Any, ...]) -> Any:
-        """A view op is run on an array that lies as the value does, but is never looked at: its strides are the result."""
+    def view(self, op: Op, args: tuple[Any, ...], spec: Any) -> Any:
+        """A view computes nothing: it is the value, seen through other strides."""
         source = args[0]
-        dtype = source.dtype
         if op.name == "strided_view" and not (isinstance(source.value, Given) and source.aligned()):
             raise Declined("it looks at how a tensor lies in memory")
-        stand_in, start = self.laid_out(source)
         try:
-            made = run(op, [stand_in, *args[1:]], np.ndarray)
-        except Exception as error:
+            made = seen(op, args, spec)
+        except LiesOtherwise:
             if isinstance(source.value, Routine):  # which may have laid it out otherwise than eager mode does
-                return self.view(op, (self.copy(source, None), *args[1:]))
-            raise NotExpressible(f"its memory lies otherwise ({error})") from error
-        results = []
-        for each in made if isinstance(made, (tuple, list)) else (made,):
-            if each.dtype != dtype or not np.may_share_memory(each, stand_in):
-                raise NotExpressible("it is a view of another type, or no view")
-            offset = (address(each) - start) // dtype.itemsize if each.size else 0
-            results.append(Reference(source.value, each.shape, elements(each), offset))
-        return tuple(results) if isinstance(made, (tuple, list)) else results[0]
-
-    def laid_out(self, source: Reference) -> tuple[Any, int]:
-        """An array with the strides of a reference, in memory that is not touched, and where element 0 of the value would be."""
-        low = sum(min(0, stride * (size - 1)) for size, stride in zip(source.shape, source.strides))
-        high = sum(max(0, stride * (size - 1)) for size, stride in zip(source.shape, source.strides))
-        memory = np.empty(max(1, high - low + 1), source.dtype)
-        steps = [stride * source.dtype.itemsize for stride in source.strides]
-        array = np.ndarray(source.shape, source.dtype, memory, -low * source.dtype.itemsize, steps)
-        return array, address(memory) - (low + source.offset) * source.dtype.itemsize
+                return self.view(op, (self.copy(source, None), *args[1:]), spec)
+            raise
+        results = tuple([Reference(source.value, *each) for each in made])
+        return results if isinstance(spec, (tuple, list)) else results[0]
 
     def reshape(self, source: Reference, spec: Spec) -> Reference:
         """Other sizes: seen through other strides where that is possible, else a copy."""
-        array, _ = self.laid_out(source)
-        strides = reshaped(array, spec.shape)
+        strides = reshaped(source, spec.shape)
         if strides is None:
             source = self.copy(source, None)
             strides = strides_of(spec.shape)
@@ -493,6 +494,12 @@ class Builder:
             source.value.stored = True
         return [Reference(value, value.shape, value.strides) for value in made[: len(specs)]]
 
+    def ends(self) -> dict[Value, Given]:
+        """Of what inputs that are written to are in the end: which input."""
+        given = {each.position: each for each in self.values if isinstance(each, Given) and each.array is None}
+        last = self.outputs[len(self.outputs) - len(self.writes) :]
+        return {each.value: given[at] for each, at in zip(last, self.writes) if each is not None}
+
     # -- calls ---------------------------------------------------------------------------------------------------
 
     def call(self, node: Node, op: Op) -> Any:
@@ -523,35 +530,12 @@ class Builder:
 
     def constant_of(self, node: Node, op: Op, args: Any, kwargs: Any) -> Reference:
         """What is always the same is computed now."""
-        made: Any = table[op.name].call(*args, **kwargs)
+        sized = has_sizes((args, list(kwargs.values())))
+        made: Any = table[op.name].call(*present(args), **present(kwargs))
         array = made._array.copy(order="C")
-        value = self.make(Given, array.shape, array.dtype, node)
-        value.array = array
+        value = self.make(Given, node.meta["val"].shape if sized else array.shape, array.dtype, node)
+        value.array, value.made_by = array, (op.name, args, kwargs) if sized else None
         return self.add(value)
-
-
-def elements(array: Any) -> tuple[int, ...]:
-    """The strides of an array in elements; those that are no whole number of them can't be used."""
-    if any(each % array.itemsize for each in array.strides):
-        raise Declined("an array whose elements lie askew")
-    return tuple([each // array.itemsize for each in array.strides])
-
-
-def address(array: Any) -> int:
-    """Where an array begins in memory."""
-    return int(array.__array_interface__["data"][0])
-
-
-def reshaped(array: Any, shape: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The strides (in elements) of a view with other sizes, or None where only a copy has them."""
-    if array.size == 0:
-        return strides_of(tuple(shape))
-    view = array.view()
-    try:
-        made = np.reshape(view, shape, copy=False)
-    except ValueError:
-        return None
-    return elements(made)
 
 
 def in_single_precision(op: Op, values: list[Any]) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 from .code import Code, Scalar
@@ -12,27 +12,9 @@ BYTES = {"float": 4, "double": 8}
 _SHORT = {"float": "f32", "double": "f64"}
 
 
-@dataclass(frozen=True)
-class Registers:
-    """The vector registers of a processor."""
-
-    count: int
-    bytes: int
-
-
-def registers() -> Registers:
-    """Those of this processor."""
-    features = machine().features.split(",")
-    if "+avx512f" in features and "+avx512vl" in features:
-        return Registers(32, 64)
-    if "+avx" in features:
-        return Registers(16, 32)
-    return Registers(32 if machine().triple.startswith(("aarch64", "arm64")) else 16, 16)
-
-
 def lanes(type: str) -> int:
     """How many numbers a vector has."""
-    return registers().bytes // BYTES[type]
+    return machine().processor.vector_bits // 8 // BYTES[type]
 
 
 class Vectors:
@@ -49,6 +31,7 @@ class Vectors:
         self.type = f"<{self.count} x {type}>" if self.count > 1 else type
         self.flags = f"<{self.count} x i1>" if self.count > 1 else "i1"
         self.suffix = f"v{self.count}{_SHORT[type]}" if self.count > 1 else _SHORT[type]
+        self.full: dict[str, str] = {}  # of masks: what says whether they leave nothing out
 
     def zero(self) -> Scalar:
         return Scalar("zeroinitializer", self.type) if self.count > 1 else self.code.constant(self.element, 0)
@@ -67,12 +50,33 @@ class Vectors:
         """A mask of the first elements."""
         c = self.code
         several = c.convert("trunc", c.intrinsic("smin", number, c.integer(self.count)), "i32")
+        full = c.compare("eq", several, Scalar(str(self.count), "i32")).name
         if self.count == 1:
-            return c.compare("sgt", several, Scalar("0", "i32")).name
+            return full
         words = f"<{self.count} x i32>"
         one = c.let(words, f"insertelement {words} poison, i32 {several.name}, i64 0")
         all_of_it = c.let(words, f"shufflevector {words} {one.name}, {words} poison, {words} zeroinitializer")
-        return c.let(self.flags, f"icmp slt {words} <{', '.join(f'i32 {at}' for at in range(self.count))}>, {all_of_it.name}").name
+        made = c.let(self.flags, f"icmp slt {words} <{', '.join(f'i32 {at}' for at in range(self.count))}>, {all_of_it.name}").name
+        self.full[made] = full
+        return made
+
+    def masked(self, masks: list[str], write: Callable[[list[str | None]], None]) -> None:
+        """Write code that uses the masks of neighbouring vectors, which are of the first elements.
+
+        Where the processor has no masks, elements are read and written one by one, each by a choice of its own.  Then the code is
+        written a second time without masks, for where all elements are there.
+        """
+        c = self.code
+        if machine().processor.masks or self.count == 1:
+            write([*masks])
+            return
+        whole, part, done = c.fresh("whole"), c.fresh("part"), c.fresh("done")
+        c.do(f"br i1 {self.full[masks[-1]]}, label %{whole}, label %{part}")
+        for label, chosen in ((whole, [None] * len(masks)), (part, [*masks])):
+            c.label(label)
+            write(chosen)
+            c.do(f"br label %{done}")
+        c.label(done)
 
     def mask(self, which: int | str) -> str:
         """A mask as an operand."""

@@ -16,6 +16,7 @@ from .products import FLOPS_PER_NANOSECOND
 from .program import Piece
 from .tiles import fill_run
 from .transforms import Axes, axis_for
+from .sizes import at_most
 from .units import (
     FIRST,
     LAST,
@@ -253,12 +254,12 @@ class WeightGradient:
         self.images, self.channels, self.rows = source.shape[0], source.shape[1] // groups, grad.shape[1] // groups
         size, target = (source.shape[2], source.shape[3]), (grad.shape[2], grad.shape[3])
         tiles = math.prod(-(-count // len(axis.result)) for count, axis in zip(target, axes))
-        together = max(1, min(self.images, cost.DEPTH // 2 // tiles))  # images whose tiles are added up at once
+        together = max(1, at_most(self.images, cost.DEPTH // 2 // tiles))  # images whose tiles are added up at once
         self.apart = -(-self.rows // lanes(type)) * lanes(type)  # of rows of sums
         self.kind = uneven(type, self.channels * self.apart)
         self.part = groups * axes.kinds * self.kind
         most = cost.PARTIAL_BYTES // (self.part * BYTES[type])
-        self.parts = max(1, min(-(-self.images // together), -(-cost.UNITS // groups), most))
+        self.parts = max(1, at_most(-(-self.images // together), min(-(-cost.UNITS // groups), most)))
         wanted = cost.UNITS / (self.parts * groups)  # units that channels fall into
         fitting = cost.SUM_BYTES / (BYTES[type] * axes.products * min(tiles, cost.DEPTH // 2) * together)
         self.block = cost.divisor(self.channels, min(fitting, max(self.channels / wanted, cost.FEWEST / 2)))

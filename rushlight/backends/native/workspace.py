@@ -10,10 +10,11 @@ import numpy as np
 
 from ...core.base import TensorBase, make
 from . import calling
+from .planning import ALIGNMENT
 from .threads import pool
-from .values import Call, Given, Reference, Value, address
+from .values import SIZES, Call, Given, Reference, Value
+from .views import address
 
-ALIGNMENT = 64
 NUMBERS = ctypes.c_int64
 
 
@@ -69,6 +70,8 @@ class Workspace:
             self.arena.flag.value = 0
         for value in program.constants:
             self.table[program.slots[value]] = address(value.array)
+        if program.numbers is not None:
+            self.table[program.slots[SIZES]] = address(program.numbers)
         self.place = ctypes.addressof(self.table)
         self.busy = ctypes.addressof(self.arena.flag)  # where it is said that somebody is inside
 

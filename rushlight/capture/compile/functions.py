@@ -213,11 +213,11 @@ def run_body(recorder: Observer, tracer: BodyTracer, run: Any, kind: str, functi
     state.interceptors[place] = tracer
     recorder.tracer, state.capture = tracer, tracer  # type: ignore[assignment]
     enabled, state.grad_enabled = state.grad_enabled, False
-    random, recorder.pure = default_generator.get_state(), True
+    random, recorder.pure = default_generator.mark(), True
     try:
         return run()
     except Break as stop:
-        default_generator.set_state(random)
+        default_generator.back(random)
         raise Break(kind, name=function.__name__, reason=stop.message) from None
     finally:
         recorder.pure = False
@@ -243,7 +243,7 @@ def backward_body(recorder: Observer, function: Any, context: Any, result: Any, 
             gradient = make(np.ones(each._array.shape, each._array.dtype))
             tracer.input(gradient, f"grad_{index}")
         gradients.append(gradient)
-    random, context._node = default_generator.get_state(), node
+    random, context._node = default_generator.mark(), node
 
     def run() -> Any:
         return call(recorder, backward, (context, *gradients))
@@ -256,7 +256,7 @@ def backward_body(recorder: Observer, function: Any, context: Any, result: Any, 
         return None  # what is wrong with it, backward itself will say
     finally:
         context._node = None
-        default_generator.set_state(random)
+        default_generator.back(random)
     for each in output if isinstance(output, (tuple, list)) else (output,):
         if each is not None and not isinstance(each, TensorBase):
             raise Break("function_backward", name=function.__name__, reason=f"it returns a {type(each).__name__} where a gradient is due")

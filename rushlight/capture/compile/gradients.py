@@ -224,7 +224,7 @@ def gradient_effects(recorder: Any, recipes: Recipes) -> None:
         recorder.guards.condition("tensors whose gradients are set are different objects", all_differ(names), ("leaves",))
     for tensor, begun in recorder.gradients.values():
         if tensor._grad is not begun:
-            recipes.lines.append(f"{recipes.value(tensor)}._grad = {recipes.value(tensor._grad)}")
+            recipes.gradient(tensor, tensor._grad)
 
 
 def capture_grad(

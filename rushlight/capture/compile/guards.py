@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import enum
+import operator
 from collections.abc import Iterable
 from types import BuiltinFunctionType, FunctionType, MethodWrapperType, ModuleType
 from typing import Any
@@ -281,9 +282,18 @@ class Guards:
     def tests(self, apart: Iterable[Source] = ()) -> tuple[list[str], list[str]]:
         """The same as lines that give MISS where a condition does not hold; those about tensors that are asked for ``apart`` by themselves."""
         lines = [line if isinstance(line, str) else f"if not ({line[1]}): return MISS" for line in self.lines]
-        chosen = [number for source in apart for number in self.tensors.get(source, ())]
+        chosen = self.numbers_of(apart)
         left = set(chosen)
         return [line for number, line in enumerate(lines) if number not in left], [lines[number] for number in chosen]
+
+    def asked(self, apart: Iterable[Source]) -> list[Any]:
+        """The lines, without those about tensors that are asked for apart."""
+        left = set(self.numbers_of(apart))
+        return [line for number, line in enumerate(self.lines) if number not in left]
+
+    def numbers_of(self, sources: Iterable[Source]) -> list[int]:
+        """Which lines ask about tensors of some sources."""
+        return [number for source in sources for number in self.tensors.get(source, ())]
 
     @property
     def namespace(self) -> dict[str, Any]:
@@ -366,6 +376,13 @@ def all_differ(names: list[str]) -> str:
     if len(names) > 6:
         return f"len({{*map(id, ({', '.join(names)}))}}) == {len(names)}"
     return " and ".join(f"{a} is not {b}" for at, a in enumerate(names) for b in names[at + 1 :])
+
+
+def same_options(options: dict[str, Any], known: list[Any], apart: int) -> bool:
+    """Whether the values of a dict are those of a list, each the same object, but for one of its own."""
+    values = [*options.values()]
+    del values[apart]
+    return len(values) == len(known) and all(map(operator.is_, values, known))
 
 
 def lacks(value: Any, name: str) -> bool:

@@ -21,6 +21,7 @@ from ...optim.elementwise import filled_like, scalar_tensor, tensor_functions
 from ...optim.optimizer import Optimizer, _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 from .breaks import Break
 from .gradients import set_gradient
+from .guards import same_options
 from .recorder import Effect
 from .sources import Names, Source
 
@@ -172,9 +173,10 @@ def zero_grad(recorder: Any, optimizer: Any, set_to_none: bool = True) -> None:
 
 
 class Options:
-    """Whether the same options of a group are on, given all but its parameters.
+    """Whether the same options of a group are on.
 
-    ``last`` are those for which it was found out last; another list, and an empty one, where one of them may change by itself.
+    ``last`` are those for which it was found out last, without the parameters; another list, and an empty one, where one of them may
+    change by itself.
     """
 
     def __init__(self, group: dict[str, Any]) -> None:
@@ -182,7 +184,8 @@ class Options:
         self.on = [not each for name, each in group.items() if name != "params"]
         self.last: list[Any] = []
 
-    def __call__(self, options: list[Any]) -> bool:
+    def __call__(self, group: dict[str, Any]) -> bool:
+        options = [each for name, each in group.items() if name != "params"]
         if [not each for each in options] != self.on:
             return False
         self.last = options if all(map(is_constant, options)) else []
@@ -219,8 +222,8 @@ class Step:
                 if isinstance(option, TensorBase) and id(option) in recorder.tracer.entries:
                     raise Break("native", name="an optimizer with an option that the program computes")
             chosen = self.options[id(group)] = Options(group)
-            on, values = guards.names.of(chosen), f"[*{guards.variable(place)}.values()]"
-            test = f"(options := {values}).pop({chosen.params}) is {guards.variable(place)}['params'] and ({on}.last == options or {on}(options))"
+            on, options = guards.names.of(chosen), guards.variable(place)
+            test = f"{guards.names.of(same_options)}({options}, {on}.last, {chosen.params}) or {on}({options})"
             guards.condition(f"which options of {place.describe()} are on", test, ("options", place))
         table = recorder.load_plain(optimizer, "state")
         states = recorder.sources[id(table)]

@@ -50,6 +50,23 @@ class Recipes:
         self.made: dict[int, str] = {}
         self.held: list[Any] = []
         self.numbers = itertools.count()
+        self.gradients: dict[Source, tuple[int, str]] = {}  # that tensors get: which output of the graph each is, and the line
+
+    def gradient(self, tensor: Any, gradient: Any) -> None:
+        """The line that sets the gradient of a tensor."""
+        owner, written, source = self.value(tensor), self.value(gradient), self.source_of(tensor)
+        self.lines.append(f"{owner}._grad = {written}")
+        if source is not None and written.startswith("outs["):
+            self.gradients[source] = self.output(gradient), self.lines[-1]
+
+    def replaces(self, inputs: list[Source]) -> dict[int, int]:
+        """Of outputs that are gradients of inputs: which input's."""
+        return {number: inputs.index(source) for source, (number, _) in self.gradients.items() if source in inputs}
+
+    def left_lines(self, inputs: list[Source]) -> list[str]:
+        """The lines, where a back-end may have given inputs their gradients."""
+        done = {line for source, (_, line) in self.gradients.items() if source in inputs}
+        return [f"if left: {line}" if line in done else line for line in self.lines]
 
     def from_source(self, source: Source) -> str:
         """A value by its source; the guards read it, before anything is written."""

@@ -22,6 +22,19 @@ class RecordingInterpreter(Interpreter):
     """The interpreter of a capture.  Where native code stands between a break and the program, there is no stopping: what could not
     be captured is done, and what was recorded is not kept."""
 
+    def step(self, frame: Frame) -> Frame | Outcome:
+        recorder: Any = self.machine
+        later = None if recorder.closed else recorder.tracer.later
+        if later is None or not later.calls:
+            return super().step(frame)
+        if not later.allows(frame):
+            later.compute()
+        try:
+            return super().step(frame)
+        except Break:
+            later.compute()
+            raise
+
     def finish(self, state: Frame | Outcome) -> Outcome:
         recorder: Any = self.machine
         if recorder.closed:  # a generator that has outlived the capture

@@ -19,7 +19,7 @@ from ...core.errors import RushlightError
 from ...core.node import next_sequence
 from ...core.state import flags, state
 from ...graph import Node
-from ..graph_module import GraphModule
+from ..graph_module import Deferred, GraphModule
 from .breaks import QUIET, BackendFailed, Break, BreakRecord, ConstraintViolation, Unsupported, counters
 from .calls import Recorder
 from .decode import NULL, decode
@@ -29,6 +29,7 @@ from .gradients import gradient_effects, is_spent, spent
 from .guards import MISSING
 from .hooks import Hook
 from .interpreter import Interpreter
+from .later import Later
 from .machine import Machine
 from .plain import Plain
 from .recipes import CannotRebuild, Recipes
@@ -38,6 +39,7 @@ from .settings import settings
 from .sources import Slot, Source, Stacked, chain_of
 from .tracing import ERROR, set_inference_mode
 from .undoing import Undo
+from .watched import Watched
 
 Backend = Callable[[Any, list[Any]], Callable[..., Any]]
 _NAMESPACE = {
@@ -241,12 +243,15 @@ class Compiled:
                 counters["recompiles"][why] += 1
             begun = [(each, list(map(weak, each.slots)), list(map(weak, each.stack)), (each.code.co_filename, each.line, each.code.co_qualname)) for each in frames]
             recorder = Recorder(frame, self.dynamic(known), key in self.careful, key is None)
+            later = recorder.tracer.later = Later(recorder.tracer) if getattr(self.options.backend, "computes_first", False) else None
             try:
                 since = next_sequence()
                 with kernels.once():
                     outcome, stop = self.follow(recorder, frame, key)
                 kernels.backward_once([each.tensor._grad_fn for each in recorder.tracer.entries.values()], since)
                 self.kept(known, key, recorder, outcome, stop, begun)
+                if later is not None and later.calls:
+                    later.compute()
                 if recorder.tracer.symbols or recorder.numbers:
                     outcome = Plain(recorder).outcome(outcome)
             finally:
@@ -402,28 +407,41 @@ class Compiled:
         tracer.graph.output(tuple(outputs))
         tracer.graph.eliminate_dead_code()
         run, module = self.build(tracer)
+        if hasattr(run, "replaces"):
+            run.replaces = recipes.replaces([source for source, _ in tracer.inputs])
+        if tracer.later is not None and tracer.later.calls:
+            tracer.later.compute_by(run, outputs)
         undo = Undo(tracer.graph)
         failed = failing(undo.protected(module.forward) if run != module.forward else None, guards, self.options.name)
         given = "".join(f"{guards.variable(source)}, " for source, _ in tracer.inputs)
         # A back-end's `quick` looks at the tensors itself, and does all or nothing: what it may fail for, it finds before it changes anything.
+        # Beside it stands whether it leaves to the segment what `replaces` says.
         quick = hasattr(run, "quick")
         asked, later = guards.tests([source for source, _ in tracer.inputs] if quick else ())
-        lines = [f"def segment({guards.start}):", "    try:", *["        " + each for each in asked], "    except MISSING:", "        return MISS"]
+        watched = quick and guards.names.entry and hasattr(run, "watch")  # the back-end may come to look at what the guards ask
+        lines = [f"def segment({guards.start}):", *(["    watched(slots)"] if watched else []), "    try:"]
+        lines += [*["        " + each for each in asked], "    except MISSING:", "        return MISS"]
+        rest: list[str] = []
         if quick:
-            lines += ["    try:", f"        outs = backend.quick({given})", "        if outs is NotImplemented:", "            try:"]
-            lines += [*["                " + each for each in (*later, "pass")], "            except MISSING:", "                return MISS"]
-            lines += [f"            outs = run({given})", "    except Exception as error:", f"        failed(error, ({given}))"]
+            rest += ["    try:", "        quick, left = backend.quick", f"        outs = quick({given})", "        if outs is NotImplemented:", "            try:"]
+            rest += [*["                " + each for each in (*later, "pass")], "            except MISSING:", "                return MISS"]
+            rest += ["            left = True", f"            outs = run({given})", "    except Exception as error:", f"        failed(error, ({given}))"]
         elif run is not None:
-            lines += ["    try:", f"        outs = run({given})", "    except Exception as error:", f"        failed(error, ({given}))"]
-        source = "\n".join([*lines, *["    " + each for each in recipes.lines], f"    return {result}", ""])
+            rest += ["    try:", f"        outs = run({given})", "    except Exception as error:", f"        failed(error, ({given}))"]
+        finish = recipes.left_lines([source for source, _ in tracer.inputs]) if quick else recipes.lines
+        rest += [*["    " + each for each in finish], f"    return {result}"]
+        source = "\n".join([*lines, *rest, ""])
         namespace = {**guards.namespace, **_NAMESPACE, "run": run and undo.protected(run), "backend": run, "failed": failed}
         exec(compile(source, f"<segment of {self.name}>", "exec"), namespace)
-        return Segment(namespace["segment"], guards, module, "return" if stop is None else stop.message, not isinstance(outcome, Frame), source, begun[-1][3])
+        segment = Segment(namespace["segment"], guards, module, "return" if stop is None else stop.message, not isinstance(outcome, Frame), source, begun[-1][3])
+        if watched:
+            namespace["watched"] = Watched(segment, run.watch, guards.asked([each for each, _ in tracer.inputs]), rest, namespace)
+        return segment
 
     def build(self, tracer: Any) -> tuple[Any, Any]:
         """The graph as a module, handed to the back-end."""
         used = [node for node in tracer.graph.nodes if node.op == "placeholder"]
-        module = GraphModule(tracer.constants, tracer.graph)
+        module = (Deferred if tracer.later is not None else GraphModule)(tracer.constants, tracer.graph)
         calls = [node for node in tracer.graph.nodes if node.op.startswith("call_")]
         examples = [value for _, value in tracer.inputs]
         assert len(used) == len(examples)

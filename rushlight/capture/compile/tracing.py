@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from sys import getrefcount
 from typing import TYPE_CHECKING, Any
+from weakref import getweakrefcount
 
-from ...core.base import make
+import numpy as np
+
+from ...core.base import Spec, make
 from ...core.declare import lookup
 from ...core.sizes import Expression, SymbolicInt, is_symbolic
 from ...core.state import flags, state
 from ...graph import Node
 from ...graph.calls import bind
-from ..tracer import PACKAGE_FOLDER, Tracer, tensors_in
+from ..tracer import PACKAGE_FOLDER, Entry, Tracer, tensors_in
 from .frame import Frame
 from .numbers import check_arguments, leaf_of, symbolic_in
 from .sources import Source
@@ -24,6 +28,7 @@ _NO_LETTERS = re.compile(r"[\W_]")
 _PARTS = frozenset("unbind split chunk tensor_split split_with_sizes split_evenly hsplit vsplit dsplit unsafe_split unsafe_chunk".split())
 
 
+LARGE = 1 << 20  # bytes of a value whose memory is worth having again
 ERROR = "an op raised an error that may depend on the values of tensors"
 # Ops that refuse some elements, or (views) some layouts.
 CHECK_VALUES = frozenset(
@@ -53,6 +58,8 @@ class CompileTracer(Tracer):
         self.inputs: list[tuple[Source, Any]] = []
         self.grad_mode, self.inference = state.grad_enabled, state.inference
         self.last_input: Node | None = None  # inputs come before all other nodes
+        self.large: list[Entry] = []  # values whose elements take much memory
+        self.waits = False  # whether the op that is being called is one of them
 
     def node_of(self, tensor: Any) -> Node:
         if id(tensor) not in self.entries:
@@ -121,6 +128,11 @@ class CompileTracer(Tracer):
         return node
 
     def __call__(self, op: Any, args: tuple[Any, ...], out: Any) -> Any:
+        if self.large:
+            self.drop()
+        self.waits = self.later is not None and self.later.takes(op, args, out)
+        if self.later is not None and self.later.calls and not self.waits:
+            self.later.compute()
         if self.recorder.numbers:
             check_arguments(self.recorder, op, args)
         try:
@@ -168,8 +180,42 @@ class CompileTracer(Tracer):
 
     def results(self, op: Any, args: tuple[Any, ...], recorded: tuple[Any, ...], node: Node, result: Any) -> None:
         if isinstance(result, (tuple, list)) and op.name in _PARTS and args:
-            self.recorder.fix(*self.shape_of(args[0]))  # how many parts there are must not change
+            # How many parts there are must not change: that follows from the dimension that is cut, or from any.
+            shape = self.shape_of(args[0])
+            dims = [value for parameter, value in zip(op.parameters, args) if parameter.name == "dim" and type(value) is int]
+            self.recorder.fix(*([shape[dims[0]]] if dims else shape))
         super().results(op, args, recorded, node, result)
+        for each in tensors_in(result):
+            self.note_size(self.entries[id(each)])
+
+    def compute(self, op: Any, args: tuple[Any, ...], out: Any) -> Any:
+        if self.later is not None and self.waits:
+            result = self.later.run(op, args)
+            if result is not NotImplemented:
+                return result
+            self.later.compute()
+        return super().compute(op, args, out)
+
+    def note_size(self, entry: Entry) -> None:
+        """Remember a value whose elements take much memory."""
+        array = entry.tensor._array
+        if array.__class__ is np.ndarray and array.nbytes >= LARGE:
+            self.large.append(entry)
+
+    def drop(self) -> None:
+        """Let go of the elements of large values that only the capture still knows, so that their memory serves for others."""
+        kept = []
+        for entry in self.large:
+            tensor = entry.tensor
+            array = tensor._array
+            # Each is known to this function, the entry (the tensor: its array) and perhaps the recorder; `getrefcount` counts itself.
+            known = 3 + (self.recorder.fresh.get(id(tensor)) is tensor)
+            if getrefcount(tensor) > known or getrefcount(array) > 3 or tensor._storage is not None or entry.node in self.known or getweakrefcount(tensor):
+                kept.append(entry)
+                continue
+            del self.aliases.by_array[id(array)]
+            tensor._array = Spec(array.shape, array.dtype)
+        self.large = kept
 
 
 def set_grad_mode(mode: bool) -> None:

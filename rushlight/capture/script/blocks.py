@@ -102,7 +102,7 @@ class Block:
 
     def parameter(self, name: str, type: Type, default: Any = ..., line: int = 0) -> Value:
         """A further input."""
-        made = Step("placeholder", name, () if default is ... else (default,), None, type, None, line, False)
+        made = Step("placeholder", name, () if default is ... else (default,), None, type, None, line, 0)
         self.parameters.append(made)
         return Value(type, made)
 
@@ -118,7 +118,7 @@ class Block:
 
     def has(self, name: str) -> bool:
         """Whether a name stands for something here."""
-        return name in self.env or (self.parent is not None and self.parent.has(name))
+        return self.find(name) is not None
 
     def set(self, name: str, value: Any) -> None:
         """Give a name a value."""

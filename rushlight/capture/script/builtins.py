@@ -13,6 +13,9 @@ from ...core.state import state
 from ...graph import has_side_effect
 from ...graph.control import UNSET
 from ..bodies import BodyTracer
+from ..control import capture_warning
+from ..graph_module import UNDER_CAPTURE
+from ..numbers import is_traced
 from .errors import UnusedCallError
 from .types import class_type
 
@@ -58,6 +61,18 @@ def check(condition: Any, message: Any = None) -> None:
     """``assert``."""
     if not condition:
         raise AssertionError() if message is None else AssertionError(message)
+
+
+def checked(condition: Any, message: Any = None) -> None:
+    """``assert`` under a capture: what depends on the inputs holds for this run, and is left out."""
+    if is_traced(condition):
+        check(bool(condition._array), message)
+        capture_warning(state.capture, "an assertion about values that depend on the inputs is not part of the capture")
+        return
+    check(condition, message)
+
+
+UNDER_CAPTURE[check] = checked
 
 
 @has_side_effect

@@ -578,8 +578,9 @@ def declared(module: Any) -> tuple[dict[str, Any], set[str]]:
         hints.update(base.__dict__.get("__annotations__", {}))
         constants |= set(base.__dict__.get("__constants__", ()))
     hints.update(module.__dict__.get("_script_types", {}))
-    constants |= {name for name, hint in hints.items() if isinstance(hint, str) and hint.partition("[")[0].rpartition(".")[2] == "Final"}
-    hints = {name: hint for name, hint in hints.items() if not (isinstance(hint, str) and "Final" in hint)}
+    for name in [name for name, hint in hints.items() if hint.__class__ is str and "Final" in hint]:
+        if hints.pop(name).partition("[")[0].rpartition(".")[2] == "Final":
+            constants.add(name)
     return hints, constants
 
 

@@ -14,6 +14,7 @@ from .statements import Statements
 from .steps import Code
 from .types import ANY, NONE, TENSOR, Type, UnknownAnnotation, assignable, from_annotation, type_of
 
+_DEFAULTS = (int, float, str, bool, type(None), complex, tuple, list, dict)
 _compiling: list[Any] = []  # the functions that are being compiled, to find recursion
 
 
@@ -117,11 +118,12 @@ class Compiler(Statements):
             first = named.pop(0)
             self.block.env[first.arg] = ModuleValue(self.owner, "")
         function = self.source.function
-        positional = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
-        values = function.__defaults__ or ()
-        defaults = {**dict(zip(positional[len(positional) - len(values) :], values)), **(function.__kwdefaults__ or {})}
+        defaults: dict[str, Any] = dict(function.__kwdefaults__ or {})
+        if function.__defaults__:
+            positional = [*arguments.posonlyargs, *arguments.args]
+            defaults.update(zip([each.arg for each in positional[-len(function.__defaults__) :]], function.__defaults__))
         comment = self.type_comment(definition)
-        hints = getattr(self.source.function, "__annotations__", {})
+        hints = function.__annotations__
         parameters = []
         for at, each in enumerate(named):
             if each.annotation is not None:
@@ -137,7 +139,7 @@ class Compiler(Statements):
                 elif each.arg in defaults and each.arg not in self.examples:
                     kind = ANY
             default = defaults.get(each.arg, ...)
-            if default is not ... and not isinstance(default, (int, float, str, bool, type(None), complex, tuple, list, dict)) and not hasattr(default, "name"):
+            if default is not ... and not isinstance(default, _DEFAULTS) and not hasattr(default, "name"):
                 default = ...
             parameters.append(Parameter(each.arg, kind, default))
         if definition.returns is not None:

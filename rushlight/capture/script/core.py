@@ -37,14 +37,14 @@ class Core:
 
     def emit(
         self, target: Any, args: tuple[Any, ...], type: Type, kwargs: dict[str, Any] | None = None, *, op: str = "call_function",
-        impure: bool = False, name: str | None = None,
+        impure: bool = False,
     ) -> Value:  # fmt: skip
         """A step, and the value that it gives."""
-        direct = not kwargs and op == "call_function"
+        direct = len(args) if op == "call_function" and not kwargs else 0
         for each in args:
             if each.__class__ not in FLAT:
-                direct = False
-        step = Step(op, target, args, kwargs, type, name, self.here.lineno, direct)  # type: ignore[attr-defined]
+                direct = 0
+        step = Step(op, target, args, kwargs, type, None, self.here.lineno, direct)  # type: ignore[attr-defined]
         self.block.steps.append(step)
         if impure:
             step.meta = {"impure": True}
@@ -52,7 +52,7 @@ class Core:
 
     def control(self, target: Any, args: tuple[Any, ...], bodies: dict[str, Code]) -> Step:
         """A step that runs blocks."""
-        made = Step("call_function", target, args, None, ANY, None, self.here.lineno, False)  # type: ignore[attr-defined]
+        made = Step("call_function", target, args, None, ANY, None, self.here.lineno, 0)  # type: ignore[attr-defined]
         made.bodies, made.results = bodies, []
         self.block.steps.append(made)
         return made
@@ -62,7 +62,7 @@ class Core:
         if type is NONE:
             step.results.append(NOWHERE)
             return Value(NONE, None)
-        made = Step("result", "", (), None, type, name.strip("$") if name is not None else None, 0, False)
+        made = Step("result", "", (), None, type, name.strip("$") if name is not None else None, 0, 0)
         step.results.append(made)
         return Value(type, made)
 

@@ -12,9 +12,9 @@ from typing import Any
 from ...graph.control import UNSET
 
 RETURNED, VALUE = "$returned", "$value"
+_JUMPS = frozenset((ast.Return, ast.Break, ast.Continue))
 _STRAIGHT = frozenset((ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Pass, ast.Assert))
-_RETURNS, _BREAKS, _CONTINUES = 1, 2, 4  # ways of leaving statements, as bits
-_JUMPS: dict[type, int] = {ast.Return: _RETURNS, ast.Break: _BREAKS, ast.Continue: _CONTINUES}
+_SIMPLE = _STRAIGHT | {ast.Raise}
 
 
 class Set:
@@ -40,69 +40,27 @@ class Exits:
     """One rewriting of one function, in place."""
 
     def __init__(self) -> None:
-        self.jumps: list[ast.stmt] = []
         self.loops = 0
-        self.returns = 0
+        self.returns: list[ast.Return] = []
         self.tested = False  # whether it matters somewhere that the function has returned
 
     def function(self, definition: ast.FunctionDef) -> list[Any]:
         """The statements of the function without jumps; the last is its only ``return``."""
         statements: list[Any] = definition.body
         last = statements[-1]
-        _, always = self.survey(statements)
-        if self.jumps == [last]:
-            return statements
-        if not always:
-            statements = [*statements, self.end(None, last)]
-        if not self.jumps:
+        if last.__class__ is not ast.Return:
+            last = placed(ast.Return(placed(ast.Constant(None), last)), last)
+            statements = [*statements, last]
+        if not any(map(jumps, statements[:-1])):
             return statements
         body, may, _ = self.block(statements, None)
         if self.tested:
             first = definition.body[0]
             body = [Set(RETURNED, None, False, first), Set(VALUE, None, UNSET, first), *body]
-        elif self.returns == 1 and body[-1].__class__ is Set and body[-1].name == VALUE:
-            return [*body[:-1], *[each for each in self.jumps if each.__class__ is ast.Return]]
-        return [*body, self.end(VALUE if RETURNED in may else None, last)]
-
-    def end(self, name: str | None, last: ast.stmt) -> ast.stmt:
-        """A ``return`` of a variable, or of None, after the last statement."""
-        value: ast.expr = ast.Constant(None) if name is None else ast.Name(name, ast.Load())
-        return placed(ast.Return(placed(value, last)), last)  # type: ignore[no-any-return]
-
-    def survey(self, statements: list[Any]) -> tuple[int, bool]:
-        """In which ways statements may leave what they stand in (other than by ``raise``), and whether they never reach their end.
-
-        An ``if`` gets an attribute ``exits``: whether it may leave, and whether each of its branches never reaches its end; that of a
-        loop says in which ways its body may be left.
-        """
-        ways = 0
-        for each in statements:
-            kind = each.__class__
-            if kind in _STRAIGHT:
-                continue
-            if kind in _JUMPS:
-                self.jumps.append(each)
-                return ways | _JUMPS[kind], True
-            if kind is ast.Raise:
-                return ways, True
-            if kind is ast.If:
-                first, always_first = self.survey(each.body)
-                second, always_second = self.survey(each.orelse)
-                ways |= first | second
-                each.exits = (first | second, always_first, always_second)
-                if always_first and always_second:
-                    return ways, True
-            elif kind is ast.For or kind is ast.While:
-                each.exits, _ = self.survey(each.body)
-                ways |= each.exits & _RETURNS
-                if kind is ast.While and endless(each):
-                    return ways, True
-            elif kind is ast.With:
-                inside, always = self.survey(each.body)
-                ways |= inside
-                if always:
-                    return ways, True
-        return ways, False
+        elif len(self.returns) == 1 and body[-1].__class__ is Set and body[-1].name == VALUE:
+            return [*body[:-1], self.returns[0]]
+        value: ast.expr = ast.Name(VALUE, ast.Load()) if RETURNED in may else ast.Constant(None)
+        return [*body, placed(ast.Return(placed(value, last)), last)]
 
     # -- statements ----------------------------------------------------------------------------------------------
 
@@ -115,7 +73,7 @@ class Exits:
                 made.append(each)
                 continue
             if kind is ast.Return:
-                self.returns += 1
+                self.returns.append(each)
                 made += [Set(RETURNED, None, True, each), Set(VALUE, each.value, None, each)]
                 return made, {RETURNED}, True
             if kind in _JUMPS and loop is not None:
@@ -131,8 +89,7 @@ class Exits:
                     return made, *done
                 continue
             if kind is ast.For or kind is ast.While:
-                flags = self.loop(each, made)
-                always = kind is ast.While and endless(each)
+                flags, always = self.loop(each, made)
             elif kind is ast.With:
                 each.body, flags, always = self.block(each.body, loop)
             else:
@@ -145,20 +102,22 @@ class Exits:
 
     def choice(self, each: ast.If, rest: list[Any], loop: Any, made: list[Any]) -> tuple[set[str], bool] | None:
         """An ``if``; None where the statements after it stay where they are."""
-        leaves, always_then, always_else = each.exits  # type: ignore[attr-defined]
-        then, orelse = each.body, each.orelse
-        if not leaves:
-            each.body, _, first = self.block(then, loop)
-            each.orelse, _, second = self.block(orelse, loop)
-            return (set(), True) if first and second and orelse else None
-        if always_then and not always_else:
-            orelse = [*orelse, *rest]
-        elif always_else and not always_then:
-            then = [*then, *rest]
-        each.body, flags_then, first = self.block(then, loop)
-        each.orelse, flags_else, second = self.block(orelse, loop)
-        flags = flags_then | flags_else
-        return (flags, first and second) if always_then or always_else else self.guarded(flags, rest, loop, made)
+        orelse = each.orelse
+        each.body, flags_then, always_then = self.block(each.body, loop)
+        if always_then and (flags_then or any(map(jumps, orelse))):  # what follows is the other branch
+            each.orelse, flags_else, always_else = self.block([*orelse, *rest], loop)
+            return flags_then | flags_else, always_else
+        each.orelse, flags_else, always_else = self.block(orelse, loop)
+        if always_else and flags_then:  # what follows is the first branch
+            later, always = self.guarded(flags_then, rest, loop, each.body)
+            return flags_else | later, always
+        if always_else and flags_else:
+            more, later, always = self.block(rest, loop)
+            each.body = [*each.body, *more]
+            return flags_else | later, always
+        if not flags_then and not flags_else:
+            return (set(), True) if always_then and always_else and orelse else None
+        return self.guarded(flags_then | flags_else, rest, loop, made)
 
     def guarded(self, flags: set[str], rest: list[Any], loop: Any, made: list[Any]) -> tuple[set[str], bool]:
         """What follows something that may have set flags."""
@@ -168,8 +127,8 @@ class Exits:
             made.append(Guard(sorted(flags), body, rest[0]))
         return flags | later, always
 
-    def loop(self, each: Any, made: list[Any]) -> set[str]:
-        """A loop; the flags that concern what follows it."""
+    def loop(self, each: Any, made: list[Any]) -> tuple[set[str], bool]:
+        """A loop: the flags that concern what follows it, and whether nothing does, as only an exception or ``return`` ends it."""
         self.loops += 1
         broken, skipped = f"$broken{self.loops}", f"$skipped{self.loops}"
         each.body, may, _ = self.block(each.body, (broken, skipped))
@@ -179,7 +138,21 @@ class Exits:
             each.body.insert(0, Set(skipped, None, False, each))
         if broken in may:
             made.insert(-1, Set(broken, None, False, each))
-        return may - {broken, skipped}
+        endless = each.__class__ is ast.While and isinstance(each.test, ast.Constant) and bool(each.test.value) and broken not in may
+        return may - {broken, skipped}, endless
+
+
+def jumps(statement: Any) -> bool:
+    """Whether there is a ``return``, ``break`` or ``continue`` in a statement."""
+    kind = statement.__class__
+    if kind in _SIMPLE:
+        return False
+    if kind in _JUMPS:
+        return True
+    for field in ("body", "orelse", "handlers", "finalbody", "cases"):
+        if any(map(jumps, getattr(statement, field, ()))):
+            return True
+    return False
 
 
 def placed(made: Any, place: Any) -> Any:
@@ -187,8 +160,3 @@ def placed(made: Any, place: Any) -> Any:
     made.lineno, made.col_offset = place.lineno, place.col_offset
     made.end_lineno, made.end_col_offset = place.end_lineno, place.end_col_offset
     return made
-
-
-def endless(loop: Any) -> bool:
-    """Whether a ``while`` can only be left by a ``return`` or an exception."""
-    return isinstance(loop.test, ast.Constant) and bool(loop.test.value) and not loop.exits & _BREAKS

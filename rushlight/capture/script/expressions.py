@@ -12,7 +12,7 @@ from .blocks import ModuleValue, Static, Unrolled, Value
 from .conditions import Conditions
 from .core import number_type
 from .errors import NotSupportedError, ScriptError
-from .names import assigned, loaded, renamed
+from .names import names_in, renamed
 from .steps import Step
 from .types import (
     ANY,
@@ -69,7 +69,7 @@ class Expressions(Conditions):
     def live(self) -> set[str]:
         """The names that are read after the statement that is being compiled."""
         statements, at, live = self.following
-        return live | loaded(statements[at:])
+        return live | names_in(statements[at:])[0]
 
     def expression(self, node: ast.expr) -> Any:
         """What an expression stands for: a value, or something that exists only while the program is compiled."""
@@ -174,7 +174,7 @@ class Expressions(Conditions):
             for test in reversed(each.ifs):
                 body = [ast.If(test, body, [])]
             body = [ast.For(each.target, each.iter, body, [], lineno=node.lineno)]
-        names = {found: f"${found}{self.comprehensions}" for found in assigned([each.target for each in generators])}
+        names = {found: f"${found}{self.comprehensions}" for found in names_in([each.target for each in generators])[1]}
         loop = renamed(body[0], names)
         for inner in ast.walk(loop):
             if isinstance(inner, (ast.expr, ast.stmt)) and not hasattr(inner, "lineno"):

@@ -61,7 +61,8 @@ class Iterating(Core):
                 raise ScriptError(f"a {type(found.module).__name__} can't be iterated over", self.source, node)
             return Unrolled([self.child(found, key, node) for key in parts_of(found.module)])
         if isinstance(found, Static) and isinstance(found.object, enum.EnumMeta):
-            return Unrolled([Value(EnumType(found.object), each) for each in found.object])
+            members: list[Any] = list(found.object)
+            return Unrolled([Value(EnumType(found.object), each) for each in members])
         value = self.plain(found, node)
         if isinstance(value.type, TupleType):
             return Unrolled([self.item(value, at) for at in range(len(value.type.elements))])

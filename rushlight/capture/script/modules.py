@@ -83,10 +83,11 @@ _shared: weakref.WeakKeyDictionary[type, dict[Any, Program]] = weakref.WeakKeyDi
 
 def structure(module: Any) -> Any:
     """All that the compiler sees of a Module: two that are equal in it have the same programs.  None where that can't be told."""
-    hints, constants = declared(module)
+    own = {name: value for name, value in module.__dict__.items() if name not in _OWN and not name.startswith("_script")}
+    hints, constants = declared(module) if own else ({}, set())
     attributes = []
-    for name, value in module.__dict__.items():
-        if name in _OWN or name.startswith("_script") or isinstance(value, ScriptMethod):
+    for name, value in own.items():
+        if isinstance(value, ScriptMethod):
             continue
         kind = type_of(value)
         fixed = name in constants or callable(value) or kind.name == "object" or isinstance(kind, EnumType) or "Final" in str(hints.get(name, ""))

@@ -10,73 +10,59 @@ from typing import Any
 
 from .exits import Guard, Set
 
-
-def loaded(nodes: Iterable[Any]) -> set[str]:
-    """The names that are read."""
-    found: set[str] = set()
-    for each in nodes:
-        found |= _names(each)[0]
-    return found
-
-
-def assigned(nodes: Iterable[Any]) -> set[str]:
-    """The names that are set, but not inside comprehensions."""
-    found: set[str] = set()
-    for each in nodes:
-        found |= _names(each)[1]
-    return found
-
-
 _LEAVES = frozenset("op ops ctx attr id name arg kind type_comment conversion level module is_async simple".split())
 _KINDS = [each for each in vars(ast).values() if isinstance(each, type) and issubclass(each, ast.AST) and each not in (Name, Constant)]
 _FIELDS: dict[type, list[str]] = {kind: [each for each in getattr(kind, "_fields", ()) if each not in _LEAVES] for kind in _KINDS}
-_FIELDS.update({Set: ["value"], Guard: ["body"]})
+_FIELDS[Guard] = ["body"]
 # What is inside of a node: a tuple, for which a getter needs two names at least.
 _parts: dict[type, Callable[[Any], Any]] = {
     kind: operator.attrgetter(*fields, *(["__class__"] if len(fields) == 1 else [])) for kind, fields in _FIELDS.items() if fields
 }
 _SCOPES = frozenset((ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda, ast.FunctionDef))
-_WHOLE = _SCOPES | {kind for kind in _KINDS if issubclass(kind, ast.stmt)} | {Set, Guard}  # what is kept for each
+_KEPT = _SCOPES | {kind for kind, fields in _FIELDS.items() if "body" in fields and not issubclass(kind, ast.expr)}
 
 
-def _names(node: Any) -> tuple[set[str], set[str]]:
-    """The names that a part of a program reads, and those that it sets; found once for each statement."""
-    known = node.__dict__.get("_names")
-    if known is not None:
-        return known  # type: ignore[no-any-return]
-    kind = node.__class__
+def names_in(nodes: Iterable[Any]) -> tuple[set[str], set[str]]:
+    """The names that parts of a program read, and those that they set, but not inside comprehensions."""
     reads: set[str] = set()
     sets: set[str] = set()
-    waiting: list[Any] = [*_parts[kind](node)] if kind in _parts else [node]
+    waiting = [*nodes]
     for part in waiting:  # which grows
-        inner = part.__class__
-        if inner is Name:
+        kind = part.__class__
+        if kind is Name:
             if part.ctx.__class__ is Load:
                 reads.add(part.id)
             else:
                 sets.add(part.id)
                 if part.ctx.__class__ is Del:
                     reads.add(part.id)
-        elif inner is list:
+        elif kind is list:
             waiting += part
-        elif inner is Constant or inner is type:
+        elif kind is Constant or kind is type:
             continue
-        elif inner in _WHOLE:
-            found = _names(part)
+        elif kind in _KEPT:
+            found = part.__dict__.get("_names") or _names_of(part, kind)
             reads |= found[0]
             sets |= found[1]
-        elif inner in _parts:
-            waiting += _parts[inner](part)
-    if kind is ast.AugAssign and node.target.__class__ is ast.Name:
-        reads.add(node.target.id)
-    elif kind is Set:
-        sets.add(node.name)
-    elif kind is Guard:
+        elif kind is Set:
+            sets.add(part.name)
+            waiting.append(part.value)
+        elif kind in _parts:
+            waiting += _parts[kind](part)
+            if kind is ast.AugAssign and part.target.__class__ is Name:
+                reads.add(part.target.id)
+    return reads, sets
+
+
+def _names_of(node: Any, kind: type) -> tuple[set[str], set[str]]:
+    """The names of a part that has statements, or names of its own, inside: they are found once."""
+    reads, sets = names_in(_parts[kind](node))
+    if kind is Guard:
         reads.update(node.flags)
-    elif kind in _SCOPES:
-        sets = set()
     elif kind is ast.For or kind is ast.While:
         reads.update(getattr(node, "stop", ()))
+    elif kind in _SCOPES:
+        sets = set()
     node._names = (reads, sets)
     return reads, sets
 

@@ -85,6 +85,10 @@ class Program:
         name, parameters = self.signature.name, self.signature.parameters
         if len(args) > len(parameters):
             raise RuntimeError(f"{name}() expected at most {len(parameters)} argument(s) but received {len(args)} argument(s). Declaration: {self.signature}")
+        if not kwargs:
+            rest = [each.default for each in parameters[len(args) :]]
+            if not any(each is ... for each in rest):
+                return (*args, *rest)
         values = list(args)
         left = dict(kwargs)
         for at, parameter in enumerate(parameters):

@@ -16,6 +16,7 @@ from .errors import NotSupportedError, ScriptError
 from .exits import Exits
 
 MISSING: Any = object()
+_BUILTINS = vars(builtins)
 _SYNTAX = ast.PyCF_ONLY_AST | ast.PyCF_TYPE_COMMENTS
 
 
@@ -77,7 +78,7 @@ class Source:
 
     def find(self, name: str) -> Any:
         """What a name means outside the function, or :data:`MISSING`."""
-        for known in (self.closure, self.function.__globals__, vars(builtins)):
+        for known in (self.closure, self.function.__globals__, _BUILTINS):
             if name in known:
                 return known[name]
         for frame in self.frames:

@@ -13,7 +13,7 @@ from .blocks import Block, ModuleValue, Static, Undefined, Unrolled, Value
 from .errors import NotSupportedError, ScriptError
 from .exits import Guard, Set
 from .expressions import INPLACE, OPERATORS, Expressions
-from .names import assigned, loaded
+from .names import names_in
 from .steps import FLAT, NOWHERE, Code, Step, inputs_of
 from .types import (
     ANY,
@@ -405,7 +405,7 @@ class Statements(Expressions):
         """A loop over items that are known: its body once for each."""
         live = self.live
         stop = getattr(node, "stop", [])
-        again = loaded(node.body) | live | set(stop)
+        again = names_in(node.body)[0].union(live, stop)
         items = list(iterated.items)
 
         def rest(at: int) -> None:
@@ -437,10 +437,8 @@ class Statements(Expressions):
         start = Value(BOOL, True) if test is None else self.truth(self.condition(test)[0], test)
         if start.constant and not start.arg:
             return
-        sets = assigned([*node.body, *([node.target] if isinstance(node, ast.For) else [])])
-        if test is not None:
-            sets |= assigned([test])
-        again = loaded(node.body) | live | set(stop) | (loaded([test]) if test is not None else set())
+        reads, sets = names_in([node.target if test is None else test, *node.body])
+        again = reads.union(live, stop)
         names: list[str] = []
         initial: list[Value] = []
         for name in sorted(sets & again):

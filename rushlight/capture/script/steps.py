@@ -16,13 +16,13 @@ class Step:
     """What becomes a node: a call, a parameter, whose target is its name, or one of the results of a step that runs blocks.  Among the
     arguments of later steps, also of inner blocks, it stands for its value.
 
-    ``direct`` are calls of functions whose arguments are steps and plain constants.
+    ``direct`` is the number of arguments of a call of a function on steps and plain constants; 0 of all others.
     """
 
     __slots__ = ("args", "bodies", "direct", "kwargs", "line", "meta", "name", "op", "results", "target", "type")
 
     def __init__(
-        self, op: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None, type: Type, name: str | None, line: int, direct: bool
+        self, op: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None, type: Type, name: str | None, line: int, direct: int
     ) -> None:
         self.op = op
         self.target = target
@@ -38,7 +38,7 @@ class Step:
 
 
 _NONE: list[Any] = []
-NOWHERE = Step("result", "", (), None, NONE, None, 0, False)  # a result that nobody needs
+NOWHERE = Step("result", "", (), None, NONE, None, 0, 0)  # a result that nobody needs
 FLAT = PLAIN | {Step}
 
 

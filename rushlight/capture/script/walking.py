@@ -93,7 +93,14 @@ class Walk:
         try:
             for step in code.steps:
                 given = step.args
-                if step.direct:  # a plain constant stands for itself
+                count = step.direct
+                if count == 2:  # a plain constant stands for itself
+                    first, second = given
+                    values[step] = step.target(get(first, first), get(second, second))
+                elif count == 1:
+                    first = given[0]
+                    values[step] = step.target(get(first, first))
+                elif count:
                     values[step] = step.target(*map(get, given, given))
                 elif step.target is branch:
                     body = step.bodies["then" if get(given[0], given[0]) else "otherwise"]

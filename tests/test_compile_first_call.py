@@ -1,0 +1,256 @@
+"""The first call of a compiled function on large tensors: its ops are left to the compiled graph, or run when something looks at their values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight.capture.compile import later
+
+pytest.importorskip("llvmlite")
+LARGE = 1 << 20  # elements: 4 MB
+
+
+@pytest.fixture
+def ways(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """How values were computed: by the compiled graph ("graph"), or one by one ("ops")."""
+    seen: list[str] = []
+    one_by_one, by_graph = later.Later.compute, later.Later.compute_by
+
+    def compute(self: Any) -> None:
+        if self.calls:
+            seen.append("ops")
+        one_by_one(self)
+
+    def compute_by(self: Any, *args: Any) -> None:
+        before = len(seen)
+        by_graph(self, *args)
+        if len(seen) == before:
+            seen.append("graph")
+
+    monkeypatch.setattr(later.Later, "compute", compute)
+    monkeypatch.setattr(later.Later, "compute_by", compute_by)
+    return seen
+
+
+def numbers() -> Any:
+    return torch.linspace(-1, 2, LARGE)
+
+
+def check(function: Any, *args: Any, gradients: bool = False) -> Any:
+    """Both calls of the compiled function against eager."""
+    compiled = torch.compile(function)
+    with torch.set_grad_enabled(gradients):
+        expected = function(*args)
+        for _ in range(2):
+            for found, want in zip(flat(compiled(*args)), flat(expected), strict=True):
+                assert found._array.__class__ is want._array.__class__ is np.ndarray
+                np.testing.assert_allclose(found.numpy(), want.numpy(), rtol=2e-6, atol=1e-6)
+    return compiled
+
+
+def flat(value: Any) -> list[Any]:
+    return [value] if isinstance(value, torch.Tensor) else [each for one in value for each in flat(one)]
+
+
+def test_by_the_graph(ways: list[str]) -> None:
+    check(lambda x: (x * 2 + 1).tanh() * x, numbers())
+    assert ways == ["graph"]
+
+
+def test_modules_and_several_results(ways: list[str]) -> None:
+    norm = torch.nn.LayerNorm(1024)
+    check(lambda x: (norm(x).softmax(-1), (x.exp(), x + 1)), numbers().reshape(1024, 1024))
+    assert ways == ["graph"]
+
+
+def test_the_same_value_twice(ways: list[str]) -> None:
+    def function(x: Any) -> Any:
+        y = x * 2
+        return y, y, y + 1
+
+    compiled = torch.compile(function)
+    with torch.no_grad():
+        a, b, _ = compiled(numbers())
+    assert a is b and ways == ["graph"]
+
+
+def test_small_tensors_are_computed(ways: list[str]) -> None:
+    check(lambda x: x * 2, torch.ones(16))
+    assert ways == []
+
+
+def test_gradients(ways: list[str]) -> None:
+    x, weight = numbers().requires_grad_(), torch.full((1,), 3.0, requires_grad=True)
+    y = x * 1.0  # has a history of its own
+    compiled = torch.compile(lambda x, y, weight: (x * y * weight, (x + 1).exp()))
+    for _ in range(2):
+        x.grad = weight.grad = None
+        one, other = compiled(x, y, weight)
+        (one.sum() * 2 + other[:3].sum()).backward(retain_graph=True)
+        values = x.detach().numpy().astype(np.float64)
+        expected = 12 * values
+        expected[:3] += np.exp(values[:3] + 1)
+        np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-5)
+        np.testing.assert_allclose(weight.grad.numpy(), [2 * (values**2).sum()], rtol=1e-5)
+    assert ways == ["graph"]
+
+
+def test_gradients_inside(ways: list[str]) -> None:
+    """What backward goes through is computed before it."""
+
+    def step(x: Any, weight: Any) -> Any:
+        loss = ((x * weight).tanh() * x).sum()
+        loss.backward()
+        with torch.no_grad():
+            weight.sub_(weight.grad, alpha=1e-7)
+        return loss
+
+    found = []
+    for run in (step, torch.compile(step)):
+        x, weight = numbers(), torch.full((1,), 0.5, requires_grad=True)
+        losses = []
+        for _ in range(3):
+            weight.grad = None
+            losses.append(float(run(x, weight)))
+        found.append([*losses, float(weight), float(weight.grad)])
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-5)
+
+
+def test_a_write_to_a_result_of_the_first_call() -> None:
+    x = numbers().requires_grad_()
+    compiled = torch.compile(lambda x: (x * 2).exp())
+    made = compiled(x)
+    with torch.no_grad():
+        made.add_(1)  # its elements are needed for its gradient
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        made.sum().backward()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: (x * 2)[:10] + 1,  # a view
+        lambda x: (x * 2).reshape(2, -1),
+        lambda x: x * 2 if (x * 2).sum() > 3 else x * 3,  # a break
+        lambda x: x * float((x * 3).sum()),
+        lambda x: x * (x * 2).shape[0],
+        lambda x: (x * 2).sort().values,
+        lambda x: (x * 2).to(torch.int64),
+        lambda x: torch.zeros(4, device=(x * 2).device) + 1,
+        lambda x: (x * 2).add_(1),  # a write
+        lambda x: (x * 2).float(),  # the same tensor
+        lambda x: (x * 2).detach() + 1,
+        lambda x: torch.cat([x * 2, x]),
+        lambda x: [y + 1 for y in (x * 2, x * 3)],
+        lambda x: {"a": x * 2}["a"] + 1,
+        lambda x: (x * 2 > 1).to(torch.float32),
+        lambda x: torch.where(x * 2 > 1, x, -x),
+        lambda x: (x * 2).new_zeros(3) + 1,
+        lambda x: x * 2 if (x * 2) is not None else x,
+    ],
+)
+def test_what_looks_at_values(function: Any, ways: list[str]) -> None:
+    check(function, numbers())
+
+
+def test_a_write_to_an_input() -> None:
+    x, y = numbers(), numbers()
+
+    def function(x: Any) -> Any:
+        y = x * 2
+        x.add_(1)
+        return y + x
+
+    compiled = torch.compile(function)
+    with torch.no_grad():
+        for _ in range(2):
+            np.testing.assert_allclose(compiled(x).numpy(), function(y).numpy(), rtol=1e-6)
+            np.testing.assert_array_equal(x.numpy(), y.numpy())
+
+
+def test_what_is_stored(ways: list[str]) -> None:
+    class Model(torch.nn.Module):
+        kept: Any = None
+
+        def forward(self, x: Any) -> Any:
+            y = x * 2
+            self.kept = y + 1
+            return y
+
+    model = Model()
+    compiled = torch.compile(model)
+    x = numbers()
+    with torch.no_grad():
+        for _ in range(2):
+            compiled(x)
+            np.testing.assert_allclose(model.kept.numpy(), x.numpy() * 2 + 1, rtol=1e-6)
+
+
+def test_random_numbers_are_drawn_once() -> None:
+    def function(x: Any) -> Any:
+        return torch.nn.functional.dropout(x * 2, 0.5) * 2
+
+    x = numbers()
+    compiled = torch.compile(function)
+    torch.manual_seed(0)
+    with torch.no_grad():
+        expected = [function(x).numpy() for _ in range(2)]
+    torch.manual_seed(0)
+    with torch.no_grad():
+        found = [compiled(x).numpy() for _ in range(2)]
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_an_error_is_eagers() -> None:
+    def function(x: Any) -> Any:
+        y = x * 2
+        try:
+            return y + torch.ones(3)
+        except RuntimeError:
+            return y - 1
+
+    check(function, numbers())
+    with pytest.raises(RuntimeError, match="size"), torch.no_grad():
+        torch.compile(lambda x: (x * 2) @ torch.ones(3))(numbers())
+
+
+def test_other_back_ends_compute_at_once(ways: list[str]) -> None:
+    with torch.no_grad():
+        torch.compile(lambda x: x * 2 + 1, backend="eager")(numbers())
+    assert ways == []
+
+
+def test_intermediate_values_let_go_of_their_memory() -> None:
+    """What only the capture knows of has no elements any more."""
+    seen: list[int] = []
+
+    def back_end(module: Any, inputs: list[Any]) -> Any:
+        return module.forward
+
+    def function(x: Any) -> Any:
+        for _ in range(6):
+            x = x * 2
+        return x
+
+    from rushlight.capture.compile import tracing
+
+    drop = tracing.CompileTracer.drop
+
+    def counted(self: Any) -> None:
+        before = len(self.large)
+        drop(self)
+        seen.append(before - len(self.large))
+
+    tracing.CompileTracer.drop = counted  # type: ignore[method-assign]
+    try:
+        x = numbers()
+        with torch.no_grad():
+            found = torch.compile(function, backend=back_end)(x)
+        np.testing.assert_array_equal(found.numpy(), x.numpy() * 64)
+    finally:
+        tracing.CompileTracer.drop = drop  # type: ignore[method-assign]
+    assert sum(seen) >= 4
