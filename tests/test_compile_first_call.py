@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -155,6 +156,64 @@ def test_a_write_to_a_result_of_the_first_call() -> None:
 )
 def test_what_looks_at_values(function: Any, ways: list[str]) -> None:
     check(function, numbers())
+
+
+def test_views(ways: list[str]) -> None:
+    """Views of values that wait, wait too."""
+    x = numbers().reshape(1024, 1024)
+    check(lambda x: (x * 2).t().reshape(-1) + 1, x)
+    check(lambda x: [each + 1 for each in (x * 2).split(512)], x)
+    check(lambda x: (x * 2).flatten().view(512, -1).sum(1), x)
+    assert ways == ["graph"] * 3
+
+
+@pytest.mark.parametrize("gradients", [False, True])
+def test_views_that_are_written_to(gradients: bool) -> None:
+    def function(x: Any) -> Any:
+        y = x * 2
+        view = y.view(2, -1)
+        other = y.t()
+        view.add_(1)
+        return y, view, other, y.exp()
+
+    x = numbers().reshape(1024, 1024).requires_grad_(gradients)
+    compiled = torch.compile(function)
+    with torch.set_grad_enabled(gradients):
+        for _ in range(2):
+            for found, want in zip(compiled(x), function(x), strict=True):
+                np.testing.assert_allclose(found.detach().numpy(), want.detach().numpy(), rtol=2e-6)
+
+
+def test_results_that_share_memory() -> None:
+    compiled = torch.compile(lambda x: (lambda y: (y, y.view(2, -1), y.t()))(x * 2))
+    with torch.no_grad():
+        for _ in range(2):
+            y, view, turned = compiled(numbers().reshape(1024, 1024))
+            view[0, 1] = 7.0
+            assert y[0, 1] == 7 and turned[1, 0] == 7
+
+
+def test_other_tensors_are_not_waited_for(ways: list[str]) -> None:
+    """An op on small tensors in between is run as it is."""
+    index, table = torch.tensor([2, 0, 1]), torch.randn(3, LARGE)
+    check(lambda x, index, table: (x * 2 + torch.arange(4.0).sum()) * table.shape[0] + index.to(torch.float32).sum(), numbers(), index, table)
+    assert ways == ["graph"]
+
+
+def test_a_convolutional_network(ways: list[str]) -> None:
+    nn = torch.nn
+    model = nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(16 * 64, 10)).eval()
+    compiled, x = torch.compile(model), torch.randn(40, 3, 16, 16)
+    x = torch.cat([x] * 4)
+    with torch.no_grad():
+        for _ in range(2):
+            np.testing.assert_allclose(compiled(x).numpy(), model(x).numpy(), rtol=1e-4, atol=1e-5)
+    assert ways == ["graph"]
+    model.train()
+    twin = copy.deepcopy(model)
+    for _ in range(2):
+        np.testing.assert_allclose(compiled(x).detach().numpy(), twin(x).detach().numpy(), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(model[1].running_mean.numpy(), twin[1].running_mean.numpy(), rtol=1e-4, atol=1e-6)
 
 
 def test_a_write_to_an_input() -> None:

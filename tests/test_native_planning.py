@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -216,6 +217,20 @@ def test_gelu_whose_gradient_is_the_models() -> None:
         x.grad = None
         function(x).sum().backward()
         np.testing.assert_allclose(x.grad.numpy(), wanted.numpy(), 1e-4, 1e-4)
+
+
+def test_the_share_of_a_normal_distribution() -> None:
+    x = torch.linspace(-6, 6, 41).double().requires_grad_()
+    share = table["normal_share"].call
+    wanted = np.array([math.erfc(-each / math.sqrt(2)) / 2 for each in x.tolist()])
+    np.testing.assert_allclose(share(x).detach().numpy(), wanted, 1e-12, 1e-16)
+    np.testing.assert_allclose(share(x.detach().float()).numpy(), wanted, 1e-5, 1e-7)
+    assert torch.autograd.gradcheck(share, (x,)) and torch.autograd.gradgradcheck(share, (x,))
+    compiled = torch.compile(lambda a: share(a) * 1)
+    with torch.no_grad():
+        for given_to in (x.detach(), x.detach().float()):
+            tolerance = 1e-15 if given_to.dtype is torch.float64 else 1e-7
+            np.testing.assert_allclose(compiled(given_to).numpy(), wanted, 1e-9 if given_to.dtype is torch.float64 else 1e-5, tolerance)
 
 
 def test_after_is_the_input() -> None:

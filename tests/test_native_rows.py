@@ -157,6 +157,11 @@ def test_factor_of_softmax() -> None:
             for one, other in zip(found, function(x.double()), strict=True):
                 tolerance = (1e-5, 1.5e-45) if dtype == torch.float32 else (1e-13, 0)
                 np.testing.assert_allclose(one.numpy(), other.numpy(), *tolerance)
+    for dtype in (torch.float32, torch.float64):
+        masked = torch.full((3, 40), -math.inf, dtype=dtype)
+        masked[:, 7] = 2.0
+        found, _ = compiled(lambda x: torch.softmax(x, -1), masked)
+        assert torch.equal(found, torch.eye(40, dtype=dtype)[7].expand(3, 40))
 
 
 def test_one_and_tanh() -> None:

@@ -247,7 +247,7 @@ def parts_by_a_number(x, n):
     items = [x, x * 2, x * 3, x * 4]
     numbers = [1, 2, 3]
     k = int(n)
-    return torch.stack(items[:k]), torch.stack(items[k:] + [x]), len(items[1:k]), torch.stack(items * k), sum(numbers[:k])
+    return torch.stack(items[:k]), torch.stack(items[k:] + [x]), len(items[1:k]), torch.stack(items * k), sum(numbers[:k]), (x * k).shape[0]
 
 
 def test_parts_of_a_list_by_a_number() -> None:
@@ -278,7 +278,11 @@ def test_items_that_are_written_to_are_refused() -> None:
 
 def test_nothing_is_decided_by_texts_that_depend_on_the_inputs(capsys: Any) -> None:
     def said(x, n):
-        print(f"n is {int(n)}", "d" * int(n), "abc"[: int(n)].upper())
+        text = "d" * int(n)
+        if bool(x.sum() > 0):
+            x = x * 1
+            print(text)
+        print(f"n is {int(n)}", text, "abc"[: int(n)].upper())
         assert int(n) < 100, "too large: " + str(int(n))
         if int(n) > 100:
             raise ValueError(f"bad {int(n)}")

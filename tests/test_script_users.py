@@ -115,3 +115,39 @@ def test_constants_are_no_attributes_of_the_graph() -> None:
 def test_execution_is_the_same_whatever_switches_say() -> None:
     with jit.optimized_execution(False):
         assert jit.script(doubled)(torch.ones(1)).item() == 2.0
+
+
+class Quantized(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.quant, self.dequant = torch.ao.quantization.QuantStub(), torch.ao.quantization.DeQuantStub()
+        self.conv, self.relu, self.linear = nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Linear(16, 5)
+        self.sum = torch.ao.nn.quantized.FloatFunctional()
+
+    def forward(self, x):
+        x = self.relu(self.conv(self.quant(x)))
+        x = self.linear(self.sum.add(x, x).reshape(x.size(0), -1))
+        return self.dequant(x)
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm, self.plain, self.linear = nn.LSTM(4, 3), nn.LSTM(3, 3, bias=False), nn.Linear(3, 2)
+
+    def forward(self, x):
+        return self.linear(self.plain(self.lstm(x)[0])[0])
+
+
+def test_quantized_layers_are_scripted_and_saved() -> None:
+    model, x = Quantized().eval(), torch.randn(2, 3, 4, 4)
+    model.qconfig = torch.ao.quantization.default_qconfig
+    prepared = torch.ao.quantization.prepare(model)
+    prepared(x)
+    dynamic = torch.ao.quantization.quantize_dynamic(Recurrent(), {nn.LSTM, nn.Linear})
+    for quantized, given in ((torch.ao.quantization.convert(prepared), x), (dynamic, torch.randn(5, 2, 4))):
+        scripted, file = jit.script(quantized), io.BytesIO()
+        jit.save(scripted, file)
+        file.seek(0)
+        assert torch.equal(scripted(given), quantized(given))
+        assert torch.equal(jit.load(file)(given), quantized(given))

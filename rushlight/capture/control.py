@@ -421,11 +421,11 @@ def join(capture: Any, condition: Any, then: Any, otherwise: Any, taken: Any) ->
     for position, value, pair in zip(results, real, pairs):
         if isinstance(position, tuple):
             value = maybe_of(capture, node, position, value, pair, outputs)
-            inner = [each.value if isinstance(each, Maybe) else each for each in pair]
-            share(capture, value.value, [each for each in inner if isinstance(each, TensorBase) and known(capture, each)])
+            there = [each.value if isinstance(each, Maybe) else each for each in pair]
+            share(capture, value.value, related(capture, there))
         elif position is not None:
             value = result_of(capture, node, position, value, (outputs[0][position], outputs[1][position]))
-            share(capture, value, [each for each in pair if isinstance(each, TensorBase) and known(capture, each)])
+            share(capture, value, related(capture, pair))
         leaves.append(value)
     for at, (one, first) in enumerate(zip(leaves, pairs)):
         for other, second in zip(leaves[:at], pairs[:at]):
@@ -514,6 +514,11 @@ def share(capture: Any, value: Any, others: list[Any]) -> None:
     if isinstance(value, TensorBase):
         for each in others:
             capture.aliases.share(value, each)
+
+
+def related(capture: Any, values: Any) -> list[Any]:
+    """The tensors among values that a capture knows, also as one that may be the same as another."""
+    return [each for each in values if isinstance(each, TensorBase) and (known(capture, each) or id(each) in capture.aliases.partners)]
 
 
 def maybe_of(capture: Any, node: Node, positions: tuple[int, int], value: Any, pair: tuple[Any, Any], outputs: Any) -> Maybe:

@@ -33,6 +33,7 @@ from .control import (
     part,
     put_back,
     rebuild,
+    related,
     rewritten,
     shape_of_containers,
     share,
@@ -523,7 +524,7 @@ def _results(capture: Any, node: Node, leaves: list[Leaf], final: list[Any], att
             capture.bind(value, made, shape)
         if id(leaf.initial._array if isinstance(leaf.initial, TensorBase) else None) in attempt.touched and leaf.initial is not value:
             capture.aliases.doubtful[id(leaf.initial)] = leaf.initial
-        share(capture, value, [each for each in (original, leaf.initial, new) if isinstance(each, TensorBase) and known(capture, each)])
+        share(capture, value, related(capture, (original, leaf.initial, new)))
         if isinstance(new, TensorBase) and (id(new) in capture.aliases.partners or sum(new is each for each in attempt.new) > 1):
             share(capture, value, unsure)
             unsure.append(value)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
 from ..core.base import TensorBase
-from ..core.declare import Op
 from ..core.errors import CaptureError
 from ..core.sizes import is_symbolic, plain
 from ..core.state import state
+from ..graph.control import CONTROL
 
+OPERATORS = (operator.mul, operator.imul, operator.mod, operator.getitem)  # that take a text and a number
 SAYING = ("print", "raise_error", "check")  # what a program may do with such a text
 
 
@@ -35,10 +37,10 @@ def is_unknown(value: Any) -> bool:
 def text_call(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], call: Callable[..., Any]) -> Any:
     """A call that makes such a text, or gets one; NotImplemented for any other call."""
     name = target if isinstance(target, str) else getattr(target, "__name__", "")
-    if name in SAYING:
+    if name in SAYING or target in CONTROL or hasattr(target, "_program"):
         return NotImplemented
     if not any(each.__class__ is UnknownText for each in args):
-        texts = target in (str, repr) or name == "formatted" or (any(each.__class__ is str for each in args) and not isinstance(getattr(target, "op", None), Op))
+        texts = target in (str, repr) or name == "formatted" or (any(each.__class__ is str for each in args) and (target in OPERATORS or isinstance(target, str)))
         if not texts or not any(map(is_unknown, args)):
             return NotImplemented
     made = call(*map(plain_argument, args), **kwargs)

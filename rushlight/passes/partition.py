@@ -23,7 +23,7 @@ from .differentiate import Joint
 # Pointwise ops that cost more than reading their operands: results of those are kept.
 _COSTLY = frozenset(
     "exp exp2 expm1 log log2 log10 log1p pow sqrt rsqrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc erfinv "
-    "sigmoid logit gelu_exact gelu_tanh gelu_backward silu mish softplus elu selu celu logsigmoid lgamma digamma polygamma i0 i1 i0e i1e "
+    "sigmoid logit gelu_exact gelu_tanh gelu_backward normal_share silu mish softplus elu selu celu logsigmoid lgamma digamma polygamma i0 i1 i0e i1e "
     "logaddexp logaddexp2 xlogy fmod remainder hypot bernoulli_fill".split()
 )
 _FREE = 1.0  # what keeping an input costs: enough that nothing is kept without need

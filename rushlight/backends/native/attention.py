@@ -248,7 +248,7 @@ def weigh(line: Row, here: str, panels: Scalar, limit: Scalar | int, scale: floa
     def power(column: Scalar) -> Scalar:
         with c.loop(c.integer(0), c.integer(v.count)) as lane:  # LLVM makes one vector of it
             at = c.add(column, lane)
-            c.store(functions.exp(c, c.binary("fsub", c.load(here, at, type_), highest)), here, at)
+            c.store(functions.decay(c, c.binary("fsub", c.load(here, at, type_), highest)), here, at)
         return v.load(here, column)
 
     total = v.sum(line.fold(panels, 0.0, line.add, power))

@@ -16,7 +16,7 @@ from types import CellType
 from typing import Any
 
 from .code import Scalar
-from .fields import OFFSETS
+from .fields import OFFSETS, word_of
 from .objects import NULL, ONE, WORD, BuiltIn, Objects, table_of
 
 
@@ -60,21 +60,18 @@ class Places:
     version = size + WORD  # of a dict: another number after every change, and no two dicts have the same
 
 
+class _Thing:
+    pass
+
+
 def found() -> bool:
     """Whether fields are where they are thought to be."""
-
-    def word(thing: Any, offset: int) -> int:
-        return ctypes.c_int64.from_address(id(thing) + offset).value
-
-    class Thing:
-        pass
-
-    thing = Thing()
+    thing = _Thing()
     pair, several, table = (thing, 7), [thing, 7, 8], {"a": thing}
     cell, reference = CellType(thing), weakref.ref(thing)
-    right = (word(pair, Places.size), word(several, Places.size), word(table, Places.size)) == (2, 3, 1)
-    right = right and word(pair, Places.elements) == id(thing) == ctypes.c_int64.from_address(word(several, Places.elements)).value
-    return right and word(cell, Places.contents) == id(thing) == word(reference, Places.referent) and hasattr(ctypes.pythonapi, _LOOKUP)
+    right = (word_of(pair, Places.size), word_of(several, Places.size), word_of(table, Places.size)) == (2, 3, 1)
+    right = right and word_of(pair, Places.elements) == id(thing) == ctypes.c_int64.from_address(word_of(several, Places.elements)).value
+    return right and word_of(cell, Places.contents) == id(thing) == word_of(reference, Places.referent) and hasattr(ctypes.pythonapi, _LOOKUP)
 
 
 @functools.cache
@@ -86,7 +83,17 @@ def available() -> bool:
 @functools.cache
 def has_versions() -> bool:
     """Whether a dict has a number that says whether it was changed.  In later Pythons not all changes count."""
-    return sys.version_info < (3, 13) and available()
+    if sys.version_info >= (3, 13) or not available():
+        return False
+    seen: set[int] = set()
+    for thing in (_Thing(), _Thing()):
+        own = vars(thing)
+        for number in range(20):  # so often that Python has its short ways of doing it
+            seen.add(word_of(own, Places.version))
+            thing.name = number  # type: ignore[attr-defined]
+            seen.add(word_of(own, Places.version))
+            del own["name"]
+    return len(seen) == 80
 
 
 def look(registers: Sequence[int], steps: Sequence[tuple[int, ...]], results: Sequence[int], kept: Any) -> Callable[[Any], Any]:

@@ -151,7 +151,8 @@ class Kernel:
             costs[value], reads[value] = self.expressions[value].cost, set()
             for each in operands(self.expressions[value]):
                 if not self.inside(each) or each.value in kept:
-                    reads[value].add((each.value, each.offset, each.strides))
+                    if any(differs(each.strides[at]) or each.strides[at] for at in self.group.axes or ()):  # not one number for all of a row
+                        reads[value].add((each.value, each.offset, each.strides))
                 elif each.value not in self.group.rows:
                     costs[value] += costs[each.value]
                     reads[value] |= reads[each.value]

@@ -74,7 +74,7 @@ def _softmax(row: Row, number: Scalar) -> None:
     c, largest = row.code, row.extreme("maximum")
 
     def exponential(at: Scalar) -> Scalar:
-        value = functions.exp(c, c.binary("fsub", c.load("%a0", at, row.type), largest))
+        value = functions.raised_decay(c, c.binary("fsub", c.load("%a0", at, row.type), largest))  # its factor is divided away
         c.store(value, "%a1", at)
         return value
 
@@ -84,7 +84,7 @@ def _softmax(row: Row, number: Scalar) -> None:
 
 def _log_softmax(row: Row, number: Scalar) -> None:
     c, largest = row.code, row.extreme("maximum")
-    total = row.sum(lambda at: functions.exp(c, c.binary("fsub", c.load("%a0", at, row.type), largest)))
+    total = row.sum(lambda at: functions.decay(c, c.binary("fsub", c.load("%a0", at, row.type), largest)))
     logarithm = row.narrowed(functions.log(c, total))
     row.each(lambda at: c.binary("fsub", c.binary("fsub", c.load("%a0", at, row.type), largest), logarithm))
 

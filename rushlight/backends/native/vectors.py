@@ -72,9 +72,9 @@ class Vectors:
             return
         whole, part, done = c.fresh("whole"), c.fresh("part"), c.fresh("done")
         c.do(f"br i1 {self.full[masks[-1]]}, label %{whole}, label %{part}")
-        for label, chosen in ((whole, [None] * len(masks)), (part, [*masks])):
+        for label in (whole, part):
             c.label(label)
-            write(chosen)
+            write([mask if label == part else None for mask in masks])
             c.do(f"br label %{done}")
         c.label(done)
 

@@ -31,11 +31,13 @@ if TYPE_CHECKING:
     from .frame import Frame
     from .tracing import CompileTracer
 
-WORTHWHILE = 1 << 22  # bytes of a tensor that it pays to compute only once
+WORTHWHILE = 1 << 18  # bytes of a tensor that it pays to compute with only once
 # Instructions that move values about, or compute with them by ops.
 _PLAIN = frozenset(
-    "load_const load_local store_local load_global load_deref push_null pop copy swap jump return_value binary unary build_tuple call load_attr".split()
+    "load_const load_local store_local load_global load_deref push_null pop copy swap jump jump_if_none jump_if_not_none is return_value binary unary build_tuple call load_attr".split()
 )
+_ITERATED = frozenset(kind for each in ((), [], {}, {}.values(), {}.items(), range(0)) for kind in (type(each), type(iter(each))))
+_NUMBERS = frozenset((int, float, bool, str, type(None)))
 _ABOUT = frozenset("shape dtype ndim requires_grad size dim".split())  # what is known of a tensor without data
 
 
@@ -50,7 +52,7 @@ class Later:
     def takes(self, op: Any, args: tuple[Any, ...], out: Any) -> bool:
         """Whether a call of an op can wait: one that only computes, from floating-point numbers."""
         tracer, recorder = self.tracer, self.tracer.recorder
-        if out is not None or op.view or op.factory or not only_computes(op, args) or checks_values(op):
+        if out is not None or op.factory or not only_computes(op, args) or (checks_values(op) and not op.view):
             return False
         if state.interceptors or state.transforms or state.inference or state.anomaly or tracer.symbols or recorder.numbers or recorder.pure:
             return False
@@ -59,8 +61,12 @@ class Later:
             array, waits = each._array, id(each) in self.waiting
             if type(each) not in (Tensor, Parameter) or array.dtype.char not in "fd" or not (waits or array.__class__ is np.ndarray):
                 return False
-            large = large or waits or array.nbytes >= WORTHWHILE
+            large = large or waits or (array.nbytes >= WORTHWHILE and not op.view)
         return large
+
+    def leaves_alone(self, op: Any, args: tuple[Any, ...], out: Any) -> bool:
+        """Whether an op that is run now can do so without those that wait."""
+        return out is None and only_computes(op, args) and not any(id(each) in self.waiting for each in tensors_in(args))
 
     def run(self, op: Any, args: tuple[Any, ...]) -> Any:
         """The results of an op, without data; NotImplemented where that is not possible."""
@@ -70,7 +76,7 @@ class Later:
         except Exception:  # running it for good will tell what is wrong
             return NotImplemented
         made = list(result) if isinstance(result, (tuple, list)) else [result]
-        if not all(isinstance(each, TensorBase) and each._array.__class__ is Spec and each._view is None for each in made):
+        if not all(isinstance(each, TensorBase) and each._array.__class__ is Spec for each in made):
             return NotImplemented
         if any(each is value for each in made for value in tensors_in(given)):
             return NotImplemented
@@ -83,6 +89,10 @@ class Later:
     def allows(self, frame: Frame) -> bool:
         """Whether the next instruction of a frame can't look at the elements of a tensor, but by ops."""
         instruction = frame.program.instructions[frame.index]
+        if instruction.op in ("for_iter", "get_iter", "unpack_sequence"):
+            return type(frame.stack[-1]) in _ITERATED
+        if instruction.op in ("compare", "jump_if_false", "jump_if_true"):
+            return all(type(each) in _NUMBERS for each in frame.stack[-2 if instruction.op == "compare" else -1 :])
         if instruction.op not in _PLAIN:
             return False
         if instruction.op == "load_attr":
@@ -96,8 +106,10 @@ class Later:
         return True
 
     def may_call(self, function: Any) -> bool:
-        """Whether a function is an op, or is looked into."""
+        """Whether a function is an op, or is looked into; or asks a tensor for its shape."""
         if isinstance(function, MethodType):
+            if isinstance(function.__self__, TensorBase) and function.__func__.__name__ in _ABOUT:
+                return True
             function = function.__func__
         if isinstance(function, FunctionType):
             return is_op(function) or self.tracer.recorder.should_inline(function)
@@ -125,7 +137,7 @@ class Later:
         tracer = self.tracer
         entry = tracer.entries[id(tensor)]
         tracer.aliases.by_array.pop(id(tensor._array), None)
-        tensor._array, tensor._storage = found._array, found._storage
+        tensor._array, tensor._storage, tensor._view = found._array, found._storage, found._view
         tensor._requires_grad, tensor._grad_fn, tensor._output_index = found._requires_grad, found._grad_fn, found._output_index
         tracer.aliases.bound(entry)
         tracer.note_size(entry)
@@ -134,7 +146,7 @@ class Later:
         """At the end: by the compiled graph, given its outputs, where that does nothing but compute; else one by one."""
         tracer = self.tracer
         for each in self.waiting.values():
-            each._grad_fn = None  # what was recorded leads to tensors without data
+            each._grad_fn = each._view = each._storage = None  # what was recorded leads to tensors without data
         if run is None or any(node.op.startswith("call_") and node.is_impure() for node in tracer.graph.nodes) or self.escaped(outputs):
             return self.compute()
         made = dict(zip(outputs, run(*[value for _, value in tracer.inputs])))

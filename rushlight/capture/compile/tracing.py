@@ -131,7 +131,7 @@ class CompileTracer(Tracer):
         if self.large:
             self.drop()
         self.waits = self.later is not None and self.later.takes(op, args, out)
-        if self.later is not None and self.later.calls and not self.waits:
+        if self.later is not None and self.later.calls and not self.waits and not self.later.leaves_alone(op, args, out):
             self.later.compute()
         if self.recorder.numbers:
             check_arguments(self.recorder, op, args)

@@ -6,6 +6,8 @@ Reading one runs no code of the file's.  Modules of the package are made anew by
 from __future__ import annotations
 
 import builtins as python
+import contextlib
+import importlib
 import inspect
 import json
 import math
@@ -153,6 +155,10 @@ class Writer:
                 self.buffers[place + name] = value.detach()
                 found[name] = {"tensor": True}
                 continue
+            if isinstance(value, (tuple, list)) and any(isinstance(each, TensorBase) for each in value):
+                self.buffers.update({f"{place}{name}.{at}": each.detach() for at, each in enumerate(value) if isinstance(each, TensorBase)})
+                found[name] = {"tensors": [None if isinstance(each, TensorBase) else encode(each) for each in value], "list": isinstance(value, list)}
+                continue
             if isinstance(value, ScriptFunction):
                 continue
             if class_type(type(value)) is not None:
@@ -272,6 +278,10 @@ class Reader:
         """An attribute that is no Module."""
         if isinstance(value, dict) and "tensor" in value:
             return self.buffers[path]
+        if isinstance(value, dict) and "tensors" in value:
+            rows = enumerate(value["tensors"])
+            items = [self.buffers[f"{path}.{at}"] if f"{path}.{at}" in self.buffers else decode(each, {}) for at, each in rows]
+            return items if value["list"] else tuple(items)
         if isinstance(value, dict) and "object" in value:
             described = self.functions.get(value["object"])
             if not isinstance(described, ScriptClass):
@@ -318,8 +328,10 @@ def library_path(kind: type) -> str:
 def _library_class(path: str) -> Any:
     """A class of Modules of the package, by its path."""
     place, _, name = path.rpartition(".")
-    module = sys.modules.get(place)
-    found = getattr(module, name, None) if place.startswith(f"{PACKAGE}.nn.") else None
+    if place.startswith(f"{PACKAGE}.ao.nn.") and place not in sys.modules and all(each.isidentifier() for each in place.split(".")):
+        with contextlib.suppress(ImportError):  # a file may be the first to need quantized layers
+            importlib.import_module(place)
+    found = getattr(sys.modules.get(place), name, None) if place.startswith((f"{PACKAGE}.nn.", f"{PACKAGE}.ao.nn.")) else None
     if not isinstance(found, type) or not issubclass(found, Module) or found.__module__ != place:
         raise CaptureError(f"the file names the class '{path}', which is no Module of {PACKAGE}.nn")
     return found
