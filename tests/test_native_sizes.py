@@ -12,6 +12,7 @@ import pytest
 
 import rushlight as torch
 from rushlight import nn
+from rushlight.backends import native
 from rushlight.backends.native import general
 from rushlight.backends.native.machine import machine
 from rushlight.backends.native.sizes import Fixed, Size, Sizes, if_many, least, may_reach, most
@@ -81,14 +82,14 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
     return Counted(monkeypatch)
 
 
-def check(function: Any, inputs: Callable[[int], list[Any]], sizes: Any, gradients: bool, parameters: Any = ()) -> None:
-    """A program at several sizes, compiled for any of them, against eager mode."""
-    compiled = torch.compile(function, dynamic=True)
+def check(function: Any, inputs: Callable[[int], list[Any]], sizes: Any, gradients: bool, dynamic: bool | None = True) -> None:
+    """A program at several sizes, compiled for any of them (or, where it is not said, for any of those that have differed), against eager mode."""
+    compiled = torch.compile(function, dynamic=dynamic)
     for count in sizes:
         given = inputs(count)
         for each in given:
             each.requires_grad_(gradients and each.is_floating_point())
-        leaves = [each for each in (*given, *parameters) if each.requires_grad]
+        leaves = [each for each in given if each.requires_grad]
         outcomes = []
         for run in (compiled, compiled, function):
             with torch.set_grad_enabled(gradients):
@@ -147,13 +148,18 @@ PROGRAMS: dict[str, tuple[Any, Any]] = {
 def test_programs(name: str, gradients: bool) -> None:
     torch.manual_seed(0)
     function, inputs = PROGRAMS[name]
-    check(function, inputs, (12, 13, 40, 5, 24, 2, 130, 1, 64, 13), gradients)
+    images = "convolution" in name
+    check(function, inputs, (12, 13, 9, 24, 2, 1) if images else (12, 13, 40, 5, 24, 2, 130, 1, 64, 13), gradients, None if images else True)
 
 
 def test_most_programs_are_for_any_size(counted: Counted) -> None:
     for name in ("pointwise", "mean of all", "product", "views", "loss", "layer norm", "attention", "embedding", "two sizes"):
         before = counted.filled
         check(*PROGRAMS[name], (12, 13, 14), True)  # some of whose sizes can't differ
+        assert counted.filled >= before + 4, name
+    for name in ("convolution", "wide convolution", "layer norm"):
+        before = counted.filled
+        check(*PROGRAMS[name], (11, 12, 13, 14), True, None)
         assert counted.filled >= before + 4, name
 
 
@@ -162,7 +168,7 @@ def test_a_new_size_needs_no_compiler(counted: Counted) -> None:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(24, 24), nn.ReLU(), nn.LayerNorm(24), nn.Linear(24, 3))
     compiled = torch.compile(model)
-    for count in (70, 75, 75):
+    for count in (70, *[75] * 20):  # in the end guards are asked by native code, which is compiled once
         compiled(torch.randn(count, 24)).sum().backward()
     before, made = machine().emitted, counted.made
     filled = counted.filled
@@ -176,6 +182,7 @@ def test_a_new_size_needs_no_compiler(counted: Counted) -> None:
         for one, other in zip(slopes, model.parameters(), strict=True):
             np.testing.assert_allclose(one, other.grad.numpy(), 1e-4, 1e-5)
     assert machine().emitted == before and counted.made == made and counted.filled == filled + 8
+    assert "compiled for any sizes in" in native.describe(compiled) and "group over [s0, 24]" in native.describe(compiled)
 
 
 def test_a_training_step_of_any_size(counted: Counted) -> None:
@@ -233,6 +240,16 @@ def test_what_holds_for_one_size_is_said_and_compiled_for_it(counted: Counted) -
     for count in (3, 4, 5, 4):
         x = torch.randn(count, 3)
         np.testing.assert_allclose(compiled(x).numpy(), sum((row * at for at, row in enumerate(x)), torch.zeros(3)).numpy(), 1e-5, 1e-6)
+    assert counted.made == 0
+
+
+def test_why_a_program_is_for_one_size_is_said(counted: Counted) -> None:
+    compiled = torch.compile(lambda x: x.tanh().diagonal(0, 0, 1) * 2, dynamic=True)
+    with torch.no_grad():
+        for count in (4, 5):
+            x = torch.randn(count, 7)
+            np.testing.assert_allclose(compiled(x).numpy(), (x.tanh().diagonal(0, 0, 1) * 2).numpy(), 1e-5, 1e-6)
+    assert counted.made == 0 and "a program for each size, since Fixed: diagonal of a value whose sizes may differ" in native.describe(compiled)
 
 
 def test_many_sizes_are_not_all_kept() -> None:

@@ -415,3 +415,18 @@ def test_what_is_not_there_says_so():
     lstm.qconfig = Q.default_qconfig
     with pytest.raises(NotImplementedError, match="proj_size"):
         Q.prepare(nn.Sequential(lstm))
+
+
+def test_dynamic_layers_of_half_precision():
+    model, x = nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 2, bias=False)), torch.randn(3, 6)
+    made = torch.ao.quantization.quantize_dynamic(model, {nn.Linear}, dtype=torch.float16)
+    assert "DynamicQuantizedLinear(in_features=6, out_features=4, dtype=torch.float16)" in repr(made)
+    assert made[0].weight().dtype is torch.float32 and torch.equal(made[0].weight(), model[0].weight.half().float())
+    rounded = nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 2, bias=False))
+    rounded.load_state_dict({name: value.half().float() if "weight" in name else value for name, value in model.state_dict().items()})
+    assert torch.allclose(made(x), rounded(x), atol=1e-6)
+    again = torch.ao.quantization.quantize_dynamic(rounded, {nn.Linear}, dtype=torch.float16)
+    again.load_state_dict(made.state_dict())
+    assert torch.equal(again(x), made(x))
+    model[0].weight.data.fill_(-1e6)
+    assert torch.ao.quantization.quantize_dynamic(model, {nn.Linear}, dtype=torch.float16)[0].weight().unique().tolist() == [-65504.0]

@@ -389,6 +389,16 @@ def found_early(x, y, n):
     return x, -1, (x, 3)
 
 
+def found_deep(x, y, n):
+    for at in range(int(n)):
+        y = y + x * at
+        for i in range(2):
+            for j in range(3):
+                if i + j > 2 and bool(y.sum() > 1):
+                    return y, j, x
+    return x, -1, y
+
+
 def changed_and_left(x, y, n):
     items = [x, y]
     other = items
@@ -398,7 +408,7 @@ def changed_and_left(x, y, n):
     return items[1], other[1]
 
 
-@pytest.mark.parametrize("program", [changed_and_shortened, changed_under_another_name, grown_by_another_list, replaced_after_growing, halved, the_last_three, found_early])
+@pytest.mark.parametrize("program", [changed_and_shortened, changed_under_another_name, grown_by_another_list, replaced_after_growing, halved, the_last_three, found_early, found_deep])
 def test_a_loop_changes_a_list_that_it_carries(program: Any) -> None:
     exported = torch.onnx.export(jit.script(program), (randn(2), randn(2), torch.tensor(2)), opset_version=17)
     for count in (0, 1, 2, 3, 5, 9):

@@ -123,7 +123,10 @@ class Leaf:
         if self.kind in ("bool", "float") and not isinstance(new, TensorBase):
             return False
         if not isinstance(new, TensorBase):
-            raise CaptureError(f"a loop changes a variable from a tensor to {new!r}: that can't be captured")
+            kinds = {bool: "b", float: "f"}  # a truth value or a fraction that depends on the inputs is a tensor here
+            if self.placed or kinds.get(type(new)) != self.initial._array.dtype.kind:
+                raise CaptureError(f"a loop changes a variable from a tensor to {new!r}: that can't be captured")
+            return False
         array = new._array
         if isinstance(self.initial, TensorBase) and array.dtype != self.initial._array.dtype:
             self.initial = lookup("cast").call(self.initial, BY_NUMPY[array.dtype])
@@ -514,7 +517,8 @@ def _results(capture: Any, node: Node, leaves: list[Leaf], final: list[Any], att
         if is_unset(value):
             value = copied(leaf.initial)
         if not isinstance(value, TensorBase):
-            value = make(np.asarray(value, np.bool_ if leaf.kind == "bool" else np.float32))
+            kind = leaf.initial._array.dtype if isinstance(leaf.initial, TensorBase) else np.bool_ if leaf.kind == "bool" else np.float32
+            value = make(np.asarray(value, kind))
         elif known(capture, value) and (value is not leaf.initial or id(value._array) not in attempt.touched):
             value = copied(value)
         shape = result_shape(capture, made, leaf, value._array.shape)

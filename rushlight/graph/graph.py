@@ -105,7 +105,7 @@ class Graph:
         while node is not root:
             following = node._next
             node.users, node.meta = {}, {}
-            node._args, node._kwargs, node._inputs = (), _NOTHING, ()
+            node._set_arguments((), {})
             node._next = node._prev = root
             node = following
         self._names, self._count = Names(), 0

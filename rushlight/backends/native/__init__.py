@@ -22,7 +22,7 @@ from ...core.state import state
 from ..aot import AheadOfTime, aot_eager
 from ..registry import register_backend
 from ..varying import with_numbers
-from . import attention, convolutions, entering, movement, pooling, recurrent, small_products, threads  # most add routines
+from . import attention, convolutions, entering, movement, pooling, recurrent, small_products, threads
 from .calling import Refused, direct_call, may_write
 from .describing import describe, dump
 from .expanding import Declined

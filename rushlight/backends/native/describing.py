@@ -51,6 +51,9 @@ def describe(thing: Any) -> str:
             texts = [f"runs as in eager mode: {part.declined}"]
         else:
             texts = [each.describe() for each in part.programs] or [outline(part.module)]
+        general = getattr(part, "for_any", None)
+        if general is not None and general.refused:
+            texts.append(f"a program for each size, since {general.refused[-1]}")
         lines += [f"{title}: {text}" for text in texts]
     return "\n".join(lines)
 

@@ -113,20 +113,21 @@ def frequent(expressions: Iterable[Expression]) -> set[Any]:
 
 def called(c: Code, op: str, x: Scalar) -> Scalar:
     """exp or its like by a call.  LLVM is told of a function of vectors that it can call instead, for many elements at once."""
-    key = ("function", op, x.type)
-    if key not in c.module.memo:
+    memo, key = c.module.memo, ("function", op, x.type)
+    if key not in memo:
         wide = Wide(c.module, machine().processor.vector_bits // BITS[x.type])
-        type = wide.vector(x.type)
-        many = c.module.add(f"{op}_of_many", wide.returning("NAME", f"{type} %x", write_function(wide, op, Scalar("%x", x.type))))
-        inner = Code(c.module)  # what is left at the end of a loop
+        memo[key] = c.module.add(f"{op}_of_many", wide.returning("NAME", f"{wide.vector(x.type)} %x", write_function(wide, op, Scalar("%x", x.type))))
+    many = memo[key]
+    if isinstance(c, Wide) and c.lanes > 1:
+        return c.let(x.type, f"call {c.vector(x.type)} @{many}({c.vector(x.type)} {x.name})")
+    if (key, "one") not in memo:
+        inner, count = Code(c.module), machine().processor.vector_bits // BITS[x.type]
+        type = f"<{count} x {x.type}>"
         given = inner.let(type, f"insertelement {type} zeroinitializer, {x.type} %x, i64 0")
         made = inner.let(type, f"call {type} @{many}({type} {given.name})")
         text = inner.function("NAME", f"{x.type} %x", inner.let(x.type, f"extractelement {type} {made.name}, i64 0"))
-        c.module.memo[key] = c.module.add(op, text.replace("{", f"{functions.variant(f'{wide.lanes}v', many)} {{", 1), quick=True)
-        c.module.memo[key, "vectors"] = many
-    if isinstance(c, Wide) and c.lanes > 1:
-        return c.let(x.type, f"call {c.vector(x.type)} @{c.module.memo[key, 'vectors']}({c.vector(x.type)} {x.name})")
-    return c.let(x.type, f"call {x.type} @{c.module.memo[key]}({x.type} {x.name})")
+        memo[key, "one"] = c.module.add(op, text.replace("{", f"{functions.variant(f'{count}v', many)} {{", 1), quick=True)
+    return c.let(x.type, f"call {x.type} @{memo[key, 'one']}({x.type} {x.name})")
 
 
 def compare(c: Code, op: str, a: Scalar, b: Scalar, dtype: np.dtype[Any]) -> Scalar:

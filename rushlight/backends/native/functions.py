@@ -355,22 +355,21 @@ def circular(quarter: int) -> Any:
         result = c.convert("bitcast", flipped, "float")
         if not quarter:
             result = c.select(c.compare("oeq", x, c.like(x, 0.0)), x, result)  # -0 stays -0
-        one, many = far_angles(c)
-        if isinstance(c, Wide) and c.lanes > 1:
-            type = c.vector("float")
-            return c.let("float", f"call {type} @{many}(i32 {quarter}, {type} {x.name}, {type} {result.name})")
-        return c.let("float", f"call float @{one}(i32 {quarter}, float {x.name}, float {result.name})")
+        vectors = isinstance(c, Wide) and c.lanes > 1
+        type = c.vector("float") if isinstance(c, Wide) else "float"
+        return c.let("float", f"call {type} @{far_angles(c, vectors)}(i32 {quarter}, {type} {x.name}, {type} {result.name})")
 
     return run
 
 
-def far_angles(c: Code) -> tuple[str, str]:
-    """The names of two functions of a quarter turn, an angle, and its sine from there on, if that is right: of large angles, they find it themselves.
+def far_angles(c: Code, vectors: bool) -> str:
+    """The name of a function of a quarter turn, an angle, and its sine from there on, if that is right: of large angles, it finds it itself.
 
-    The second is for vectors, and LLVM calls it in the place of the first: it looks at all angles at once.
+    There is one for vectors, and LLVM calls that in the place of the other one: it looks at all angles at once.
     """
-    key = "far angles"
-    if key not in c.module.memo:
+    memo, key = c.module.memo, "far angles"
+    count = machine().processor.vector_bits // 32
+    if key not in memo:
         inner = Code(c.module)
         x, result = Scalar("%x", "float"), inner.slot("float")
         inner.write(Scalar("%near", "float"), result)
@@ -382,7 +381,6 @@ def far_angles(c: Code) -> tuple[str, str]:
         inner.label("done")
         text = inner.function("NAME", "i32 %quarter, float %x, float %near", inner.read(result, "float"))
         exact = c.module.add("far_angle", text, quick=True)
-        count = machine().processor.vector_bits // 32
         wide = Wide(c.module, count)
         wide.scalar = True
         type = wide.vector("float")
@@ -400,13 +398,14 @@ def far_angles(c: Code) -> tuple[str, str]:
         wide.do("br label %done")
         wide.label("done")
         found = wide.let("float", f"load {type}, ptr {results}")
-        many = c.module.add("far_angles", wide.returning("NAME", f"i32 %quarter, {type} %x, {type} %near", found))
+        memo[key] = c.module.add("far_angles", wide.returning("NAME", f"i32 %quarter, {type} %x, {type} %near", found))
+        memo[key, "exact"] = exact
+    if not vectors and (key, "one") not in memo:
         inner = Code(c.module)
-        found = inner.let("float", f"call float @{exact}(i32 %quarter, float %x, float %near)")
+        found = inner.let("float", f"call float @{memo[key, 'exact']}(i32 %quarter, float %x, float %near)")
         text = inner.function("NAME", "i32 %quarter, float %x, float %near", found)
-        c.module.memo[key] = c.module.add("angle", text.replace("{", f"{variant(f'{count}uvv', many)} {{", 1), quick=True)
-        c.module.memo[key, "vectors"] = many
-    return c.module.memo[key], c.module.memo[key, "vectors"]
+        memo[key, "one"] = c.module.add("angle", text.replace("{", f"{variant(f'{count}uvv', memo[key])} {{", 1), quick=True)
+    return memo[key] if vectors else memo[key, "one"]
 
 
 def variant(kinds: str, many: str) -> str:

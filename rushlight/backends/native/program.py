@@ -353,7 +353,7 @@ class Program:
 
     def describe(self) -> str:
         """What became of the graph, in words."""
-        lines = [f"compiled in {self.seconds * 1e3:.0f} ms: {len(self.kernels)} kernels, {self.arena} bytes of memory inside"]
+        lines = [f"compiled {'for any sizes ' if self.filled else ''}in {self.seconds * 1e3:.0f} ms: {len(self.kernels)} kernels, {self.arena} bytes of memory inside"]
         for step in self.steps:
             lines.append(f"  {'' if self.clocks is None else self.clocks.text(step)}{step}")
         return "\n".join([*lines, *(f"  note: {each}" for each in self.notes)])

@@ -14,9 +14,9 @@ from .code import TYPES, Code, Module, Scalar
 from .multiplying import Product, call, tile_for
 from .products import FLOPS_PER_NANOSECOND
 from .program import Piece
+from .sizes import at_most
 from .tiles import fill_run
 from .transforms import Axes, axis_for
-from .sizes import at_most
 from .units import (
     FIRST,
     LAST,

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...core import kernels
 from ...core.base import Spec, TensorBase, make
 from ...core.dispatch import dispatch
+from ...core.node import next_sequence
 from ...core.state import state
 from ...graph.node import only_computes
 from ...nn.modules.module import Module
@@ -36,7 +38,8 @@ WORTHWHILE = 1 << 18  # bytes of a tensor that it pays to compute with only once
 _PLAIN = frozenset(
     "load_const load_local store_local load_global load_deref push_null pop copy swap jump jump_if_none jump_if_not_none is return_value binary unary build_tuple call load_attr".split()
 )
-_ITERATED = frozenset(kind for each in ((), [], {}, {}.values(), {}.items(), range(0)) for kind in (type(each), type(iter(each))))
+_CONTAINERS: tuple[Any, ...] = ((), [], {}, {}.values(), {}.items(), range(0))
+_ITERATED = frozenset(kind for each in _CONTAINERS for kind in (type(each), type(iter(each))))
 _NUMBERS = frozenset((int, float, bool, str, type(None)))
 _ABOUT = frozenset("shape dtype ndim requires_grad size dim".split())  # what is known of a tensor without data
 
@@ -121,14 +124,18 @@ class Later:
         self.waiting.clear()
         interceptors, capture, enabled = state.interceptors[:], state.capture, state.grad_enabled
         state.interceptors[:], state.capture = [], None
+        since, nodes = next_sequence(), []
         try:
             while calls:
                 op, args, made, state.grad_enabled = calls.pop()
-                result = dispatch(op, args)
+                with kernels.once():
+                    result = dispatch(op, args)
                 for each, found in zip(made, result if isinstance(result, (tuple, list)) else [result]):
                     self.put(each, found)
+                    nodes.append(each._grad_fn)
                 del op, args, made, result, each, found  # what nobody needs any more can go
                 self.tracer.drop()
+            kernels.backward_once(nodes, since)
         finally:
             state.interceptors[:], state.capture, state.grad_enabled = interceptors, capture, enabled
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from .... import nn
 from ....core.declare import table
-from ....core.dtypes import qint8
+from ....core.dtypes import float16, qint8
 from ....core.errors import NotSupported
 from ....nn.modules.module import Module
 from ....ops.quantization import _make_per_tensor_quantized_tensor
@@ -21,10 +21,25 @@ from . import linear as static
 from .modules import quantize_weight
 
 
-def weight_observer(mod: Any) -> Any:
-    """The observer for a module's weights, as its QConfig says."""
+def weight_type(mod: Any) -> Any:
+    """The type of a module's weights, as its QConfig says."""
+    return made_observer(mod).dtype
+
+
+def made_observer(mod: Any) -> Any:
+    """What observes a module's weights, as its QConfig says."""
     qconfig = getattr(mod, "qconfig", None)
-    observer = (qconfig.weight if qconfig is not None and qconfig.weight is not None else default_weight_observer)()
+    return (qconfig.weight if qconfig is not None and qconfig.weight is not None else default_weight_observer)()
+
+
+def halved(weight: Any) -> Any:
+    """Numbers of half the precision, and of its range."""
+    return weight.detach().float().clamp(-65504.0, 65504.0).half().float()
+
+
+def weight_observer(mod: Any) -> Any:
+    """The observer for weights that are quantized."""
+    observer = made_observer(mod)
     if observer.dtype is not qint8:
         raise NotSupported(f"dynamic quantization with weights of {observer.dtype} is not supported: use qint8")
     return observer
@@ -44,6 +59,9 @@ class Linear(static.Linear):
     def forward(self, x: Any) -> Any:
         """The result, in real numbers."""
         weight, bias = self._packed_params._weight_bias()
+        if self._packed_params.dtype is float16:
+            made = table["linear"].call(x, weight, bias)
+            return made.relu() if self._relu else made
         return quantized_linear_dynamic(x, weight, bias, True, self._relu)
 
     def _get_name(self) -> str:
@@ -51,17 +69,16 @@ class Linear(static.Linear):
 
     def extra_repr(self) -> str:
         """Sizes, type, and the weight's scheme."""
-        return (
-            f"in_features={self.in_features}, out_features={self.out_features}, dtype={self._packed_params.dtype}, "
-            f"qscheme={self.weight().qscheme()}"
-        )
+        scheme = "" if self._packed_params.dtype is float16 else f", qscheme={self.weight().qscheme()}"
+        return f"in_features={self.in_features}, out_features={self.out_features}, dtype={self._packed_params.dtype}{scheme}"
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
         """In the place of a float layer."""
         source = mod[0] if isinstance(mod, nni._FusedModule) else mod
-        made = cls(source.in_features, source.out_features)
-        made.set_weight_bias(_quantized(source.weight, mod), source.bias)
+        weight = halved(source.weight) if weight_type(mod) is float16 else _quantized(source.weight, mod)
+        made = cls(source.in_features, source.out_features, dtype=weight_type(mod))
+        made.set_weight_bias(weight, source.bias)
         return made
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .... import nn
-from ....core.dtypes import qint8
+from ....core.dtypes import float16, qint8
 from ....core.errors import NotSupported
 from ....nn.modules.module import Module
 from ....nn.utils.fusion import fuse_linear_bn_weights
@@ -20,17 +20,23 @@ from .modules import QuantizedModule, observed_output, quantize_weight
 
 
 class LinearPackedParams(Module):
-    """The quantized weight and the bias of a linear layer."""
+    """The quantized weight and the bias of a linear layer; of ``float16``, a weight of numbers that have that precision."""
 
     _version = 3
 
     def __init__(self, dtype: Any = qint8) -> None:
         super().__init__()
-        if dtype is not qint8:
-            raise NotSupported(f"weights of {dtype} are not supported in quantized linear layers: they are qint8")
+        if dtype not in (qint8, float16):
+            raise NotSupported(f"Unsupported dtype specified for quantized Linear: weights of {dtype}; they are qint8 or float16")
         self.dtype = dtype
-        self.weight: Any = _make_per_tensor_quantized_tensor(tensor(np.zeros((1, 1), np.int8)), 1.0, 0)
+        self.weight: Any = self.zeros(1, 1)
         self.bias: Any = None
+
+    def zeros(self, rows: int, columns: int) -> Any:
+        """A weight before one is given."""
+        if self.dtype is float16:
+            return tensor(np.zeros((rows, columns), np.float32))
+        return _make_per_tensor_quantized_tensor(tensor(np.zeros((rows, columns), np.int8)), 1.0, 0)
 
     def set_weight_bias(self, weight: Any, bias: Any) -> None:
         """Take a quantized weight and a bias."""
@@ -74,7 +80,7 @@ class Linear(QuantizedModule):
         self.in_features, self.out_features = in_features, out_features
         self.scale, self.zero_point = 1.0, 0
         self._packed_params = LinearPackedParams(dtype)
-        weight = _make_per_tensor_quantized_tensor(tensor(np.zeros((out_features, in_features), np.int8)), 1.0, 0)
+        weight = self._packed_params.zeros(out_features, in_features)
         self._packed_params.set_weight_bias(weight, tensor(np.zeros(out_features, np.float32)) if bias_ else None)
 
     def forward(self, x: Any) -> Any:
