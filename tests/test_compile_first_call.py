@@ -312,3 +312,124 @@ def test_intermediate_values_let_go_of_their_memory() -> None:
     finally:
         tracing.CompileTracer.drop = drop  # type: ignore[method-assign]
     assert sum(seen) >= 4
+
+
+# -- roads on which something looks at values ------------------------------------------------------------------------------
+
+
+class Wave(torch.autograd.Function):
+    """x + sin(x)^2."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x + torch.sin(x) ** 2
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return gradient * (1 + torch.sin(2 * x))
+
+
+class Both(torch.autograd.Function):
+    """Twice one argument, and a copy of another."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, y: Any) -> Any:
+        return x * 2, y.clone()
+
+    @staticmethod
+    def backward(ctx: Any, first: Any, second: Any) -> Any:
+        return first * 2, second
+
+
+class Holder:
+    """Keeps what it is given."""
+
+    kept: Any = None
+
+    def keep(self, x: Any) -> Any:
+        self.kept = x
+        return x + 1
+
+    @classmethod
+    def less(cls, x: Any) -> Any:
+        return x - 2
+
+
+@torch.compiler.allow_in_graph
+def allowed(x: Any) -> Any:
+    return torch.sin(x) + x
+
+
+@torch.compiler.disable
+def disabled(x: Any) -> Any:
+    return torch.sin(x) + float(x.sum())
+
+
+def written(x: Any) -> Any:
+    x[0] = 1.0
+    return x * 2
+
+
+def refused(x: Any) -> Any:
+    try:
+        return x.reshape(7, 7)
+    except RuntimeError:
+        return x + 1
+
+
+def halves(x: Any) -> Any:
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return torch.mm(x, x.t()).float()
+
+
+def listened(x: Any) -> Any:
+    if x.requires_grad:
+        x.register_hook(lambda gradient: gradient * 2)
+    return x * 3
+
+
+HOLDER = Holder()
+LAYER = torch.nn.Linear(64, 64)
+HOOKED = torch.nn.Linear(64, 64)
+HOOKED.register_forward_hook(lambda module, inputs, output: output * 2)
+INNER = torch.compile(lambda x: x * 2 + 1)
+SCRIPTED = torch.jit.script(torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU()))
+TRACED = torch.jit.trace(torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU()), torch.ones(3, 64))
+ROADS: dict[str, Any] = {
+    "a Function": lambda x: Wave.apply(LAYER(x)) + 1, "a Function of two": lambda x: sum(Both.apply(x * 2, x + 1)),
+    "Functions in turn": lambda x: Wave.apply(LAYER(Wave.apply(LAYER(x)))) * 2, "allowed": lambda x: allowed(x * 2) * 3,
+    "disabled": lambda x: disabled(x * 2) * 3, "compiled": lambda x: INNER(x * 2) * 3, "scripted": lambda x: SCRIPTED(x * 2) * 3,
+    "traced": lambda x: TRACED(x * 2) * 3, "cond": lambda x: torch.cond((x * 2).sum() > 0, lambda v: v * 2, lambda v: v - 1, (x * 3,)),
+    "while_loop": lambda x: torch.while_loop(lambda i, v: i < 3, lambda i, v: (i + 1, v * 1.5), (torch.tensor(0), x * 2))[1],
+    "checkpoint": lambda x: torch.utils.checkpoint.checkpoint(lambda v: torch.sin(v) * v, x * 2, use_reentrant=False),
+    "vmap": lambda x: torch.vmap(lambda v: v * 2)(x * 2), "func.grad": lambda x: torch.func.grad(lambda v: (v * v).sum())(x * 2),
+    "an object": lambda x: HOLDER.keep(x * 2) * HOLDER.kept, "a class": lambda x: Holder.less(x * 2), "a hook of a Module": lambda x: HOOKED(x * 2) + 1,
+    "in place": lambda x: (x * 2).add_(1) * 3, "an item that is set": lambda x: written(x * 2), "a number": lambda x: x * 2 * (x * 2).mean().item(),
+    "a decision": lambda x: x * 2 if (x * 3).sum() > 0 else x - 1, "an error": lambda x: refused(x * 2), "a list": lambda x: x * 2 + (x * 2)[0].tolist()[0],
+    "NumPy": lambda x: x * 2 + torch.from_numpy((x * 2).detach().numpy() * 1), "map": lambda x: sum(map(torch.sin, [x * 2, x * 3])),
+    "sorted": lambda x: sorted([x * 2], key=lambda v: float(v.sum()))[0], "autocast": lambda x: halves(x * 2), "a hook": lambda x: listened(x * 2),
+    "data": lambda x: (x * 2).data + x, "dropout": lambda x: torch.nn.functional.dropout(x * 2, 0.5), "rand_like": lambda x: x * 2 + torch.rand_like(x * 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("needs", [False, True], ids=["plain", "with gradients"])
+@pytest.mark.parametrize("name", ROADS)
+def test_roads(name: str, needs: bool) -> None:
+    found = []
+    for function in (ROADS[name], torch.compile(ROADS[name])):
+        torch.manual_seed(3)
+        results = []
+        for _ in range(3):
+            x = torch.randn(2048, 64).requires_grad_(needs)
+            result = function(x)
+            if needs and result.requires_grad:
+                result.sum().backward()
+            results.append((result.detach().numpy().copy(), None if x.grad is None else x.grad.numpy()))
+        found.append(results)
+    for want, got in zip(*found, strict=True):
+        np.testing.assert_allclose(got[0], want[0], rtol=1e-4, atol=1e-3)
+        assert (got[1] is None) == (want[1] is None)
+        if want[1] is not None:
+            np.testing.assert_allclose(got[1], want[1], rtol=1e-4, atol=1e-3)

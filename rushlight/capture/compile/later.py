@@ -22,9 +22,11 @@ from ...core.state import state
 from ...graph.node import only_computes
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
+from ...optim.optimizer import Optimizer
 from ...tensor.tensor import Tensor
 from ..tracer import tensors_in
 from .guards import is_op
+from .marks import marks
 from .natives import is_users
 from .operations import called
 from .tracing import checks_values
@@ -110,10 +112,14 @@ class Later:
 
     def may_call(self, function: Any) -> bool:
         """Whether a function is an op, or is looked into; or asks a tensor for its shape."""
+        if id(function) in marks or id(getattr(function, "__func__", None)) in marks:
+            return False
         if isinstance(function, MethodType):
-            if isinstance(function.__self__, TensorBase) and function.__func__.__name__ in _ABOUT:
+            owner, function = function.__self__, function.__func__
+            if isinstance(owner, TensorBase) and function.__name__ in _ABOUT:
                 return True
-            function = function.__func__
+            if isinstance(owner, (type, Optimizer)):  # the bodies of a custom Function are captured by themselves
+                return False
         if isinstance(function, FunctionType):
             return is_op(function) or self.tracer.recorder.should_inline(function)
         return isinstance(function, Module) and type(function).__call__ is Module.__call__
