@@ -117,9 +117,7 @@ def test_shortcuts(kind: Any) -> None:
         exact = 2 / (1 + np.exp(-2 * x.astype(np.longdouble)))
         found = 2 / compiled(functions.growth, kind)(x)
         distance = np.where(np.abs(exact) < np.finfo(kind).smallest_normal * 4, 0, errors(found, exact, kind))
-        near = exact > 2.0**-14 if kind is np.float32 else exact > 0  # in single precision, what is next to nothing is a little less exact
-        assert distance[near].max() <= ALLOWED[kind] + 0.5, x[near][np.argmax(distance[near])]
-        assert distance.max() <= ALLOWED[kind] + 4, x[np.argmax(distance)]
+        assert distance.max() <= ALLOWED[kind] + 0.5, x[np.argmax(distance)]
         assert (found[exact < np.finfo(kind).smallest_normal] < 5 * np.finfo(kind).smallest_normal).all()
 
 

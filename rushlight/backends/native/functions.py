@@ -16,6 +16,8 @@ from .code import Code, Scalar
 from .machine import machine
 from .wide import Wide
 
+LN2 = "0.693147180559945309417232121458176568"
+
 
 class Format(NamedTuple):
     """What the functions need to know about a floating-point type."""
@@ -88,7 +90,7 @@ def clamp(c: Code, x: Scalar, low: float, high: float) -> Scalar:
 
 
 def reduced(c: Code, x: Scalar, offset: int, exact: bool = True, times: float = 1.0) -> tuple[Scalar, Scalar]:
-    """``n`` plus an offset in the low bits of a word, and ``r``, with ``x times = n log(2) + r times`` and r near 0.  Where it is to be exact, ``times`` is a power of two, or minus one.
+    """``n`` plus an offset in the low bits of a word, and ``r``, with ``x times = n log(2) + r times`` and r near 0.
 
     A number so large that nothing behind the point is left of it rounds the sum, and shows ``n`` in its last bits.
     """
@@ -97,10 +99,18 @@ def reduced(c: Code, x: Scalar, offset: int, exact: bool = True, times: float = 
     sum_ = c.fma(x, c.like(x, times / math.log(2)), c.like(x, large))
     n = c.binary("fsub", sum_, c.like(x, large))
     if exact:
-        r = c.fma(n, c.like(x, -f.ln2[1] / times), c.fma(n, c.like(x, -f.ln2[0] / times), x))
+        first, second = f.ln2 if times == 1.0 else halves(x.type, times)
+        r = c.fma(n, c.like(x, -second), c.fma(n, c.like(x, -first), x))
     else:
         r = c.fma(n, c.like(x, -math.log(2) / times), x)
     return c.convert("bitcast", sum_, f.word), r
+
+
+def halves(type: str, times: float) -> tuple[float, float]:
+    """``log(2) / times`` as a number of a type and what is left of it: a multiple of the first is subtracted without an error but the last bit of what remains."""
+    whole = np.longdouble(LN2) / np.longdouble(times)
+    first = (np.float32 if type == "float" else np.float64)(whole)
+    return float(first), float(whole - first)
 
 
 def power_of_two(c: Code, word: Scalar, type: str) -> Scalar:
@@ -272,10 +282,10 @@ def tanh(c: Code, x: Scalar) -> Scalar:
 
 
 def growth(c: Code, x: Scalar, times: float = -2.0) -> Scalar:
-    """``1 + exp(-2 x)``: twice its inverse is ``1 + tanh(x)``, as exact where tanh is next to -1.  In single precision -2 may be any negative number."""
+    """``1 + exp(-2 x)``: twice its inverse is ``1 + tanh(x)``, as exact where tanh is next to -1.  -2 may be any negative number."""
     f = format_of(x)
     bounded = clamp(c, x, f.high / times, -0.69 * f.bias / times)  # 2**n is infinite in the end
-    word, r = reduced(c, bounded, f.bias, exact=f is DOUBLE, times=times)
+    word, r = reduced(c, bounded, f.bias, times=times)
     return c.fma(near_one(c, r, times), power_of_two(c, word, x.type), c.like(x, 1.0))
 
 
