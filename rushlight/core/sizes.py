@@ -188,7 +188,31 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-class SymbolicInt(int):
+class Compared:
+    """Comparisons, which whoever makes a graph for other sizes as well is told of."""
+
+    __slots__ = ()
+
+    def __lt__(self, other: Any) -> Any:
+        return _compared("<", operator.lt, self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return _compared("<=", operator.le, self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return _compared(">", operator.gt, self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return _compared(">=", operator.ge, self, other)
+
+    def __eq__(self, other: object) -> Any:
+        return _compared("==", operator.eq, self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return _compared("!=", operator.ne, self, other)
+
+
+class SymbolicInt(Compared, int):
     """A size with its formula.  ``expression`` says how it follows from the sizes of the inputs."""
 
     expression: Expression
@@ -275,24 +299,6 @@ class SymbolicInt(int):
     def __bool__(self) -> bool:
         return self != 0
 
-    def __lt__(self, other: Any) -> Any:
-        return _compared("<", operator.lt, self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return _compared("<=", operator.le, self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return _compared(">", operator.gt, self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return _compared(">=", operator.ge, self, other)
-
-    def __eq__(self, other: object) -> Any:
-        return _compared("==", operator.eq, self, other)
-
-    def __ne__(self, other: object) -> Any:
-        return _compared("!=", operator.ne, self, other)
-
     __hash__ = int.__hash__
 
     def __deepcopy__(self, memo: Any) -> SymbolicInt:
@@ -302,7 +308,7 @@ class SymbolicInt(int):
         return (int, (int.__int__(self),))
 
 
-class SymbolicFloat(float):
+class SymbolicFloat(Compared, float):
     """A number computed from sizes by a division, a root or the like: ``function`` of ``arguments``."""
 
     function: Callable[..., Any]
@@ -343,24 +349,6 @@ class SymbolicFloat(float):
 
     def __neg__(self) -> Any:
         return _other(operator.mul, self, -1)
-
-    def __lt__(self, other: Any) -> Any:
-        return _compared("<", operator.lt, self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return _compared("<=", operator.le, self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return _compared(">", operator.gt, self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return _compared(">=", operator.ge, self, other)
-
-    def __eq__(self, other: object) -> Any:
-        return _compared("==", operator.eq, self, other)
-
-    def __ne__(self, other: object) -> Any:
-        return _compared("!=", operator.ne, self, other)
 
     __hash__ = float.__hash__
 
@@ -455,7 +443,7 @@ def _combine(a: SymbolicInt, b: Any, numbers: Any, formulas: Any, general: Any) 
     return _other(general, a, b)
 
 
-def _compared(how: str, function: Any, a: SymbolicInt | SymbolicFloat, b: Any) -> Any:
+def _compared(how: str, function: Any, a: Any, b: Any) -> Any:
     if not isinstance(b, (int, float)):
         return NotImplemented
     found = function(plain(a), plain(b))
