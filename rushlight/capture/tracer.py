@@ -312,7 +312,7 @@ class Tracer:
             if out is not None and not self.functional:
                 keywords["out"] = self.argument(out)
             given = self.stand_ins.given(op, args) if self.without_values else args
-            result = dispatch_in_place(op, given) if in_place else self.compute(op, given, out)
+            result = self.compute(op, given, out)
             node = self.emit(op, recorded, keywords)
             self.results(op, args, recorded, node, result)
             if out is not None and self.functional:
@@ -324,7 +324,7 @@ class Tracer:
 
     def compute(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
         """The result of an op."""
-        return dispatch(op, args, out)
+        return dispatch(op, args, out) if op.functional is None else dispatch_in_place(op, args)
 
     def sized(self, value: Any) -> Any:
         """An argument that is no tensor, with sizes for whole numbers that tensors hold."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...autograd.differentiation import backward, grad
 from ...autograd.engine import refreshed
 from ...core.base import TensorBase
@@ -91,12 +93,15 @@ def history(recorder: Any, roots: Sequence[Any], name: str) -> list[Any]:
     """The leaves that gradients of some values come to; a break where that is not a matter of this graph alone."""
     nodes: set[Any] = set()
     leaves: dict[int, Any] = {}
+    later = recorder.tracer.later
+    originals = later.originals() if later is not None else {}
     waiting = [refreshed(each)._grad_fn if each._grad_fn is not None else each for each in roots]
     while waiting:
         edge = waiting.pop()
         edge = edge[0] if edge.__class__ is tuple else edge
         if isinstance(edge, TensorBase):
-            leaves[id(edge)] = edge
+            leaf = originals.get(id(edge), edge)
+            leaves[id(leaf)] = leaf
         elif edge is not None and edge not in nodes:
             if edge.hooked:
                 raise Break("gradient", name=name, reason="a tensor on the way has a hook")
@@ -113,8 +118,8 @@ def history(recorder: Any, roots: Sequence[Any], name: str) -> list[Any]:
     return list(leaves.values())
 
 
-def check(recorder: Any, roots: Sequence[Any], given: Sequence[Any], name: str) -> None:
-    """A break, where this is no matter of the graph's."""
+def check(recorder: Any, roots: Sequence[Any], given: Sequence[Any], create: bool, name: str) -> None:
+    """A break, where this is no matter of the graph's; what can't wait is computed."""
     if recorder.pure or state.anomaly or state.transforms or state.inference:
         raise Break("tensor", name=name)
     for each in (*roots, *(each for each in given if each is not None)):
@@ -123,6 +128,9 @@ def check(recorder: Any, roots: Sequence[Any], given: Sequence[Any], name: str) 
     for each, gradient in zip(roots, given):  # what is wrong with it, the engine will say
         if not each._requires_grad or (gradient is None and each._array.size != 1) or each._array.dtype.kind == "c":
             raise Break("tensor", name=name)
+    later = recorder.tracer.later
+    if later is not None and later.calls and not later.differentiates(roots, given, create):
+        later.compute()
 
 
 def record(recorder: Any, roots: list[Any], targets: list[Any], given: list[Any], retain: bool, create: bool, unused: bool) -> Sequence[Any]:
@@ -133,7 +141,13 @@ def record(recorder: Any, roots: list[Any], targets: list[Any], given: list[Any]
     state.interceptors.remove(tracer)
     state.capture = None
     try:
-        found = gradients_of(roots, targets, given, retain, create, unused)
+        found: Any = NotImplemented
+        if tracer.later is not None and tracer.later.calls:
+            found = tracer.later.gradients(gradients_of, roots, targets, given, retain, create, unused)
+            if found is NotImplemented:
+                tracer.later.compute()
+        if found is NotImplemented:
+            found = gradients_of(roots, targets, given, retain, create, unused)
     finally:
         state.interceptors.insert(place, tracer)
         state.capture = tracer
@@ -166,7 +180,7 @@ def capture_backward(
     given = [grad_tensors] * len(roots) if grad_tensors is None or isinstance(grad_tensors, TensorBase) else list(grad_tensors)
     if len(given) != len(roots):
         raise Break("tensor", name="backward")
-    check(recorder, roots, given, "backward")
+    check(recorder, roots, given, create_graph, "backward")
     leaves = history(recorder, roots, "backward")
     if inputs is not None:
         wanted = [inputs] if isinstance(inputs, TensorBase) else list(inputs)
@@ -194,7 +208,7 @@ def accumulate(recorder: Any, leaf: Any, gradient: Any, taken: set[int]) -> None
     present = recorder.tensor_attribute(leaf, "grad")
     if present is None:
         array = gradient._array
-        owned = gradient._storage is None and array.base is None and array.flags.c_contiguous and id(gradient) not in taken
+        owned = gradient._storage is None and array.__class__ is np.ndarray and array.base is None and array.flags.c_contiguous and id(gradient) not in taken
         taken.add(id(gradient))
         set_gradient(recorder, leaf, gradient if owned or state.grad_enabled else gradient.clone())
     elif state.grad_enabled:
@@ -237,7 +251,7 @@ def capture_grad(
     given = [grad_outputs] * len(roots) if grad_outputs is None or isinstance(grad_outputs, TensorBase) else list(grad_outputs)
     if is_grads_batched or len(given) != len(roots) or not targets or not all(isinstance(each, TensorBase) for each in targets):
         raise Break("tensor", name="grad")
-    check(recorder, roots, given, "grad")
+    check(recorder, roots, given, create_graph, "grad")
     for each in targets:
         recorder.tracer.node_of(each)
     leaves = {id(each) for each in history(recorder, roots, "grad")}

@@ -377,6 +377,7 @@ class Compiled:
         tracer, guards = recorder.tracer, recorder.guards
         outputs: list[Node] = []
         places: dict[Any, int] = {}
+        tensors: dict[int, int] = {}  # which output a tensor is
 
         def output(value: Any) -> int:
             node = recorder.hooks[id(value)] if isinstance(value, Hook) else tracer.argument(value)
@@ -385,6 +386,8 @@ class Compiled:
             if node not in places:
                 places[node] = len(outputs)
                 outputs.append(node)
+            if isinstance(value, TensorBase):
+                tensors[id(value)] = places[node]
             return places[node]
 
         recorder.finish_guards()
@@ -410,7 +413,7 @@ class Compiled:
         if hasattr(run, "replaces"):
             run.replaces = recipes.replaces([source for source, _ in tracer.inputs])
         if tracer.later is not None and tracer.later.calls:
-            tracer.later.compute_by(run, outputs)
+            tracer.later.compute_by(run, tensors)
         undo = Undo(tracer.graph)
         failed = failing(undo.protected(module.forward) if run != module.forward else None, guards, self.options.name)
         given = "".join(f"{guards.variable(source)}, " for source, _ in tracer.inputs)

@@ -185,6 +185,8 @@ class CompileTracer(Tracer):
             dims = [value for parameter, value in zip(op.parameters, args) if parameter.name == "dim" and type(value) is int]
             self.recorder.fix(*([shape[dims[0]]] if dims else shape))
         super().results(op, args, recorded, node, result)
+        if self.waits and op.functional is not None:
+            self.later.writes.add(node)
         for each in tensors_in(result):
             self.note_size(self.entries[id(each)])
 
@@ -193,6 +195,7 @@ class CompileTracer(Tracer):
             result = self.later.run(op, args)
             if result is not NotImplemented:
                 return result
+            self.waits = False
             self.later.compute()
         return super().compute(op, args, out)
 
