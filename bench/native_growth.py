@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import ExitStack
 
 from cases import GROWING, LAYERS
 from peers import Peer, progress
@@ -13,16 +14,16 @@ HEAD = header("model", "what", *(f"{layers} x" for layers in LAYERS), "for each 
 
 
 def rows(model: str, rounds: int, budget: float) -> list[str]:
-    """The times of models that differ in their number of layers alone."""
-    steps, compiling = [], []
-    for layers in LAYERS:
-        with tempfile.TemporaryDirectory() as folder:
-            peer = Peer("rushlight", "step", "training", f"{layers} x {model}", folder)
-            compiling.append(peer.first)
-            steps.append(min(peer.ask("time", budget) for _ in range(rounds)))
+    """The times of models that differ in their number of layers alone, the best of interleaved rounds."""
+    with ExitStack() as stack:
+        folders = [stack.enter_context(tempfile.TemporaryDirectory()) for _ in LAYERS]
+        peers = [Peer("rushlight", "step", "training", f"{layers} x {model}", folder) for layers, folder in zip(LAYERS, folders)]
+        times = [[peer.ask("time", budget) for peer in peers] for _ in range(rounds)]
+        compiling = [peer.first for peer in peers]
+        for peer in peers:
             peer.close()
     progress("")
-    return [row(model, "step", steps), row(model, "compiling, cold", compiling)]
+    return [row(model, "step", list(map(min, zip(*times)))), row(model, "compiling, cold", compiling)]
 
 
 def row(model: str, what: str, times: list[float]) -> str:
