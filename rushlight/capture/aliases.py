@@ -29,12 +29,27 @@ class Aliases:
         self.partners: dict[int, list[Any]] = {}  # by id: tensors that share memory with it on some ways through the program
         self.list_reads: dict[int, int] = {}  # by id: how often the program has looked into a list
         self.doubtful: dict[int, Any] = {}  # by id: tensors that a write to a partner may have changed
+        self.detached: dict[int, tuple[Any, Any]] = {}  # by id: tensors without a history, and those whose memory they are
 
     def bound(self, entry: Entry) -> None:
         """A tensor has become the value of a node."""
         self.by_array[id(entry.tensor._array)] = entry
-        storage = entry.tensor._storage
-        entry.version = 0 if storage is None else self.versions.get(id(storage), 0)
+        entry.version = self.versions.get(id(self.origin(entry.tensor)[0]._storage), 0) if self.versions else 0
+
+    def cut(self, tensor: Any, source: Any) -> None:
+        """A tensor is another one without its history: it does not know that by itself, as a view does."""
+        self.detached[id(tensor)] = tensor, source
+
+    def origin(self, tensor: Any) -> tuple[Any, tuple[Any, ...]]:
+        """The tensor that owns the memory, and the chain of views from there, through tensors without a history."""
+        chain: tuple[Any, ...] = ()
+        while True:
+            view = tensor._view
+            if view is not None and view.chain:
+                tensor, chain = view.base, (*view.chain, *chain)
+            if id(tensor) not in self.detached:
+                return tensor, chain
+            tensor = self.detached[id(tensor)][1]
 
     def share(self, one: Any, other: Any) -> None:
         """On some ways through branches and loops two tensors are the same."""
@@ -65,8 +80,7 @@ class Aliases:
         """Whether the tensor's memory was written to, through another tensor, since its node was made."""
         if not self.versions:
             return False
-        storage = entry.tensor._storage
-        return storage is not None and self.versions.get(id(storage), 0) != entry.version
+        return self.versions.get(id(self.origin(entry.tensor)[0]._storage), 0) != entry.version
 
     def is_same_value(self, one: Any, other: Node) -> bool:
         """Whether two nodes have the same value: the same, or the same view of something that nothing has been written to."""
@@ -77,17 +91,21 @@ class Aliases:
     def find(self, tensor: Any) -> Node | None:
         """The node of a tensor that has none (any more): by its chain of views, or as another name of a known one."""
         tracer = self.tracer
-        view = tensor._view
-        if view is not None and view.chain and (id(view.base) in tracer.entries or id(view.base) in tracer.attributes):
-            node, shape = self.replay(tracer.node_of(view.base), view.chain)[-1], tracer.shape_of(tensor)
+        base, chain = self.origin(tensor)
+        if base is not tensor and (id(base) in tracer.entries or id(base) in tracer.attributes):
+            node, shape = self.replay(tracer.node_of(base), chain)[-1], tracer.shape_of(tensor)
             tracer.bind(tensor, node, shape)
             return node
         known = self.by_array.get(id(tensor._array))
         if known is None or known.tensor is tensor:
+            if id(tensor) in tracer.entries and tracer.entries[id(tensor)].node in tracer.depends:
+                raise CaptureError("a tensor is used whose memory was written to through another one that nobody knows to share it: clone() it before")
             return None
         node = tracer.node_of(known.tensor)
         if not tracer.functional:
             node = tracer.derive("detach", node) if tensor._grad_fn is None else node
+        elif self.origin(known.tensor)[0] is not tensor:  # as ``data`` gives it
+            self.cut(tensor, known.tensor)
         tracer.bind(tensor, node, known.shape)
         return node
 
@@ -127,21 +145,20 @@ class Aliases:
 
     def written(self, target: Any, entry: Entry) -> None:
         """A tensor was written to: its base follows, and all other views are out of date."""
-        storage = storage_of(target)
+        base, chain = self.origin(target)
+        storage = storage_of(base)
         self.held.append(storage)
-        view = target._view
-        base_node = None
-        if view is not None and view.chain:
-            base_node = self.undo(self.tracer.node_of(view.base), view.chain, entry.node)
+        base_node = None if base is target else self.undo(self.tracer.node_of(base), chain, entry.node)
         self.versions[id(storage)] = self.versions.get(id(storage), 0) + 1
         entry.version = self.versions[id(storage)]
-        if view is not None and base_node is not None:
-            self.tracer.bind(view.base, base_node, self.tracer.shape_of(view.base))
+        if base_node is not None:
+            self.tracer.bind(base, base_node, self.tracer.shape_of(base))
         for other in list(self.tracer.entries.values()):
-            if other.tensor._storage is storage and other.node is not entry.node and other.node is not base_node:
+            if self.origin(other.tensor)[0]._storage is not storage:
+                continue
+            if other.node is not entry.node and other.node is not base_node:
                 self.tracer.known.pop(other.node, None)  # its memory holds other values now
-        for other in list(self.tracer.entries.values()):  # names without a view (detach): they see the write too
-            if other.tensor._storage is storage and other.tensor._array is target._array and other is not entry:
+            if other.tensor._array is target._array and other is not entry:  # another name: it sees the write, too
                 self.tracer.bind(other.tensor, entry.node, other.shape)
 
     def undo(self, base: Node, chain: tuple[Any, ...], new: Node) -> Node:

@@ -371,6 +371,8 @@ class Tracer:
         """Tie the results of a call to its node."""
         shapes = self.shapes(op, args, recorded, node, result)
         if isinstance(result, TensorBase):
+            if op.view and not op.vjp and self.functional and result is not args[0]:
+                self.aliases.cut(result, args[0])
             self.bind(result, node, shapes)
         elif isinstance(result, (tuple, list)):
             specs = []

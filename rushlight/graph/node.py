@@ -375,8 +375,8 @@ _side_effects: set[Any] = {
 }  # fmt: skip
 # Ops that draw numbers and have no parameter that says so.
 _RANDOM = frozenset(("gumbel_softmax",))
-# Arguments that make an op draw random numbers or write to its inputs (running statistics), unless they are off.
-_SWITCHES = frozenset(("training", "train", "use_input_stats", "dropout_p"))
+# Arguments that make an op draw random numbers or write to its inputs (running statistics, rows that are too long), unless they are off.
+_SWITCHES = frozenset(("training", "train", "use_input_stats", "dropout_p", "inplace", "max_norm"))
 
 
 def has_side_effect(fn: _F) -> _F:

@@ -105,7 +105,7 @@ def _renormalize(weight: Any, index: Any, max_norm: float, norm_type: float) -> 
     enabled = state.grad_enabled
     state.grad_enabled = False
     try:
-        rows = table["unique"].call(index.reshape(-1))
+        rows = index.reshape(-1)  # one that comes twice is shrunk to the same twice
         picked = weight[rows]
         norms = table["linalg_vector_norm"].call(picked, norm_type, 1, True)
         scale = (max_norm / (norms + 1e-7)).clamp(max=1.0)
@@ -138,7 +138,7 @@ def embedding(
         padding_idx %= rows
     else:
         padding_idx = -1
-    if max_norm is not None and weight._array.__class__ is not Spec:
+    if max_norm is not None:
         _renormalize(weight, input, max_norm, norm_type)
     return embedding_rows(weight, input, padding_idx, scale_grad_by_freq)
 

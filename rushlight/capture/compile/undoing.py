@@ -158,6 +158,8 @@ def targets(node: Node) -> Iterator[Node]:
             yield each
         elif parameter.name == "inplace" and each is not False and isinstance(node.args[0], Node):
             yield node.args[0]
+        elif parameter.name == "max_norm" and each is not None and isinstance(node.args[1], Node):  # rows of a table that are too long
+            yield node.args[1]
     if node.kwargs.get("inplace") and isinstance(node.args[0], Node):
         yield node.args[0]
 

@@ -1,0 +1,228 @@
+"""Writes that are easily missed when a program is captured: through tensors whose history was cut off (``detach``, ``data``), and by ops that write
+only where they are told to (``inplace``, ``max_norm``)."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight import nn, optim
+from rushlight.nn import functional as F
+
+BACKENDS = ["eager", "aot_eager", *(["native"] if importlib.util.find_spec("llvmlite") else [])]
+
+
+def all_of_it(x: Any) -> Any:
+    y = x * 2
+    y.detach().mul_(3)
+    return y
+
+
+def by_data(x: Any) -> Any:
+    y = x * 2
+    y.data.mul_(3)
+    return y + 0
+
+
+def a_part(x: Any) -> Any:
+    y = x * 2
+    y.detach()[1:].mul_(3)
+    return y + 0
+
+
+def a_view(x: Any) -> Any:
+    y = x * 2
+    y.view(2, 2).detach().mul_(3)
+    return y + 0
+
+
+def a_part_of_a_part(x: Any) -> Any:
+    y = x * 2
+    z = y[1:].detach()
+    z[1:].mul_(3)
+    return y + 0, z * 1
+
+
+def the_source(x: Any) -> Any:
+    y = x * 2
+    z = y[1:].detach()
+    y.mul_(3)
+    return y + 0, z * 1
+
+
+def both(x: Any) -> Any:
+    y = x * 2
+    z = y.detach()
+    part, other = y[1:], z.view(2, 2)[0]
+    part.add_(1)
+    other.mul_(3)
+    return y + 0, z * 1, part * 1, other * 1
+
+
+def in_turn(x: Any) -> Any:
+    y = x * 2
+    z = y.data
+    w = z.data[2:]
+    w.add_(1)
+    y[3:].mul_(2)
+    z.sub_(1)
+    return y * 1, z * 1, w * 1
+
+
+def an_input(x: Any) -> Any:
+    z = x.detach()[1:]
+    z.add_(1)
+    return x * 2
+
+
+FUNCTIONS = [all_of_it, by_data, a_part, a_view, a_part_of_a_part, the_source, both, in_turn, an_input]
+
+
+def outcome(function: Any, gradients: bool) -> list[Any]:
+    leaf = (torch.arange(4.0) + 1).requires_grad_(gradients)
+    x = leaf * 1
+    results = function(x)
+    results = results if isinstance(results, tuple) else (results,)
+    if gradients:
+        sum((each * each).sum() for each in results if each.requires_grad).backward()
+    return [leaf.grad, x, *results]
+
+
+@pytest.mark.parametrize("gradients", [False, True], ids=["plain", "with gradients"])
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_compiled(function: Any, backend: str, gradients: bool) -> None:
+    compiled = torch.compile(function, backend=backend)
+    wanted = outcome(function, gradients)
+    for _ in range(3):
+        for got, want in zip(outcome(compiled, gradients), wanted, strict=True):
+            assert (got is None) == (want is None)
+            if want is not None:
+                assert got.device == want.device and got.tolist() == want.tolist()
+
+
+class Called(nn.Module):
+    """A function as a Module."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Any) -> Any:
+        return self.function(x)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_exported(function: Any) -> None:
+    runtime = pytest.importorskip("onnxruntime")
+    file = io.BytesIO()
+    torch.onnx.export(Called(function), (torch.ones(4),), file, dynamo=False)
+    session = runtime.InferenceSession(file.getvalue())
+    x = torch.arange(4.0) + 1
+    found = session.run(None, {session.get_inputs()[0].name: x.numpy().copy()})
+    wanted = function(x)
+    for got, want in zip(found, wanted if isinstance(wanted, tuple) else (wanted,), strict=True):
+        np.testing.assert_array_equal(got, want.numpy())
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_gradients_clamped_in_a_step(backend: str) -> None:
+    """As it was written before there was clip_grad_value_."""
+    runs = []
+    for compile_it in (False, True):
+        torch.manual_seed(0)
+        model = nn.Linear(3, 2)
+        optimizer = optim.SGD(model.parameters(), 0.1, momentum=0.9)
+
+        def step(x: Any, model: Any = model, optimizer: Any = optimizer) -> Any:
+            optimizer.zero_grad()
+            loss = model(x).pow(2).sum()
+            loss.backward()
+            for each in model.parameters():
+                each.grad.data.clamp_(-0.1, 0.1)
+            optimizer.step()
+            return loss
+
+        function = torch.compile(step, backend=backend, fullgraph=True) if compile_it else step
+        x = torch.randn(4, 3)
+        losses = [float(function(x)) for _ in range(4)]
+        runs.append([*losses, *model.weight.flatten().tolist(), *model.weight.grad.flatten().tolist()])
+    np.testing.assert_allclose(runs[1], runs[0], 1e-5)
+
+
+# -- ops that write where they are told to -------------------------------------------------------------------------
+
+ACTIVATIONS = "relu relu6 hardtanh elu selu celu leaky_relu silu mish hardswish hardsigmoid".split()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_in_place_with_nobody_to_use_the_result(name: str, backend: str) -> None:
+    function = getattr(F, name)
+
+    def program(x: Any) -> None:
+        function(x, inplace=True)
+
+    compiled = torch.compile(program, backend=backend)
+    for number in range(3):
+        x = torch.tensor([-2.0, 1.0, 9.0]) + number
+        wanted = function(x)
+        compiled(x)
+        np.testing.assert_allclose(x.numpy(), wanted.numpy(), 1e-6)
+
+
+class Broken(nn.Module):
+    """A layer that ends a graph."""
+
+    def forward(self, x: Any) -> Any:
+        torch.compiler.graph_break()
+        return x * 2
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_in_place_after_a_break(backend: str) -> None:
+    """The graph after the break begins with a write to its input."""
+    compiled = torch.compile(nn.Sequential(Broken(), nn.ReLU(inplace=True)), backend=backend)
+    for _ in range(4):
+        assert compiled(torch.tensor([-1.0, 1.0])).tolist() == [0.0, 2.0]
+
+
+@pytest.mark.parametrize("gradients", [False, True], ids=["plain", "with gradients"])
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", ["embedding", "embedding_bag"])
+@pytest.mark.parametrize("rows", [5, 400])
+def test_rows_of_a_table_that_are_too_long(name: str, backend: str, gradients: bool, rows: int) -> None:
+    function = getattr(F, name)
+    program = lambda index, weight: function(index, weight, max_norm=1.0) * 2
+    compiled = torch.compile(program, backend=backend)
+    index = torch.tensor([[0, 1, 1], [3, 0, 4]])
+    for number in range(4):
+        outcomes = []
+        for run in (program, compiled):
+            torch.manual_seed(number)
+            weight = (torch.randn(rows, 300) * torch.linspace(0.01, 1, rows)[:, None]).requires_grad_(gradients)
+            result = run(index, weight)
+            if gradients:
+                result.square().sum().backward()
+            outcomes.append((result.detach(), weight.detach(), weight.grad))
+        for got, want in zip(outcomes[1], outcomes[0], strict=True):
+            assert (got is None) == (want is None)
+            if want is not None:
+                np.testing.assert_allclose(got.numpy(), want.numpy(), 1e-5, 1e-6)
+        assert (outcomes[1][1][index.reshape(-1)].norm(dim=1) < 1.0001).all()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_rows_stay_as_they_are_where_an_index_is_wrong(backend: str) -> None:
+    compiled = torch.compile(lambda index, weight: F.embedding(index, weight, max_norm=1.0)[0], backend=backend)
+    for _ in range(3):
+        weight = torch.full((4, 3), 2.0)
+        compiled(torch.tensor([1, 2]), weight)
+        with pytest.raises(IndexError):
+            compiled(torch.tensor([0, 4]), weight)
+        assert weight[0].tolist() == weight[3].tolist() == [2.0] * 3
