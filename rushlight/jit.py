@@ -15,6 +15,7 @@ from .capture.fusing import (
 from .capture.graph_module import GraphModule as _GraphModule
 from .capture.script import (
     Attribute,
+    Error,
     NotSupportedError,
     RecursiveScriptModule,
     ScriptError,
@@ -66,7 +67,7 @@ def is_tracing() -> bool:
 __getattr__ = _missing(__name__)
 
 __all__ = [
-    "Attribute", "CaptureError", "NotSupportedError", "RecursiveScriptModule", "ScriptError", "ScriptFunction", "ScriptMethod", "ScriptModule", "annotate", "export", "freeze", "ignore",
+    "Attribute", "CaptureError", "Error", "NotSupportedError", "RecursiveScriptModule", "ScriptError", "ScriptFunction", "ScriptMethod", "ScriptModule", "annotate", "export", "freeze", "ignore",
     "interface", "is_scripting", "isinstance", "optimize_for_inference", "run_frozen_optimizations", "script", "script_if_tracing", "script_method", "unused", "Future", "TopLevelTracedModule", "TracedFunction", "TracedModule", "TracerWarning", "TracingCheckError", "fork", "is_tracing",
     "load", "save", "trace", "trace_module", "wait", "enable_onednn_fusion", "fuser", "onednn_fusion_enabled", "set_fusion_strategy", "strict_fusion", "Final",
     "optimized_execution",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from pathlib import Path
 
@@ -114,3 +115,34 @@ def test_errors_when_it_runs_name_the_line():
         run(torch.ones(2, 3), torch.ones(2, 3))
     note = "".join(caught.value.__notes__)
     assert f'File "{__file__}", line ' in note and "return torch.mm(z, y)" in note
+
+
+class TooLarge(LookupError):
+    """An exception of the user's own."""
+
+
+def test_what_programs_raise_can_be_caught_by_either_name():
+    @jit.script
+    def run(n: int) -> int:
+        if n > 3:
+            raise TooLarge("much too large")
+        if n > 2:
+            raise ValueError("too large")
+        assert n != 0, "nothing"
+        return n
+
+    for n, kind, says in ((4, TooLarge, "much too large"), (3, ValueError, "too large"), (0, AssertionError, "nothing")):
+        for expected in (jit.Error, kind):
+            for _ in range(2):
+                with pytest.raises(expected, match=says) as caught:
+                    run(n)
+        again = pickle.loads(pickle.dumps(caught.value))
+        assert type(again) is type(caught.value) and again.args == (says,)
+        assert caught.type.__name__ == kind.__name__
+    with pytest.raises(RuntimeError) as refused:  # of an op
+        jit.script(added)(torch.ones(2), torch.ones(3))
+    assert not isinstance(refused.value, jit.Error)
+
+
+def added(x, y):
+    return x + y

@@ -129,7 +129,7 @@ def test_steps_and_graph_give_what_python_gives(function, n: int) -> None:
         try:
             result = run(x, n)
         except Exception as error:
-            return type(error), str(error)
+            return type(error).__name__, str(error)
         return (None if result is None else (result[0].tolist(), result[1])), x.tolist()
 
     scripted = jit.script(fresh(function))

@@ -15,7 +15,7 @@ from ...nn.modules.module import Module
 from ..traced import TracedFunction
 from . import files
 from .classes import script_class
-from .errors import NotSupportedError, ScriptError, UnusedCallError
+from .errors import Error, NotSupportedError, ScriptError, UnusedCallError
 from .freezing import freeze, optimize_for_inference, run_frozen_optimizations
 from .functions import ScriptFunction, caller_frames, script_function
 from .marks import Attribute, annotate, export, ignore, interface, is_instance, is_scripting, script_method, unused
@@ -76,6 +76,6 @@ def script(
 
 
 __all__ = [
-    "Attribute", "NotSupportedError", "RecursiveScriptModule", "ScriptError", "ScriptFunction", "ScriptMethod", "ScriptModule", "UnusedCallError", "annotate",
+    "Attribute", "Error", "NotSupportedError", "RecursiveScriptModule", "ScriptError", "ScriptFunction", "ScriptMethod", "ScriptModule", "UnusedCallError", "annotate",
     "export", "files", "freeze", "optimize_for_inference", "run_frozen_optimizations", "script_if_tracing", "is_instance", "ignore", "interface", "is_scripting", "script", "script_method", "unused",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ from ..bodies import BodyTracer
 from ..control import capture_warning
 from ..graph_module import UNDER_CAPTURE
 from ..numbers import is_traced
-from .errors import UnusedCallError
+from .errors import UnusedCallError, raised
 from .types import class_type
 
 
@@ -52,15 +52,15 @@ def plain(value: Any) -> int:
 @has_side_effect
 def raise_error(kind: Any, *arguments: Any) -> None:
     """Raise an exception of a class (or what a builtin exception of that name is)."""
-    error = EXCEPTIONS[kind] if isinstance(kind, str) else kind
-    raise error(*arguments)
+    error: Any = EXCEPTIONS[kind] if isinstance(kind, str) else kind
+    raise raised(error)(*arguments)
 
 
 @has_side_effect
 def check(condition: Any, message: Any = None) -> None:
     """``assert``."""
     if not condition:
-        raise AssertionError() if message is None else AssertionError(message)
+        raise raised(AssertionError)(*(() if message is None else (message,)))
 
 
 def checked(condition: Any, message: Any = None) -> None:

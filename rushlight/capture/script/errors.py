@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from typing import Any
 
 from ...core.errors import CaptureError
@@ -30,3 +31,20 @@ class UnusedCallError(CaptureError):
     """A function that was marked as unused was called all the same."""
 
     code = "RL406"
+
+
+class Error(Exception):
+    """What a scripted program raises by itself.  It is also of the class that the program names: either can be caught."""
+
+
+@functools.cache
+def raised(kind: Any) -> Any:
+    """A class of exceptions as scripted programs raise them."""
+    if issubclass(kind, Error) or not issubclass(kind, Exception):
+        return kind
+    return type(kind.__name__, (kind, Error), {"__module__": kind.__module__, "__doc__": kind.__doc__, "__reduce__": lambda self: (again, (kind, self.args))})
+
+
+def again(kind: Any, arguments: tuple[Any, ...]) -> BaseException:
+    """An exception that was pickled."""
+    return raised(kind)(*arguments)  # type: ignore[no-any-return]
