@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rushlight as torch
+from rushlight import compiler
 from rushlight.nn import functional as F
 
 if importlib.util.find_spec("llvmlite") is None:
@@ -27,6 +28,7 @@ def with_gradients(run: Any, *inputs: Any) -> list[Any]:
 
 
 def check(run: Any, *inputs: Any, tolerance: float) -> None:
+    compiler.counters["aot_fallback"].clear()
     compiled = torch.compile(run, backend="native")
     wanted = with_gradients(run, *inputs)
     with_gradients(compiled, *inputs)
@@ -35,6 +37,7 @@ def check(run: Any, *inputs: Any, tolerance: float) -> None:
     with torch.no_grad():
         compiled(*inputs)
         np.testing.assert_allclose(compiled(*inputs).numpy(), wanted[0], tolerance, tolerance)
+    assert not compiler.counters["aot_fallback"]
 
 
 @given(st.data())

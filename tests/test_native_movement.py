@@ -191,3 +191,12 @@ def test_a_class_out_of_range() -> None:
         compiled(x, good)
     with pytest.raises(IndexError, match="Target 3 is out of bounds"):
         compiled(x, torch.tensor([0, 3]))
+
+
+def test_running_sums_of_many() -> None:
+    """They are added up in double precision, as in eager mode."""
+    torch.manual_seed(0)
+    x, compiled = torch.randn(300_000) + 1, torch.compile(lambda x: x.cumsum(0))
+    with torch.no_grad():
+        for _ in range(2):
+            np.testing.assert_array_equal(compiled(x).numpy(), x.cumsum(0).numpy())

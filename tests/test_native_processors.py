@@ -143,6 +143,12 @@ def moved(x: Any, n: Any) -> Any:
     return x[n], F.embedding(n, x), torch.cat([x, x * 2]), x.cumsum(0), F.pad(x, (1, 2))
 
 
+def halves(x: Any, y: Any) -> Any:
+    """Values that nothing is computed with: they must not go by way of another type."""
+    found = [(each[:1].repeat(40), each[0].expand(5, 7).clone(), each.flip(0), torch.where(each > 0, each, 2.5), each.amax(), each[::3]) for each in (x, y)]
+    return [*found[0], *found[1]]
+
+
 def gradients(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function with the gradients of its tensors."""
 
@@ -165,6 +171,7 @@ CASES: dict[str, Callable[[], tuple[Callable[..., Any], Sequence[Any]]]] = {
     "long sums": lambda: (lambda x: (x.sum(), (x * x).sum(0)), [torch.randn(9, 20000)]),
     "types": lambda: (types, [torch.randn(5, 33), torch.arange(33)]),
     "moved": lambda: (moved, [torch.randn(9, 33), torch.arange(5)]),
+    "halves that are moved": lambda: (halves, [torch.randn(33).bfloat16(), torch.randn(33).half()]),
     "products": lambda: (gradients(lambda x, w: F.relu(x @ w.t())), [leaf(64, 48), leaf(80, 48)]),
     "convolution": lambda: (gradients(lambda x, w: F.max_pool2d(F.conv2d(x, w, padding=1), 2)), [leaf(4, 3, 16, 16), leaf(24, 3, 3, 3)]),
     "convolution with fewer multiplications": lambda: (gradients(lambda x, w: F.conv2d(x, w, padding=1)), [leaf(8, 32, 16, 16), leaf(32, 32, 3, 3)]),

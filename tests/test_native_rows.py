@@ -78,6 +78,19 @@ def test_columns_of_what_has_no_rows() -> None:
             np.testing.assert_allclose(one.numpy(), other.numpy(), 1e-5, 1e-4)
 
 
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_columns_beside_a_fold_of_everything(dynamic: bool) -> None:
+    """A sum along the columns can't be begun in a pass that folds along other axes: the gradient of a smallest element counts how many there are."""
+    function = lambda x, y: (x.amin(), (x - y).tanh(), (x * y).sum() * y.exp())
+    made = torch.compile(function, dynamic=dynamic)
+    for rows in (300, 300, 200, 500):
+        torch.manual_seed(rows)
+        x, y = torch.randn(rows, 64, dtype=torch.float64, requires_grad=True), torch.randn(64, dtype=torch.float64, requires_grad=True)
+        found, wanted = (torch.autograd.grad(sum(each.sum() for each in run(x, y)), (x, y)) for run in (made, function))
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(one.numpy(), other.numpy(), 1e-10, 1e-10)
+
+
 def test_a_training_step_is_one_pass() -> None:
     """Forward, loss and backward of rows are one group; what comes after are small sums and updates."""
     torch.manual_seed(0)

@@ -87,13 +87,13 @@ def run_backward(
                     continue
                 if isinstance(edge, Node) and not edge.multiple and edge not in pending:
                     array = result._array
-                    if array.shape != edge.shape or array.dtype is not edge.dtype:
+                    if array.ndim != len(edge.shape) or array.shape != edge.shape or array.dtype is not edge.dtype:
                         result = _fit(current, position, edge, result)
                     pending[edge] = result
                     heappush(heap, (edge.sequence, edge))
                 elif isinstance(edge, TensorBase) and edge not in leaves:
                     array, own = result._array, edge._array
-                    fits = array.dtype is own.dtype and array.shape == own.shape
+                    fits = array.dtype is own.dtype and array.ndim == own.ndim and array.shape == own.shape
                     leaves[edge] = result if fits else _fit(current, position, edge, result)
                 else:  # one of several outputs, or a gradient is there already
                     _receive(edge, _fit(current, position, edge, result), pending, heap, leaves)
@@ -237,7 +237,7 @@ def _fit(current: Node, position: int, edge: Any, gradient: Any) -> Any:
             "expected a Tensor or None"
         )
     array = gradient._array
-    if array.shape != shape:
+    if array.ndim != len(shape) or array.shape != shape:
         gradient = _sum_to(current, position, gradient, shape)
     if array.dtype is not dtype:
         if (array.__class__ is Spec) != (gradient._array.__class__ is Spec):

@@ -119,11 +119,15 @@ class AheadOfTime:
             lighten(joint)
         return joint
 
-    def halves(self, args: Any, gradients: bool) -> tuple[Joint, Partition, bool]:
-        """The graph differentiated for such inputs, its two parts, and whether the first of them does all writes."""
+    def joint(self, args: Any, gradients: bool) -> Joint:
+        """The graph differentiated for such inputs."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what the program warns of, it has said when it was captured
-            joint = self.lightened(differentiate(self.gm, args, gradients=gradients, enabled=state.grad_enabled))
+            return self.lightened(differentiate(self.gm, args, gradients=gradients, enabled=state.grad_enabled))
+
+    def halves(self, args: Any, gradients: bool) -> tuple[Joint, Partition, bool]:
+        """The graph differentiated for such inputs, its two parts, and whether the first of them does all writes."""
+        joint = self.joint(args, gradients)
         parts = partition(joint)
         # Where no gradient goes out, writes to inputs can be part of the graph.
         return joint, parts, getattr(self.compiler, "writes", False) and not joint.differentiable and write_inside(parts.forward, joint)

@@ -1,8 +1,8 @@
 """Recurrent layers: one direction of one layer as one op.
 
 Sequences come packed: the rows of all sequences at time 0, then at time 1, and so on; ``batch_sizes`` says how many sequences
-are still running at each time (never more than before).  Sequences of equal length are the special case of equal sizes.  The
-input's part of the gates is computed before, for all times at once, as one matrix product.
+are still running at each time (never more than before); where all sequences are of one length, that length stands in its place, and
+may be symbolic.  The input's part of the gates is computed before, for all times at once, as one matrix product.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from ..core.state import state
 from . import recurrent_layers_onnx as onnx_forms
 
 
-def steps(batch_sizes: Any, reverse: bool) -> list[tuple[int, int]]:
-    """For every time in the order of running: where its rows begin, and how many they are."""
+def steps(batch_sizes: Any, states: Any, reverse: bool) -> list[tuple[int, int]]:
+    """For every time in the order of running: where its rows begin, and how many they are.  ``states`` has a row for each sequence."""
     found = []
     start = 0
-    for count in batch_sizes:
+    for count in [states.shape[0]] * batch_sizes if isinstance(batch_sizes, int) else batch_sizes:
         found.append((start, count))
         start += count
     return found[::-1] if reverse else found
@@ -56,7 +56,7 @@ def _lstm_kernel(
     output = xp.empty((gates.shape[0], hidden.shape[1]), gates.dtype)
     cells, before = xp.empty((gates.shape[0], size), gates.dtype), xp.empty(output.shape, gates.dtype)
     turned = weight.T
-    for start, count in steps(batch_sizes, reverse):
+    for start, count in steps(batch_sizes, hidden, reverse):
         rows = slice(start, start + count)
         before[rows], cells[rows] = hidden[:count], cell[:count]
         now = xp.matmul(hidden[:count], turned, out=activated[rows])
@@ -97,7 +97,7 @@ def _lstm_backward_kernel(
     grad_gates = xp.empty(activated.shape, activated.dtype)
     unprojected: Any = None if projection is None else xp.empty(cells.shape, cells.dtype)
     projected_grads: Any = None if projection is None else xp.empty(before.shape, before.dtype)
-    for start, count in reversed(steps(batch_sizes, reverse)):
+    for start, count in reversed(steps(batch_sizes, grad_hidden, reverse)):
         rows = slice(start, start + count)
         now, previous = activated[rows], cells[rows]
         i, f, c, o = (now[:, k * size : (k + 1) * size] for k in range(4))
@@ -143,10 +143,9 @@ def lstm_backward(
 def _layer_samples(gates: int, *states: str) -> Any:
     def build(m: Any) -> list[Sample]:
         found = []
-        for sizes in ([2, 2], [2, 1]):
+        for sizes, total in ((2, 4), ([2, 1], 3)):
             for reverse in (False, True):
-                total, count = sum(sizes), sizes[0]
-                initial = [m.real(count, 2) for _ in states]
+                initial = [m.real(2, 2) for _ in states]
                 found.append(Sample(m.real(total, gates * 2), *initial, m.real(gates * 2, 2), None, sizes, reverse, compare=False))
         return found
 
@@ -170,7 +169,7 @@ def lstm_layer(
     """One direction of one LSTM layer, given the input's part of the gates (biases included)."""
     size = cell._array.shape[1]
     rows: list[tuple[Any, ...]] = []
-    for start, count in steps(batch_sizes, reverse):
+    for start, count in steps(batch_sizes, hidden._array, reverse):
         before, old = hidden.narrow(0, 0, count), cell.narrow(0, 0, count)
         i, f, c, o = (gates.narrow(0, start, count) + before @ weight.t()).split(size, 1)
         i, f, c, o = i.sigmoid(), f.sigmoid(), c.tanh(), o.sigmoid()
@@ -203,7 +202,7 @@ def _gru_kernel(xp: Any, gates: Any, hidden: Any, weight: Any, bias: Any, batch_
     activated = xp.empty((gates.shape[0], 4 * size), gates.dtype)  # reset, update, candidate, hidden's part of the candidate
     output, before = xp.empty((gates.shape[0], size), gates.dtype), xp.empty((gates.shape[0], size), gates.dtype)
     turned = weight.T
-    for start, count in steps(batch_sizes, reverse):
+    for start, count in steps(batch_sizes, hidden, reverse):
         rows = slice(start, start + count)
         before[rows] = hidden[:count]
         own = hidden[:count] @ turned
@@ -237,7 +236,7 @@ def _gru_backward_kernel(
     grad_hidden = grad_hidden.copy()
     grad_gates = xp.empty((activated.shape[0], 3 * size), activated.dtype)
     grad_own = xp.empty(grad_gates.shape, activated.dtype)
-    for start, count in reversed(steps(batch_sizes, reverse)):
+    for start, count in reversed(steps(batch_sizes, grad_hidden, reverse)):
         rows = slice(start, start + count)
         reset, update, candidate, own = (activated[rows, k * size : (k + 1) * size] for k in range(4))
         grad = grad_hidden[:count] + grad_output[rows]
@@ -290,7 +289,7 @@ def gru_layer(gates: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor | None
     """One direction of one GRU layer, given the input's part of the gates (its bias included)."""
     size = hidden._array.shape[1]
     rows: list[tuple[Any, ...]] = []
-    for start, count in steps(batch_sizes, reverse):
+    for start, count in steps(batch_sizes, hidden._array, reverse):
         old = hidden.narrow(0, 0, count)
         own = old @ weight.t()
         own = own if bias is None else own + bias
@@ -312,7 +311,7 @@ def _rnn_kernel(xp: Any, gates: Any, hidden: Any, weight: Any, relu: bool, batch
     hidden = hidden.copy()
     output, before = xp.empty(gates.shape, gates.dtype), xp.empty(gates.shape, gates.dtype)
     turned = weight.T
-    for start, count in steps(batch_sizes, reverse):
+    for start, count in steps(batch_sizes, hidden, reverse):
         rows = slice(start, start + count)
         before[rows] = hidden[:count]
         now = xp.matmul(hidden[:count], turned, out=output[rows])
@@ -336,7 +335,7 @@ def _rnn_backward_kernel(
 ) -> list[Any]:
     grad_hidden = grad_hidden.copy()
     grad_gates = xp.empty(output.shape, output.dtype)
-    for start, count in reversed(steps(batch_sizes, reverse)):
+    for start, count in reversed(steps(batch_sizes, grad_hidden, reverse)):
         rows = slice(start, start + count)
         now = output[rows]
         to = xp.multiply(grad_hidden[:count] + grad_output[rows], (now > 0) if relu else (1 - now * now), out=grad_gates[rows])
@@ -370,8 +369,8 @@ def rnn_backward(
     kernel=_rnn_kernel,
     vjp=joint("gates", "hidden", "weight")(_rnn_gradient),
     samples=cases(lambda m: [
-        Sample(m.real(sum(sizes), 2), m.real(sizes[0], 2), m.real(2, 2), relu, sizes, reverse, compare=False)
-        for sizes in ([2, 2], [3, 1]) for relu in (False, True) for reverse in (False, True)
+        Sample(m.real(total, 2), m.real(count, 2), m.real(2, 2), relu, sizes, reverse, compare=False)
+        for sizes, total, count in ((2, 4, 2), ([3, 1], 4, 3)) for relu in (False, True) for reverse in (False, True)
     ]),
     returns=("output", "last_hidden", "before"),
     nondifferentiable=("before",),
@@ -382,7 +381,7 @@ def rnn_backward(
 def rnn_layer(gates: Tensor, hidden: Tensor, weight: Tensor, relu: bool, batch_sizes: Any, reverse: bool) -> Tensor:
     """One direction of one plain recurrent layer, given the input's part of the gates (biases included)."""
     rows: list[tuple[Any, ...]] = []
-    for start, count in steps(batch_sizes, reverse):
+    for start, count in steps(batch_sizes, hidden._array, reverse):
         old = hidden.narrow(0, 0, count)
         now = gates.narrow(0, start, count) + old @ weight.t()
         result = now.relu() if relu else now.tanh()

@@ -18,6 +18,8 @@ def through_time(g: Any, batch_sizes: Any, backwards: bool, states: list[Any], r
     """The last states, and the rows that ``step(g, states, rows)`` makes at each time: it gives new states and such rows."""
     if not is_fixed(states):
         raise g.unsupported("a recurrent layer has a fixed number of hidden units, but the weights' sizes are open")
+    if isinstance(batch_sizes, int):
+        return _scan(g, batch_sizes, states[0].shape[0], backwards, states, rows, step)
     if len(batch_sizes) > 1 and all(g.same_size(each, batch_sizes[0]) for each in batch_sizes):
         return _scan(g, len(batch_sizes), batch_sizes[0], backwards, states, rows, step)
     starts = [sum(batch_sizes[:at]) for at in range(len(batch_sizes))]

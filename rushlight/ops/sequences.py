@@ -75,7 +75,7 @@ def _run(kind: str, args: tuple[Any, ...]) -> Any:
     length, batch, _ = data._array.shape
     rows = data.reshape(length * batch, -1)
     output, ended = _network(
-        kind, rows, [batch] * length, states, params, has_biases, num_layers, dropout, train, bidirectional
+        kind, rows, length, states, params, has_biases, num_layers, dropout, train, bidirectional
     )
     output = output.reshape(length, batch, -1)
     return (output.transpose(0, 1) if batch_first else output, *ended)

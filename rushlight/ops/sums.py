@@ -198,9 +198,9 @@ def sum_to_size(input: Tensor, *size: int) -> Tensor:
     """Sum over the dimensions that broadcasting added, so that the result has the given size."""
     shape = tuple(input._array.shape)
     size = tuple(size)
-    if shape == size:
-        return input
     extra = len(shape) - len(size)
+    if not extra and shape == size:
+        return input
     if extra < 0 or any(want not in (1, have) for want, have in zip(size, shape[extra:])):
         raise ShapeError(f"size {{{list(size)}}} is not expandable to size {{{list(shape)}}}.")
     dims = [*range(extra), *(i + extra for i, want in enumerate(size) if want == 1 and shape[i + extra] != 1)]

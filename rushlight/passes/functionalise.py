@@ -111,7 +111,7 @@ class FunctionalTracer(Tracer):
             raise CaptureError(f"{op.public_name}() writes to a tensor from outside")
         given = self.without_constants(args)
         if op.factory:  # made without data, it draws no random numbers
-            given = tuple([META if each.name == "device" and value is None else value for each, value in zip(op.parameters, given)])
+            given = tuple([META if each.name == "device" else value for each, value in zip(op.parameters, given)])
         return self.made(op, super().__call__(op, given, None))
 
     def call_hook(self, number: int, gradient: Any) -> Any:

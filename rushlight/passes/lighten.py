@@ -15,6 +15,7 @@ import numpy as np
 from ..core.base import Spec
 from ..core.declare import table
 from ..graph import Node
+from ..graph.calls import bind
 from .differentiate import Joint
 
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))  # others are rounded after each op
@@ -89,7 +90,7 @@ class Lighter:
 
     def attention(self, node: Node) -> None:
         """The weights, as many as pairs of places, are computed again from queries and keys."""
-        gradient, query, key, value, weights, scale, causal = node.args[:7]
+        gradient, query, key, value, weights, scale, causal, _ = bind(table["attention_backward"], node.args)
         whole = weights.args[0] if weights is not None and weights.target is operator.getitem else None
         if whole is None or whole.table_op is None or whole.table_op.name != "attention" or len(weights.users) > 1 or not is_float(weights):
             return

@@ -12,7 +12,7 @@ import re
 _TOKEN = re.compile(r"[\w.%@!]+|-?\d+|\S")
 _NUMBER = re.compile(r"-?\d+$|0x[0-9A-F]{16}$")
 _TYPES = ("i64", "float", "double")  # of parameters
-_OTHERS = ("i1", "i8", "i16", "i32", "i128", "half", "bfloat", "ptr")
+_OTHERS = ("i1", "i8", "i16", "i32", "i128", "half", "ptr")
 _ANY_NUMBER = re.compile(r"(?<=[ ,])(?:-?\d+|0x[0-9A-F]{16})(?=[,) ]|$)", re.MULTILINE)
 _FIXED = ("<", "alloca", "align", "!{")  # what lines have in them whose numbers must be written out
 SEVERAL = 8  # functions of one outline that are remembered

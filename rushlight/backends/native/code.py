@@ -19,17 +19,18 @@ import ml_dtypes
 import numpy as np
 
 from .alike import is_plain, merged, name_of
-from .sizes import differs, real
+from .sizes import differs, real, same
 
 # The types of elements in memory; a bool is a byte there, and a bit where it is computed with.
 TYPES = {
     np.dtype(np.float32): "float", np.dtype(np.float64): "double", np.dtype(np.bool_): "i1", np.dtype(np.int8): "i8",
     np.dtype(np.uint8): "i8", np.dtype(np.int16): "i16", np.dtype(np.int32): "i32", np.dtype(np.int64): "i64",
 }  # fmt: skip
-# Types that lie in memory, but are computed with in single precision; an expression can only move and convert them.
-HALVES = {np.dtype(np.float16): "half", np.dtype(ml_dtypes.bfloat16): "bfloat"}
+# Types that lie in memory, but are computed with in single precision; an expression can only move and convert them.  A bfloat16 goes by its bits:
+# of LLVM's own type for it, even values that are only moved would be rounded again, by a function that is nowhere on processors without such numbers.
+HALVES = {np.dtype(np.float16): "half", np.dtype(ml_dtypes.bfloat16): "i16"}
 STORED = {**TYPES, **HALVES}
-BITS = {"half": 16, "bfloat": 16, "float": 32, "double": 64, "i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "i128": 128}
+BITS = {"half": 16, "float": 32, "double": 64, "i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "i128": 128}
 
 
 class Scalar(NamedTuple):
@@ -119,10 +120,9 @@ class Code:
         if type in ("float", "double"):
             number = float(np.float32(value)) if type == "float" else float(value)
             return Scalar(f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}", type)
-        if type in ("half", "bfloat"):
-            kind, letter = (np.float16, "H") if type == "half" else (ml_dtypes.bfloat16, "R")
+        if type == "half":
             with np.errstate(over="ignore"):
-                return Scalar(f"0x{letter}{int(np.asarray(value).astype(kind).view(np.uint16)):04X}", type)
+                return Scalar(f"0xH{int(np.asarray(value).astype(np.float16).view(np.uint16)):04X}", type)
         if type == "i1":
             return Scalar("true" if value else "false", type)
         return Scalar(str(int(value)), type)
@@ -208,9 +208,9 @@ class Code:
 
     def scale(self, a: Scalar, factor: int) -> Scalar:
         """A multiple of an index."""
-        if factor == 0 or a.name == "0":
+        if same(factor, 0) or a.name == "0":
             return self.integer(0)
-        return a if factor == 1 else self.let("i64", f"mul nsw i64 {a.name}, {factor}")
+        return a if same(factor, 1) else self.let("i64", f"mul nsw i64 {a.name}, {factor}")
 
     @contextmanager
     def loop(self, first: Scalar, last: Scalar) -> Iterator[Scalar]:

@@ -20,7 +20,7 @@ from .code import TYPES, Code, Module, Scalar
 from .multiplying import Product, call, tile_for
 from .products import FLOPS_PER_NANOSECOND
 from .program import Piece
-from .sizes import at_most
+from .sizes import at_most, least, may_reach
 from .tiles import BYTES, Multiplication, Vectors, fill_run, lanes
 from .units import (
     FIRST,
@@ -54,7 +54,7 @@ class Convolution(ImageRoutine):
         self.type = TYPES[source.dtype]
         self.blocks = cost.blocks(sweep, self.channels, BYTES[self.type], self.images * groups)
         self.strips = self.blocks.strips(sweep)
-        if self.units < cost.UNITS and rows > 16:
+        if not may_reach(self.units, cost.UNITS) and rows > 16:
             self.parts = cost.divisor(rows, min(cost.UNITS / self.units, rows / 16))
         self.weights = math.prod(weight.shape) if turned else 0
         taps = max(phase.depth for phase in sweep.phases)
@@ -333,7 +333,7 @@ def convolution(builder: Builder, args: tuple[Any, ...], spec: Any, node: Node) 
     axes = winograd.axes_for(weight.shape[2:], steps, pads, apart, bool(transposed))
     if axes is not None:
         other = winograd.Convolution(source, weight, bias, axes, groups, rows, bool(transposed), (spec.shape[2], spec.shape[3]))
-        if other.tiles.possible and other.units >= cost.UNITS and cost.saves(work.work, other.work, rows, work.channels):
+        if other.tiles.possible and may_reach(other.units, cost.UNITS) and cost.saves(work.work, other.work, rows, work.channels):
             work = other
     sources = [source, weight] + ([] if bias is None else [bias])
     made = builder.routine(sources, [spec], node, work.write, work.scratch())[0]
@@ -357,7 +357,7 @@ def weight_gradient(builder: Builder, args: tuple[Any, ...], spec: Any, node: No
     if axes is not None:
         other = winograd.WeightGradient(source, grad, axes, groups)
         plain = cost.Work(9 * math.prod(sweep.counts), 0, 0)
-        enough = 2 * other.units >= min(cost.UNITS, work.units)
+        enough = may_reach(2 * other.units, least(cost.UNITS, work.units))
         if other.tiles.possible and enough and cost.saves(plain, cost.Work(other.multiplications, 0, 0), work.rows, work.channels):
             work = other
     return builder.routine([source, grad], [spec], node, work.write, work.scratch())[0]

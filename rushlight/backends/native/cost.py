@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from .sizes import may_reach
 from .windows import Sweep
 
 PANEL_BYTES = 320 << 10  # of a panel: with the rest that a product reads it stays in a core's second-level cache
@@ -63,7 +64,7 @@ def blocks(sweep: Sweep, channels: int, itemsize: int, others: int) -> Blocks:
     count, row = sweep.counts[axis], math.prod(sweep.counts[axis + 1 :])
     length = strip_length(count, max(1, pixels // row))
     others *= math.prod(sweep.counts[:axis])
-    if others < UNITS:  # few images: shorter strips, though not of less than a few vectors
+    if not may_reach(others, UNITS):  # few images: shorter strips, though not of less than a few vectors
         length = min(length, max(strip_length(count, -(-count * others // UNITS)), -(-64 // row)))
     return Blocks(axis, length, divisor(channels, PANEL_BYTES / itemsize / (taps * length * row)) if taps else channels)
 

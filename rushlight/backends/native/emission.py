@@ -44,7 +44,7 @@ class Emission:
         c, op, dtype = self.code, expression.op, expression.dtype
         type = STORED[dtype]
         if op == "constant":
-            return c.constant(type, expression.data)
+            return c.constant(type, np.asarray(expression.data).astype(dtype).view(np.int16) if dtype in HALVES and type == "i16" else expression.data)
         if op == "operand":
             return self.operand(expression.data)
         args = [self.value(each) for each in expression.args]
@@ -179,7 +179,7 @@ def widened(c: Code, a: Scalar) -> Scalar:
     """A value of half precision, or its like, in single precision."""
     if a.type == "half":
         return c.convert("fpext", a, "float")
-    bits = c.convert("zext", c.convert("bitcast", a, "i16"), "i32")  # a bfloat16 is the upper half of a float32
+    bits = c.convert("zext", a, "i32")  # a bfloat16 is the upper half of a float32
     return c.convert("bitcast", c.binary("shl", bits, c.like(bits, 16)), "float")
 
 
@@ -192,4 +192,4 @@ def narrowed(c: Code, a: Scalar, type: str) -> Scalar:
     rounded = c.binary("add", bits, c.binary("add", odd, c.like(bits, 0x7FFF)))
     quiet = c.binary("or", bits, c.like(bits, 0x400000))  # a NaN stays one
     upper = c.binary("lshr", c.select(c.compare("uno", a, a), quiet, rounded), c.like(bits, 16))
-    return c.convert("bitcast", c.convert("trunc", upper, "i16"), "bfloat")
+    return c.convert("trunc", upper, "i16")

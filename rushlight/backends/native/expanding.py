@@ -265,7 +265,7 @@ def _standardize(input: Any, dims: Any, eps: float) -> Any:
     if not input._array.size:
         return NotImplemented
     dims, shape = list(dims), input._array.shape
-    if 0 in dims and 1 not in dims and len(dims) > 1 and shape[0] >= 8 and math.prod([shape[each] for each in dims if each]) >= 32:
+    if 0 in dims and 1 not in dims and len(dims) > 1 and shape[0] > 1 and math.prod([shape[each] for each in dims if each]) >= 32:
         # Of each image first, while it is in the cache; the variance of all is that within images and that of their means.
         rest = [each for each in dims if each]
         part = input.mean(rest, True)

@@ -6,12 +6,12 @@ another template is made, a few times; after that, or where none can be made, pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from ...capture.graph_module import GraphModule
 from ...core.base import make
-from ...core.sizes import SymbolicInt
+from ...core.sizes import Expression, SymbolicInt
 from ...core.state import state
 from ...graph import Graph, map_aggregate
 from ...passes.differentiate import Place
@@ -19,9 +19,23 @@ from ..aot import AheadOfTime, Halves, Plan
 from .machine import log
 from .program import Program
 from .sizes import Fixed, Sizes
-from .templates import Inputs, Laid, Pinned, Template, check_same, copied_for, evaluated, others, watching, with_value
+from .templates import (
+    Inputs,
+    Laid,
+    Pinned,
+    Template,
+    check_same,
+    copied_for,
+    evaluated,
+    few,
+    others,
+    pinning,
+    watching,
+    with_value,
+)
 
 TEMPLATES = 6  # for one graph and one way in which its inputs lie
+LAYOUTS = 16  # such ways
 ATTEMPTS, MORE = 2, 8  # that may fail, a size being the same as another by chance: before one succeeds, and in all
 KEPT = 32  # programs that are filled in
 
@@ -29,13 +43,16 @@ KEPT = 32  # programs that are filled in
 class General:
     """The programs of a graph with formulas."""
 
-    def __init__(self, graph: Graph, inputs: Inputs, attribute: Callable[[str], Any]) -> None:
+    def __init__(self, graph: Graph, inputs: Inputs, attribute: Callable[[str], Any], equal: Mapping[str, Expression] | None = None) -> None:
+        """``equal`` are symbols that are known to be equal to others in all calls."""
         self.graph = graph
         self.inputs = inputs
         self.attribute = attribute
+        self.equal = equal
         self.templates: dict[tuple[Laid, ...], list[Template]] = {}  # by how inputs lie
         self.programs: dict[Any, Program] = {}  # by that, and by sizes
         self.refused: list[str] = []  # why programs hold for one size alone
+        self.fewer: dict[Any, General] = {}  # where some sizes are too small to be treated like others: the programs for any of the rest
 
     @staticmethod
     def of(module: Any) -> General | None:
@@ -53,6 +70,9 @@ class General:
     def program(self, arrays: list[Any], given: Mapping[str, int] | None) -> Program | None:
         """The program for inputs like these, with such sizes (None: as they say themselves); None where there can't be one for any sizes."""
         values = self.inputs.values(arrays) if given is None else given
+        small = few(values or {})
+        if values is not None and small:
+            return None if len(small) == len(values) else self.without(small, values).program(arrays, given)
         laid = None if values is None or gives_up(self.refused, self.templates) else self.inputs.laid(arrays, values)
         if laid is None or values is None:
             return None
@@ -63,7 +83,7 @@ class General:
                 found = self.made(laid, values)
             except Pinned as error:
                 if given is None and error.names and error.names < values.keys():
-                    self.inputs = self.inputs.pinned(error.names, values)
+                    self.graph, self.inputs = self.pinned(error.names, values)
                     return self.program(arrays, None)
                 self.refused.append(why(error))
             except Exception as error:  # also a mistake of ours: what is made for one size does not depend on it
@@ -75,17 +95,28 @@ class General:
                 del self.programs[next(iter(self.programs))]
         return found
 
+    def pinned(self, names: Collection[str], values: Mapping[str, int]) -> tuple[Graph, Inputs]:
+        """The graph and its inputs with some sizes as they are now."""
+        one = pinning(names, values)
+        return copied_for(self.graph, values, lambda each, _: one(each)), self.inputs.pinned(names, values)
+
+    def without(self, small: Any, values: Mapping[str, int]) -> General:
+        """The programs for such small sizes, whatever the others are."""
+        if small not in self.fewer:
+            self.fewer[small] = General(*self.pinned(dict(small), values), self.attribute)
+        return self.fewer[small]
+
     def made(self, laid: tuple[Laid, ...], values: Mapping[str, int]) -> Program | None:
         """A program from the template that holds for such sizes, or from a new one."""
-        known = self.templates.setdefault(laid, [])
+        known = self.templates.get(laid, [])
         for each in known:
             if each.holds(**values):
                 return each.instance(values)
-        if len(known) >= TEMPLATES:
+        if len(known) >= TEMPLATES or (not known and len(self.templates) >= LAYOUTS):
             return None
-        template = Template(self.graph, laid, Sizes(values), self.attribute)
+        template = Template(self.graph, laid, Sizes(values, self.equal), self.attribute)
         found = template.instance(values)
-        known.append(template)
+        self.templates[laid] = [*known, template]
         log.info("for any sizes: %s", template.program.describe())
         return found
 
@@ -133,11 +164,11 @@ class Parts:
         if any(isinstance(each, SymbolicInt) or (isinstance(each, Place) and each.chain) for each in places):
             raise Fixed("an output is a view")
         for other in others(sizes):
-            check_same(self.joint.graph, owner.halves([example(each, one, other, True) for each, one in zip(args, laid)], gradients)[0].graph, other)
+            check_same(self.joint.graph, owner.joint([example(each, one, other, True) for each, one in zip(args, laid)], gradients).graph, other)
         self.holds = sizes.function(" and ".join(sizes.guards) or "True")
         constants = self.joint.constants.__getitem__
         graphs = [self.parts.forward, *([self.parts.backward] if self.joint.differentiable else [])]
-        self.programs = [General(each, Inputs([node.meta["val"] for node in each.nodes if node.op == "placeholder"]), constants) for each in graphs]
+        self.programs = [General(each, Inputs([node.meta["val"] for node in each.nodes if node.op == "placeholder"]), constants, sizes.equal) for each in graphs]
 
     def plan(self, args: Any, values: Mapping[str, int]) -> Plan:
         """The plan for some sizes."""
@@ -157,9 +188,10 @@ def example(tensor: Any, laid: Laid, values: Mapping[str, int], plain: bool = Fa
 class Plans:
     """Plans for a captured graph, made for any sizes."""
 
-    def __init__(self, owner: AheadOfTime) -> None:
+    def __init__(self, owner: AheadOfTime, inputs: Inputs | None = None) -> None:
         self.owner = owner
-        self.inputs = Inputs.of(owner.gm.graph)
+        self.inputs = inputs or Inputs.of(owner.gm.graph)
+        self.fewer: dict[Any, Plans] = {}  # where some sizes are too small to be treated like others: the plans for any of the rest
         self.known: dict[Any, list[Parts]] = {}
         self.refused: list[str] = []
 
@@ -168,6 +200,11 @@ class Plans:
         values = None if self.inputs is None or gives_up(self.refused, self.known) else self.inputs.values([each._array for each in args])
         if values is None or self.inputs is None:
             return None
+        small = few(values)
+        if small:
+            if small not in self.fewer:
+                self.fewer[small] = Plans(self.owner, self.inputs.pinned(dict(small), values))
+            return self.fewer[small].plan(args, gradients) if len(small) < len(values) else None
         known = self.known.setdefault((state.grad_enabled, gradients, *[each._requires_grad for each in args]), [])
         parts = next((each for each in known if each.holds(**values)), None)
         if parts is None and len(known) >= TEMPLATES:

@@ -13,7 +13,7 @@ from typing import Any
 
 from .expressions import Expression
 from .shortcuts import FEW_ROWS, sums_rows
-from .sizes import least, most
+from .sizes import least, most, never_more, same
 from .values import Call, Fold, Given, Partial, Pointwise, Product, Reference, Routine, Value
 
 CHEAP = 6  # an expression of at most this cost is computed anew rather than stored
@@ -112,7 +112,7 @@ class Grouping:
                 if user not in found:
                     found.add(user)
                     waiting += users.get(user, ())
-            if all(isinstance(user, (Pointwise, Fold)) and user.size <= value.size for user in found):
+            if all(isinstance(user, (Pointwise, Fold)) and never_more(user.size, value.size) for user in found):
                 columns.add(value)
                 late |= found
         return columns, late
@@ -152,6 +152,8 @@ class Grouping:
                 break
         else:
             group, role = Group(space), "column" if value in self.columns else "fold" if isinstance(value, Fold) else "full"
+        if role == "column":
+            group.axes = others(value)  # those of a group that is merged with it must be the same
         for other in candidates:
             if other is not group and role != "fold" and self.can_merge(group, other, value):
                 self.merge(group, other)
@@ -169,7 +171,6 @@ class Grouping:
 
     def begin_column(self, group: Group, value: Fold) -> None:
         """Have a group add up what a fold adds up, for blocks of its rows; what is left to the fold are those sums."""
-        group.axes = others(value)
         count = math.prod(value.source[: len(value.axes)])
         rows = least(most(-(-count // BLOCKS), ROWS[0]), ROWS[1])
         part = Partial(value.index, (-(-count // rows), *value.shape[1:]), value.dtype, value.node)
@@ -183,7 +184,7 @@ class Grouping:
 
     def can_merge(self, group: Group, other: Group, value: Value) -> bool:
         """Whether two groups that a value is computed from can be one."""
-        fits = group.space == other.space and (group.axes == other.axes or None in (group.axes, other.axes))
+        fits = same(group.space, other.space) and (group.axes == other.axes or None in (group.axes, other.axes))
         if not fits or len(group.members) + len(other.members) >= LARGEST or self.would_wait_for_itself(other, value):
             return False
         if not all(each.aligned() for each in value.inputs() if self.home.get(each.value) is other):
@@ -215,15 +216,15 @@ class Grouping:
         inside = [each for each in value.inputs() if self.home.get(each.value) is group]
         if not all(each.aligned() for each in inside):
             return ""
-        if value in self.columns and group.space == space and (group.axes == others(value) or (group.axes is None and not group.rows)):
+        if value in self.columns and same(group.space, space) and (group.axes == others(value) or (group.axes is None and not group.rows)):
             return "column"
         if isinstance(value, Fold):
-            fits = group.space == space and group.axes in (None, value.axes)
+            fits = same(group.space, space) and group.axes in (None, value.axes)
             # A fold of what was computed from rows of other axes would need them all at once.
             return "fold" if fits and (group.axes is not None or not group.rows) else ""
-        if value.shape == group.space:
+        if same(value.shape, group.space):
             return "full"
-        if value.shape == group.row_shape and all(each.value in group.rows for each in inside):
+        if group.axes is not None and same(value.shape, group.row_shape) and all(each.value in group.rows for each in inside):
             return "row"
         return ""
 

@@ -22,7 +22,7 @@ from .expressions import Expression
 from .functions import SINGLE_ONLY
 from .groups import Group, substituted
 from .machine import machine
-from .sizes import differs, may_reach
+from .sizes import differs, may_reach, same
 from .values import Fold, Partial, Pointwise, Reference, Value, operands, strides_of
 from .wide import Wide
 
@@ -202,12 +202,12 @@ class Kernel:
         axes = group.axes or ()
         found: list[Dimension] = []
         for at, size in enumerate(space):
-            if size == 1:
+            if same(size, 1):
                 continue
             folds = at in axes
             if found and found[-1].folds is folds:
                 last = found[-1].places[-1]
-                if all(each[last] == each[at] * size for each in strides):
+                if all(same(each[last], each[at] * size) for each in strides):
                     found[-1] = Dimension(found[-1].size * size, folds, (*found[-1].places, at))
                     continue
             found.append(Dimension(size, folds, (at,)))

@@ -224,7 +224,8 @@ def cumsum(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any, backwa
     if spec.dtype not in TYPES or source.dtype not in TYPES or spec.dtype.kind == "b" or not source.shape or not math.prod(source.shape):
         return NotImplemented
     axis = dim % len(source.shape)
-    type = TYPES[spec.dtype]
+    wide = np.dtype(np.float64) if spec.dtype == np.float32 else spec.dtype  # that sums are added up in
+    type = TYPES[wide]
 
     def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
         c, shape = Code(module), source.shape
@@ -238,10 +239,10 @@ def cumsum(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any, backwa
                 indices = list(loops.indices)
                 indices.insert(axis, c.let("i64", f"sub nsw i64 {shape[axis] - 1}, {index.name}") if backwards else index)
                 found = c.load("%b1", loops.place(source.strides, source.offset, indices), TYPES[source.dtype])
-                found = converted(c, found, source.dtype, spec.dtype)
+                found = converted(c, found, source.dtype, wide)
                 total = c.binary("fadd" if spec.dtype.kind == "f" else "add", c.read(sums, type), found)
                 c.write(total, sums)
-                c.store(total, "%b0", loops.place(strides, 0, indices))
+                c.store(converted(c, total, wide, spec.dtype), "%b0", loops.place(strides, 0, indices))
         return [finish(module, c, "cumsum", [routine, source.value], shape[others[0]] if others else 1, routine.size * 2.5)]
 
     return builder.routine([source], [spec], node, write)[0]

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from ...core.parallel import pool as eager_pool
 from .code import BITS, Code, Module, Scalar
 from .machine import machine
+from .sizes import least
 from .vectors import Vectors
 
 
@@ -203,9 +204,9 @@ def share(c: Code, lanes: int, total: int) -> Iterator[tuple[Scalar, Scalar, Sca
         yield lane, begin, end
 
 
-def lanes_for(units: int) -> int:
+def lanes_for(units: Any) -> Any:
     """How many lanes there are: a few for each thread."""
-    return min(units, max(8, 4 * eager_pool.threads))
+    return least(units, max(8, 4 * eager_pool.threads))
 
 
 def times(c: Code, a: Scalar, b: Scalar) -> Scalar:

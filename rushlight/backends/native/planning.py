@@ -9,7 +9,7 @@ import numpy as np
 from .groups import Group
 from .joining import sources
 from .placing import in_group
-from .sizes import hint
+from .sizes import hint, same
 from .values import Call, Pointwise, Value
 
 ALIGNMENT = 64
@@ -60,8 +60,8 @@ def reuse(steps: list[Any], lives: dict[Value, tuple[int, int]]) -> None:
                 continue
             for other in ending.get(at, ()):
                 root = other.place or other
-                same = other.shape == value.shape and other.dtype == value.dtype and other.strides == value.strides
-                if same and lives[root] == (lives[root][0], at) and lives[root][0] < at and in_group(step, value, other):
+                alike = other.dtype == value.dtype and same(other.shape, value.shape) and same(other.strides, value.strides)
+                if alike and lives[root] == (lives[root][0], at) and lives[root][0] < at and in_group(step, value, other):
                     value.place = root
                     start, end = lives[root][0], lives.pop(value)[1]
                     lives[root] = start, end

@@ -7,7 +7,7 @@ from typing import Any
 
 from .code import TYPES, Code, Scalar
 from .machine import Blas
-from .sizes import differs, if_many
+from .sizes import differs, if_many, may_reach
 from .values import Product, Reference
 
 _ROW_MAJOR, _AS_IT_IS, _TURNED = 101, 111, 112
@@ -32,7 +32,7 @@ class Work:
         if self.left is not None:
             self.rows = self.left.shape[0]
             self.block = if_many(self.rows, 2 * ROWS, ROWS, ROWS // 2)
-            self.extent = -(-self.rows // self.block) if width * depth >= SMALL else 1
+            self.extent = -(-self.rows // self.block) if may_reach(width * depth, SMALL) else 1
         else:
             self.extent = value.shape[self.batch[0]]
 

@@ -31,6 +31,19 @@ WORTH_SPLITTING = 30_000  # nanoseconds of work: a thread that sleeps takes some
 MUCH, WORTH_WHILE_AWAKE = 500_000, 5_000  # in a program that has so much work, threads are awake; what one has computed, it has in its cache
 
 
+EITHER = """define void @NAME(ptr %parallel, ptr %pool, ptr %task, ptr %pointers, i64 %extent, i64 %split) #0 {
+entry:
+  %alone = icmp eq i64 %split, 0
+  br i1 %alone, label %one, label %many
+one:
+  call void %task(ptr %pointers, i64 0, i64 %extent)
+  ret void
+many:
+  call void %parallel(ptr %pool, ptr %task, ptr %pointers, i64 %extent)
+  ret void
+}"""
+
+
 def compile_graph(graph: Graph, examples: list[Any], attribute: Callable[[str], Any] | None = None) -> Program:
     """Compile a functional graph for inputs of the shapes and types of the examples (Specs; other values are held fixed).
 
@@ -38,7 +51,7 @@ def compile_graph(graph: Graph, examples: list[Any], attribute: Callable[[str], 
     Specs.  Raises :class:`Declined` where the graph can't be taken.
     """
     started = time.perf_counter()
-    expanded = expand(graph, examples, attribute or _none)
+    expanded = expand(graph, examples, attribute or no_attribute)
     layouts = [each.element_strides if isinstance(each, Spec) else None for each in examples]
     library = blas()
     while True:
@@ -62,7 +75,8 @@ def compile_graph(graph: Graph, examples: list[Any], attribute: Callable[[str], 
     return program
 
 
-def _none(name: str) -> Any:
+def no_attribute(name: str) -> Any:
+    """In the place of what gives the attributes of a graph that has none."""
     raise Declined(f"the graph refers to '{name}', which was not given")
 
 
@@ -249,16 +263,9 @@ class Program:
         """Run a piece whose sizes may differ: they say whether it is split."""
         assert self.sizes is not None
         self.flags.append(f"int({written(piece.extent)} > 1 and {written(piece.nanoseconds)} > {worthwhile})")
-        flag = Scalar(f"%size.{self.sizes.place(self.flags[-1])}", "i64")
-        split, alone, done = c.fresh("split"), c.fresh("alone"), c.fresh("done")
-        c.do(f"br i1 {c.compare('ne', flag, c.integer(0)).name}, label %{split}, label %{alone}")
-        c.label(split)
-        self.call_split(c, module, workers, piece)
-        c.do(f"br label %{done}")
-        c.label(alone)
-        self.call_alone(c, piece)
-        c.do(f"br label %{done}")
-        c.label(done)
+        given = [f"ptr {c.bound('parallel', workers.parallel)}", f"ptr {c.bound('pool', workers.address)}", f"ptr @{self.task(module, piece)}"]
+        given += [f"ptr {self.pointers(c, piece)}", f"i64 {c.number(piece.extent).name}", f"i64 %size.{self.sizes.place(self.flags[-1])}"]
+        c.do(f"call void @{module.add('either', EITHER, quick=True)}({', '.join(given)})")
 
     def pieces(self, module: Module, step: Any) -> list[Piece]:
         """The functions of a step, which run one after the other."""

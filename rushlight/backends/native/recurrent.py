@@ -15,6 +15,7 @@ from . import functions
 from .code import TYPES, Code, Module, Scalar
 from .panels import Panels, shape_for
 from .program import Piece, Program
+from .sizes import differs, same
 from .values import ROUTINES, Builder, Product, Reference, Routine, Value, strides_of
 
 LARGE = 1 << 20  # bytes of weights that are read from beyond the cache: more sequences then share them
@@ -51,13 +52,17 @@ class Arithmetic:
 class Sweep:
     """A loop through time for blocks of sequences, as a function on named buffers."""
 
-    def __init__(self, program: Program, module: Module, sizes: list[int], descending: bool, type: str, weight: int) -> None:
+    def __init__(self, program: Program, module: Module, sizes: Any, rows: Value, states: Reference, descending: bool, type: str, weight: int) -> None:
+        """``rows`` has those of all sequences at all times, ``states`` one for each sequence; ``sizes`` are numbers of sequences, or of times (``fits``)."""
         self.program = program
         self.module = module
-        self.sizes = sizes
+        several = isinstance(sizes, (list, tuple))
+        self.sizes: list[int] | None = list(sizes) if several and sizes[-1] != sizes[0] else None  # None: all sequences run at all times
+        self.times_in_all: Any = len(sizes) if several else sizes
+        self.rows_in_all: Any = rows.shape[0]
         self.descending = descending
         self.type = type
-        self.batch = sizes[0]
+        self.batch: Any = states.shape[0]
         self.block = shape_for(type).rows * (4 if weight * (8 if type == "double" else 4) > LARGE else 1)
         self.buffers: dict[str, Value] = {}
         self.pieces: list[Piece] = []
@@ -83,15 +88,17 @@ class Sweep:
         function = self.module.add(f"pack_weight{len(self.module.names)}", c.function("NAME", "ptr %b0, ptr %b1, i64 %first, i64 %last"))
         self.pieces.append(Piece(function, [target, source.value], panels.count, panels.size * 0.4))
         self.buffers[name] = target
-        self.flops += 2.0 * panels.depth * panels.width * sum(self.sizes)
+        self.flops += 2.0 * panels.depth * panels.width * self.rows_in_all
 
     def time(self, step: Scalar) -> tuple[Scalar, Scalar]:
         """Where the rows of a time begin, and how many they are."""
-        c, count = self.c, len(self.sizes)
+        c = self.c
         if self.descending:
-            step = c.let("i64", f"sub nsw i64 {count - 1}, {step.name}")
-        if self.sizes[-1] == self.batch:
-            return c.scale(step, self.batch), c.integer(self.batch)
+            step = c.let("i64", f"sub nsw i64 {c.number(self.times_in_all - 1).name}, {step.name}")
+        if self.sizes is None:
+            batch = c.number(self.batch)
+            return c.let("i64", f"mul nsw i64 {step.name}, {batch.name}"), batch
+        count = len(self.sizes)
         starts = [sum(self.sizes[:at]) for at in range(count)]
         found = []
         for numbers in (starts, self.sizes):
@@ -107,7 +114,7 @@ class Sweep:
         c = self.c
         with c.loop(Scalar("%first", "i64"), Scalar("%last", "i64")) as block:
             self.row0 = c.scale(block, self.block)
-            self.rows = self.at_most(c.integer(self.batch))
+            self.rows = self.at_most(c.number(self.batch))
             yield
 
     def at_most(self, count: Scalar) -> Scalar:
@@ -120,7 +127,7 @@ class Sweep:
     def times(self) -> Any:
         """The block that follows is written for every time: gives where the rows of the block begin, and how many they are."""
         c = self.c
-        with c.loop(c.integer(0), c.integer(len(self.sizes))) as step:
+        with c.loop(c.integer(0), c.number(self.times_in_all)) as step:
             start, count = self.time(step)
             yield c.add(start, self.row0), self.at_most(count)
 
@@ -174,14 +181,14 @@ class Sweep:
 
 def plain(builder: Builder, reference: Any) -> Any:
     """A reference (or None) that lies in row-major order from the beginning of its value; a copy where it does not."""
-    if reference is None or (not reference.offset and reference.shape == reference.value.shape and reference.strides == strides_of(reference.shape)):
+    if reference is None or (not reference.offset and same(reference.shape, reference.value.shape) and same(reference.strides, strides_of(reference.shape))):
         return reference
     return builder.copy(reference, None)
 
 
 def fits(builder: Builder, weight: Reference, sizes: Any, *given: Reference | None) -> bool:
-    """Whether native code has what a layer needs."""
-    whole = isinstance(sizes, (list, tuple)) and len(sizes) > 0 and all(type(each) is int for each in sizes)
+    """Whether native code has what a layer needs; ``sizes`` are the numbers of sequences at all times or, where they are equal, the number of times."""
+    whole = differs(sizes) or type(sizes) is int or isinstance(sizes, (list, tuple)) and len(sizes) > 0 and all(type(each) is int for each in sizes)
     same = all(each is None or each.dtype == weight.dtype for each in given)
     full = all(each is None or 0 not in each.shape for each in (weight, *given))
     return whole and same and full and weight.dtype.char in "fd" and builder.products
@@ -219,7 +226,7 @@ def lstm(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
         scratch += [packed_spec(type, dtype, size, outside), Spec((batch, size), dtype)]
 
     def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
-        sweep = Sweep(program, module, list(sizes), reverse, type, weight.value.size)
+        sweep = Sweep(program, module, sizes, gates.value, hidden, reverse, type, weight.value.size)
         output, last_hidden, last_cell, activated, cells, before, h, old, now, packed, *rest = routine.others
         sweep.name(
             gates=gates.value, hidden=hidden.value, cell=cell.value, output=output, last_hidden=last_hidden, last_cell=last_cell,
@@ -279,7 +286,7 @@ def lstm_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any
         scratch += [packed_spec(type, dtype, outside, size), Spec(cells.shape, dtype), Spec(before.shape, dtype), Spec((batch, size), dtype)]
 
     def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
-        sweep = Sweep(program, module, list(sizes), not reverse, type, weight.value.size)
+        sweep = Sweep(program, module, sizes, activated.value, grad_hidden, not reverse, type, weight.value.size)
         to, first_hidden, first_cell, of_weight, of_projection, h, old, packed, *rest = routine.others
         sweep.name(
             grad_output=grad_output.value, grad_hidden=grad_hidden.value, grad_cell=grad_cell.value, activated=activated.value, cells=cells.value,
@@ -344,7 +351,7 @@ def gru(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
     scratch = [Spec((batch, size), dtype), Spec((batch, 3 * size), dtype), packed_spec(type, dtype, size, 3 * size)]
 
     def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
-        sweep = Sweep(program, module, list(sizes), reverse, type, weight.value.size)
+        sweep = Sweep(program, module, sizes, gates.value, hidden, reverse, type, weight.value.size)
         output, last_hidden, activated, before, h, now, packed = routine.others
         sweep.name(
             gates=gates.value, hidden=hidden.value, bias=None if bias is None else bias.value, output=output, last_hidden=last_hidden,
@@ -388,7 +395,7 @@ def gru_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any)
     scratch = [Spec((batch, size), dtype), Spec((batch, size), dtype), packed_spec(type, dtype, 3 * size, size), Spec((rows_of_all, 3 * size), dtype)]
 
     def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
-        sweep = Sweep(program, module, list(sizes), not reverse, type, weight.value.size)
+        sweep = Sweep(program, module, sizes, activated.value, grad_hidden, not reverse, type, weight.value.size)
         to, first_hidden, of_weight, of_bias, h, part_of_grad, packed, own_gates = routine.others
         sweep.name(
             grad_output=grad_output.value, grad_hidden=grad_hidden.value, activated=activated.value, before=before.value,
@@ -430,7 +437,7 @@ def column_sums(program: Program, module: Module, source: Value, result: Value) 
     sums = c.slot(wide, width)
     with c.loop(c.integer(0), c.integer(width)) as column:
         c.store(c.constant(wide, 0.0), sums, column)
-    with c.loop(c.integer(0), c.integer(rows)) as row, c.loop(c.integer(0), c.integer(width)) as column:
+    with c.loop(c.integer(0), c.number(rows)) as row, c.loop(c.integer(0), c.integer(width)) as column:
         each = c.load("%b0", c.add(c.scale(row, width), column), type)
         each = each if type == wide else c.convert("fpext", each, wide)
         c.store(c.binary("fadd", c.load(sums, column, wide), each), sums, column)
@@ -453,7 +460,7 @@ def rnn(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
     scratch = [Spec((batch, size), dtype), Spec((batch, size), dtype), packed_spec(type, dtype, size, size)]
 
     def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
-        sweep = Sweep(program, module, list(sizes), reverse, type, weight.value.size)
+        sweep = Sweep(program, module, sizes, gates.value, hidden, reverse, type, weight.value.size)
         output, last_hidden, before, h, now, packed = routine.others
         sweep.name(gates=gates.value, hidden=hidden.value, output=output, last_hidden=last_hidden, before=before, h=h, now=now)
         panels = Panels(module, type, size, size)
@@ -484,7 +491,7 @@ def rnn_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any)
     scratch = [Spec((batch, size), dtype), packed_spec(type, dtype, size, size)]
 
     def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
-        sweep = Sweep(program, module, list(sizes), not reverse, type, weight.value.size)
+        sweep = Sweep(program, module, sizes, output.value, grad_hidden, not reverse, type, weight.value.size)
         to, first_hidden, of_weight, h, packed = routine.others
         sweep.name(grad_output=grad_output.value, grad_hidden=grad_hidden.value, output=output.value, to=to, first_hidden=first_hidden, h=h)
         panels = Panels(module, type, size, size)

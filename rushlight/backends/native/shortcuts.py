@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .expressions import EXPENSIVE, FLOAT32, Expression, constant
-from .sizes import may_reach
+from .sizes import differs, may_reach, same
 
 FEW_ROWS = 128  # that are added up at once
 LONG_ROW = 1 << 14  # elements of a row that stays in the cache
@@ -29,7 +29,7 @@ def shorten(values: Iterable[Any], pointwise: set[Any], outputs: Iterable[Any]) 
     def alone(operand: Expression) -> Expression:
         """What an operand is computed by, if it is used nowhere else."""
         source = operand.data.value
-        whole = source in pointwise and len(users[source]) == 1 and operand.data.aligned() and operand.data.shape == source.shape
+        whole = source in pointwise and len(users[source]) == 1 and operand.data.aligned() and same(operand.data.shape, source.shape)
         return source.expression if whole else operand  # type: ignore[no-any-return]
 
     for value in pointwise:
@@ -140,7 +140,8 @@ def is_inverse(value: Any) -> bool:
 def sums_rows(shape: tuple[int, ...], axes: Sequence[int]) -> bool:
     """Whether a sum along some axes is one of many rows, which can be added up block by block, each block in the cache."""
     count = len(axes)
-    return tuple(sorted(axes)) == tuple(range(count)) and may_reach(math.prod(shape[:count]), FEW_ROWS) and 16 <= math.prod(shape[count:]) <= LONG_ROW
+    rows, row = math.prod(shape[:count]), math.prod(shape[count:])
+    return tuple(sorted(axes)) == tuple(range(count)) and may_reach(rows, FEW_ROWS) and (differs(row) or 16 <= row <= LONG_ROW)
 
 
 def first_axes(shape: tuple[int, ...], axes: Sequence[int]) -> tuple[int, ...]:
@@ -158,4 +159,4 @@ def first_axes(shape: tuple[int, ...], axes: Sequence[int]) -> tuple[int, ...]:
     if len(shape) < 3 or 0 not in axes or len(axes) < 2 or not may_reach(shape[0], 8) or sums_rows(shape, axes):
         return ()
     rest = tuple([axis for axis in sorted(axes) if axis])
-    return rest if math.prod([shape[axis] for axis in rest]) >= 32 else ()
+    return rest if may_reach(math.prod([shape[axis] for axis in rest]), 32) else ()

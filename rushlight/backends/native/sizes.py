@@ -13,14 +13,30 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...core.base import Spec
-from ...core.sizes import Expression, SymbolicFloat, SymbolicInt
+from ...core.sizes import OPERATIONS, Expression, SymbolicFloat, SymbolicInt
 from ...graph import Graph, map_aggregate
 
 LEAST = 2  # of a size that may differ: 0 and 1 are treated unlike all others
+MOST = 1 << 40
+Bounds = tuple[int, int]  # the smallest and the largest that a number can be
+_UNKNOWN: Bounds = (-(1 << 500), 1 << 500)
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne
 }  # fmt: skip
 _SIGNS = {operator.add: "+", operator.sub: "-", operator.mul: "*", operator.truediv: "/", operator.pow: "**"}
+
+
+def _on_formulas(name: str) -> Callable[[Any, Any], Expression]:
+    """An operation on formulas and numbers."""
+
+    def run(a: Any, b: Any) -> Expression:
+        first, second = (each if isinstance(each, Expression) else Expression({(): each}) for each in (a, b))
+        return Expression({((name, first, second),): 1}) if name in ("max", "min") else OPERATIONS[name](first, second)
+
+    return run
+
+
+FORMULAS = {name: _on_formulas(name) for name in OPERATIONS}
 
 
 class Fixed(Exception):
@@ -30,11 +46,15 @@ class Fixed(Exception):
 class Sizes:
     """The symbols of a plan with their present values, the guards under which it holds, and the table of numbers that its code reads."""
 
-    def __init__(self, values: Mapping[str, int], guards: dict[str, None] | None = None) -> None:
+    def __init__(self, values: Mapping[str, int], equal: Mapping[str, Expression] | None = None) -> None:
+        """``equal`` are symbols that are known to be equal to others."""
         self.values = dict(values)
-        self.guards: dict[str, None] = {} if guards is None else guards
+        self.guards: dict[str, None] = {}
+        self.equal = dict(equal or {})  # by this, and by guards
         self.numbers: dict[str, int] = {}  # by what each is computed by: its place in the table
         self.present = dict(values)  # of symbols, and of what was chosen
+        self.bounds: dict[str, Bounds] = dict.fromkeys(values, (LEAST, MOST))  # of the same
+        self.functions: dict[str, Callable[..., Any]] = {"bits": bits}  # that what is written calls
         self.names: dict[str, str] = {}  # for what is written in terms of the symbols, and of names before it
 
     def size(self, expression: Expression) -> Any:
@@ -45,11 +65,23 @@ class Sizes:
     def compare(self, how: str, a: Any, b: Any) -> bool:
         """The outcome of a comparison, which is guarded where it may be another for other sizes."""
         found = bool(_COMPARISONS[how](hint(a), hint(b)))
-        if isinstance(a, (int, Size)) and isinstance(b, (int, Size)) and self.is_certain(formula(a) - formula(b)):
+        whole = isinstance(a, (int, Size)) and isinstance(b, (int, Size))
+        if whole and (self.is_outside(a, b) or self.is_certain(how, formula(a) - formula(b))):
             return found
         text = f"{written(a)} {how} {written(b)}"
         self.guards[text if found else f"not ({text})"] = None
+        if whole and (how == "==" and found or how == "!=" and not found):
+            names = [each for each in self.values if each in (formula(a).as_symbol, formula(b).as_symbol)]
+            if len(names) == 2:
+                self.equal[names[1]] = self.first(Expression.symbol(names[0]))
         return found
+
+    def first(self, expression: Expression) -> Expression:
+        """A formula in which of symbols that are equal one alone is left."""
+        if not self.equal or self.equal.keys().isdisjoint(expression.symbols()):
+            return expression
+        made = expression.evaluate({name: self.equal.get(name) or Expression.symbol(name) for name in self.values}, FORMULAS)
+        return made if isinstance(made, Expression) else Expression({(): made})
 
     def compared(self, how: str, a: Any, b: Any, found: bool) -> None:
         """A comparison of sizes while a graph was made."""
@@ -63,7 +95,7 @@ class Sizes:
     def of(self, value: Any) -> Any:
         """A number with a formula as one of this plan."""
         if isinstance(value, SymbolicInt):
-            return self.size(value.expression)
+            return self.size(self.first(value.expression))
         if isinstance(value, SymbolicFloat):
             if value.function not in _SIGNS:
                 raise Fixed(f"{value.function} of a size")
@@ -87,26 +119,75 @@ class Sizes:
             node.args, node.kwargs = self.everywhere(node.args), self.everywhere(node.kwargs)
             node.meta["val"] = map_aggregate(node.meta.get("val"), lambda each: self.shape(each) if isinstance(each, Spec) else each)
 
-    def is_certain(self, difference: Expression) -> bool:
+    def is_outside(self, a: Any, b: Any) -> bool:
+        """Whether one of two numbers is plain, and less or more than the other can be: what is asked most often."""
+        size, number = (a, b) if b.__class__ is int else (b, a)
+        if number.__class__ is not int or size.__class__ is not Size:
+            return False
+        low, high = self.limits(size.expression)
+        return bool(number < low or number > high)
+
+    def is_certain(self, how: str, difference: Expression) -> bool:
         """Whether a comparison comes out the same for all sizes, given the difference of its two sides."""
         if difference.constant is not None:
             return True
-        others = [(monomial, factor) for monomial, factor in difference.terms.items() if monomial]
-        if any(not isinstance(atom, str) or atom not in self.values for monomial, _ in others for atom in monomial):
-            return False
-        at_least = sum(factor * LEAST ** len(monomial) for monomial, factor in others) + difference.terms.get((), 0)
-        rising, falling = (all(factor * sign > 0 for _, factor in others) for sign in (1, -1))
-        return rising and at_least > 0 or falling and at_least < 0
+        low, high = self.limits(self.smaller(difference))
+        return low > 0 or high < 0 or (low == 0 and how in (">=", "<")) or (high == 0 and how in ("<=", ">"))
+
+    def smaller(self, expression: Expression) -> Expression:
+        """A formula without factors that all its terms have, as far as they are positive."""
+        monomials = list(expression.terms)
+        for atom in dict.fromkeys(monomials[0]):
+            if self.limits_of(atom)[0] > 0 and all(atom in each for each in monomials):
+                return self.smaller(expression // Expression({(atom,): 1}))
+        return expression
+
+    def limits(self, expression: Expression) -> Bounds:
+        """What a formula lies between; it may be less than that."""
+        low = high = 0
+        for monomial, factor in expression.terms.items():
+            first = last = 1
+            for atom in monomial:
+                least, most = self.limits_of(atom)
+                if least < 0:
+                    return _UNKNOWN
+                first, last = first * least, last * most
+            low += factor * (first if factor > 0 else last)
+            high += factor * (last if factor > 0 else first)
+        return low, high
+
+    def limits_of(self, atom: Any) -> Bounds:
+        """The same for a symbol, or for one operation."""
+        if isinstance(atom, str):
+            return self.bounds.get(atom, _UNKNOWN)
+        name, first, second = atom
+        (low, high), (least, most) = self.limits(first), self.limits(second)
+        if name == "max" or name == "min":
+            choose: Callable[[int, int], int] = max if name == "max" else min
+            return choose(low, least), choose(high, most)
+        if low < 0 or least <= 0:
+            return _UNKNOWN
+        if name == "%":
+            return 0, most - 1
+        once = self.limits(first - second)[0] >= 0  # whatever both are
+        return max(low // most, int(once)), high // least
 
     def name(self, text: str) -> str:
         """A short name for what is written so."""
         return self.names.setdefault(text, f"made{len(self.names)}")
 
-    def chosen(self, text: str, value: int) -> Size:
-        """A size that is written so, and is so large at present."""
+    def chosen(self, text: str, value: int, bounds: Bounds) -> Size:
+        """A size that is written so, is so large at present, and lies between bounds."""
         name = self.name(text)
         self.present[name] = value
+        self.bounds[name] = bounds
         return Size(self, Expression.symbol(name))
+
+    def found_by(self, function: Callable[..., int], *arguments: Any, bounds: Bounds) -> Size:
+        """What a function makes of sizes and other plain values."""
+        self.functions[function.__name__] = function
+        text = f"{function.__name__}({', '.join(map(written, arguments))})"
+        return self.chosen(text, function(*map(hint, arguments)), bounds)
 
     def place(self, text: str) -> int:
         """Where in the table a number is."""
@@ -115,7 +196,7 @@ class Sizes:
     def function(self, results: str) -> Callable[..., Any]:
         """What is written in terms of the symbols, as a function of their values."""
         lines = [f"def function({', '.join(self.values)}):", *[f"    {name} = {text}" for text, name in self.names.items()], f"    return {results}"]
-        found: dict[str, Any] = {"bits": bits}
+        found: dict[str, Any] = dict(self.functions)
         exec("\n".join(lines), found)
         return found["function"]  # type: ignore[no-any-return]
 
@@ -246,6 +327,23 @@ def formula(value: Any) -> Expression:
     return value.expression if isinstance(value, Size) else Expression({(): int(value)})
 
 
+def same(a: Any, b: Any) -> bool:
+    """Whether two sizes or shapes are equal for all sizes.  Unlike ``==`` it guards nothing: what is equal by chance is taken for different."""
+    if a is b:
+        return True
+    if a.__class__ is Size:
+        return b.__class__ is Size and a.expression == b.expression
+    if isinstance(a, (tuple, list)):
+        return len(a) == len(b) and all(map(same, a, b))
+    return b.__class__ is not Size and bool(a == b)
+
+
+def never_more(a: Any, b: Any) -> bool:
+    """Whether a number is at most another for all sizes; guards nothing."""
+    known = next((each.sizes for each in (a, b) if isinstance(each, Size)), None)
+    return bool(a <= b) if known is None else known.limits(formula(a) - formula(b))[1] <= 0
+
+
 def written(value: Any) -> str:
     """A number in terms of the symbols, as Python writes it."""
     if isinstance(value, Size):
@@ -280,15 +378,20 @@ def most(a: Any, b: Any) -> Any:
 
 
 def _chosen(name: str, a: Any, b: Any) -> Any:
-    found = (min if name == "min" else max)(hint(a), hint(b))
-    known = next((each for each in (a, b) if isinstance(each, Size)), None)
-    return found if known is None else known.sizes.chosen(f"{name}({written(a)}, {written(b)})", found)
+    choose: Any = min if name == "min" else max
+    found = choose(hint(a), hint(b))
+    known = next((each.sizes for each in (a, b) if isinstance(each, Size)), None)
+    if known is None:
+        return found
+    return known.chosen(f"{name}({written(a)}, {written(b)})", found, known.limits_of((name, formula(a), formula(b))))
 
 
 def if_many(size: Any, limit: int, many: int, few: int) -> Any:
     """One of two numbers, as a size is at least the limit or less."""
     found = many if hint(size) >= limit else few
-    return size.sizes.chosen(f"({many} if {written(size)} >= {limit} else {few})", found) if isinstance(size, Size) else found
+    if not isinstance(size, Size):
+        return found
+    return size.sizes.chosen(f"({many} if {written(size)} >= {limit} else {few})", found, (min(many, few), max(many, few)))
 
 
 def at_most(size: Any, limit: int) -> int:

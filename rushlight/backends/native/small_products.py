@@ -7,13 +7,15 @@ packing where the right matrix is as wide as some panels.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ...core.base import Spec
 from .code import TYPES, Code, Module, Scalar
 from .expressions import Expression
+from .machine import blas
 from .panels import Panels, lanes_for, minus, shape_for, share
-from .products import folded, layout
+from .products import Work, folded, layout
 from .program import Piece, Program
 from .sizes import differs
 from .values import ROUTINES, Builder, Product, Reference, Routine
@@ -34,6 +36,30 @@ def worthwhile(rows: int, depth: int, width: int, itemsize: int, turned: bool) -
     return (turned and rows >= 16 and width >= 32) if rows * depth * width <= TINY else True
 
 
+def in_parts(rows: int, depth: int, width: int) -> bool:
+    """Whether a product that runs through the rows of both matrices, like the gradient of weights, has so many that parts of them are added up."""
+    return depth >= DEEP and rows * width <= depth * LIGHT
+
+
+def choice(decide: Callable[..., bool], *arguments: Any) -> Any:
+    """What is decided: 0 or 1; where sizes may differ, and so may the answer, as a size."""
+    known = next((each.sizes for each in arguments if differs(each)), None)
+    if known is None:
+        return int(decide(*arguments))
+    samples = [[sample if differs(each) else each for each in arguments] for sample in (16, 128, 1024)]
+    return known.found_by(decide, *arguments, bounds=(0, 1)) if any(decide(*each) for each in samples) else 0
+
+
+def possible(wanted: Any) -> bool:
+    """Whether something that is wanted (1) or not (0) is, or may be."""
+    return differs(wanted) or wanted == 1
+
+
+def where(wanted: Any, pieces: list[Piece]) -> list[Piece]:
+    """Pieces for sizes for which they are wanted (1): for others (0), they are called for no part of their work."""
+    return [each._replace(extent=each.extent * wanted) for each in pieces] if differs(wanted) else pieces
+
+
 def product(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     """A product of matrices (with all dimensions of a batch in front) as a routine, or NotImplemented."""
     left, right = args
@@ -48,16 +74,23 @@ def product(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> An
     if is_plain(a, b, type):
         plain: list[Reference] = builder.routine([a, b], [spec], node, lambda program, module, routine: [plain_piece(module, type, a, b, routine)])
         return plain[0]
-    if not worthwhile(rows, depth, width, spec.dtype.itemsize, layout(b)[0] != layout(Reference(b.value, b.shape, (width, 1)))[0]):
+    turned = layout(b)[0] != layout(Reference(b.value, b.shape, (width, 1)))[0]
+    generated = choice(worthwhile, rows, depth, width, spec.dtype.itemsize, turned)
+    if not possible(generated):
         return NotImplemented
-
-    if is_gradient(a, b):
-        return Gradient(a, b).routine(builder, spec, node)
+    parts = generated * choice(in_parts, rows, depth, width) if a.strides[0] == 1 and b.strides[1] == 1 else 0
+    whole, gradient = generated - parts, Gradient(a, b)
 
     def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
-        return pieces(module, type, a, b, routine, routine.others[1])
+        memory, made = routine.others[1:], []
+        if possible(whole):
+            made += where(whole, pieces(module, type, a, b, routine, memory.pop(0)))
+        if possible(parts):
+            made += where(parts, gradient.pieces(module, routine, memory))
+        return made + (where(1 - generated, [by_blas(module, a, b, routine)]) if differs(generated) else [])
 
-    made: list[Reference] = builder.routine([a, b], [spec], node, write, [Spec((Panels(Module(), type, depth, width).size,), spec.dtype)])
+    shapes = [*([(Panels(Module(), type, depth, width).size,)] if possible(whole) else []), *(gradient.memory if possible(parts) else [])]
+    made: list[Reference] = builder.routine([a, b], [spec], node, write, [Spec(each, spec.dtype) for each in shapes])
     return made[0]
 
 
@@ -125,14 +158,23 @@ def pieces(module: Module, type: str, a: Reference, b: Reference, result: Any, p
     ]
 
 
-def is_gradient(a: Reference, b: Reference) -> bool:
-    """Whether a product is one like the gradient of weights: it runs through the rows of both matrices, and there are many."""
-    (rows, depth), width = a.shape, b.shape[1]
-    return a.strides[0] == 1 and b.strides[1] == 1 and depth >= DEEP and rows * width <= depth * LIGHT
+def by_blas(module: Module, a: Reference, b: Reference, result: Routine) -> Piece:
+    """The product by BLAS."""
+    product = Product(result.index, (a.shape[0], b.shape[1]), result.dtype, None)
+    product.left, product.right = a, b
+    work, c, names = Work(blas(), product), Code(module), ("%b0", "%b1", "%b2")
+    first, last = Scalar("%first", "i64"), Scalar("%last", "i64")
+    if differs(work.extent):
+        work.emit(c, *names, first, last)
+    else:
+        with c.loop(first, last) as block:
+            work.emit(c, *names, block, c.add(block, c.integer(1)))
+    name = module.add(f"by_blas{len(module.names)}", c.function("NAME", "ptr %b0, ptr %b1, ptr %b2, i64 %first, i64 %last"), quick=True)
+    return Piece(name, [a.value, b.value, result], work.extent, work.nanoseconds)
 
 
 class Gradient:
-    """Such a product in parts of the depth, which are added up at the end: who has computed some rows has them in its cache.
+    """A product in parts of the depth, which are added up at the end: who has computed some rows has them in its cache.
 
     A panel of the right matrix at a time is packed, to memory that stays in the cache.  Parts are the same for any number of threads, and
     so are results.
@@ -147,12 +189,13 @@ class Gradient:
         self.units = PARTS * self.panels
         self.lanes = lanes_for(self.units)
 
-    def routine(self, builder: Builder, spec: Any, node: Any) -> Reference:
-        shapes = [(self.lanes, self.depth * self.wide), (PARTS - 1, *spec.shape)]
-        made: list[Reference] = builder.routine([self.left, self.right], [spec], node, self.write, [Spec(each, spec.dtype) for each in shapes])
-        return made[0]
+    @property
+    def memory(self) -> list[tuple[Any, ...]]:
+        """The shapes of what it needs beside the result: packed panels, and parts."""
+        return [(self.lanes, self.depth * self.wide), (PARTS - 1, self.left.shape[0], self.right.shape[1])]
 
-    def write(self, program: Program, module: Module, routine: Routine) -> list[Piece]:
+    def pieces(self, module: Module, routine: Routine, memory: list[Routine]) -> list[Piece]:
+        """Multiply part by part, and add up."""
         a, b, type, c = self.left, self.right, self.type, Code(module)
         (rows, depth), width, wide = a.shape, b.shape[1], self.wide
         size = rows * width
@@ -183,8 +226,8 @@ class Gradient:
         add = module.add(f"add_parts{len(module.names)}", c.function("NAME", "ptr noalias %b0, ptr noalias %b1, i64 %first, i64 %last"))
         work = 2.0 * size * depth / FLOPS + depth * width * PACKING
         return [
-            Piece(multiply, [a.value, b.value, *routine.others], self.lanes, work),
-            Piece(add, [routine, routine.others[2]], rows, PARTS * size * PACKING),
+            Piece(multiply, [a.value, b.value, routine, *memory], self.lanes, work),
+            Piece(add, [routine, memory[1]], rows, PARTS * size * PACKING),
         ]
 
 

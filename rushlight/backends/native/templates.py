@@ -9,22 +9,23 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.base import Spec, contiguous_strides
+from ...core.base import Spec
 from ...core.declare import table
-from ...core.sizes import OPERATIONS, Expression, SymbolicFloat, SymbolicInt, escape, size_of
+from ...core.sizes import Expression, SymbolicFloat, SymbolicInt, escape, is_symbolic, size_of
 from ...graph import Graph, Node, map_aggregate
 from .expanding import expand
 from .groups import Grouping
 from .machine import blas
 from .planning import arrange
 from .program import Program
-from .sizes import LEAST, Fixed, Sizes, differs, written
+from .sizes import FORMULAS, LEAST, MOST, Fixed, Sizes, differs, written
 from .values import Builder, Call, Reference, Value
 
 # Other sizes that a graph is made for, given one (and how many there are before it): small ones and large ones first.
@@ -35,29 +36,16 @@ _OTHERS: tuple[Callable[[int, int], int], ...] = (
 CHECKS = 2  # for how many of them
 
 
-def _on_formulas(name: str) -> Callable[[Any, Any], Expression]:
-    """An operation on formulas and numbers."""
-
-    def run(a: Any, b: Any) -> Expression:
-        first, second = (each if isinstance(each, Expression) else Expression({(): each}) for each in (a, b))
-        return Expression({((name, first, second),): 1}) if name in ("max", "min") else OPERATIONS[name](first, second)
-
-    return run
-
-
-_FORMULAS = {name: _on_formulas(name) for name in OPERATIONS}
-
-
 class Laid(NamedTuple):
     """An input as a program takes it: its sizes, some with formulas, and how it lies in memory.
 
-    Where sizes may differ, elements lie one after the other, but for dimensions of stride 0 (``spread``); else it has strides in elements.
+    It has strides in elements.  Where one depends on sizes that may differ (None), what is inside of the dimension lies one after the other.
     """
 
     shape: tuple[Any, ...]
     dtype: Any
-    spread: tuple[bool, ...] | None
-    strides: tuple[int, ...]
+    strides: tuple[int | None, ...]
+    order: tuple[int, ...]  # dimensions from the innermost on; those of stride 0 are none of them
 
     def spec(self, shape: tuple[Any, ...]) -> Spec:
         """A tensor without data that lies so, in such a shape."""
@@ -65,10 +53,26 @@ class Laid(NamedTuple):
 
     def strides_for(self, shape: tuple[Any, ...]) -> tuple[Any, ...]:
         """Its strides in such a shape."""
-        if self.spread is None:
-            return self.strides
-        steps = contiguous_strides([1 if spread else size for spread, size in zip(self.spread, shape)])
-        return tuple([0 if spread else step for spread, step in zip(self.spread, steps)])
+        made: list[Any] = list(self.strides)
+        for inside, dim in zip(self.order, self.order[1:]):
+            if made[dim] is None:
+                made[dim] = made[inside] * shape[inside]
+        return tuple(made)
+
+    @staticmethod
+    def of(array: Any, spec: Any) -> Laid | None:
+        """How an array lies whose sizes are as said; None where that may be so for these sizes alone."""
+        steps = [0 if size == 1 else step // array.itemsize for size, step in zip(array.shape, array.strides)]
+        order = sorted([dim for dim, step in enumerate(steps) if step], key=lambda dim: abs(steps[dim]))
+        known: list[int | None] = list(steps)
+        differing, last = False, -1
+        for dim in order:
+            if differing:
+                if steps[dim] != steps[last] * array.shape[last]:
+                    return None
+                known[dim] = None
+            differing, last = differing or isinstance(spec.shape[dim], SymbolicInt), dim
+        return Laid(spec.shape, array.dtype, tuple(known), tuple(order))
 
 
 class Inputs:
@@ -89,16 +93,9 @@ class Inputs:
         found = Inputs([node.meta.get("val") for node in graph.nodes if node.op == "placeholder"])
         return found if found.places else None
 
-    def pinned(self, names: set[str], values: Mapping[str, int]) -> Inputs:
+    def pinned(self, names: Collection[str], values: Mapping[str, int]) -> Inputs:
         """The same with some sizes as they are now."""
-        known = {name: values[name] if name in names else Expression.symbol(name) for name in values}
-
-        def one(size: Any) -> Any:
-            if not isinstance(size, SymbolicInt):
-                return size
-            made = size.expression.evaluate(known, _FORMULAS)
-            return size_of(size.expression.evaluate(values), made) if isinstance(made, Expression) else made
-
+        one = pinning(names, values)
         return Inputs([Spec(tuple([one(size) for size in spec.shape]), spec.dtype) if isinstance(spec, Spec) else spec for spec in self.specs])
 
     def values(self, arrays: list[Any]) -> dict[str, int] | None:
@@ -107,7 +104,7 @@ class Inputs:
             found = {name: arrays[position].shape[dim] for name, (position, dim) in self.places.items()}
         except (AttributeError, IndexError):
             return None
-        return found if found and min(found.values()) >= LEAST else None
+        return found if found and max(found.values()) <= MOST else None
 
     def laid(self, arrays: list[Any], values: Mapping[str, int]) -> tuple[Laid, ...] | None:
         """How the inputs lie in a call; None where a program for any size does not take it."""
@@ -117,13 +114,41 @@ class Inputs:
                 return None
             if array.shape != tuple([evaluated(size, values) for size in spec.shape]) or any(step % array.itemsize for step in array.strides):
                 return None
-            steps = tuple([0 if size == 1 else step // array.itemsize for size, step in zip(array.shape, array.strides)])
-            differs = any(isinstance(size, SymbolicInt) for size in spec.shape)
-            one = Laid(spec.shape, array.dtype, tuple([not step for step in steps]) if differs else None, () if differs else steps)
-            if differs and one.strides_for(array.shape) != steps:
+            one = Laid.of(array, spec)
+            if one is None:
                 return None
             made.append(one)
         return tuple(made)
+
+
+def few(values: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    """The sizes that programs for any sizes do not take, and which they are."""
+    return tuple([(name, size) for name, size in values.items() if size < LEAST])
+
+
+def pinning(names: Collection[str], values: Mapping[str, int]) -> Callable[[Any], Any]:
+    """What makes a number with a formula one in which some sizes are as they are now."""
+    known = {name: values[name] if name in names else Expression.symbol(name) for name in values}
+
+    def one(value: Any) -> Any:
+        if not symbols_in(value) <= known.keys():
+            return value  # it depends on data
+        if isinstance(value, SymbolicInt):
+            made = value.expression.evaluate(known, FORMULAS)
+            return size_of(value.expression.evaluate(values), made) if isinstance(made, Expression) else made
+        if isinstance(value, SymbolicFloat):
+            arguments = tuple([one(each) for each in value.arguments])
+            return SymbolicFloat(evaluated(value, values), value.function, arguments) if any(map(is_symbolic, arguments)) else value.function(*arguments)
+        return value
+
+    return one
+
+
+def symbols_in(value: Any) -> set[str]:
+    """The symbols that a number follows from."""
+    if isinstance(value, SymbolicFloat):
+        return set().union(*map(symbols_in, value.arguments))
+    return value.expression.symbols() if isinstance(value, SymbolicInt) else set()
 
 
 def with_value(value: Any, values: Mapping[str, int]) -> Any:
@@ -178,29 +203,37 @@ def others(sizes: Sizes) -> list[dict[str, int]]:
         if len(found) < CHECKS and values not in found and values != sizes.values and holds(**values):
             found.append(values)
     if not found:
-        raise Pinned({name for name, size in sizes.values.items() if not any(holds(**replaced(sizes.values, size, change(size, 0))) for change in _OTHERS)})
+        changed = {size: [new for new in (change(size, 0) for change in _OTHERS) if new != size] for size in distinct}
+        raise Pinned({name for name, size in sizes.values.items() if not any(holds(**replaced(sizes.values, size, new)) for new in changed[size])})
     return found
 
 
 def check_same(graph: Graph, other: Graph, values: Mapping[str, int]) -> None:
     """Make sure that a graph with formulas is, for some sizes, what is made for those."""
-    if [shown(node, values) for node in graph.nodes] != [shown(node, {}) for node in other.nodes]:
-        raise Fixed("the graph is another for other sizes")
+    for one, plain in zip_longest(graph.nodes, other.nodes):
+        same = one is not None and plain is not None and one.name == plain.name and one.op == plain.op and one.target == plain.target
+        if not same or not comes_to(one.args, plain.args, values) or not comes_to(one.kwargs, plain.kwargs, values):
+            raise Fixed("the graph is another for other sizes")
+        if one.op != "output" and not comes_to(one.meta.get("val"), plain.meta.get("val"), values):
+            raise Fixed("the graph is another for other sizes")
 
 
-def shown(node: Node, values: Mapping[str, int]) -> Any:
-    """All of a node that must be the same."""
-
-    def one(value: Any) -> Any:
-        if isinstance(value, Node):
-            return value.name
-        if isinstance(value, Spec):
-            return [evaluated(each, values) for each in value.shape], value.dtype
-        value = evaluated(value, values)
-        return repr(value) if isinstance(value, (int, float)) else value if isinstance(value, str) else type(value)
-
-    target = node.target if isinstance(node.target, str) else id(node.target)
-    return node.name, node.op, target, map_aggregate((node.args, node.kwargs), one), map_aggregate(node.meta.get("val"), one) if node.op != "output" else None
+def comes_to(value: Any, plain: Any, values: Mapping[str, int]) -> bool:
+    """Whether an argument with formulas is, for some sizes, what another one is."""
+    if isinstance(value, (tuple, list)):
+        return isinstance(plain, (tuple, list)) and len(value) == len(plain) and all(comes_to(one, other, values) for one, other in zip(value, plain))
+    if isinstance(value, dict):
+        return isinstance(plain, dict) and list(value) == list(plain) and all(comes_to(each, plain[key], values) for key, each in value.items())
+    if isinstance(value, slice):
+        return isinstance(plain, slice) and comes_to((value.start, value.stop, value.step), (plain.start, plain.stop, plain.step), values)
+    if isinstance(value, Node):
+        return isinstance(plain, Node) and value.name == plain.name
+    if isinstance(value, Spec):
+        return isinstance(plain, Spec) and value.dtype == plain.dtype and comes_to(value.shape, plain.shape, values)
+    value = evaluated(value, values)
+    if isinstance(value, (int, float)):
+        return type(value) is type(plain) and (value == plain or value != value and plain != plain)
+    return bool(value == plain) if isinstance(value, str) else type(value) is type(plain)
 
 
 def copied_for(graph: Graph, values: Mapping[str, int], convert: Callable[[Any, Mapping[str, int]], Any] = evaluated) -> Graph:
@@ -218,6 +251,22 @@ def copied_for(graph: Graph, values: Mapping[str, int], convert: Callable[[Any, 
     return made
 
 
+class Placed:
+    """A reference, or a number that may differ (of no value), by the places of its sizes among the numbers of a template."""
+
+    __slots__ = ("places", "value")
+
+    def __init__(self, value: Value | None, places: tuple[int, ...]) -> None:
+        self.value = value
+        self.places = places
+
+
+def calls_in(graph: Graph, specs: list[Any], attribute: Callable[[str], Any]) -> int:
+    """How many ops of a graph for one size are called."""
+    builder = Builder(expand(graph, specs, attribute), [each.element_strides for each in specs], bool(blas().addresses))
+    return sum(isinstance(each, Call) for each in builder.values)
+
+
 class Template:
     """A program for any sizes, as long as guards hold; the sizes of one call make it a :class:`Program`."""
 
@@ -233,48 +282,71 @@ class Template:
         sizes.take(expanded.graph)
         layouts = [each.strides_for(sizes.everywhere(each.shape)) for each in inputs]
         builder = Builder(expanded, layouts, bool(blas().addresses))
+        called = sum(isinstance(each, Call) for each in builder.values)
+        if called and called != calls_in(copied_for(graph, sizes.values), [each.spec(tuple([evaluated(size, sizes.values) for size in each.shape])) for each in inputs], attribute):
+            raise Fixed("; ".join(["what is native code for one size is called for any", *builder.notes]))
         self.program = program = Program(builder, Grouping(builder.values, [each for each in builder.outputs if each is not None]), sizes)
         program.seconds = time.perf_counter() - started
         self.holds = sizes.function(" and ".join(sizes.guards) or "True")
-        if program.copies or any(isinstance(each, Call) for each in program.parts):
-            raise Fixed("; ".join(["it is not native code alone", *program.notes]))
-        self.values: list[Value] = [*program.inputs, *program.roots, *program.lives]
+        self.calls = [each for each in program.parts if isinstance(each, Call)]
+        self.values: list[Value] = [*program.inputs, *program.roots, *program.lives, *(value for each in self.calls for value in each.others)]
         made = [each for each in program.constants if each.made_by is not None]
         self.made = made
-        measures = [
-            [[each.shape, each.strides] for each in self.values],
-            [None if each is None else [each.shape, each.strides, each.offset] for each in program.outputs],
-            [[each.shape, each.strides, sizes_in(each.made_by[1:])] for each in made],
-            program.nanoseconds,
-        ]  # fmt: skip
-        self.order = np.array(program.order, np.int64)  # which of the numbers stand in the table, one after the other
-        numbers = "".join(f"{each}, " for each in sizes.numbers)
-        flags = "".join(f"{each}, " for each in program.flags)
-        self.measure = sizes.function(f"({written(measures)}, ({numbers}), ({flags}))")
+        # Shapes and numbers are computed once, however often they come; all else is said by their places.
+        places: dict[str, int] = {}
+
+        def place(value: Any) -> int:
+            return places.setdefault(value if isinstance(value, str) else written(value), len(places))
+
+        def placed(value: Any) -> Any:
+            if isinstance(value, Reference):
+                return Placed(value.value, (place(value.shape), place(value.strides), place(value.offset)))
+            return Placed(None, (place(value),)) if differs(value) else value
+
+        self.shapes = [(place(each.shape), place(each.strides)) for each in self.values]
+        self.outputs = [placed(each) for each in program.outputs]
+        self.copies = [(placed(each), at) for each, at in program.copies]
+        self.arguments = [(map_aggregate(each.args, placed), map_aggregate(each.kwargs, placed)) for each in self.calls]
+        self.recipes = [(place(each.shape), place(each.strides), place(sizes_in(each.made_by[1:]))) for each in made]
+        self.nanoseconds, self.flags = place(program.nanoseconds), [place(each) for each in program.flags]
+        numbers = [place(each) for each in sizes.numbers]
+        self.order = [numbers[each] for each in program.order]  # those that stand in the table, one after the other
+        self.measure = sizes.function(f"[{', '.join(places)}]")
 
     def instance(self, values: Mapping[str, int]) -> Program:
         """The program for some sizes, for which the guards must hold."""
         program = self.program
-        (shapes, outputs, recipes, nanoseconds), numbers, flags = self.measure(**values)
+        numbers = self.measure(**values)
         copies: dict[Value, Value] = {}
-        for value, (shape, strides, *found) in zip([*self.values, *self.made], [*shapes, *recipes]):
+        for value, (shape, strides, *found) in zip([*self.values, *self.made], [*self.shapes, *self.recipes]):
             made: Any = copy.copy(value)
             copies[value] = made
-            made.shape, made.strides = shape, strides
+            made.shape, made.strides = numbers[shape], numbers[strides]
             if found:
-                made.array = made_again(made.made_by, iter(found[0]))
+                made.array = made_again(made.made_by, iter(numbers[found[0]]))
+
+        def filled(value: Any) -> Any:
+            if not isinstance(value, Placed):
+                return value
+            found = [numbers[each] for each in value.places]
+            return found[0] if value.value is None else Reference(copies.get(value.value, value.value), *found)
+
+        for call, (args, kwargs) in zip(self.calls, self.arguments):
+            again: Any = copies[call]
+            again.args, again.kwargs, again.others = map_aggregate(args, filled), map_aggregate(kwargs, filled), [copies[each] for each in call.others]
         one = copy.copy(program)
+        one.parts = [copies[each] if isinstance(each, Call) else each for each in program.parts]
+        one.copies = [(filled(each), at) for each, at in self.copies]
         one.inputs = [copies[each] for each in program.inputs]  # type: ignore[misc]
         one.constants = [copies.get(each, each) for each in program.constants]  # type: ignore[misc]
         one.roots = [copies[each] for each in program.roots]
-        one.outputs = [
-            None if each is None or measured is None else Reference(copies.get(each.value, each.value), *measured) for each, measured in zip(program.outputs, outputs)
-        ]
+        one.outputs = [filled(each) for each in self.outputs]
         one.lives = {copies[each]: life for each, life in program.lives.items()}
         one.offsets, one.arena = arrange(one.lives)
         one.slots = {copies.get(each, each): slot for each, slot in program.slots.items()}
-        one.numbers = np.array(numbers, np.int64)[self.order]
-        one.nanoseconds, one.splits, one.sizes, one.spaces, one.filled = nanoseconds, program.splits or any(flags), None, [], True
+        one.numbers = np.array([numbers[each] for each in self.order], np.int64)
+        one.nanoseconds, one.splits = numbers[self.nanoseconds], program.splits or any(numbers[each] for each in self.flags)
+        one.sizes, one.spaces, one.filled = None, [], True
         return one
 
 

@@ -15,7 +15,7 @@ from ...core.base import Spec
 from ...core.parallel import pool as eager_pool
 from .code import TYPES, Code, Module, Scalar
 from .program import Piece, SizesFrom
-from .sizes import at_most
+from .sizes import at_most, may_reach
 from .values import Builder, Reference, Routine, strides_of
 from .vectors import BYTES
 
@@ -137,7 +137,7 @@ class ImageRoutine:
     def room_for_images(self, least: int, limit: int) -> None:
         """Say whether an image can be a unit, and make room for it."""
         size = size_in_bytes(self.type, self.target)
-        self.joins, self.image = self.images >= least and size <= limit, self.slot
+        self.joins, self.image = may_reach(self.images, least) and size <= limit, self.slot
         if self.joins:
             self.slot += size
 

@@ -22,7 +22,7 @@ from .expanding import Declined, Expanded
 from .expressions import BOOL, EXPRESSIONS, FLOAT32, Array, Expression, Functions, NotExpressible, cast, constant, typed
 from .expressions import make as operation
 from .shortcuts import falling, first_axes, shorten
-from .sizes import differs, present
+from .sizes import differs, present, same
 from .views import LiesOtherwise, elements, has_sizes, reshaped, seen
 
 # Ops outside the family of pointwise ones whose kernels are pointwise all the same.
@@ -160,7 +160,7 @@ class Reference:
     def __init__(self, value: Value, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0) -> None:
         self.value = value
         self.shape = shape
-        self.strides = tuple([0 if size == 1 else stride for size, stride in zip(shape, strides)])
+        self.strides = tuple([0 if same(size, 1) else stride for size, stride in zip(shape, strides)])
         self.offset = offset
 
     @property
@@ -179,7 +179,7 @@ class Reference:
     def aligned(self) -> bool:
         """Whether it is the value itself, at most broadcast: element by element where the user's are."""
         extra = len(self.shape) - len(self.value.shape)
-        return extra >= 0 and not self.offset and self.strides == (0,) * extra + self.value.strides
+        return extra >= 0 and not self.offset and same(self.strides, (0,) * extra + self.value.strides)
 
     def __repr__(self) -> str:
         return f"{self.value!r} as {list(self.shape)} by {list(self.strides)} from {self.offset}"
@@ -187,7 +187,7 @@ class Reference:
 
 def strides_of(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Row-major strides in elements, 0 where there is one element."""
-    return tuple([0 if size == 1 else stride for size, stride in zip(shape, contiguous_strides(shape))])
+    return tuple([0 if same(size, 1) else stride for size, stride in zip(shape, contiguous_strides(shape))])
 
 
 def operands(expression: Expression) -> list[Reference]:

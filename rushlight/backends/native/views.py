@@ -108,6 +108,17 @@ def by_rules(op: Op, args: tuple[Any, ...], spec: Any) -> list[tuple[Any, Any, A
             return [(spec.shape, strides[:dim] + strides[dim + 1 :], offset)]
         strides[dim] = strides[dim] * args[4]
         return [(spec.shape, strides, offset)]
+    if op.name == "unbind":
+        dim = args[1] % len(shape)
+        return [(each.shape, strides[:dim] + strides[dim + 1 :], offset + at * strides[dim]) for at, each in enumerate(spec)]
+    if op.name == "diagonal":
+        first, second = args[2] % len(shape), args[3] % len(shape)
+        begin = args[1] * strides[second] if args[1] >= 0 else -args[1] * strides[first]
+        rest = [stride for at, stride in enumerate(strides) if at not in (first, second)]
+        return [(spec.shape, [*rest, strides[first] + strides[second]], offset + begin)]
+    if op.name == "unfold":
+        dim = args[1] % len(shape)
+        return [(spec.shape, [*strides[:dim], strides[dim] * args[3], *strides[dim + 1 :], strides[dim]], offset)]
     raise Fixed(f"{op.name} of a value whose sizes may differ")
 
 
