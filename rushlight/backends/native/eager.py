@@ -88,7 +88,8 @@ def filled_in(name: str, args: tuple[Any, ...]) -> Program | None:
             spec if at is None else Spec((SymbolicInt(spec.shape[0], Expression.symbol(f"s{at}")), *spec.shape[1:]), spec.dtype) for spec, at in zip(specs, symbols)
         ]
         _general[known] = General(graph, Inputs(given), no_attribute)
-    return _general[known].program(arrays, None)
+    found = _general[known].program(arrays, None)
+    return found if found is not None and found.accepts(arrays) else None
 
 
 def program_for(name: str, args: tuple[Any, ...]) -> Program:

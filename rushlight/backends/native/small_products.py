@@ -57,7 +57,7 @@ def possible(wanted: Any) -> bool:
 
 def where(wanted: Any, pieces: list[Piece]) -> list[Piece]:
     """Pieces for sizes for which they are wanted (1): for others (0), they are called for no part of their work."""
-    return [each._replace(extent=each.extent * wanted) for each in pieces] if differs(wanted) else pieces
+    return [each._replace(extent=each.extent * wanted, nanoseconds=each.nanoseconds * wanted) for each in pieces] if differs(wanted) else pieces
 
 
 def product(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:

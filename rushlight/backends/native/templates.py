@@ -261,6 +261,11 @@ class Placed:
         self.places = places
 
 
+def specs_for(inputs: tuple[Laid, ...], values: Mapping[str, int], convert: Callable[[Any, Mapping[str, int]], Any] = evaluated) -> list[Spec]:
+    """Inputs without data for such sizes: plain numbers, or formulas that have these values."""
+    return [each.spec(tuple([convert(size, values) for size in each.shape])) for each in inputs]
+
+
 def calls_in(graph: Graph, specs: list[Any], attribute: Callable[[str], Any]) -> int:
     """How many ops of a graph for one size are called."""
     builder = Builder(expand(graph, specs, attribute), [each.element_strides for each in specs], bool(blas().addresses))
@@ -275,15 +280,14 @@ class Template:
         self.sizes = sizes
         started = time.perf_counter()
         with watching(sizes):
-            expanded = expand(copied_for(graph, sizes.values, with_value), [each.spec(tuple([with_value(size, sizes.values) for size in each.shape])) for each in inputs], attribute)
+            expanded = expand(copied_for(graph, sizes.values, with_value), specs_for(inputs, sizes.values, with_value), attribute)
         for values in others(sizes):
-            plain = [each.spec(tuple([evaluated(size, values) for size in each.shape])) for each in inputs]
-            check_same(expanded.graph, expand(copied_for(graph, values), plain, attribute).graph, values)
+            check_same(expanded.graph, expand(copied_for(graph, values), specs_for(inputs, values), attribute).graph, values)
         sizes.take(expanded.graph)
         layouts = [each.strides_for(sizes.everywhere(each.shape)) for each in inputs]
         builder = Builder(expanded, layouts, bool(blas().addresses))
         called = sum(isinstance(each, Call) for each in builder.values)
-        if called and called != calls_in(copied_for(graph, sizes.values), [each.spec(tuple([evaluated(size, sizes.values) for size in each.shape])) for each in inputs], attribute):
+        if called and called != calls_in(copied_for(graph, sizes.values), specs_for(inputs, sizes.values), attribute):
             raise Fixed("; ".join(["what is native code for one size is called for any", *builder.notes]))
         self.program = program = Program(builder, Grouping(builder.values, [each for each in builder.outputs if each is not None]), sizes)
         program.seconds = time.perf_counter() - started
