@@ -86,7 +86,8 @@ def flat(value: Any) -> list[Any]:
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_a_step_is_computed_by_its_graph(name: str, ways: list[str]) -> None:  # noqa: F811
     compare(plain, OPTIMIZERS[name])
-    assert set(ways) == {"graph"}, ways
+    begins = name not in ("SGD", "SGD upwards", "Adagrad")  # with a state: a graph for one step alone is not worth compiling
+    assert ways == (["ops", "graph"] if begins else ["graph"])
 
 
 def test_gradients_are_tensors_of_their_own(ways: list[str]) -> None:  # noqa: F811
@@ -240,7 +241,7 @@ def test_a_parameter_in_two_places(ways: list[str]) -> None:  # noqa: F811
         return made
 
     compare(plain, OPTIMIZERS["AdamW"], net=net)
-    assert ways[0] == "graph"
+    assert ways == ["ops", "graph"]
 
 
 def test_what_gradients_go_on_to() -> None:

@@ -29,12 +29,16 @@ class Aliases:
         self.partners: dict[int, list[Any]] = {}  # by id: tensors that share memory with it on some ways through the program
         self.list_reads: dict[int, int] = {}  # by id: how often the program has looked into a list
         self.doubtful: dict[int, Any] = {}  # by id: tensors that a write to a partner may have changed
+        self.names: dict[int, dict[int, Any]] = {}  # by the id of memory (of an array, before it is shared): tensors that it may be of
         self.detached: dict[int, tuple[Any, Any]] = {}  # by id: tensors without a history, and those whose memory they are
 
     def bound(self, entry: Entry) -> None:
         """A tensor has become the value of a node."""
         self.by_array[id(entry.tensor._array)] = entry
-        entry.version = self.versions.get(id(self.origin(entry.tensor)[0]._storage), 0) if self.versions else 0
+        if self.tracer.functional:
+            base = self.origin(entry.tensor)[0]
+            self.names.setdefault(id(base._storage or base._array), {})[id(entry.tensor)] = entry.tensor
+            entry.version = self.versions.get(id(base._storage), 0)
 
     def cut(self, tensor: Any, source: Any) -> None:
         """A tensor is another one without its history: it does not know that by itself, as a view does."""
@@ -153,9 +157,10 @@ class Aliases:
         entry.version = self.versions[id(storage)]
         if base_node is not None:
             self.tracer.bind(base, base_node, self.tracer.shape_of(base))
-        for other in list(self.tracer.entries.values()):
-            if self.origin(other.tensor)[0]._storage is not storage:
+        for tensor in {**self.names.get(id(storage), {}), **self.names.get(id(storage.array), {})}.values():
+            if self.origin(tensor)[0]._storage is not storage:
                 continue
+            other = self.tracer.entries[id(tensor)]
             if other.node is not entry.node and other.node is not base_node:
                 self.tracer.known.pop(other.node, None)  # its memory holds other values now
             if other.tensor._array is target._array and other is not entry:  # another name: it sees the write, too

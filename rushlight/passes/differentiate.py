@@ -156,15 +156,16 @@ class _Outputs:
         self.before = before
         self.joint = joint
         self.tensors: list[Any] = []  # the values
+        self.numbers: dict[int, int] = {}  # by their ids
         self.nodes: list[Node] = []
         self.origins: list[tuple[str, int]] = []
         self.count = 0
 
     def value(self, tensor: Any, origin: tuple[str, int]) -> int:
         """The number of a value, which is added if it is new."""
-        for number, known in enumerate(self.tensors):
-            if known is tensor:
-                return number
+        if id(tensor) in self.numbers:
+            return self.numbers[id(tensor)]
+        self.numbers[id(tensor)] = len(self.tensors)
         if tensor._storage is not None and tensor._view is not None:
             refresh(tensor)
         self.tensors.append(tensor)

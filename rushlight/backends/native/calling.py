@@ -6,6 +6,7 @@ Whether the inputs are what the program was compiled for is looked at in native 
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -119,11 +120,12 @@ class Text:
     def replaced(self, replaces: dict[int, int], positions: list[int]) -> dict[int, int]:
         """Which results become the gradient of a tensor (by its number among those that are given); none, where one of them can't."""
         found = {}
+        often, numbers = Counter(text for text, _ in self.outputs), {text: number for number, text in enumerate(self.fresh)}
         for output, at in replaces.items():
             text, reference = self.outputs[output]
-            if text not in self.fresh or reference is not None or at not in positions or [each for each, _ in self.outputs].count(text) > 1:
+            if text not in numbers or reference is not None or at not in positions or often[text] > 1:
                 return {}
-            found[self.fresh.index(text)] = positions.index(at)
+            found[numbers[text]] = positions.index(at)
         return found
 
     def results(self) -> list[str]:

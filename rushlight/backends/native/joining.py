@@ -57,13 +57,23 @@ def sooner(steps: list[Any], ends: dict[Value, Given]) -> list[Any]:
     read = {value for step in steps for value in needs[step].difference(step.members)}
     early = [step for step in steps if isinstance(step, Group) and step.axes is None and not ends.keys().isdisjoint(step.members)]
     early = [step for step in early if read.isdisjoint(step.members)]
-    order = [step for step in steps if step not in early]
+    late = set(early)
+    order = [step for step in steps if step not in late]
+    made: dict[Value, int] = {}  # after how many of these steps a value is there
+    seen: dict[Value, int] = {}  # after how many a value has been read
+    for at, step in enumerate(order, 1):
+        made.update(dict.fromkeys(step.members, at))
+        seen.update(dict.fromkeys(needs[step], at))
+    begun = max((at for at, step in enumerate(order, 1) if may_refuse(step)), default=0)
+    placed: dict[int, list[Any]] = {}
     for step in early:
-        own = {ends[each] for each in step.members if each in ends}
-        waits = needs[step] | {each.after for each in step.members if each.after is not None}
-        before = [at for at, each in enumerate(order) if not waits.isdisjoint(each.members) or not own.isdisjoint(needs[each]) or may_refuse(each)]
-        order.insert(max(before, default=-1) + 1, step)
-    return order
+        own = [ends[each] for each in step.members if each in ends]
+        waits = [*needs[step], *(each.after for each in step.members if each.after is not None)]
+        at = max(begun, *(made.get(each, 0) for each in waits), *(seen.get(each, 0) for each in own))
+        placed.setdefault(at, []).append(step)
+        made.update(dict.fromkeys(step.members, at))
+        seen.update((each, max(at, seen.get(each, 0))) for each in needs[step])
+    return [each for at, step in enumerate([None, *order]) for each in ([step] if step is not None else []) + placed.get(at, [])]
 
 
 def needed(step: Any) -> set[Value]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from .expanding import Declined
@@ -21,11 +22,12 @@ def place(steps: list[Any], outputs: list[Reference | None], writes: list[int], 
     if any(given[position] in used[:count] for position in writes):
         raise Declined("it returns what an input was before it is written to")
     copied: list[tuple[int, int]] = []
+    often, order = Counter(used), Order(steps)
     for number, position in enumerate(writes, count):
         reference, target = outputs[number], given[position]
         assert reference is not None
-        shared = used.count(reference.value) > 1 or target in used
-        if shared or not is_whole(reference, target) or not is_safe(steps, reference.value, target):
+        shared = often[reference.value] > 1 or target in often
+        if shared or not is_whole(reference, target) or not order.is_safe(reference.value, target):
             copied.append((number, position))
         else:
             reference.value.place = target
@@ -41,17 +43,23 @@ def is_whole(reference: Reference, target: Given) -> bool:
     )  # fmt: skip
 
 
-def is_safe(steps: list[Any], value: Value, target: Given) -> bool:
-    """Whether nothing reads the input's old elements after the value's are written."""
-    written = False
-    for step in steps:
-        if value in step.members:
-            if not isinstance(step, Group) or not in_group(step, value, target):
-                return False
-            written = True
-        elif written and (any(reads(each, target) for each in step.members) or may_refuse(step)):
+class Order:
+    """When values are computed and inputs are read."""
+
+    def __init__(self, steps: list[Any]) -> None:
+        self.steps = steps
+        self.made = {member: at for at, step in enumerate(steps) for member in step.members}
+        self.read: dict[Value, int] = {}  # for the last time
+        for at, step in enumerate(steps):
+            self.read.update((each.value, at) for member in step.members for each in references(member))
+        self.refused = max((at for at, step in enumerate(steps) if may_refuse(step)), default=-1)
+
+    def is_safe(self, value: Value, target: Given) -> bool:
+        """Whether nothing reads the input's old elements after the value's are written."""
+        at = self.made.get(value)
+        if at is None or max(self.read.get(target, -1), self.refused) > at:
             return False
-    return written
+        return isinstance(self.steps[at], Group) and in_group(self.steps[at], value, target)
 
 
 def may_refuse(step: Any) -> bool:
@@ -105,7 +113,3 @@ def references(value: Value) -> list[Reference]:
             found += [inner.broadcast(each.shape) for inner in operands(each.value.expression)]
     return found
 
-
-def reads(value: Value, target: Given) -> bool:
-    """Whether a value is computed from an input, in one step."""
-    return any(each.value is target for each in references(value))

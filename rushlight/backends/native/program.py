@@ -162,15 +162,17 @@ class Program:
         module = Module()
         parts: list[Any] = []
         native: list[Any] = []
+        refuses = False  # whether one of those may
         for step in [*self.steps, None]:
-            writes = step is not None and writes_inside(step) and any(may_refuse(each) for each in native)  # not before it is known that all is well
+            writes = refuses and step is not None and writes_inside(step)  # not before it is known that all is well
             if step is not None and not writes and (isinstance(step, Group) or not isinstance(step.value, Call)):
                 native.append(step)
+                refuses = refuses or may_refuse(step)
                 continue
             if native:
                 self.segment(module, f"segment{len(parts)}", native)
                 parts.append(f"segment{len(parts)}")
-                native = []
+            native, refuses = [], False
             if writes:
                 native = [step]
             elif step is not None:

@@ -64,17 +64,25 @@ class Later:
         self.waiting: dict[int, Any] = {}  # tensors without data, by id
         self.twins: dict[int, tuple[Any, Any]] = {}  # of tensors with data, by id: themselves, and as they are without
         self.written: dict[int, Any] = {}  # tensors with data that are to be written to, by id
+        self.owners: set[int] = set()  # the ids of the arrays whose memory that is
         self.writes: set[Any] = set()  # the nodes that do so
+        self.stopped = False
+
+    def stop(self) -> None:
+        """The graph will hardly run again: compiling it would take longer than computing what it computes."""
+        self.stopped = True
+        if self.calls:
+            self.compute()
 
     def forget(self) -> None:
         """There is nothing left that waits."""
-        for each in (self.calls, self.waiting, self.twins, self.written, self.writes):
+        for each in (self.calls, self.waiting, self.twins, self.written, self.owners, self.writes):
             each.clear()
 
     def takes(self, op: Any, args: tuple[Any, ...], out: Any) -> bool:
         """Whether a call of an op can wait: one that only computes, from floating-point numbers."""
         tracer, recorder, function = self.tracer, self.tracer.recorder, op.functional or op
-        if out is not None or function.factory or not only_computes(function, args) or (checks_values(op) and not op.view):
+        if self.stopped or out is not None or function.factory or not only_computes(function, args) or (checks_values(op) and not op.view):
             return False
         if state.interceptors or state.transforms or state.inference or state.anomaly or tracer.symbols or recorder.numbers or recorder.pure:
             return False
@@ -87,15 +95,19 @@ class Later:
         return large if op is function else bool(self.calls) and self.can_write(args)
 
     def is_written(self, tensor: Any) -> bool:
-        """Whether something of a tensor with data is to be written to."""
-        return any(np.may_share_memory(tensor._array, each._array) for each in self.written.values())
+        """Whether something of a tensor with data is, or may be, to be written to."""
+        if not self.owners:
+            return False
+        found = owner(tensor._array)
+        return found is None or id(found) in self.owners
 
     def can_write(self, args: tuple[Any, ...]) -> bool:
         """Whether the first of some arguments can be written to later: no gradients go through it."""
         target = args[0]
         if target._grad_fn is not None or (state.grad_enabled and any(each._requires_grad for each in tensors_in(args))):
             return False
-        return id(target) in self.waiting or (target._array.flags.writeable and target._array.flags.c_contiguous)
+        array = target._array
+        return id(target) in self.waiting or (array.flags.writeable and array.flags.c_contiguous and owner(array) is not None)
 
     def leaves_alone(self, op: Any, args: tuple[Any, ...], out: Any) -> bool:
         """Whether an op that is run now can do so without those that wait."""
@@ -133,6 +145,7 @@ class Later:
         else:
             self.calls.append((op, args, [], state.grad_enabled))
             self.written[id(target)] = target
+            self.owners.add(id(owner(target._array)))
         return target
 
     def wait(self, op: Any, args: tuple[Any, ...], made: list[Any]) -> None:
@@ -282,3 +295,9 @@ class Later:
         # The entry, `waiting`, this loop and the call itself have it too.
         return any(id(each) not in places and getrefcount(each) > known[id(each)] + 4 for each in self.waiting.values())
 
+
+def owner(array: Any) -> Any:
+    """The array whose memory this is; None where it is that of something else."""
+    while array.__class__ is np.ndarray and array.base is not None:
+        array = array.base
+    return array if array.__class__ is np.ndarray and array.flags.owndata else None

@@ -288,6 +288,8 @@ class Step:
         for param in params:
             buffers: dict[str, Any] = {}
             if fresh:
+                if tracer.later is not None:
+                    tracer.later.stop()  # the next step has a state, and another graph
                 buffers = {name: filled_like(param, initial[name]) for name in names}
             elif fresh is False:
                 buffers = {name: recorder.seen(recorder.places.item(recorder.sources[id(table[param])], name), table[param][name])
