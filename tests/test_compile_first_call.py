@@ -314,6 +314,21 @@ def test_intermediate_values_let_go_of_their_memory() -> None:
     assert sum(seen) >= 4
 
 
+@pytest.mark.parametrize("gradients", [False, True])
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_sizes_of_what_waits_may_differ(dynamic: bool | None, gradients: bool) -> None:
+    """The size of a value that waits is the program's number, not that of the first call."""
+    weight = torch.ones(300, 300, requires_grad=gradients)
+
+    def function(x: Any) -> Any:
+        out = x @ weight
+        return out.sum() / out.shape[0]
+
+    compiled = torch.compile(function, dynamic=dynamic)
+    for count in (300, 400, 500, 400):
+        assert float(compiled(torch.ones(count, 300))) == 90000.0
+
+
 # -- roads on which something looks at values ------------------------------------------------------------------------------
 
 

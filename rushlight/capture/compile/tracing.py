@@ -192,7 +192,8 @@ class CompileTracer(Tracer):
 
     def compute(self, op: Any, args: tuple[Any, ...], out: Any) -> Any:
         if self.later is not None and self.waits:
-            result = self.later.run(op, args)
+            # Inputs that were seen for the first time just now may have sizes that differ: those are known of tensors with data alone.
+            result = NotImplemented if self.symbols or self.recorder.numbers else self.later.run(op, args)
             if result is not NotImplemented:
                 return result
             self.waits = False
