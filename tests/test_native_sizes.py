@@ -475,6 +475,29 @@ def test_many_sizes_are_not_all_kept() -> None:
         assert x.grad is not None and x.grad.tolist() == [2.0] * count
 
 
+def test_a_size_that_equals_another_by_chance_and_then_does_not() -> None:
+    """What is made where a batch is as large as a layer is wide holds for that batch alone."""
+    runs: list[list[float]] = []
+    for compile_it in (False, True):
+        torch.manual_seed(0)
+        layer, last = nn.LSTM(4, 16, batch_first=True), nn.Linear(16, 16)
+        optimizer = torch.optim.Adam([*layer.parameters(), *last.parameters()], 0.01)
+
+        def step(x: Any, layer: Any = layer, last: Any = last, optimizer: Any = optimizer) -> Any:
+            optimizer.zero_grad()
+            loss = last(layer(x)[0][:, -1]).pow(2).mean()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        function = torch.compile(step, dynamic=True) if compile_it else step
+        runs.append([])
+        for number, count in enumerate((16, 5, 16, 8, 16, 5)):
+            torch.manual_seed(number)
+            runs[-1].append(float(function(torch.randn(count, 6, 4))))
+    np.testing.assert_allclose(runs[1], runs[0], 1e-4)
+
+
 # -- random programs ---------------------------------------------------------------------------------------------
 
 

@@ -217,6 +217,7 @@ class Plans:
         except Pinned as error:
             if error.names and error.names < values.keys():
                 self.inputs = self.inputs.pinned(error.names, values)
+                self.known.clear()  # those are asked with all the sizes
                 return self.plan(args, gradients)
             self.refused.append(why(error))
             return None

@@ -104,6 +104,9 @@ class Inputs:
             found = {name: arrays[position].shape[dim] for name, (position, dim) in self.places.items()}
         except (AttributeError, IndexError):
             return None
+        for array, spec in zip(arrays, self.specs):  # sizes that were pinned must be what they were then
+            if isinstance(spec, Spec) and any(type(size) is int and size != given for size, given in zip(spec.shape, array.shape)):
+                return None
         return found if found and max(found.values()) <= MOST else None
 
     def laid(self, arrays: list[Any], values: Mapping[str, int]) -> tuple[Laid, ...] | None:
