@@ -50,3 +50,31 @@ def test_dropout_in_compiled_code_is_that_of_eager_mode() -> None:
         found = compiled(x)
     torch.manual_seed(3)
     np.testing.assert_allclose(found.numpy(), model(x).numpy(), 1e-6, 1e-6)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: torch.nn.functional.dropout(torch.relu(x.transpose(1, 2)), 0.4),
+        lambda x: torch.nn.functional.alpha_dropout(x.transpose(0, 2) * 2, 0.4, True),
+        lambda x: torch.rand_like(x.permute(2, 0, 1) + 1) * x.permute(2, 0, 1),
+        lambda x: torch.nn.functional.dropout(x.transpose(1, 2), 0.4) + 1,
+        lambda x: torch.nn.functional.dropout((x * 2).transpose(1, 2), 0.4) + 1,
+    ],
+)
+def test_numbers_are_drawn_in_the_order_of_memory(function: Any, turned: bool) -> None:
+    """Values that eager mode lays out otherwise than in rows get the same numbers."""
+    compiled = torch.compile(function)
+    for layout in (turned, turned, not turned, turned):
+        x = torch.linspace(-1, 2, 3 * 4 * 5).reshape(3, 4, 5)
+        x = (x.transpose(0, 2).contiguous().transpose(0, 2) if layout else x).requires_grad_()
+        found = []
+        for run in (function, compiled):
+            torch.manual_seed(5)
+            x.grad = None
+            result = run(x)
+            result.sum().backward()
+            found.append((result.detach().numpy(), x.grad.numpy().copy(), torch.rand(1).item()))
+        for got, want in zip(found[1], found[0], strict=True):
+            np.testing.assert_allclose(got, want, 1e-6, 1e-6)

@@ -251,6 +251,13 @@ class Guards:
         name = self.variable(source)
         self.condition(f"strides of {source.describe()}", f"{name}.stride() == {value.stride()}", ("strides", source))
 
+    def layout(self, source: Source, value: Any) -> None:
+        """A tensor lies in rows, whatever its sizes are, or as it does now."""
+        if not value.is_contiguous():
+            self.strides(source, value)
+        else:
+            self.condition(f"{source.describe()} lies in rows", f"{self.variable(source)}.is_contiguous()", ("rows", source))
+
     def formula(self, expression: Any, sources: dict[str, tuple[Source, int | None]]) -> None:
         """A relation between sizes holds (a comparison that the program has made)."""
         text, names = expression

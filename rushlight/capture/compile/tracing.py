@@ -9,12 +9,13 @@ from weakref import getweakrefcount
 
 import numpy as np
 
-from ...core.base import Spec, make
+from ...core.base import Spec, TensorBase, make
 from ...core.declare import lookup
 from ...core.sizes import Expression, SymbolicInt, is_symbolic
 from ...core.state import flags, state
 from ...graph import Node
 from ...graph.calls import bind
+from ...nn.parameter import Parameter
 from ..tracer import PACKAGE_FOLDER, Entry, Tracer, tensors_in
 from .frame import Frame
 from .numbers import check_arguments, leaf_of, symbolic_in
@@ -23,11 +24,12 @@ from .sources import Source
 if TYPE_CHECKING:
     from .recorder import Observer
 
-_clone = lookup("clone")
+_clone, _contiguous, _permute = lookup("clone"), lookup("contiguous"), lookup("permute")
 _NO_LETTERS = re.compile(r"[\W_]")
 _PARTS = frozenset("unbind split chunk tensor_split split_with_sizes split_evenly hsplit vsplit dsplit unsafe_split unsafe_chunk".split())
 
 
+_IN_MEMORY_ORDER = frozenset(("dropout", "alpha_dropout", "nn_functional_dropout", "nn_functional_alpha_dropout", "rand_like"))  # that numbers are drawn in
 LARGE = 1 << 20  # bytes of a value whose memory is worth having again
 ERROR = "an op raised an error that may depend on the values of tensors"
 # Ops that refuse some elements, or (views) some layouts.
@@ -135,12 +137,32 @@ class CompileTracer(Tracer):
             self.later.compute()
         if self.recorder.numbers:
             check_arguments(self.recorder, op, args)
+        if op.name in _IN_MEMORY_ORDER and out is None and self.is_turned(args[0]):
+            return self.as_it_lies(op, args)
         try:
             return super().__call__(op, args, out)
         except Exception:
             if may_depend_on_values(self, op, args):
                 self.recorder.failed = ERROR
             raise
+
+    def is_turned(self, tensor: Any) -> bool:
+        """Whether a computed value lies in memory otherwise than in rows, as all do in graphs.  It follows from how the inputs lie."""
+        base = tensor if tensor._view is None else tensor._view.base
+        if base._array.__class__ is not np.ndarray or id(base) in self.recorder.sources:
+            return False
+        for source, value in self.inputs:
+            if isinstance(value, TensorBase) and not isinstance(value, Parameter):
+                self.recorder.guards.layout(source, value)
+        return not base._array.flags.c_contiguous
+
+    def as_it_lies(self, op: Any, args: tuple[Any, ...]) -> Any:
+        """The call of an op that draws numbers in the order of memory, on a value with its dimensions in that order."""
+        strides = args[0]._array.strides
+        order = sorted(range(len(strides)), key=lambda dim: -strides[dim])
+        turned = super().__call__(_permute, (args[0], tuple(order)), None)
+        found = super().__call__(op, (super().__call__(_contiguous, (turned, None), None), *args[1:]), None)
+        return super().__call__(_permute, (found, tuple([order.index(dim) for dim in range(len(order))])), None)
 
     def argument(self, value: Any) -> Any:
         if id(value) in self.recorder.sources and not isinstance(value, (tuple, list, dict)):
