@@ -420,3 +420,23 @@ def test_memory_does_not_grow() -> None:
         for _ in range(20000):
             compiled(x)
         assert pages() - before < 300
+
+
+def test_gradients_that_a_graph_switches_on() -> None:
+    """After a break where they are off, the rest of the program has them on again."""
+
+    def function(x: Any, weight: Any) -> Any:
+        with torch.no_grad():
+            print(end="")  # a break
+            y = x * 2
+        return y * weight
+
+    compiled = torch.compile(function, backend="native")
+    for needs in (True, True, True, False, True):
+        x, weight = torch.arange(3.0), torch.full((3,), 2.0, requires_grad=needs)
+        result = compiled(x, weight)
+        assert result.requires_grad is needs
+        if needs:
+            result.sum().backward()
+            assert weight.grad.tolist() == [0.0, 2.0, 4.0]
+        assert result.tolist() == [0.0, 4.0, 8.0]

@@ -173,7 +173,7 @@ class Entry:
         self.replaces: dict[int, int] = {}  # of outputs: the argument whose gradient they will be, in the place of the one that it has
 
     def __call__(self, *args: Any) -> Any:
-        if state.grad_enabled:
+        if state.grad_enabled or self.differentiated.enables:
             for each in args:
                 if isinstance(each, TensorBase) and each._requires_grad:
                     made = self.differentiated(*args)
