@@ -42,10 +42,20 @@ def written(x: Any, n: Any) -> Any:
     return y + n
 
 
+def set_items(x: Any, n: Any) -> Any:
+    y, z = x.clone(), x.clone()
+    y[0] = n
+    y[2:4] = n * 1.5
+    z[z > 3] = n + 1
+    whole = torch.zeros(3, dtype=torch.int64)
+    whole[1] = y.shape[0]
+    return y, z, whole
+
+
 # Programs, and how many graphs whole numbers take (None: as many as there are values, or outcomes of choices).
 PROGRAMS: dict[str, tuple[Any, int | None]] = {
     "operand": (lambda x, n: x * n + 1, 2), "formula": (lambda x, n: x + n * 2 - n // 2, 2), "result": (lambda x, n: (x * n, n, [n + 1, {"a": n * 2}]), 2),
-    "slice": (lambda x, n: x[:n], 2), "rest": (lambda x, n: x[n:], None), "index": (lambda x, n: x[n], 2), "write": (written, 2), "size": (lambda x, n: torch.zeros(n, 3) + x[0], 2),
+    "slice": (lambda x, n: x[:n], 2), "rest": (lambda x, n: x[n:], None), "index": (lambda x, n: x[n], 2), "write": (written, 2), "item": (set_items, None), "size": (lambda x, n: torch.zeros(n, 3) + x[0], 2),
     "places": (lambda x, n: torch.arange(n) * 2, 2), "choice": (lambda x, n: x * 2 if n > 5 else x * n, 2), "turns": (lambda x, n: x * sum(range(n)), None),
     "dimension": (lambda x, n: x.reshape(2, 3).sum(n % 2), None), "function": (lambda x, n: Scaled.apply(x, n), 2), "text": (lambda x, n: (x, f"{n}"), None),
     "power": (lambda x, n: x * 0.9**n, 2), "view": (lambda x, n: x.repeat(n + 1).view(n + 1, -1) * n, 2), "padding": (lambda x, n: F.pad(x, (0, n)), None),

@@ -19,7 +19,7 @@ from ..core.dtypes import legacy_name
 from ..core.errors import ArgumentError, DimensionError, OverlapError, ValueRangeError
 from ..core.node import refresh
 from ..core.quantized import QuantizedArray
-from ..core.sizes import SymbolicInt
+from ..core.sizes import SymbolicFloat, SymbolicInt
 from ..core.state import flags, state
 from ..ops.creation import full
 from ..ops.indexing import index as index_elements
@@ -68,7 +68,8 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         if self._array.__class__ is QuantizedArray:
             value = make(np.asarray(value, np.float32))
         else:
-            value = fitting_scalar(value, self._array.dtype).item()
+            fitted = fitting_scalar(value, self._array.dtype).item()
+            value = value if isinstance(value, (SymbolicInt, SymbolicFloat)) else fitted  # a capture follows numbers that may differ
         if not indices:
             target.fill_(value)
             return
