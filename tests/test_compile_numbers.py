@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import warnings
 from typing import Any
@@ -257,3 +258,27 @@ def test_what_a_module_holds_is_left_alone() -> None:
     for number in range(2, 6):
         assert compiled(torch.ones(2)).tolist() == [2.0 * number + 1] * 2 and scope["K"] == number + 1
         assert type(scope["K"]) is int
+
+
+def test_numbers_that_objects_hold_across_a_break() -> None:
+    """Objects that the program made before a break hold plain numbers after it."""
+
+    def helper(t: Any, k: Any = 2, *, z: Any = 0) -> Any:
+        return t * k + z
+
+    def program(x: Any, n: Any) -> Any:
+        by_name, by_place = functools.partial(helper, k=n, z=n + 1), functools.partial(helper, x, n)
+
+        def inner(t: Any, *, k: Any = n) -> Any:
+            return t * k
+
+        both = frozenset([n, 1])
+        print(end="")  # a break
+        return by_name(x) + by_place(), inner(x), sorted(both), by_name.keywords["k"] + 1, by_place.args[1]
+
+    compiled = torch.compile(program, backend="eager")
+    for n in (1, 2, 3, 4, 0.5, 1.5, 2.5):
+        for _ in range(2):
+            found = compiled(torch.ones(2), n)
+            assert repr(found) == repr(program(torch.ones(2), n))
+            assert {type(each) for each in found[3:]} <= {int, float}

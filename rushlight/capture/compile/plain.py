@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import copyreg
+import functools
 from types import CellType, FunctionType, ModuleType
 from typing import Any
 
@@ -70,6 +71,10 @@ class Plain:
             self.done[id(value)] = value if same else tuple.__new__(type(value), parts)
             self.recorder.held.append(value)
             return self.done[id(value)]
+        if isinstance(value, frozenset) and any(isinstance(each, (SymbolicInt, SymbolicFloat, tuple)) for each in value):
+            self.recorder.held.append(value)
+            self.done[id(value)] = frozenset(map(self.value, value))
+            return self.done[id(value)]
         self.done[id(value)] = value
         if id(value) not in self.recorder.sources:
             if hasattr(type(value), "__next__") and not type(value).__flags__ & (1 << 9):
@@ -125,6 +130,13 @@ class Plain:
                 self.value(cell)
             if value.__defaults__:
                 value.__defaults__ = self.value(value.__defaults__)
+            if value.__kwdefaults__:
+                self.inside(value.__kwdefaults__)
+        elif isinstance(value, functools.partial):
+            self.value(value.func)
+            self.inside(value.keywords)
+            if self.value(value.args) is not value.args:
+                value.__setstate__((value.func, self.value(value.args), value.keywords, value.__dict__))  # type: ignore[attr-defined]
         elif type(value) is Generator:
             if value.frame is not None:
                 value.frame.slots[:] = [self.value(each) for each in value.frame.slots]
