@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import rushlight as torch
+from rushlight import jit
 
 PROGRAMS: dict[str, Any] = {}
 torch.manual_seed(7)
@@ -27,3 +28,13 @@ def program(*inputs: Any, export: str | None = "one", dynamic: Any = None) -> An
         return function
 
     return add
+
+
+def kind_of(error: BaseException) -> type[BaseException]:
+    """The class of an exception as the program names it: what a script raises is of that class and ``jit.Error`` both, and of no other."""
+    kind = type(error)
+    if not isinstance(error, jit.Error):
+        return kind
+    named, both = kind.__bases__
+    assert both is jit.Error and kind.__name__ == named.__name__
+    return named

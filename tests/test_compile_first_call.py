@@ -101,7 +101,7 @@ def test_gradients(ways: list[str]) -> None:
 
 
 def test_gradients_inside(ways: list[str]) -> None:
-    """What backward goes through is computed before it."""
+    """A write that reads ``.grad`` anew: whichever way the first step is computed, all are right."""
 
     def step(x: Any, weight: Any) -> Any:
         loss = ((x * weight).tanh() * x).sum()

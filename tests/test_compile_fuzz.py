@@ -7,10 +7,10 @@ is missing shows.  ``python tests/test_compile_fuzz.py FIRST LAST`` runs more of
 from __future__ import annotations
 
 import random
-import sys
 
 import pytest
 from compile_comparison import compare
+from seeds import run_seeds
 
 COUNT = 330
 GROUPS = 10
@@ -359,20 +359,14 @@ def test_random_programs(group: int) -> None:
 
 @pytest.mark.parametrize("seed", FOUND)
 def test_programs_that_found_mistakes(seed: int) -> None:
-    run(seed)
-    run(seed, True, dynamic=True if seed % 5 == 4 else None)
+    run_twice(seed)
+
+
+def run_twice(seed: int, **options: object) -> None:
+    """A program as it is, and with numbers that become symbolic."""
+    run(seed, **options)
+    run(seed, True, dynamic=True if seed % 5 == 4 else None, **options)
 
 
 if __name__ == "__main__":
-    failures = 0
-    for number in range(int(sys.argv[1]), int(sys.argv[2])):
-        try:
-            run(number)
-            run(number, True, dynamic=True if number % 5 == 4 else None)
-        except AssertionError as problem:
-            failures += 1
-            print("seed", number, str(problem)[:300].replace("\n", " | "), flush=True)
-        except Exception as problem:
-            failures += 1
-            print("seed", number, "raised", type(problem).__name__, str(problem)[:200], flush=True)
-    print(failures, "failures")
+    run_seeds(run_twice)

@@ -6,11 +6,9 @@ sent values, context managers and `finally` around breaks, writes to views, rand
 
 from __future__ import annotations
 
-import sys
-import traceback
-
 import pytest
 import test_compile_fuzz as narrow
+from seeds import run_seeds
 
 COUNT = 120
 GROUPS = 6
@@ -266,16 +264,4 @@ def test_programs_that_found_mistakes(seed: int) -> None:
 
 
 if __name__ == "__main__":
-    failures = 0
-    options = {"backend": sys.argv[3]} if len(sys.argv) > 3 else {}
-    for number in range(int(sys.argv[1]), int(sys.argv[2])):
-        try:
-            run(number, **options)
-        except AssertionError as problem:
-            failures += 1
-            print("seed", number, str(problem)[:300].replace("\n", " | "), flush=True)
-        except Exception as problem:
-            failures += 1
-            where = traceback.extract_tb(problem.__traceback__)[-1]
-            print("seed", number, "raised", type(problem).__name__, str(problem)[:200], where.filename[-30:], where.lineno, flush=True)
-    print(failures, "failures")
+    run_seeds(run)

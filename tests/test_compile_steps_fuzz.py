@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import copy
 import random
-import sys
-import traceback
 import warnings
 from typing import Any
 
 import numpy as np
 import pytest
+from seeds import run_seeds
 
 import rushlight as torch
 from rushlight import compiler, nn, optim
@@ -436,17 +435,4 @@ def test_the_programs_are_worth_running() -> None:
 
 
 if __name__ == "__main__":
-    failures = 0
-    options = {"backend": sys.argv[3]} if len(sys.argv) > 3 else {}
-    for number in range(int(sys.argv[1]), int(sys.argv[2])):
-        try:
-            run(number, **options)
-        except AssertionError as problem:
-            failures += 1
-            print("seed", number, str(problem)[:700].replace("\n", " | "), flush=True)
-        except Exception as problem:
-            failures += 1
-            where = traceback.extract_tb(problem.__traceback__)[-1]
-            print("seed", number, "raised", type(problem).__name__, str(problem)[:200], where.filename[-30:], where.lineno, flush=True)
-        compiler.reset()
-    print(failures, "failures")
+    run_seeds(run, shown=700)

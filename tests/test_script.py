@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from script_inputs import kind_of
 from script_programs import PROGRAMS
 
 import rushlight as torch
@@ -69,7 +70,7 @@ def test_results_and_exceptions(name: str) -> None:
         want, expected = outcome(function, fresh(args))
         got, error = outcome(scripted, fresh(args))
         if expected is not None:
-            assert isinstance(error, type(expected)), error
+            assert kind_of(error) is type(expected), error
             assert str(error.args) == str(expected.args)
         else:
             assert error is None, error
@@ -86,7 +87,7 @@ def test_gradients(name: str) -> None:
             given = fresh(args, grad=True)
             result, error = outcome(run, given)
             if error is not None:
-                runs.append(type(error).__name__)
+                runs.append(kind_of(error))
                 continue
             outputs = [each for each in tensors(result) if each.requires_grad]
             if outputs:
@@ -95,8 +96,8 @@ def test_gradients(name: str) -> None:
             same_flags = [each.requires_grad for each in tensors(result)]
             runs.append(same_flags)
         half = len(runs) // 2
-        if isinstance(runs[0], str):
-            assert runs[0] == runs[1]
+        if isinstance(runs[0], type):
+            assert runs[0] is runs[1]
             continue
         assert runs[1] == runs[half + 1]
         for want, got in zip(runs[0], runs[half]):

@@ -6,6 +6,7 @@ import gc
 import weakref
 
 import pytest
+from script_inputs import kind_of
 
 import rushlight as torch
 from rushlight import jit
@@ -129,7 +130,7 @@ def test_steps_and_graph_give_what_python_gives(function, n: int) -> None:
         try:
             result = run(x, n)
         except Exception as error:
-            return type(error).__name__, str(error)
+            return kind_of(error), str(error)
         return (None if result is None else (result[0].tolist(), result[1])), x.tolist()
 
     scripted = jit.script(fresh(function))

@@ -30,7 +30,7 @@ from .workspace import Workspace
 WORTH_SPLITTING = 30_000  # nanoseconds of work: a thread that sleeps takes some to wake up
 MUCH, WORTH_WHILE_AWAKE = 500_000, 5_000  # in a program that has so much work, threads are awake; what one has computed, it has in its cache
 
-
+# Calls a task whose sizes may differ as a whole, or has the pool split it: a number of the table of sizes says which.
 EITHER = """define void @NAME(ptr %parallel, ptr %pool, ptr %task, ptr %pointers, i64 %extent, i64 %split) #0 {
 entry:
   %alone = icmp eq i64 %split, 0
