@@ -61,7 +61,9 @@ def guarded(package: Any) -> Callable[[], Any]:
     scale = 2
 
     def program(x: Any, y: Any, n: int) -> Any:
-        total = settings.a + settings.b + settings.c + settings.d + settings.e + table["one"] + table["two"] + values[0] + values[3] + scale + n
+        total = (
+            settings.a + settings.b + settings.c + settings.d + settings.e + table["one"] + table["two"] + values[0] + values[3] + scale + n
+        )
         if settings.f and settings.g == "mode" and settings.h is None:
             return x * total + y
         return x

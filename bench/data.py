@@ -82,9 +82,7 @@ def in_turn(measured: Callable[[str], list[float]], rounds: int) -> dict[str, li
 def loaders(table: Table, rounds: int) -> None:
     """Epochs of a DataLoader with two workers."""
     for persistent, name in ((False, "new workers for each epoch"), (True, "workers that stay")):
-        best = in_turn(
-            lambda package, kept=persistent: measure(LOADER, package=package, persistent=kept, epochs=3), rounds
-        )
+        best = in_turn(lambda package, kept=persistent: measure(LOADER, package=package, persistent=kept, epochs=3), rounds)
         ours, theirs = best["rushlight"][0], best["torch"][0]
         title = f"DataLoader, 2 workers, 2000 pictures of 3x32x32 in batches of 32, {name}"
         table.add(title, shown(ours), shown(theirs), ours / theirs, 1.2)

@@ -170,9 +170,7 @@ def main() -> None:
     table.add("import", shown(ours), shown(theirs), ours / theirs, 0.125)
     ours, theirs = step_memory("rushlight"), step_memory("torch")
     table.add("memory of a training step (peak added)", f"{ours:.0f} MB", f"{theirs:.0f} MB", ours / theirs, 1.0)
-    lines = [
-        f"| {count:,} | {own:.2f} | {other:.2f} |" for (count, own), (_, other) in zip(growth(rushlight), growth(torch))
-    ]
+    lines = [f"| {count:,} | {own:.2f} | {other:.2f} |" for (count, own), (_, other) in zip(growth(rushlight), growth(torch))]
     chain = "\n".join(["| nodes | rushlight, µs a node | PyTorch, µs a node |", "|---|---|---|", *lines])
     body = f"{table}\n\nHow backward grows with the length of the graph:\n\n{chain}"
     print(body)

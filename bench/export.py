@@ -128,7 +128,9 @@ def compared(make: Callable[..., Any], rounds: int, folder: str) -> dict[str, fl
 
 def memory(package: str, options: str = "") -> float:
     """Peak memory (MB) of a process that exports a 1 GB model."""
-    done = subprocess.run([sys.executable, "-c", MEMORY.format(package=package, options=options)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", MEMORY.format(package=package, options=options)], capture_output=True, text=True, check=True
+    )
     return float(done.stdout.split()[-1])
 
 
@@ -146,7 +148,9 @@ def main() -> None:
         for name, make, allowed in cases:
             best = compared(make, rounds, folder)
             table.add(f"{name}, dynamo=True", shown(best["rushlight"]), shown(best["dynamo"]), best["rushlight"] / best["dynamo"], allowed)
-            table.add(f"{name}, dynamo=False", shown(best["rushlight"]), shown(best["deprecated"]), best["rushlight"] / best["deprecated"], 1)
+            table.add(
+                f"{name}, dynamo=False", shown(best["rushlight"]), shown(best["deprecated"]), best["rushlight"] / best["deprecated"], 1
+            )
         growth = ["| layers | MLP | ResNet | GPT (width 96) | LSTM |", "|---|---|---|---|---|"]
         package = PACKAGES["rushlight"]
         for scale in (1, 4, 16):

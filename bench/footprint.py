@@ -54,7 +54,11 @@ def missing(extra: str) -> list[str]:
 
 def size(package: str) -> int:
     """The bytes of a package's files."""
-    return sum(path.stat().st_size for file in distribution(package).files or [] if (path := file.locate()).exists() and "__pycache__" not in str(path))
+    return sum(
+        path.stat().st_size
+        for file in distribution(package).files or []
+        if (path := file.locate()).exists() and "__pycache__" not in str(path)
+    )
 
 
 def own_size() -> int:
@@ -78,7 +82,10 @@ def import_time(modules: str) -> float:
 def main() -> None:
     """Print the table."""
     core = parts("rushlight")
-    rows = [("rushlight", own_size(), "itself", import_time(MODULES[""])), ("its dependencies", sum(map(size, core)), ", ".join(sorted(core)), None)]
+    rows = [
+        ("rushlight", own_size(), "itself", import_time(MODULES[""])),
+        ("its dependencies", sum(map(size, core)), ", ".join(sorted(core)), None),
+    ]
     for extra in ("onnx", "native", "cuda", "mpi"):
         absent = missing(extra)
         if absent:

@@ -115,9 +115,7 @@ def lstm(numbers: Numbers) -> Made:
         zero = jnp.zeros((x.shape[0], 128))
         return apply(p["head"], lax.scan(step, (zero, zero), gates)[1].swapaxes(0, 1))
 
-    parameters = {
-        name: numbers[f"lstm.{name}"] for name in ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
-    }
+    parameters = {name: numbers[f"lstm.{name}"] for name in ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")}
     return {**parameters, "head": layer(numbers, "head")}, forward, squares
 
 

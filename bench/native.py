@@ -44,9 +44,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer rounds; nothing is kept")
     parser.add_argument("--only", default="", help="cases whose names contain this; nothing is kept")
-    parser.add_argument(
-        "--part", choices=PARTS, action="append", help="this part (it can be given again); nothing is kept"
-    )
+    parser.add_argument("--part", choices=PARTS, action="append", help="this part (it can be given again); nothing is kept")
     parser.add_argument("--packages", default="", help="who takes part, as in rushlight,torch; nothing is kept")
     args = parser.parse_args()
     cases = [name for name in CASES if args.only in name]

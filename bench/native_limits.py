@@ -62,9 +62,7 @@ def work(case: str, kind: str) -> tuple[int, int]:
     return counter.get_total_flops(), moved + sum(others.values())
 
 
-HEAD = header(
-    "case", "GFLOP", "MB", "the machine's limit", "native", "times the limit", "PyTorch's best, times the limit"
-)
+HEAD = header("case", "GFLOP", "MB", "the machine's limit", "native", "times the limit", "PyTorch's best, times the limit")
 
 
 def rows(case: str, kind: str, found: Figures, machine: Rates) -> list[str]:

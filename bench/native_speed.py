@@ -39,9 +39,7 @@ TORCH = {
 JAX = {"MLP, batch 32": {WHOLE: 0.5}, "20 Functions, 128 elements": {WHOLE: 0.3}}
 ONNX_RUNTIME = {"LSTM, length 50": {"inference": 1.2}}
 COLD_TORCH, COLD_JAX = 0.05, 1.0  # of the time to compile
-UNCOMPILED = {
-    ("LSTM, length 50", "model")
-}  # torch.compile leaves a recurrent layer as it is: there is no time to compare with
+UNCOMPILED = {("LSTM, length 50", "model")}  # torch.compile leaves a recurrent layer as it is: there is no time to compare with
 CACHED = {"MLP, batch 32": 0.05}  # seconds, from the disk cache
 BUSY = 3.0  # times slower, beside a process that keeps a core busy
 
@@ -162,9 +160,7 @@ def cold_rows(case: str, kind: str, found: Figures) -> list[str]:
     return lines
 
 
-BESIDE = header(
-    "case", "native, quiet", "beside", "slower by", "allowed", "PyTorch's best, quiet", "beside", "slower by", ""
-)
+BESIDE = header("case", "native, quiet", "beside", "slower by", "allowed", "PyTorch's best, quiet", "beside", "slower by", "")
 
 
 def busy_rows(case: str, kind: str, found: Figures) -> list[str]:

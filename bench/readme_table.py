@@ -55,9 +55,7 @@ class Section:
     """A benchmark's part of the results."""
 
     def __init__(self, body: str) -> None:
-        rows = [
-            [cell.strip() for cell in line.strip("|").split("|")] for line in body.splitlines() if line.startswith("| ")
-        ]
+        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in body.splitlines() if line.startswith("| ")]
         self.names = rows[0] if rows else []
         self.rows = {row[0]: row[1:] for row in reversed(rows)}  # where several tables have a row, the first of them
         about = re.search(r"^(\d{4}-\d\d-\d\d)\. (.*?), load before the run (\d+(?:\.\d+)?)", body, re.M)
@@ -70,10 +68,7 @@ class Section:
 
 def sections(text: str) -> dict[str, Section]:
     """The sections by their titles."""
-    return {
-        title: Section(body)
-        for title, _, body in (part.partition("\n") for part in re.split(r"^# ", text, flags=re.M)[1:])
-    }
+    return {title: Section(body) for title, _, body in (part.partition("\n") for part in re.split(r"^# ", text, flags=re.M)[1:])}
 
 
 def table(text: str) -> str:
@@ -101,12 +96,7 @@ def table(text: str) -> str:
     machine = next((f"{each.machine}; {each.date}" for each in used if each.machine), "")
     note = f"{machine}, load before the runs {loads[0]:g} to {loads[-1]:g}. " if loads else ""
     note += "A ratio below 1 is in rushlight's favour; a limit is what the project sets itself. Compiled rows are against the best of PyTorch's ways; what is missed there names the peer. "
-    return (
-        "\n".join(lines)
-        + "\n\n"
-        + note
-        + "[bench/RESULTS.md](bench/RESULTS.md) has every number, with what was missed.\n"
-    )
+    return "\n".join(lines) + "\n\n" + note + "[bench/RESULTS.md](bench/RESULTS.md) has every number, with what was missed.\n"
 
 
 def seconds(text: str) -> float:
@@ -130,9 +120,7 @@ def main() -> None:
     readme = path.read_text(encoding="utf-8")
     made = updated(readme, (ROOT / "bench" / "RESULTS.md").read_text(encoding="utf-8"))
     if "--check" in sys.argv[1:]:
-        raise SystemExit(
-            "run bench/readme_table.py: the table of README.md is not that of bench/RESULTS.md" if made != readme else 0
-        )
+        raise SystemExit("run bench/readme_table.py: the table of README.md is not that of bench/RESULTS.md" if made != readme else 0)
     path.write_text(made, encoding="utf-8")
 
 

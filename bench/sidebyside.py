@@ -57,9 +57,7 @@ class Table:
         print(f"{name}: {ratio:.2f} (allowed {allowed:g})", file=sys.stderr, flush=True)
         self.rows.append(f"| {name} | {ours} | {theirs} | {ratio:.2f} | {allowed:g} | {verdict} {note} |")
 
-    def time(
-        self, name: str, make: Callable[[Any], Callable[[], Any]], allowed: float, rounds: int, budget: float
-    ) -> None:
+    def time(self, name: str, make: Callable[[Any], Callable[[], Any]], allowed: float, rounds: int, budget: float) -> None:
         best, scatter = compare(make, rounds, budget)
         note = "PyTorch's times scattered" if scatter > 1.3 else ""
         self.add(name, shown(best["rushlight"]), shown(best["torch"]), best["rushlight"] / best["torch"], allowed, note)

@@ -1,6 +1,6 @@
 """Writes the pages that follow from tables in the source: error codes, breaks of ``compile``, the ops.
 
-    python docs/generate.py            (what `make docs` runs first)
+python docs/generate.py            (what `make docs` runs first)
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import rushlight.jit
 import rushlight.onnx
 import rushlight.ops.document
 import rushlight.utils.checkpoint
-from rushlight.capture.compile.breaks import BREAKS, QUIET
-from rushlight.core.codes import CODES, Code
+from rushlight.capture.compile.record.graph_breaks import BREAKS, QUIET
+from rushlight.core.error_codes import CODES, Code
 from rushlight.core.errors import RushlightError
 
 DOCS = Path(__file__).resolve().parent
@@ -27,7 +27,7 @@ WRITTEN = "This page is written by `make docs` from"
 
 ERRORS = f"""# Errors and their codes
 
-{WRITTEN} `rushlight/core/codes.py`. Every error that rushlight raises on purpose has a `code` that stays the same from release to
+{WRITTEN} `rushlight/core/error_codes.py`. Every error that rushlight raises on purpose has a `code` that stays the same from release to
 release, and derives from the exception type that PyTorch raises in the same case: `except RuntimeError` catches what it always caught.
 
 ```python
@@ -45,7 +45,7 @@ except RuntimeError as error:
 
 BREAKS_PAGE = f"""# Breaks of compile
 
-{WRITTEN} the table `BREAKS` in `rushlight/capture/compile/breaks.py`. Where `compile` meets something that a graph can't hold, it
+{WRITTEN} the table `BREAKS` in `rushlight/capture/compile/record/graph_breaks.py`. Where `compile` meets something that a graph can't hold, it
 ends the graph before that instruction, runs the instruction as it is, and begins the next graph after it. The kind is the word in brackets
 that [`rushlight explain`](commands.md) and `compiler.explain` print; with `fullgraph=True` the same is an [error](errors/RL407.md).
 
@@ -70,7 +70,9 @@ def error_page(code: str, row: Code, kind: type[RushlightError]) -> str:
     if rest:
         tall = rest.startswith(("def ", "class "))
         program += ("\n" if tall else "") + rest + ("\n\n\n" if rest.splitlines()[-1].startswith(" ") else "\n")
-    program += f'try:\n{textwrap.indent(row.wrong, "    ")}\nexcept {row.base} as error:\n    assert error.code == "{code}"\n    print(error)\n'
+    program += (
+        f'try:\n{textwrap.indent(row.wrong, "    ")}\nexcept {row.base} as error:\n    assert error.code == "{code}"\n    print(error)\n'
+    )
     right = f"\nInstead:\n\n```python\n{row.right}\n```\n" if row.right else ""
     return f"""# {code}: {kind.__name__}
 
@@ -122,7 +124,10 @@ def pages() -> dict[str, str]:
         made[f"errors/{code}.md"] = error_page(code, row, kind)
         table += f"| [{code}](errors/{code}.md) | `{kind.__name__}` ({row.base}) | {row.meaning} | {row.advice.replace('(../', '(')} |\n"
     made["errors.md"] = table
-    lines = (f"| `{kind}`{' (not counted)' if kind in QUIET else ''} | {what.replace('{', '*').replace('}', '*')} | {hint} |\n" for kind, (what, hint) in BREAKS.items())
+    lines = (
+        f"| `{kind}`{' (not counted)' if kind in QUIET else ''} | {what.replace('{', '*').replace('}', '*')} | {hint} |\n"
+        for kind, (what, hint) in BREAKS.items()
+    )
     made["breaks.md"] = BREAKS_PAGE + "".join(lines)
     return made
 

@@ -45,12 +45,8 @@ class BinaryVAE(nn.Module):
 
     def __init__(self, bits, hidden=96):
         super().__init__()
-        self.encoder = nn.Sequential(
-            nn.Flatten(), nn.Linear(SIZE * SIZE, hidden), nn.Tanh(), nn.Linear(hidden, bits), nn.Sigmoid()
-        )
-        self.decoder = nn.Sequential(
-            nn.Linear(bits, hidden), nn.Tanh(), nn.Linear(hidden, SIZE * SIZE), nn.Unflatten(1, (SIZE, SIZE))
-        )
+        self.encoder = nn.Sequential(nn.Flatten(), nn.Linear(SIZE * SIZE, hidden), nn.Tanh(), nn.Linear(hidden, bits), nn.Sigmoid())
+        self.decoder = nn.Sequential(nn.Linear(bits, hidden), nn.Tanh(), nn.Linear(hidden, SIZE * SIZE), nn.Unflatten(1, (SIZE, SIZE)))
 
     def forward(self, pictures):
         probability = self.encoder(pictures)

@@ -81,9 +81,7 @@ def linear_probe(encoder, training, held_out, steps=100):
     """How well a linear layer names the kinds from features that are no longer trained."""
     encoder.eval()
     with torch.no_grad():
-        (known, kinds), (unknown, answers) = (
-            (encoder.features(pictures), labels) for pictures, labels in (training, held_out)
-        )
+        (known, kinds), (unknown, answers) = ((encoder.features(pictures), labels) for pictures, labels in (training, held_out))
     mean, spread = known.mean(dim=0), known.std(dim=0) + 1e-6
     probe = nn.Linear(known.shape[1], len(KINDS))
     optimizer = torch.optim.Adam(probe.parameters(), lr=0.05)
@@ -116,9 +114,7 @@ def main():
     loader = DataLoader(TensorDataset(pictures), options.batch_size, shuffle=True, drop_last=True)
     encoder = Encoder()
     untrained = Encoder()
-    optimizer = torch.optim.SGD(
-        encoder.parameters(), options.learning_rate, momentum=0.9, nesterov=True, weight_decay=1e-4
-    )
+    optimizer = torch.optim.SGD(encoder.parameters(), options.learning_rate, momentum=0.9, nesterov=True, weight_decay=1e-4)
 
     losses = []
     for step, (batch,) in enumerate(itertools.islice(forever(loader), options.steps), start=1):

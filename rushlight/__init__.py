@@ -17,15 +17,7 @@ from typing import Any as _Any
 from . import autograd, core, ops, settings
 from .amp.autocast_mode import FACE as _AUTOCAST
 from .amp.grad_scaler import GradScaler
-from .autograd import (
-    enable_grad,
-    inference_mode,
-    is_anomaly_enabled,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
-)
+from .autograd import enable_grad, inference_mode, is_anomaly_enabled, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 from .autograd.anomaly_mode import is_anomaly_check_nan_enabled
 from .core.devices import device, get_default_device, set_default_device
 from .core.dtypes import BY_NAME as _BY_NAME
@@ -53,17 +45,7 @@ from .settings import (
     use_deterministic_algorithms,
 )
 from .tensor import Tensor
-from .tensor.construct import (
-    as_tensor,
-    asarray,
-    from_dlpack,
-    from_numpy,
-    frombuffer,
-    is_tensor,
-    numel,
-    result_type,
-    tensor,
-)
+from .tensor.construct import as_tensor, asarray, from_dlpack, from_numpy, frombuffer, is_tensor, numel, result_type, tensor
 from .tensor.conversion import is_same_size
 from .tensor.generator import Generator
 from .tensor.layout import (
@@ -113,9 +95,7 @@ def is_inference(input: Tensor) -> bool:
     return input.is_inference()
 
 
-def vmap(
-    func: _Any, in_dims: _Any = 0, out_dims: _Any = 0, randomness: str = "error", *, chunk_size: int | None = None
-) -> _Any:
+def vmap(func: _Any, in_dims: _Any = 0, out_dims: _Any = 0, randomness: str = "error", *, chunk_size: int | None = None) -> _Any:
     """The function mapped over a dimension of its inputs: see :func:`rushlight.func.vmap`."""
     return __getattr__("func").vmap(func, in_dims, out_dims, randomness, chunk_size=chunk_size)
 
@@ -131,12 +111,12 @@ def compile(
 
 
 def cond(pred: _Any, true_fn: _Any, false_fn: _Any, operands: _Any = ()) -> _Any:
-    """One of two functions of the operands, as ``pred`` says: see :func:`rushlight.capture.branching.cond`."""
+    """One of two functions of the operands, as ``pred`` says: see :func:`rushlight.capture.control.operators.cond`."""
     return __getattr__("compiler").cond(pred, true_fn, false_fn, operands)
 
 
 def while_loop(cond_fn: _Any, body_fn: _Any, carried_inputs: _Any) -> _Any:
-    """A function again and again, as long as another one holds: see :func:`rushlight.capture.branching.while_loop`."""
+    """A function again and again, as long as another one holds: see :func:`rushlight.capture.control.operators.while_loop`."""
     return __getattr__("compiler").while_loop(cond_fn, body_fn, carried_inputs)
 
 
@@ -150,9 +130,7 @@ def save(
     _disable_byteorder_record: bool = False,
 ) -> None:  # fmt: skip
     """Write an object with its tensors to a file: see :func:`rushlight.serialization.save`."""
-    __getattr__("serialization").save(
-        obj, f, pickle_module, pickle_protocol, _use_new_zipfile_serialization, _disable_byteorder_record
-    )
+    __getattr__("serialization").save(obj, f, pickle_module, pickle_protocol, _use_new_zipfile_serialization, _disable_byteorder_record)
 
 
 def load(
@@ -160,9 +138,7 @@ def load(
     mmap: bool | None = None, **pickle_load_args: _Any,
 ) -> _Any:  # fmt: skip
     """Read what ``save``, or PyTorch, has written: see :func:`rushlight.serialization.load`."""
-    return __getattr__("serialization").load(
-        f, map_location, pickle_module, weights_only=weights_only, mmap=mmap, **pickle_load_args
-    )
+    return __getattr__("serialization").load(f, map_location, pickle_module, weights_only=weights_only, mmap=mmap, **pickle_load_args)
 
 
 __getattr__ = _missing(

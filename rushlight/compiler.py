@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any
 
-from .backends.checking import CheckError, checked
+from .backends.check import CheckError, checked
 from .backends.registry import find, list_backends, register_backend
-from .capture.branching import cond, while_loop
-from .capture.compile.breaks import BREAKS, BackendFailed, ConstraintViolation, Unsupported, counters
-from .capture.compile.marks import mark, mark_dynamic, mark_static, mark_static_address, marks, maybe_mark_dynamic
-from .capture.compile.segments import Compiled, Options
+from .capture.compile.annotations import mark, mark_dynamic, mark_static, mark_static_address, marks, maybe_mark_dynamic
+from .capture.compile.record.graph_breaks import BREAKS, BackendFailed, ConstraintViolation, Unsupported, counters
+from .capture.compile.runtime.segments import Compiled, Options
+from .capture.control.operators import cond, while_loop
 from .capture.graph_module import GraphModule
 from .core.errors import NotSupported
 from .core.state import flags, state
@@ -50,7 +50,9 @@ class CompiledFunction:
         _all.add(self._compiled)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if (flags.special and state.capture is not None) or (_disabled_once and _disabled.depth):  # mostly neither thread's own state is asked
+        if (flags.special and state.capture is not None) or (
+            _disabled_once and _disabled.depth
+        ):  # mostly neither thread's own state is asked
             return self.__wrapped__(*args, **kwargs)
         return self._compiled.call(self._leading + args, kwargs)
 
@@ -142,7 +144,9 @@ def compile(
     if disable:
         return model
     if isinstance(model, (staticmethod, classmethod)):  # the decorators are in the other order: the function is compiled
-        return type(model)(compile(model.__func__, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, check=check))
+        return type(model)(
+            compile(model.__func__, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, check=check)
+        )
     if not callable(model):
         raise RuntimeError(f"compile() takes a function or a Module, not {type(model).__name__}")
     run, name = find(backend)

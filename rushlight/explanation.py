@@ -16,8 +16,8 @@ from collections.abc import Collection
 from typing import Any
 
 from .autograd.function import FunctionCtx
-from .capture.compile.breaks import BreakRecord
-from .capture.compile.segments import Compiled, Segment
+from .capture.compile.record.graph_breaks import BreakRecord
+from .capture.compile.runtime.segments import Compiled, Segment
 from .serialization.saving import replacing
 
 PARTS = ("graph", "guards", "program", "native")  # of a segment
@@ -93,7 +93,13 @@ class Explanation:
     def text(self, parts: Collection[str] = PARTS) -> str:
         """All of it as text, with these parts of each segment: of "graph", "guards", "program" and "native"."""
         lines = [f"{self.name}: " + ", ".join(_counted(value, name) for name, value in self.summary())]
-        lines += self._list("Breaks", [f"[{each.kind}] {each.message}\n     {each.file}:{each.line} in {each.function}\n     hint: {each.hint}" for each in self.breaks])
+        lines += self._list(
+            "Breaks",
+            [
+                f"[{each.kind}] {each.message}\n     {each.file}:{each.line} in {each.function}\n     hint: {each.hint}"
+                for each in self.breaks
+            ],
+        )
         lines += self._list("Recompilations", self.recompilations)
         lines += self._list("Not kept", self.not_kept)
         for number, each in enumerate(self.segments, 1):
@@ -130,7 +136,9 @@ class Explanation:
         ending = "to the end" if segment.ends else f"up to a break ({segment.ending})"
         names = _op_names(segment)
         shown = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
-        counts = f"{_counted(str(len(names)), 'ops')}{f' ({shown})' if names else ''}, {_counted(str(len(segment.guards.reasons)), 'guards')}"
+        counts = (
+            f"{_counted(str(len(names)), 'ops')}{f' ({shown})' if names else ''}, {_counted(str(len(segment.guards.reasons)), 'guards')}"
+        )
         return f"from {start} {ending}; {counts}"
 
     def _list(self, title: str, rows: list[str]) -> list[str]:
@@ -139,7 +147,12 @@ class Explanation:
     def html(self) -> str:
         """One page that needs nothing else."""
         parts = [f"<h1>{html.escape(self.name)}</h1>", "<table><tr>"]
-        parts += [f"<th>{name}</th>" for name, _ in self.summary()] + ["</tr><tr>"] + [f"<td>{value}</td>" for _, value in self.summary()] + ["</tr></table>"]
+        parts += (
+            [f"<th>{name}</th>" for name, _ in self.summary()]
+            + ["</tr><tr>"]
+            + [f"<td>{value}</td>" for _, value in self.summary()]
+            + ["</tr></table>"]
+        )
         if self.breaks:
             parts.append("<h2>Breaks</h2><table><tr><th>kind</th><th>what happened</th><th>where</th><th>what to do</th></tr>")
             for each in self.breaks:
@@ -156,7 +169,11 @@ class Explanation:
                 shown = " open" if index == 0 else ""
                 parts.append(f"<details{shown}><summary>{html.escape(title)}</summary><pre>{html.escape(text)}</pre></details>")
         head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{html.escape(self.name)}, compiled</title>'
-        return f'<!doctype html>\n<html lang="en"><head>{head}<style>{_STYLE}</style></head>\n<body>\n' + "\n".join(parts) + "\n</body></html>\n"
+        return (
+            f'<!doctype html>\n<html lang="en"><head>{head}<style>{_STYLE}</style></head>\n<body>\n'
+            + "\n".join(parts)
+            + "\n</body></html>\n"
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the page to a file, as a whole or not at all."""

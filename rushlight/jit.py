@@ -4,14 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from .capture.fusing import (
-    enable_onednn_fusion,
-    fuser,
-    onednn_fusion_enabled,
-    optimized_execution,
-    set_fusion_strategy,
-    strict_fusion,
-)
 from .capture.graph_module import GraphModule as _GraphModule
 from .capture.script import (
     Attribute,
@@ -36,19 +28,16 @@ from .capture.script import (
     unused,
 )
 from .capture.script import is_instance as isinstance
-from .capture.traced import (
-    Future,
-    TracedFunction,
-    TracedModule,
-    TracingCheckError,
-    fork,
-    load,
-    save,
-    trace,
-    trace_module,
-    wait,
+from .capture.script.fusion_flags import (
+    enable_onednn_fusion,
+    fuser,
+    onednn_fusion_enabled,
+    optimized_execution,
+    set_fusion_strategy,
+    strict_fusion,
 )
-from .capture.tracer import TracerWarning
+from .capture.trace.jit_trace import Future, TracedFunction, TracedModule, TracingCheckError, fork, load, save, trace, trace_module, wait
+from .capture.tracer.tracer import TracerWarning
 from .core.errors import CaptureError
 from .core.missing import missing as _missing
 from .core.state import state as _state

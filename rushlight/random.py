@@ -56,9 +56,7 @@ def fork_rng(
     There are no streams but the CPU's here, so ``devices`` may only be empty.
     """
     if devices:
-        raise RuntimeError(
-            f"{_caller}: {_devices_kw}={devices!r} names devices with streams of their own, and there are none"
-        )
+        raise RuntimeError(f"{_caller}: {_devices_kw}={devices!r} names devices with streams of their own, and there are none")
     if not enabled:
         yield
         return

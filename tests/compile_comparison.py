@@ -53,8 +53,15 @@ def described(value: Any, seen: dict[int, int], held: list[Any]) -> Any:
     if isinstance(value, types.FunctionType):
         return ("function", value.__qualname__, [described(_contents(cell), seen, held) for cell in value.__closure__ or ()])
     if isinstance(value, nn.Module):
-        return (type(value).__name__, value.training, [(name, described(each, seen, held)) for name, each in value.state_dict(keep_vars=True).items()])
-    fields = {**getattr(value, "__dict__", {}), **{name: getattr(value, name) for name in getattr(type(value), "__slots__", ()) if hasattr(value, name)}}
+        return (
+            type(value).__name__,
+            value.training,
+            [(name, described(each, seen, held)) for name, each in value.state_dict(keep_vars=True).items()],
+        )
+    fields = {
+        **getattr(value, "__dict__", {}),
+        **{name: getattr(value, name) for name in getattr(type(value), "__slots__", ()) if hasattr(value, name)},
+    }
     return (type(value).__name__, [(name, described(each, seen, held)) for name, each in fields.items() if not name.startswith("__")])
 
 
@@ -125,7 +132,11 @@ class Side:
             "backward": described(gradient, seen, held), "printed": re.sub("0x[0-9a-f]+", "", printed.getvalue()),
             "random": torch.rand(2).tolist(), "modes": (torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.is_autocast_enabled("cpu")),
         }  # fmt: skip
-        del result, gradient, held  # the traceback of an error holds this frame: what the error keeps goes now, and not at some time in the next call
+        del (
+            result,
+            gradient,
+            held,
+        )  # the traceback of an error holds this frame: what the error keeps goes now, and not at some time in the next call
         return found
 
 

@@ -25,7 +25,7 @@ def bytecode_cache(tmp_path_factory: pytest.TempPathFactory):
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The ops that native code called, because it has none of its own for them."""
-    program = pytest.importorskip("rushlight.backends.native.program", reason="native code needs llvmlite", exc_type=ImportError)
+    program = pytest.importorskip("rushlight.backends.native.executable", reason="native code needs llvmlite", exc_type=ImportError)
     found: list[str] = []
     original = program.Program.compile
 

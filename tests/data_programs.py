@@ -31,9 +31,7 @@ def programs(torch: Any, data: Any) -> dict[str, Any]:
     def epochs(count: int = 2, **options: Any) -> Any:
         torch.manual_seed(0)
         loader = data.DataLoader(range(11), **options)
-        return [[batch.tolist() if hasattr(batch, "tolist") else batch for batch in loader] for _ in range(count)] + [
-            torch.rand(1).item()
-        ]
+        return [[batch.tolist() if hasattr(batch, "tolist") else batch for batch in loader] for _ in range(count)] + [torch.rand(1).item()]
 
     def drawn(make: Any) -> Any:
         torch.manual_seed(3)

@@ -30,9 +30,7 @@ def bad(name: str) -> Callable[[Program], Program]:
 
 
 def real(torch: Any, *shape: int, seed: int = 0) -> Any:
-    return torch.tensor(np.random.default_rng((seed, *shape)).normal(size=shape).astype(np.float32).tolist()).reshape(
-        shape
-    )
+    return torch.tensor(np.random.default_rng((seed, *shape)).normal(size=shape).astype(np.float32).tolist()).reshape(shape)
 
 
 def layers(torch: Any, sizes: tuple[int, ...] = (3, 4, 2)) -> dict[str, Any]:
@@ -455,18 +453,14 @@ bad("random")(lambda torch: torch.vmap(lambda a: a + torch.rand(3))(torch.ones(2
 bad("dropout")(lambda torch: torch.vmap(torch.nn.functional.dropout)(torch.ones(2, 3)))
 bad("randomness of no kind")(lambda torch: torch.vmap(torch.exp, randomness="some")(torch.ones(2, 3)))
 bad("same for a batch")(lambda torch: torch.vmap(lambda a: torch.bernoulli(a), randomness="same")(torch.ones(2, 3)))
-bad("different for one")(
-    lambda torch: torch.vmap(lambda a: torch.ones(3).normal_(), randomness="different")(torch.ones(2, 3))
-)
+bad("different for one")(lambda torch: torch.vmap(lambda a: torch.ones(3).normal_(), randomness="different")(torch.ones(2, 3)))
 bad("chunk size")(lambda torch: torch.vmap(torch.exp, chunk_size=0)(torch.ones(2, 3)))
 bad("in place on one")(lambda torch: torch.vmap(lambda a: torch.ones(3).add_(a))(torch.ones(2, 3)))
 bad("copy to one")(lambda torch: torch.vmap(lambda a: torch.ones(3).copy_(a))(torch.ones(2, 3)))
 bad("out")(lambda torch: torch.vmap(lambda a: torch.add(a, a, out=torch.empty(3)))(torch.ones(2, 3)))
 bad("requires_grad_")(lambda torch: torch.vmap(lambda a: a.requires_grad_())(torch.ones(2, 3)))
 bad("backward")(lambda torch: torch.vmap(lambda a: a.sum().backward())(torch.ones(2, 3, requires_grad=True)))
-bad("autograd.grad")(
-    lambda torch: torch.vmap(lambda a: torch.autograd.grad(a.sum(), a))(torch.ones(2, 3, requires_grad=True))
-)
+bad("autograd.grad")(lambda torch: torch.vmap(lambda a: torch.autograd.grad(a.sum(), a))(torch.ones(2, 3, requires_grad=True)))
 bad("data")(lambda torch: torch.vmap(lambda a: a.data)(torch.ones(2, 3)))
 
 

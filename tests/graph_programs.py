@@ -51,9 +51,7 @@ def rich_graph():
     x, y = graph.placeholder("x"), graph.placeholder("y", default=2.0)
     weight = graph.get_attr("layers.0.weight")
     added = graph.call_function(rushlight.add, (x, y), {"alpha": 3})
-    added.meta.update(
-        val=Spec((2, 3), F32), source=("/home/user/model.py", 12, "forward"), module="layers.0", of=[x, {"k": y}]
-    )
+    added.meta.update(val=Spec((2, 3), F32), source=("/home/user/model.py", 12, "forward"), module="layers.0", of=[x, {"k": y}])
     scaled = graph.call_module("layers.1", (added,))
     flat = graph.call_method("view", (scaled, -1))
     sliced = graph.call_function(operator.getitem, (flat, (slice(0, 3), ...)))

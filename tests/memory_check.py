@@ -19,7 +19,9 @@ import xml.etree.ElementTree as xml
 HERE = pathlib.Path(__file__).parent
 OPTIONS = ("--tool=memcheck", "--leak-check=no", "--undef-value-errors=no", "--xml=yes", "--smc-check=all-non-file", "--num-callers=6")
 SIZES = "import sys; sys.path.insert(0, {here!r}); import test_native_sizes\nfor seed in range({first}, {last}): test_native_sizes.check_random(seed, (5, 8, 13))"
-GRAPHS = "import sys; sys.path.insert(0, {here!r}); import test_native\nfor seed in range({first}, {last}): test_native.check_random_graph(seed)"
+GRAPHS = (
+    "import sys; sys.path.insert(0, {here!r}); import test_native\nfor seed in range({first}, {last}): test_native.check_random_graph(seed)"
+)
 
 
 def invalid_accesses(command: list[str], limit: float | None = None) -> list[str]:
@@ -30,7 +32,9 @@ def invalid_accesses(command: list[str], limit: float | None = None) -> list[str
     }  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder, "report.xml")
-        done = subprocess.run(["valgrind", *OPTIONS, f"--xml-file={report}", sys.executable, *command], env=environment, timeout=limit, check=False)
+        done = subprocess.run(
+            ["valgrind", *OPTIONS, f"--xml-file={report}", sys.executable, *command], env=environment, timeout=limit, check=False
+        )
         if done.returncode:
             raise SystemExit(f"{' '.join(command)[:200]} ended with status {done.returncode}")
         found = xml.parse(report).getroot()

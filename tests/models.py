@@ -45,7 +45,9 @@ class ResNet(nn.Module):
 
     def __init__(self, widths: tuple[int, ...] = (8, 16), blocks: int = 1, classes: int = 10) -> None:
         super().__init__()
-        self.stem = nn.Sequential(nn.Conv2d(3, widths[0], 7, 2, 3, bias=False), nn.BatchNorm2d(widths[0]), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1))
+        self.stem = nn.Sequential(
+            nn.Conv2d(3, widths[0], 7, 2, 3, bias=False), nn.BatchNorm2d(widths[0]), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)
+        )
         stages: list[Any] = []
         inside = widths[0]
         for index, width in enumerate(widths):

@@ -211,9 +211,7 @@ def run(torch: Any, case: Case) -> tuple[dict[str, np.ndarray], str]:
     if case.grad and not isinstance(loss, int):
         loss.backward()
     found.update((f"gradient of input {i}", array(each.grad)) for i, each in enumerate(inputs) if each.grad is not None)
-    found.update(
-        (f"gradient of {name}", array(each.grad)) for name, each in module.named_parameters() if each.grad is not None
-    )
+    found.update((f"gradient of {name}", array(each.grad)) for name, each in module.named_parameters() if each.grad is not None)
     states = module.state_dict() if lazy else dict(module.named_buffers())
     found.update(("final " + name, array(value)) for name, value in states.items())
     return found, repr(module)

@@ -98,9 +98,7 @@ def weight_norms(torch: Any) -> Iterator[Any]:
 @program
 def spectral_norms(torch: Any) -> Iterator[Any]:
     inputs = wave(torch, 2, 3)
-    for function, steps in itertools.product(
-        (torch.nn.utils.parametrizations.spectral_norm, torch.nn.utils.spectral_norm), (1, 3)
-    ):
+    for function, steps in itertools.product((torch.nn.utils.parametrizations.spectral_norm, torch.nn.utils.spectral_norm), (1, 3)):
         torch.manual_seed(steps)
         layer = function(linear(torch), n_power_iterations=steps)
         for _ in range(2):
@@ -117,9 +115,7 @@ def spectral_norms(torch: Any) -> Iterator[Any]:
 @program
 def orthogonals(torch: Any) -> Iterator[Any]:
     orthogonal = torch.nn.utils.parametrizations.orthogonal
-    for name, base, shape in itertools.product(
-        (None, "matrix_exp", "cayley", "householder"), (True, False), ((3, 3), (4, 2), (2, 4))
-    ):
+    for name, base, shape in itertools.product((None, "matrix_exp", "cayley", "householder"), (True, False), ((3, 3), (4, 2), (2, 4))):
         torch.manual_seed(3)
         layer = orthogonal(linear(torch, *shape), orthogonal_map=name, use_trivialization=base)
         yield from gradients(torch, layer, wave(torch, 2, shape[0]))

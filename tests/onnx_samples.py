@@ -26,8 +26,6 @@ MISSING_IN_RUNTIME = (
 )  # fmt: skip
 
 
-
-
 def newest_that_runs() -> int:
     """The newest opset that ONNX Runtime takes."""
     for opset in range(NEWEST, 0, -1):

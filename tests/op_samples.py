@@ -31,9 +31,7 @@ def same_layout(array: np.ndarray) -> np.ndarray:
     """A copy with the same strides, so that non-contiguous samples stay so."""
     if array.flags.forc or any(step <= 0 for step in array.strides):
         return np.array(array, order="K", copy=True)
-    extent = (
-        sum((size - 1) * step for size, step in zip(array.shape, array.strides)) + array.itemsize if array.size else 0
-    )
+    extent = sum((size - 1) * step for size, step in zip(array.shape, array.strides)) + array.itemsize if array.size else 0
     copy = np.ndarray(array.shape, array.dtype, np.zeros(extent, np.uint8), 0, array.strides)
     copy[...] = array
     return copy

@@ -274,7 +274,9 @@ def training(torch: Any, rng: Any) -> Results:
     nn, Q = torch.nn, torch.ao.quantization
     results: Results = {}
     for name, qconfig in (("plain", Q.default_qat_qconfig), ("fused", Q.get_default_qat_qconfig("fbgemm"))):
-        model = nn.Sequential(Q.QuantStub(), nn.Conv2d(2, 3, 3), nn.BatchNorm2d(3), nn.ReLU(), nn.Flatten(), nn.Linear(12, 4), Q.DeQuantStub())
+        model = nn.Sequential(
+            Q.QuantStub(), nn.Conv2d(2, 3, 3), nn.BatchNorm2d(3), nn.ReLU(), nn.Flatten(), nn.Linear(12, 4), Q.DeQuantStub()
+        )
         model = filled(torch, model, rng).train()
         model.qconfig = qconfig
         model = Q.prepare_qat(Q.fuse_modules_qat(model, [["1", "2", "3"]]))
@@ -338,7 +340,11 @@ def recurrent_and_attention(torch: Any, rng: Any) -> Results:
         results[f"{name} near"] = output.dequantize()
         results[f"{name} state near"] = state.dequantize()
         results[f"{name} cell near"] = cell.dequantize()
-    for name, options, weights in (("attention", {}, True), ("plain attention", {"bias": False, "add_zero_attn": True}, True), ("sizes", {"kdim": 3, "vdim": 5}, False)):
+    for name, options, weights in (
+        ("attention", {}, True),
+        ("plain attention", {"bias": False, "add_zero_attn": True}, True),
+        ("sizes", {"kdim": 3, "vdim": 5}, False),
+    ):
         model = filled(torch, nn.MultiheadAttention(4, 2, **options), rng).eval()
         model.qconfig = Q.get_default_qconfig("fbgemm")
         prepared = Q.prepare(nn.Sequential(model))[0]

@@ -23,12 +23,8 @@ def programs() -> list[list[str]]:
         for size in SIZES:
             empty = f"torch.empty({size}, {kind})"
             found.append([f"torch.rand({size}, {kind})", f"torch.randn({size}, {kind})", "torch.rand(2)"])
-            found.append(
-                [f"{empty}.uniform_(-2, 3)", f"{empty}.normal_(1, 2)", f"{empty}.exponential_(1.5)", "torch.randn(3)"]
-            )
-            found.append(
-                [f"{empty}.bernoulli_(0.3)", f"{empty}.random_()", f"{empty}.random_(7)", f"{empty}.random_(-3, 100)"]
-            )
+            found.append([f"{empty}.uniform_(-2, 3)", f"{empty}.normal_(1, 2)", f"{empty}.exponential_(1.5)", "torch.randn(3)"])
+            found.append([f"{empty}.bernoulli_(0.3)", f"{empty}.random_()", f"{empty}.random_(7)", f"{empty}.random_(-3, 100)"])
             found.append([f"{empty}.cauchy_(0.3, 2.5)", f"{empty}.log_normal_(0.3, 0.7)", f"{empty}.geometric_(0.2)"])
             found.append(
                 [
@@ -144,9 +140,7 @@ def programs() -> list[list[str]]:
             "torch.binomial(torch.full((3,), 9.0, dtype=torch.float64), torch.tensor(0.3, dtype=torch.float64))",
         ]
     )
-    found.append(
-        ["torch._standard_gamma(torch.arange(0.5, 8))", "torch._sample_dirichlet(torch.ones(3, 4))", "torch.randn(2)"]
-    )
+    found.append(["torch._standard_gamma(torch.arange(0.5, 8))", "torch._sample_dirichlet(torch.ones(3, 4))", "torch.randn(2)"])
     for p in (0.0, 0.2, 0.5, 1.0):
         found.append(
             [

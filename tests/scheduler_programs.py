@@ -69,11 +69,7 @@ CASES = (
 def run(case: tuple[str, str], torch: Any) -> list[list[float]]:
     """The rates and momenta of both groups after each step."""
     text, way = case
-    rates = (
-        [torch.tensor(1.0, dtype=torch.float64), torch.tensor(0.5, dtype=torch.float64)]
-        if way == "tensor"
-        else [1.0, 0.5]
-    )
+    rates = [torch.tensor(1.0, dtype=torch.float64), torch.tensor(0.5, dtype=torch.float64)] if way == "tensor" else [1.0, 0.5]
     groups = [{"params": [torch.zeros(2, requires_grad=True)], "lr": lr} for lr in rates]
     opt = torch.optim.SGD(groups, momentum=0.9)
     if way == "resumed":

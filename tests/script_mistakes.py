@@ -310,14 +310,14 @@ def uses_bytes(x):
     return x + len(y)
 
 
-@mistake("an operator on values of types int and str", '1 + text')
+@mistake("an operator on values of types int and str", "1 + text")
 def adds_text(x, text: str):
     return x + (1 + text)
 
 
 @mistake("convert one with str() or int()", "'a' + 1")
 def adds_text_and_number(x):
-    return 'a' + 1, x  # noqa: Q000
+    return "a" + 1, x  # noqa: Q000
 
 
 @mistake("a list can be added to a list", "items + 1")
@@ -327,7 +327,7 @@ def adds_list_and_number(x, items: List[int]):
 
 @mistake("'a' is no number of an item", "'a'")
 def takes_item_by_text(items: List[int]):
-    return items['a']  # noqa: Q000
+    return items["a"]  # noqa: Q000
 
 
 @mistake("a value of type int has no attribute 'foo'", "n.foo")

@@ -89,9 +89,7 @@ def test_contexts_nest() -> None:
     x = rushlight.ones(2, 2)
     outer = autocast("cpu")
     with outer:
-        assert (
-            (x @ x).dtype is bfloat16 and rushlight.is_autocast_enabled("cpu") and not rushlight.is_autocast_enabled()
-        )
+        assert (x @ x).dtype is bfloat16 and rushlight.is_autocast_enabled("cpu") and not rushlight.is_autocast_enabled()
         with autocast("cpu", enabled=False):
             assert (x @ x).dtype is float32 and not rushlight.is_autocast_enabled("cpu")
             with pytest.raises(RuntimeError, match="same dtype"):

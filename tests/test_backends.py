@@ -51,9 +51,7 @@ print(b.mkldnn.enabled, b.mkldnn.deterministic, b.mkldnn.allow_tf32, b.fp32_prec
 print(torch.get_float32_matmul_precision(), torch.get_deterministic_debug_mode(), b.flags_frozen())
 print(b.cuda.flash_sdp_enabled(), b.cuda.mem_efficient_sdp_enabled(), b.cuda.math_sdp_enabled(), b.cuda.cudnn_sdp_enabled())
 """
-    found = subprocess.run(
-        [sys.executable, "-c", program], check=True, capture_output=True, text=True
-    ).stdout.splitlines()
+    found = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.splitlines()
     assert found == [
         "True False False True None",
         "False True none",
@@ -142,10 +140,7 @@ def test_the_processor():
 def test_the_text_about_the_parts():
     shown, parallel = torch.__config__.show(), torch.__config__.parallel_info()
     assert np.__version__ in shown and torch.backends.cpu.get_cpu_capability() in shown and torch.__version__ in shown
-    assert (
-        f"get_num_threads() : {torch.get_num_threads()}\n" in parallel
-        and f"os.cpu_count() : {os.cpu_count()}\n" in parallel
-    )
+    assert f"get_num_threads() : {torch.get_num_threads()}\n" in parallel and f"os.cpu_count() : {os.cpu_count()}\n" in parallel
 
 
 def test_programs_import_them_as_modules():

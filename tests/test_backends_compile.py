@@ -526,7 +526,9 @@ def spoiled(where: str) -> Any:
     return backend
 
 
-@pytest.mark.parametrize(("where", "message"), [("value", "output 0"), ("gradient", "the gradient of l_x_"), ("write", "after it was written to")])
+@pytest.mark.parametrize(
+    ("where", "message"), [("value", "output 0"), ("gradient", "the gradient of l_x_"), ("write", "after it was written to")]
+)
 def test_check_names_the_node_and_the_line(where: str, message: str) -> None:
     def program(x):
         y = x * 2

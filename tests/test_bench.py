@@ -44,16 +44,11 @@ def test_rows_of_training_share_a_peer_and_say_what_is_missed() -> None:
     at = names.index("native to the best of PyTorch")
     assert model[at : at + 4] == ["0.25", "0.25", "0.50", "–"] and model[-1] == ""
     assert step[at : at + 4] == ["0.07", "0.06", "0.14", "0.5"] and step[-1] == "**missed** PyTorch"
-    assert (
-        cells(native_speed.speed_rows(MLP, "training", figures(model=25e-6, step=26e-6))[1])[-1]
-        == "**missed** PyTorch, JAX"
-    )
+    assert cells(native_speed.speed_rows(MLP, "training", figures(model=25e-6, step=26e-6))[1])[-1] == "**missed** PyTorch, JAX"
 
 
 def test_packages_that_take_no_part_are_dashes() -> None:
-    (row,) = native_speed.speed_rows(
-        MLP, "inference", Figures(times={("rushlight", "eager"): 2e-6, ("rushlight", "model"): 1e-6})
-    )
+    (row,) = native_speed.speed_rows(MLP, "inference", Figures(times={("rushlight", "eager"): 2e-6, ("rushlight", "model"): 1e-6}))
     assert cells(row) == [f"{MLP}, inference", "1.00 µs", "2.00 µs", *["–"] * 11, ""]
 
 
@@ -94,9 +89,7 @@ def test_small_changes_of_a_loss_are_compared_too() -> None:
         return SimpleNamespace(values=lambda: np.array(values))
 
     with pytest.raises(AssertionError):
-        native_speed.check_equal(
-            MLP, "training", {("rushlight", "eager"): peer(1.0, 0.9995), ("rushlight", "step"): peer(1.0, 1.0)}
-        )
+        native_speed.check_equal(MLP, "training", {("rushlight", "eager"): peer(1.0, 0.9995), ("rushlight", "step"): peer(1.0, 1.0)})
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the benchmark runs on Linux")
@@ -110,11 +103,7 @@ def test_processes_answer(tmp_path: Path) -> None:
         with busy_core():
             assert step.ask("disturbed", 0.05) > 0
         numbers = np.load(tmp_path / "numbers.npz")
-        assert (
-            numbers["input"].shape == (32, 64)
-            and numbers["target"].shape == (32, 1)
-            and numbers["4.weight"].shape == (1, 64)
-        )
+        assert numbers["input"].shape == (32, 64) and numbers["target"].shape == (32, 1) and numbers["4.weight"].shape == (1, 64)
     with pytest.raises(SystemExit, match="KeyError"):
         Peer("rushlight", "eager", "training", "1 x nothing", str(tmp_path))
 
@@ -134,9 +123,7 @@ def test_work_is_counted() -> None:
 def test_limits_are_the_longer_of_two() -> None:
     found = Figures(times={("rushlight", "model"): 10e-6})
     slow_memory, slow_products = native_limits.Rates(1e12, 1e10), native_limits.Rates(1e10, 1e12)
-    (memory,), (products,) = (
-        native_limits.rows(MLP, "inference", found, each) for each in (slow_memory, slow_products)
-    )
+    (memory,), (products,) = (native_limits.rows(MLP, "inference", found, each) for each in (slow_memory, slow_products))
     assert "(memory)" in memory and "(products)" in products
     assert cells(products)[5] == f"{10e-6 / (native_limits.work(MLP, 'inference')[0] / 1e10):.1f}"
 
@@ -155,9 +142,7 @@ def test_growth_is_linear_or_missed() -> None:
 def test_the_readme_takes_rows_by_the_names_of_their_columns() -> None:
     table = [*native_speed.SPEED, *native_speed.speed_rows(MLP, "training", figures(model=20e-6, step=7e-6))]
     cold = ["| case | native |", "|---|---|", f"| {MLP}, training | 3 s |"]  # a later table does not hide the first
-    text = "\n".join(
-        ["# Native code", "", "2026-01-01. A machine, load before the run 1.50. More.", "", *table, "", *cold]
-    )
+    text = "\n".join(["# Native code", "", "2026-01-01. A machine, load before the run 1.50. More.", "", *table, "", *cold])
     made = readme_table.table(text)
     assert f"| compiled, {MLP}, training | 20.00 µs | 100.00 µs (eager) | 0.20 | 0.25 |  |" in made
     assert f"| compiled, {MLP}, {WHOLE} | 7.00 µs | 100.00 µs (eager) | 0.07 | 0.06 | **missed** PyTorch |" in made

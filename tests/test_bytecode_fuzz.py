@@ -73,9 +73,7 @@ class Writer:
     def expression(self, depth: int = 2) -> str:
         if depth == 0:
             number = str(self.random.randint(-2, 9))
-            return self.pick(
-                self.variable(), self.variable(), self.variable(), number, number, "'s'", "None", "[]", "(1, 2)"
-            )
+            return self.pick(self.variable(), self.variable(), self.variable(), number, number, "'s'", "None", "[]", "(1, 2)")
         e = lambda: self.expression(depth - 1)
         v = self.variable
         form = self.random.randrange(26)
@@ -99,11 +97,7 @@ class Writer:
             case 10:
                 return f"{{{e()!s}: {e()}, 'k': {e()}}}"
             case 11:
-                return (
-                    f"f'{{{v()}!r:>4}}|{{{e().replace(chr(39), chr(34))}}}'"
-                    if sys.version_info >= (3, 12)
-                    else f"f'{{{v()}!r:>4}}'"
-                )
+                return f"f'{{{v()}!r:>4}}|{{{e().replace(chr(39), chr(34))}}}'" if sys.version_info >= (3, 12) else f"f'{{{v()}!r:>4}}'"
             case 12:
                 return f"note({e()})"
             case 13:
@@ -137,9 +131,7 @@ class Writer:
     def sequence(self, depth: int) -> str:
         if depth <= 0:
             return self.pick("range(3)", "(1, 2)", "[3, 0, 1]", "'xy'", self.variable(), "()")
-        return self.pick(
-            f"[{self.expression(depth - 1)}, {self.expression(depth - 1)}]", self.sequence(0), "range(2, 5)"
-        )
+        return self.pick(f"[{self.expression(depth - 1)}, {self.expression(depth - 1)}]", self.sequence(0), "range(2, 5)")
 
     # Statements.
 
@@ -249,9 +241,7 @@ class Writer:
 
     def with_block(self, indent, depth, context) -> None:
         manager = f"Manager({self.random.randint(0, 9)}, {self.pick('False', 'False', 'True', self.variable())})"
-        more = self.pick(
-            "", f", Manager('m', fail={self.pick('None', repr('enter'), repr('exit'))}) as {self.variable()}"
-        )
+        more = self.pick("", f", Manager('m', fail={self.pick('None', repr('enter'), repr('exit'))}) as {self.variable()}")
         self.write(indent, f"with {manager} as {self.variable()}{more}:")
         self.block(indent + 1, depth, context)
 
@@ -259,9 +249,7 @@ class Writer:
         name = self.fresh("f")
         shared = self.pick([], [self.variable()], [self.variable()])
         parameters = [v for v in self.random.sample(VARIABLES, 2) if v not in shared]
-        head = ", ".join(
-            [*parameters[:1], *(f"{p}={self.expression(1)}" for p in parameters[1:]), "*args", "k=1", "**named"]
-        )
+        head = ", ".join([*parameters[:1], *(f"{p}={self.expression(1)}" for p in parameters[1:]), "*args", "k=1", "**named"])
         if self.chance(0.2):
             self.write(indent, self.pick("@staticmethod", "@logged", "@(lambda function: function)"))
         self.write(indent, f"def {name}({head}):")
@@ -281,9 +269,7 @@ class Writer:
     def generator(self, indent, depth, context) -> None:
         name, it = self.fresh("g"), self.fresh("it")
         shared = self.pick([], [self.variable()])
-        self.write(
-            indent, f"def {name}({', '.join(v + '=1' for v in self.random.sample(VARIABLES, 2) if v not in shared)}):"
-        )
+        self.write(indent, f"def {name}({', '.join(v + '=1' for v in self.random.sample(VARIABLES, 2) if v not in shared)}):")
         if shared:
             self.write(indent + 1, f"nonlocal {shared[0]}")
         self.write(indent + 1, f"{self.variable()} = yield {self.expression(1)}")

@@ -292,7 +292,11 @@ def test_the_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
         assert capsys.readouterr().out.endswith("Cube: nothing is wrong\n")
         assert main(["check", f"{PROGRAMS}:Wrong", "--input", "2x3", "--input", "2x3", "--json"]) == 1
         found = json.loads(capsys.readouterr().out)
-        assert not found["ok"] and {row["name"] for row in found["rows"] if row["outcome"] == "failed"} >= {"saved tensors", "gradients", "None gradients"}
+        assert not found["ok"] and {row["name"] for row in found["rows"] if row["outcome"] == "failed"} >= {
+            "saved tensors",
+            "gradients",
+            "None gradients",
+        }
         assert main(["check", f"{PROGRAMS}:Net"]) == 2 and "is no custom Function" in capsys.readouterr().err
     finally:
         sys.modules.pop("front_door_programs", None)

@@ -283,7 +283,9 @@ def test_what_compile_does_is_explained(command, tmp_path: Path) -> None:
     assert status == 0 and "rushlight.nn.functional.linear(" in out and "def check(" in out and "def segment(" not in out
     status, out, _ = command("explain", f"{PROGRAMS}:Decides", "--input", "N", "--json", "-o", "page.html")
     found = json.loads(out)
-    assert status == 0 and found["name"] == "Decides" and found["graph_count"] >= 2 and found["recompilations"] and len(found["segments"]) >= 2
+    assert (
+        status == 0 and found["name"] == "Decides" and found["graph_count"] >= 2 and found["recompilations"] and len(found["segments"]) >= 2
+    )
     (reason,) = found["breaks"]
     assert (reason["kind"], reason["file"], reason["function"]) == ("truth", PROGRAMS, "Decides.forward")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
@@ -306,7 +308,9 @@ def test_mistakes_in_explain(command, tmp_path: Path, arguments: list[str], stat
     assert (found, out) == (status, "") and words in err and "Traceback" not in err and left(tmp_path) == []
 
 
-@pytest.mark.parametrize(("package", "words"), [("onnx", "pip install onnx"), ("onnxruntime", "pip install onnxruntime (--no-verify writes")])
+@pytest.mark.parametrize(
+    ("package", "words"), [("onnx", "pip install onnx"), ("onnxruntime", "pip install onnxruntime (--no-verify writes")]
+)
 def test_a_package_that_is_missing_is_named(command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, package: str, words: str) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     status, out, err = command("export", f"{PROGRAMS}:Net", "-o", "m.onnx", "--input", "1x3x8x8")
@@ -345,7 +349,9 @@ def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch, capsys: pyte
 
 @pytest.mark.parametrize(("number", "status", "words"), [(signal.SIGINT, 130, "interrupted\n"), (signal.SIGTERM, 143, "")])
 def test_a_signal_leaves_nothing_behind(tmp_path: Path, number: int, status: int, words: str) -> None:
-    (tmp_path / "slow.py").write_text("import time, torch\n\n\ndef slow(x):\n    print('running', flush=True)\n    time.sleep(60)\n    return x\n", encoding="utf-8")
+    (tmp_path / "slow.py").write_text(
+        "import time, torch\n\n\ndef slow(x):\n    print('running', flush=True)\n    time.sleep(60)\n    return x\n", encoding="utf-8"
+    )
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent), "PYTHONDONTWRITEBYTECODE": "1"}
     arguments = [sys.executable, "-m", "rushlight", "export", "slow.py:slow", "-o", "slow.onnx", "--input", "3"]
     heard = functools.partial(signal.signal, number, signal.SIG_DFL)  # who runs the tests may have been told to ignore it
@@ -359,8 +365,12 @@ def test_a_signal_leaves_nothing_behind(tmp_path: Path, number: int, status: int
 
 
 def test_words_are_utf8_whatever_the_locale(tmp_path: Path) -> None:
-    (tmp_path / "größe.py").write_text("import torch\n\n\nclass Größe(torch.nn.Module):\n    def forward(self, x):\n        return x * 2\n", encoding="utf-8")
+    (tmp_path / "größe.py").write_text(
+        "import torch\n\n\nclass Größe(torch.nn.Module):\n    def forward(self, x):\n        return x * 2\n", encoding="utf-8"
+    )
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent), "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
     arguments = [sys.executable, "-m", "rushlight", "export", "größe.py:Größe", "-o", "größe.onnx", "--input", "3"]
     done = subprocess.run(arguments, cwd=tmp_path, env=environment, capture_output=True, check=False)
-    assert done.returncode == 0 and done.stdout.decode("utf-8").startswith("größe.onnx: ") and b"\x1b" not in done.stdout + done.stderr, done.stderr.decode("utf-8")
+    assert done.returncode == 0 and done.stdout.decode("utf-8").startswith("größe.onnx: ") and b"\x1b" not in done.stdout + done.stderr, (
+        done.stderr.decode("utf-8")
+    )

@@ -197,7 +197,9 @@ def check(function, compiled, *inputs):
         leaves = [each for each in flat(out) if each.requires_grad]
         if leaves:
             sum(each.sum() for each in leaves).backward()
-        results.append((plain(out), [each.detach() for each in flat(out)], [each.grad for each in copies], [each.requires_grad for each in flat(out)]))
+        results.append(
+            (plain(out), [each.detach() for each in flat(out)], [each.grad for each in copies], [each.requires_grad for each in flat(out)])
+        )
     eager, got = results
     assert got[0] == eager[0] and got[3] == eager[3]
     for a, b in zip(got[1] + got[2], eager[1] + eager[2]):
@@ -425,7 +427,10 @@ def test_user_exceptions_come_through():
 # -- whole programs ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make, inputs", [(GPT, lambda: torch.randint(0, 50, (2, 7))), (ViT, lambda: torch.randn(2, 3, 16, 16)), (UNet, lambda: torch.randn(1, 3, 8, 8))])
+@pytest.mark.parametrize(
+    "make, inputs",
+    [(GPT, lambda: torch.randint(0, 50, (2, 7))), (ViT, lambda: torch.randn(2, 3, 16, 16)), (UNet, lambda: torch.randn(1, 3, 8, 8))],
+)
 def test_models_without_breaks(make, inputs):
     torch.manual_seed(0)
     model = make().eval()

@@ -124,6 +124,7 @@ def test_arguments() -> None:
 @pytest.mark.parametrize("function", [plain, nested, turns], ids=lambda each: each.__name__)
 def test_export(function: Any) -> None:
     pytest.importorskip("onnxruntime")
+
     class Model(nn.Module):
         def forward(self, x: Any) -> Any:
             return function(x)
@@ -174,7 +175,12 @@ def given_up(x: Any, log: list[Any]) -> Any:
 
 
 def gathered(x: Any, log: list[Any]) -> Any:
-    return list(produce(x, 3, log)), sum(produce(x, 2, log)), [each * 1 for each in delegating(x, log)], any(each.sum() > 1 for each in produce(x, 3, log))
+    return (
+        list(produce(x, 3, log)),
+        sum(produce(x, 2, log)),
+        [each * 1 for each in delegating(x, log)],
+        any(each.sum() > 1 for each in produce(x, 3, log)),
+    )
 
 
 def handed_out(x: Any, log: list[Any]) -> Any:
@@ -193,7 +199,14 @@ def test_breaks_in_generators(function: Any) -> None:
             log: list[Any] = []
             result = run(torch.ones(2), log)
             parts = result if isinstance(result, tuple) else (result,)
-            values = [[each.tolist() for each in part] if not isinstance(part, (torch.Tensor, bool)) else part.tolist() if isinstance(part, torch.Tensor) else part for part in parts]
+            values = [
+                [each.tolist() for each in part]
+                if not isinstance(part, (torch.Tensor, bool))
+                else part.tolist()
+                if isinstance(part, torch.Tensor)
+                else part
+                for part in parts
+            ]
             found.append((values, log))
         assert found[0] == found[1], turn
     assert not compiled._compiled.unkept

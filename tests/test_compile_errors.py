@@ -224,7 +224,11 @@ def test_breaks_inside_of_modes(mode: Any) -> None:
     x = torch.ones(2, 2, requires_grad=True)
     for _ in range(3):
         for got, want in zip(compiled(x), program(x)):
-            assert torch.equal(got, want) and got.dtype == want.dtype and (got.is_inference(), got.requires_grad) == (want.is_inference(), want.requires_grad)
+            assert (
+                torch.equal(got, want)
+                and got.dtype == want.dtype
+                and (got.is_inference(), got.requires_grad) == (want.is_inference(), want.requires_grad)
+            )
         assert not torch.is_inference_mode_enabled() and torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu")
 
 

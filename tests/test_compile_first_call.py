@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.capture.compile import later
+from rushlight.capture.compile.record import deferred
 
 pytest.importorskip("llvmlite")
 LARGE = 1 << 20  # elements: 4 MB
@@ -19,7 +19,7 @@ LARGE = 1 << 20  # elements: 4 MB
 def ways(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """How values were computed: by the compiled graph ("graph"), or one by one ("ops")."""
     seen: list[str] = []
-    one_by_one, by_graph = later.Later.compute, later.Later.compute_by
+    one_by_one, by_graph = deferred.Later.compute, deferred.Later.compute_by
 
     def compute(self: Any) -> None:
         if self.calls:
@@ -32,8 +32,8 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         if len(seen) == before:
             seen.append("graph")
 
-    monkeypatch.setattr(later.Later, "compute", compute)
-    monkeypatch.setattr(later.Later, "compute_by", compute_by)
+    monkeypatch.setattr(deferred.Later, "compute", compute)
+    monkeypatch.setattr(deferred.Later, "compute_by", compute_by)
     return seen
 
 
@@ -201,7 +201,9 @@ def test_other_tensors_are_not_waited_for(ways: list[str]) -> None:
 
 def test_a_convolutional_network(ways: list[str]) -> None:
     nn = torch.nn
-    model = nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(16 * 64, 10)).eval()
+    model = nn.Sequential(
+        nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(16 * 64, 10)
+    ).eval()
     compiled, x = torch.compile(model), torch.randn(40, 3, 16, 16)
     x = torch.cat([x] * 4)
     with torch.no_grad():
@@ -294,23 +296,23 @@ def test_intermediate_values_let_go_of_their_memory() -> None:
             x = x * 2
         return x
 
-    from rushlight.capture.compile import tracing
+    from rushlight.capture.compile.record import tracer
 
-    drop = tracing.CompileTracer.drop
+    drop = tracer.CompileTracer.drop
 
     def counted(self: Any) -> None:
         before = len(self.large)
         drop(self)
         seen.append(before - len(self.large))
 
-    tracing.CompileTracer.drop = counted  # type: ignore[method-assign]
+    tracer.CompileTracer.drop = counted  # type: ignore[method-assign]
     try:
         x = numbers()
         with torch.no_grad():
             found = torch.compile(function, backend=back_end)(x)
         np.testing.assert_array_equal(found.numpy(), x.numpy() * 64)
     finally:
-        tracing.CompileTracer.drop = drop  # type: ignore[method-assign]
+        tracer.CompileTracer.drop = drop  # type: ignore[method-assign]
     assert sum(seen) >= 4
 
 

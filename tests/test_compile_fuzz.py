@@ -293,7 +293,9 @@ class Writer:
             self.block(1, frozenset())
 
     def scope(self, context) -> None:
-        self.write(f"with {self.pick('torch.no_grad()', 'torch.enable_grad()', 'scope(n) as n', 'Manager(True)', 'Manager(False)', 'torch.set_grad_enabled(n > 1)')}:")
+        self.write(
+            f"with {self.pick('torch.no_grad()', 'torch.enable_grad()', 'scope(n) as n', 'Manager(True)', 'Manager(False)', 'torch.set_grad_enabled(n > 1)')}:"
+        )
         self.block(2, context)
 
     def function(self, context) -> None:

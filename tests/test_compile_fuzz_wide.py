@@ -113,7 +113,15 @@ with torch.no_grad():
     SCORES.weight.copy_(torch.arange(9.).reshape(3, 3) / 8); SCORES.bias.zero_()
 """
 
-CHANGES = [*narrow.CHANGES, "MOMENTUM.param_groups[0]['lr'] = 0.5", "NORM.eval()", "NORM.train()", "Record.limit = 3", "OTHER.requires_grad_(not OTHER.requires_grad)", "OTHER.grad = None"]
+CHANGES = [
+    *narrow.CHANGES,
+    "MOMENTUM.param_groups[0]['lr'] = 0.5",
+    "NORM.eval()",
+    "NORM.train()",
+    "Record.limit = 3",
+    "OTHER.requires_grad_(not OTHER.requires_grad)",
+    "OTHER.grad = None",
+]
 
 
 class Writer(narrow.Writer):
@@ -142,7 +150,13 @@ class Writer(narrow.Writer):
 
     def hook(self, context) -> None:
         name = self.pick(*self.tensors)
-        body = self.pick("LOG.append('gradient')", f"g * {self.number()}", "g.detach() * 0.5", "LOG.append(round(g.sum().item(), 3))", f"g + {self.pick('CONSTANT', name)}.detach()")
+        body = self.pick(
+            "LOG.append('gradient')",
+            f"g * {self.number()}",
+            "g.detach() * 0.5",
+            "LOG.append(round(g.sum().item(), 3))",
+            f"g + {self.pick('CONSTANT', name)}.detach()",
+        )
         self.write(f"{name} = {name} * 1")
         self.write(f"if {name}.requires_grad: {name}.register_hook(lambda g, n=n: {body})")
 
@@ -188,7 +202,22 @@ class Writer(narrow.Writer):
     def matched(self, context) -> None:
         self.write(f"match {self.pick('n', 'items', 'BOX', 'TABLE', '(n, kind)', 'Frozen(n)', 'kind')}:")
         self.depth += 1
-        for pattern in self.random.sample(["0 | 1", "int() if n > 1", "[first, *_]", "[]", "Point(y=n)", "{'k': n}", "(2, Kind.ONE)", "(_, Kind.TWO as kind)", "Frozen(value=n, rate=1.5)", "Kind.ONE", "float(n)"], 3):
+        for pattern in self.random.sample(
+            [
+                "0 | 1",
+                "int() if n > 1",
+                "[first, *_]",
+                "[]",
+                "Point(y=n)",
+                "{'k': n}",
+                "(2, Kind.ONE)",
+                "(_, Kind.TWO as kind)",
+                "Frozen(value=n, rate=1.5)",
+                "Kind.ONE",
+                "float(n)",
+            ],
+            3,
+        ):
             self.write(f"case {pattern}:")
             self.block(1, context)
         self.write("case _:")
@@ -199,7 +228,17 @@ class Writer(narrow.Writer):
         self.write("try:")
         self.block(2, context)
         self.depth += 1
-        self.write(self.pick("print('in a try')", "compiler.graph_break()", "x = F.embedding(torch.tensor([n + 1]), SCORES.weight)[0]", "x = x[torch.tensor([n])]. expand(3)", "raise KeyError(n)", "LOG.append(round(y.sum().item(), 2))", "pass"))
+        self.write(
+            self.pick(
+                "print('in a try')",
+                "compiler.graph_break()",
+                "x = F.embedding(torch.tensor([n + 1]), SCORES.weight)[0]",
+                "x = x[torch.tensor([n])]. expand(3)",
+                "raise KeyError(n)",
+                "LOG.append(round(y.sum().item(), 2))",
+                "pass",
+            )
+        )
         self.depth -= 1
         if self.chance(0.6):
             self.write(f"except {self.pick('KeyError', 'IndexError', '(IndexError, KeyError)', 'Exception')}:")
@@ -214,11 +253,27 @@ class Writer(narrow.Writer):
         self.depth -= 1
 
     def quiet(self, context) -> None:
-        form = self.pick("Quiet(n)", "Quiet(n) as q, torch.no_grad()", "contextlib.suppress(KeyError, ZeroDivisionError)", "torch.autocast('cpu', enabled=False)", "scope(1), Manager(False)", "contextlib.nullcontext(n) as n")
+        form = self.pick(
+            "Quiet(n)",
+            "Quiet(n) as q, torch.no_grad()",
+            "contextlib.suppress(KeyError, ZeroDivisionError)",
+            "torch.autocast('cpu', enabled=False)",
+            "scope(1), Manager(False)",
+            "contextlib.nullcontext(n) as n",
+        )
         self.write(f"with {form}:")
         self.block(2, context)
         self.depth += 1
-        self.write(self.pick("compiler.graph_break()", "print('within')", "raise ValueError(n)", "{}['none']" if "suppress" in form or "Quiet" not in form else "pass", "pass", "pass"))
+        self.write(
+            self.pick(
+                "compiler.graph_break()",
+                "print('within')",
+                "raise ValueError(n)",
+                "{}['none']" if "suppress" in form or "Quiet" not in form else "pass",
+                "pass",
+                "pass",
+            )
+        )
         self.depth -= 1
 
     def turning(self, context) -> None:
@@ -237,10 +292,24 @@ class Writer(narrow.Writer):
         name = self.fresh("made")
         self.write(f"def {name}(v):")
         self.depth += 1
-        self.write(self.pick("yield v; yield v * 2", f"try: yield v + {self.number()}\n{'    ' * (self.depth + 1)}finally: LOG.append('left')", "yield from produce(v, 2)", "for i in range(3): yield v - i"))
+        self.write(
+            self.pick(
+                "yield v; yield v * 2",
+                f"try: yield v + {self.number()}\n{'    ' * (self.depth + 1)}finally: LOG.append('left')",
+                "yield from produce(v, 2)",
+                "for i in range(3): yield v - i",
+            )
+        )
         self.depth -= 1
         target = self.pick(*self.tensors)
-        self.write(self.pick(f"{target} = sum({name}({self.tensor(0)}))", f"for {target} in {name}({self.tensor(0)}): break", f"{target} = [*{name}({self.tensor(0)})][-1]", f"{target} = next({name}({self.tensor(0)}))"))
+        self.write(
+            self.pick(
+                f"{target} = sum({name}({self.tensor(0)}))",
+                f"for {target} in {name}({self.tensor(0)}): break",
+                f"{target} = [*{name}({self.tensor(0)})][-1]",
+                f"{target} = next({name}({self.tensor(0)}))",
+            )
+        )
 
     def world(self) -> str:
         return super().world() + WORLD

@@ -72,9 +72,7 @@ def call(function: Any, x: Any) -> Any:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize(
-    "function", [of_a_value, with_a_closure, of_the_argument, removed, in_parts], ids=lambda each: each.__name__
-)
+@pytest.mark.parametrize("function", [of_a_value, with_a_closure, of_the_argument, removed, in_parts], ids=lambda each: each.__name__)
 def test_hooks_are_part_of_the_graph(function: Any, backend: str) -> None:
     counter = CompileCounterWithBackend(backend)
     compiled = torch.compile(function, backend=counter, fullgraph=True)

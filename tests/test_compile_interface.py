@@ -325,7 +325,16 @@ def test_explain(tmp_path, capsys):
     assert found.result.tolist() == [3, 3]
     assert (found.graph_count, found.graph_break_count, found.op_count) == (3, 2, 5)
     text = str(found)
-    for part in ("builtin: print", "[truth]", "test_compile_interface.py", "hint: ", "def check(", "type, dtype, requires_grad", "Segment 3", "def segment("):
+    for part in (
+        "builtin: print",
+        "[truth]",
+        "test_compile_interface.py",
+        "hint: ",
+        "def check(",
+        "type, dtype, requires_grad",
+        "Segment 3",
+        "def segment(",
+    ):
         assert part in text, part
     assert [each.kind for each in found.break_reasons] == ["builtin", "truth"] and len(found.graphs) == 3
     found.save(tmp_path / "page.html")
@@ -355,7 +364,9 @@ def test_explanations_say_what_back_ends_make_of_graphs() -> None:
     assert "a session of " in text and "svdvals runs outside of ONNX Runtime: " in text
     compiled = torch.compile(lambda x: x[x > 0] * 2, backend="aot_eager")
     compiled(torch.rand(3, requires_grad=True))
-    assert "runs op by op, since it can't be differentiated ahead of time: " in str(compiler.explain(compiled)(torch.rand(3, requires_grad=True)))
+    assert "runs op by op, since it can't be differentiated ahead of time: " in str(
+        compiler.explain(compiled)(torch.rand(3, requires_grad=True))
+    )
 
 
 def test_settings() -> None:
@@ -375,7 +386,10 @@ def test_settings() -> None:
         assert frames(range(2, 20)) == 8
         with config.patch({"cache_size_limit": 3}):
             assert frames(range(2, 20)) == 3 and config.recompile_limit == 3
-        with config.patch("fail_on_recompile_limit_hit", True), pytest.raises(RuntimeError, match="compiled 8 times for different values, the limit. The last reason"):
+        with (
+            config.patch("fail_on_recompile_limit_hit", True),
+            pytest.raises(RuntimeError, match="compiled 8 times for different values, the limit. The last reason"),
+        ):
             frames(range(2, 20))
     assert frames(range(2, 20)) == 2
     with config.patch(assume_static_by_default=False):

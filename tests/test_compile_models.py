@@ -137,7 +137,13 @@ def trained(model: Any, loss: Callable[[Any], Any], compiled: Compile, **options
 
 def cnn(compiled: Compile) -> Iterator[float]:
     model = nn.Sequential(
-        nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm2d(4), Activated(Swish), nn.MaxPool2d(2), nn.Dropout2d(0.2), nn.Flatten(), nn.Linear(64, 5)
+        nn.Conv2d(1, 4, 3, padding=1),
+        nn.BatchNorm2d(4),
+        Activated(Swish),
+        nn.MaxPool2d(2),
+        nn.Dropout2d(0.2),
+        nn.Flatten(),
+        nn.Linear(64, 5),
     )
     x, y = torch.randn(4, 1, 8, 8), torch.randint(5, (4,))
     return trained(model, lambda run: F.cross_entropy(run(x), y), compiled)
@@ -199,7 +205,9 @@ def gpt(compiled: Compile) -> Iterator[float]:
     for layer in model.layers:
         layer["mlp"][1] = Activated(Swish)
     tokens = torch.randint(20, (2, 9))
-    return trained(model, lambda run: F.cross_entropy(run(tokens[:, :-1]).reshape(-1, 20), tokens[:, 1:].reshape(-1)), compiled, weight_decay=0.1)
+    return trained(
+        model, lambda run: F.cross_entropy(run(tokens[:, :-1]).reshape(-1, 20), tokens[:, 1:].reshape(-1)), compiled, weight_decay=0.1
+    )
 
 
 def vit(compiled: Compile) -> Iterator[float]:
@@ -230,7 +238,11 @@ def vae(compiled: Compile) -> Iterator[float]:
 
     def loss(run: Any) -> Any:
         scores, probability, distance = run(x)
-        return F.binary_cross_entropy_with_logits(scores, x) + distance / 100 + F.binary_cross_entropy(probability, torch.full_like(probability, 0.5))
+        return (
+            F.binary_cross_entropy_with_logits(scores, x)
+            + distance / 100
+            + F.binary_cross_entropy(probability, torch.full_like(probability, 0.5))
+        )
 
     return trained(BinaryVAE(), loss, compiled)
 

@@ -89,7 +89,9 @@ def outcome(function: Any, x: Any, number: Any) -> Any:
             sum(each.sum() for each in roots).backward()
     except Exception as error:
         return type(error), str(error)
-    return [(each.dtype, each.tolist()) if isinstance(each, torch.Tensor) else (type(each), each) for each in found], None if x.grad is None else x.grad.tolist()
+    return [
+        (each.dtype, each.tolist()) if isinstance(each, torch.Tensor) else (type(each), each) for each in found
+    ], None if x.grad is None else x.grad.tolist()
 
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])

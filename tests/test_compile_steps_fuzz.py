@@ -135,7 +135,9 @@ class Writer:
                     parts.append(f"nn.Linear({width}, {wider}, bias={self.chance(0.8)})")
                     width = wider
                 case 2:
-                    parts.append(self.pick(f"nn.LayerNorm({width})", f"nn.BatchNorm1d({width})", f"nn.GroupNorm(2, {width})", f"nn.RMSNorm({width})"))
+                    parts.append(
+                        self.pick(f"nn.LayerNorm({width})", f"nn.BatchNorm1d({width})", f"nn.GroupNorm(2, {width})", f"nn.RMSNorm({width})")
+                    )
                 case 3:
                     parts.append(f"Residual(nn.Sequential(nn.Linear({width}, {width}), {self.activation()}))")
                 case _:
@@ -154,11 +156,19 @@ class Writer:
             ))  # fmt: skip
             channels = wider
             if self.chance(0.6):
-                parts.append(self.pick(f"nn.BatchNorm2d({channels})", f"nn.GroupNorm(2, {channels})", f"nn.BatchNorm2d({channels}, momentum=None)"))
+                parts.append(
+                    self.pick(f"nn.BatchNorm2d({channels})", f"nn.GroupNorm(2, {channels})", f"nn.BatchNorm2d({channels}, momentum=None)")
+                )
             parts.append(self.activation())
             if self.chance(0.4):
                 parts.append(self.pick("nn.MaxPool2d(2)", "nn.AvgPool2d(2)"))
-        return [*parts, *self.pick(["nn.AdaptiveAvgPool2d(1)", "nn.Flatten()"], ["Applied(lambda x: x.mean((2, 3)))"], ["Applied(lambda x: x.amax((-1, -2)))"]), f"nn.Linear({channels}, {self.classes})"]
+        return [
+            *parts,
+            *self.pick(
+                ["nn.AdaptiveAvgPool2d(1)", "nn.Flatten()"], ["Applied(lambda x: x.mean((2, 3)))"], ["Applied(lambda x: x.amax((-1, -2)))"]
+            ),
+            f"nn.Linear({channels}, {self.classes})",
+        ]
 
     def tokens(self) -> list[str]:
         self.inputs = 300 if self.large else self.pick(5, 11)
@@ -166,14 +176,30 @@ class Writer:
         width = 300 if self.large else self.pick(4, 8)
         parts = [f"nn.Embedding({self.inputs}, {width}{self.pick('', '', ', padding_idx=0')})"]
         for _ in range(self.random.randint(0, 2)):
-            parts.append(self.pick(f"Residual(Attention({width}, 2, {self.chance(0.5)}))", f"nn.LayerNorm({width})", self.activation(), f"Residual(nn.Linear({width}, {width}))"))
-        return [*parts, self.pick("Applied(lambda x: x.mean(1))", "Applied(lambda x: x[:, -1])", "Applied(lambda x: x.amax(1))"), f"nn.Linear({width}, {self.classes})"]
+            parts.append(
+                self.pick(
+                    f"Residual(Attention({width}, 2, {self.chance(0.5)}))",
+                    f"nn.LayerNorm({width})",
+                    self.activation(),
+                    f"Residual(nn.Linear({width}, {width}))",
+                )
+            )
+        return [
+            *parts,
+            self.pick("Applied(lambda x: x.mean(1))", "Applied(lambda x: x[:, -1])", "Applied(lambda x: x.amax(1))"),
+            f"nn.Linear({width}, {self.classes})",
+        ]
 
     def sequences(self) -> list[str]:
         self.inputs, self.length = self.pick(2, 4), self.pick(3, 6)
         width = 300 if self.large else self.pick(4, 5)
         cell = self.pick("LSTM", "GRU", "RNN")
-        return [f"nn.{cell}({self.inputs}, {width}, batch_first=True)", "Applied(lambda x: x[0][:, -1])", self.activation(), f"nn.Linear({width}, {self.classes})"]
+        return [
+            f"nn.{cell}({self.inputs}, {width}, batch_first=True)",
+            "Applied(lambda x: x[0][:, -1])",
+            self.activation(),
+            f"nn.Linear({width}, {self.classes})",
+        ]
 
     def batch_of(self, count: int) -> str:
         shape = {"rows": "{n}, {i}", "images": "{n}, {i}, {s}, {s}", "tokens": "", "sequences": "{n}, {l}, {i}"}[self.kind]
@@ -219,7 +245,10 @@ class Writer:
         )  # fmt: skip
 
     def zeroed(self, depth: int = 1) -> None:
-        self.write(self.pick("optimizer.zero_grad()", "optimizer.zero_grad(set_to_none=False)", "model.zero_grad()", "optimizer.zero_grad()"), depth)
+        self.write(
+            self.pick("optimizer.zero_grad()", "optimizer.zero_grad(set_to_none=False)", "model.zero_grad()", "optimizer.zero_grad()"),
+            depth,
+        )
 
     def step(self, loss: str, scheduler: str) -> None:
         first = self.pick("first", "last", "second", "never") if self.chance(0.5) else "first"
@@ -238,7 +267,14 @@ class Writer:
             case 1:
                 self.forward(loss, 1)
                 self.write("for p, g in zip(model.parameters(), torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)):")
-                self.write(self.pick("p.grad = g", "p.grad = None if g is None else g.clone()", "p.grad = g if p.grad is None or g is None else p.grad + g"), 2)
+                self.write(
+                    self.pick(
+                        "p.grad = g",
+                        "p.grad = None if g is None else g.clone()",
+                        "p.grad = g if p.grad is None or g is None else p.grad + g",
+                    ),
+                    2,
+                )
             case 2:  # the same loss twice
                 self.forward(loss, 1)
                 self.write("loss.backward(retain_graph=True)")
@@ -270,13 +306,23 @@ class Writer:
             self.write("with torch.no_grad(): LOG.append(model[-1].weight.sum())")
         if first == "last":
             self.zeroed()
-        self.write(f"return {self.pick('loss', 'loss', 'loss', 'loss.detach()', 'loss, out', 'loss.item()', 'out.detach(), loss', 'None', 'loss, model[-1].weight.grad', 'loss.detach().clone(), out.sum()')}")
+        self.write(
+            f"return {self.pick('loss', 'loss', 'loss', 'loss.detach()', 'loss, out', 'loss.item()', 'out.detach(), loss', 'None', 'loss, model[-1].weight.grad', 'loss.detach().clone(), out.sum()')}"
+        )
 
     def forward(self, loss: str, depth: int) -> None:
         self.write("out = model(x)", depth)
         self.write(f"loss = {loss}", depth)
         if self.chance(0.15):
-            self.write(self.pick("loss = loss + 0.01 * sum(p.pow(2).sum() for p in model.parameters())", "loss = loss + model[-1].weight.abs().mean()", "loss = loss * SCALE", "loss = loss + (n + 1) * 0.1 * out.mean()"), depth)
+            self.write(
+                self.pick(
+                    "loss = loss + 0.01 * sum(p.pow(2).sum() for p in model.parameters())",
+                    "loss = loss + model[-1].weight.abs().mean()",
+                    "loss = loss * SCALE",
+                    "loss = loss + (n + 1) * 0.1 * out.mean()",
+                ),
+                depth,
+            )
 
     def between(self) -> str:
         """What happens between two steps."""
@@ -292,7 +338,12 @@ class Writer:
     def program(self) -> str:
         model, loss, scheduler = self.model(), self.loss(), self.scheduler()
         self.outside = scheduler != "None"
-        parameters = self.pick("model.parameters()", "model.parameters()", "[{'params': model[:-1].parameters(), 'lr': 0.02}, {'params': model[-1].parameters()}]", "[*model[-1].parameters()]")
+        parameters = self.pick(
+            "model.parameters()",
+            "model.parameters()",
+            "[{'params': model[:-1].parameters(), 'lr': 0.02}, {'params': model[-1].parameters()}]",
+            "[*model[-1].parameters()]",
+        )
         self.write("def f(x, y, n):", 0)
         self.step(loss, scheduler)
         return "\n".join([
@@ -319,7 +370,17 @@ class Side:
 
     def __init__(self, source: str, compile_it: bool, **options: Any) -> None:
         torch.manual_seed(0)
-        self.scope: dict[str, Any] = {"torch": torch, "nn": nn, "optim": optim, "F": F, "compiler": compiler, "copy": copy, "LOG": [], "KEPT": [], "__name__": "steps"}
+        self.scope: dict[str, Any] = {
+            "torch": torch,
+            "nn": nn,
+            "optim": optim,
+            "F": F,
+            "compiler": compiler,
+            "copy": copy,
+            "LOG": [],
+            "KEPT": [],
+            "__name__": "steps",
+        }
         exec(compile(source, "<step>", "exec"), self.scope)
         self.step = torch.compile(self.scope["f"], **options) if compile_it else self.scope["f"]
 

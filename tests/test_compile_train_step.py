@@ -179,7 +179,10 @@ def test_gradients_of_gradients(backend: str) -> None:
 def test_two_models_that_play_against_each_other(backend: str) -> None:
     def run(compiled: bool) -> Run:
         torch.manual_seed(0)
-        maker, judge = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 8)), nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+        maker, judge = (
+            nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 8)),
+            nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1)),
+        )
         both_models = nn.ModuleList([maker, judge])
         first, second = optim.Adam(maker.parameters(), 0.01), optim.Adam(judge.parameters(), 0.01)
 

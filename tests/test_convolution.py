@@ -10,7 +10,7 @@ import pytest
 
 from rushlight.core.base import make
 from rushlight.core.declare import exports
-from rushlight.ops import convolution_kernels, interpolation_kernels, pooling_kernels
+from rushlight.ops.nn import convolution_kernels, interpolation_kernels, pooling_kernels
 
 CASES = [
     # size, kernel, stride, padding, dilation, groups, channels of a group in and out
@@ -77,8 +77,9 @@ def test_pooling_by_definition(block: int, ceil_mode: bool, monkeypatch: pytest.
     for i, j in itertools.product(range(rows), range(columns)):
         window = low[:, :, 2 * i : 2 * i + 3, 3 * j : 3 * j + 3 : 2]
         np.testing.assert_array_equal(values._array[:, :, i, j], window.max((2, 3)))
-    np.testing.assert_array_equal(np.take_along_axis(x.reshape(3, 2, -1), indices._array.reshape(3, 2, -1), 2),
-                                  values._array.reshape(3, 2, -1))
+    np.testing.assert_array_equal(
+        np.take_along_axis(x.reshape(3, 2, -1), indices._array.reshape(3, 2, -1), 2), values._array.reshape(3, 2, -1)
+    )
     for i, j in itertools.product(*map(range, means._array.shape[2:])):
         window = low[:, :, 2 * i : 2 * i + 3, 3 * j : 3 * j + 2]
         inside = np.isfinite(window)
@@ -116,7 +117,5 @@ def test_float32_is_as_exact_as_it_can_be() -> None:
     stream = np.random.default_rng(3)
     x, weight = stream.normal(size=(4, 32, 24, 24)), stream.normal(size=(16, 32, 3, 3))
     exact = convolution_kernels.convolve(np, x, weight, None, (1, 1), [(1, 1)] * 2, (1, 1), 1)
-    found = convolution_kernels.convolve(
-        np, x.astype(np.float32), weight.astype(np.float32), None, (1, 1), [(1, 1)] * 2, (1, 1), 1
-    )
+    found = convolution_kernels.convolve(np, x.astype(np.float32), weight.astype(np.float32), None, (1, 1), [(1, 1)] * 2, (1, 1), 1)
     assert np.abs(found - exact).max() < 1e-5 * np.abs(exact).max()

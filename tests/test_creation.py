@@ -19,9 +19,7 @@ def test_the_recorded_expressions_are_these() -> None:
         assert list(results) == written(topic)
 
 
-@pytest.mark.parametrize(
-    "expression", [(topic, each) for topic in RECORDED for each in RECORDED[topic]], ids=lambda pair: pair[1]
-)
+@pytest.mark.parametrize("expression", [(topic, each) for topic in RECORDED for each in RECORDED[topic]], ids=lambda pair: pair[1])
 def test_against_pytorch(expression: tuple[str, str]) -> None:
     topic, text = expression
     found = json.loads(json.dumps(evaluate(text, torch)))
@@ -116,9 +114,7 @@ def test_from_numpy_shares_memory() -> None:
     assert shared[0, 0].item() == 7
     shared[1, 1] = -1
     assert array[1, 1] == -1
-    assert (
-        torch.as_tensor(array).data_ptr() == torch.asarray(array).data_ptr() == shared.data_ptr() == array.ctypes.data
-    )
+    assert torch.as_tensor(array).data_ptr() == torch.asarray(array).data_ptr() == shared.data_ptr() == array.ctypes.data
     assert torch.tensor(array).data_ptr() != array.ctypes.data
     assert torch.as_tensor(array, dtype=torch.float32).data_ptr() != array.ctypes.data
 

@@ -13,7 +13,12 @@ ROOT = Path(__file__).resolve().parent.parent
 def test_the_demonstration_goes_the_whole_road(tmp_path: Path) -> None:
     environment = dict(os.environ, PYTHONPATH=str(ROOT))
     done = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "demo.py"), str(tmp_path / "out")], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, str(ROOT / "examples" / "demo.py"), str(tmp_path / "out")],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     for words in ("Snake: nothing is wrong", "compiled  ", "agrees with the program on 6 random inputs", "0 breaks", "Where to look"):

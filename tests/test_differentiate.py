@@ -13,9 +13,9 @@ from test_ops import GRADIENT_CASES, SAMPLES, name_of
 
 import rushlight as torch
 from rushlight.backends.aot import AheadOfTime
-from rushlight.capture.compile.breaks import counters
+from rushlight.capture.compile.record.graph_breaks import counters
 from rushlight.capture.graph_module import GraphModule
-from rushlight.capture.trace import capture
+from rushlight.capture.trace.capture import capture
 from rushlight.core.base import TensorBase, make
 from rushlight.core.dtypes import BY_NUMPY, FLOATING
 from rushlight.passes.differentiate import differentiate

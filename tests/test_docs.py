@@ -120,7 +120,11 @@ def test_generated_pages_are_up_to_date() -> None:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    old = [name for name, text in module.pages().items() if not (ROOT / "docs" / name).exists() or (ROOT / "docs" / name).read_text(encoding="utf8") != text]
+    old = [
+        name
+        for name, text in module.pages().items()
+        if not (ROOT / "docs" / name).exists() or (ROOT / "docs" / name).read_text(encoding="utf8") != text
+    ]
     assert not old, f"run `make docs`: {old}"
 
 

@@ -8,7 +8,7 @@ import rushlight.compiler
 import rushlight.jit
 import rushlight.onnx
 import rushlight.utils.checkpoint
-from rushlight.core.codes import CODES
+from rushlight.core.error_codes import CODES
 from rushlight.core.errors import RushlightError
 
 
@@ -51,7 +51,13 @@ def test_numbers_of_classes_are_int64_or_uint8(name, kind):
 
 @pytest.mark.parametrize("name", ["layer_norm", "rms_norm", "group_norm", "instance_norm", "batch_norm"])
 def test_norms_of_whole_numbers_are_refused(name):
-    options = {"layer_norm": ((3,),), "rms_norm": ((3,),), "group_norm": (1,), "instance_norm": (), "batch_norm": (None, None, None, None, True)}[name]
+    options = {
+        "layer_norm": ((3,),),
+        "rms_norm": ((3,),),
+        "group_norm": (1,),
+        "instance_norm": (),
+        "batch_norm": (None, None, None, None, True),
+    }[name]
     for x in (rushlight.arange(12).reshape(2, 2, 3), rushlight.ones(2, 2, 3, dtype=rushlight.bool)):
         with pytest.raises(NotImplementedError, match="not implemented for"):
             getattr(rushlight.nn.functional, name)(x, *options)

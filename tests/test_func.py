@@ -107,9 +107,7 @@ def test_views_and_memory() -> None:
     x = rushlight.arange(24.0).reshape(2, 3, 4)
 
     def look(a: Any) -> Any:
-        assert (
-            a.shape == (3, 4) and a.stride() == (4, 1) and a.is_contiguous() and len(a) == 3 and not a.T.is_contiguous()
-        )
+        assert a.shape == (3, 4) and a.stride() == (4, 1) and a.is_contiguous() and len(a) == 3 and not a.T.is_contiguous()
         assert [each.shape for each in a] == [(4,)] * 3
         b = a.clone()
         b.unsqueeze_(0).squeeze_(0).t_()

@@ -64,9 +64,7 @@ class Split(Function):
 
 def test_setup_context():
     x, y = numbers(3), numbers(3, seed=1)
-    assert gradcheck(lambda x, y: Split.apply(x, y)[0], (x, y)) and gradgradcheck(
-        lambda x, y: Split.apply(x, y)[0], (x, y)
-    )
+    assert gradcheck(lambda x, y: Split.apply(x, y)[0], (x, y)) and gradgradcheck(lambda x, y: Split.apply(x, y)[0], (x, y))
     product, total = Split.apply(x, y)
     assert product.requires_grad and not total.requires_grad
 

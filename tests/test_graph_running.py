@@ -232,7 +232,7 @@ def test_every_op_prints_as_something_that_is_that_op():
         assert run_source(graph) is op.call
     assert path_of(rushlight.nn.functional.gelu) == "rushlight.nn.functional.gelu"
     assert path_of(rushlight.Tensor.view) == "rushlight.Tensor.view"
-    assert path_of(table["view_shape"].call) == "rushlight.ops.views.view_shape"
+    assert path_of(table["view_shape"].call) == "rushlight.ops.shape.views.view_shape"
 
 
 def test_the_same_constant_is_one_global():

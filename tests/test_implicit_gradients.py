@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.ops.implicit_gradients import dirichlet_slope, gamma_slope
+from rushlight.ops.random.implicit_gradients import dirichlet_slope, gamma_slope
 
 DATA = dict(np.load(pathlib.Path(__file__).parent / "data" / "implicit_gradients.npz"))
 

@@ -40,9 +40,7 @@ def test_the_recorded_expressions_are_these() -> None:
         assert list(results) == written(topic)
 
 
-@pytest.mark.parametrize(
-    "expression", [(topic, each) for topic in RECORDED for each in RECORDED[topic]], ids=lambda pair: pair[1]
-)
+@pytest.mark.parametrize("expression", [(topic, each) for topic in RECORDED for each in RECORDED[topic]], ids=lambda pair: pair[1])
 def test_against_pytorch(expression: tuple[str, str]) -> None:
     topic, text = expression
     found = json.loads(json.dumps(evaluate(text, torch)))

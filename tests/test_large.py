@@ -68,9 +68,7 @@ def test_products_are_not_pointwise(threads):
         rtol=1e-4,
     )
     square = np.ascontiguousarray(a[:730, :730])
-    np.testing.assert_allclose(
-        (torch.from_numpy(square) @ torch.from_numpy(square)).numpy(), square @ square, rtol=1e-4
-    )
+    np.testing.assert_allclose((torch.from_numpy(square) @ torch.from_numpy(square)).numpy(), square @ square, rtol=1e-4)
 
 
 def test_sums_and_softmax(threads):

@@ -12,19 +12,15 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "rushlight"
 LONGEST = 600
 
-# The rooms from the ground up. A file imports from lower rows and from its own; what is in no row but stands beside
-# `__init__.py` (`jit.py`, ...) is part of the public face.
-ROWS = [
-    {"core"},
-    {"ops", "graph"},
-    {"tensor", "autograd"},
-    {"nn", "optim", "amp", "ao", "func", "utils", "serialization", "passes", "capture"},
-    {"onnx"},
-    {"backends"},
-    {"checks", "cli", "compat", "cpu", "cuda", "signal", "testing", "viewer"},
-]
-FACE = len(ROWS) - 1
-HEIGHT = {room: height for height, row in enumerate(ROWS) for room in row}
+# The rooms in order: a file imports from its own room and from rooms before it.  What is in no room but stands beside `__init__.py`
+# (`jit.py`, ...) is part of the public face, as are files that only give PyTorch's second names to what lives elsewhere.
+ROOMS = (
+    "core ops graph autograd tensor amp nn serialization utils optim func ao capture passes schedule codegen runtime onnx backends".split()
+)
+FACE = len(ROOMS)
+FACE_ROOMS = {"checks", "cli", "compat", "cpu", "cuda", "signal", "testing", "viewer"}
+SECOND_NAMES = ("nn/intrinsic/", "nn/qat/", "nn/quantized/")  # torch.nn.quantized is torch.ao.nn.quantized
+HEIGHT = {**{room: height for height, room in enumerate(ROOMS)}, **dict.fromkeys(FACE_ROOMS, FACE)}
 
 # Packages that may be absent, and so are imported where they are first used.
 OPTIONAL = {"onnx", "onnxruntime", "onnx_ir", "llvmlite", "cupy", "triton", "scipy", "safetensors", "mpi4py"}
@@ -41,7 +37,7 @@ def height(parts: tuple[str, ...]) -> int:
     if parts and parts[0] in HEIGHT:
         return HEIGHT[parts[0]]
     if parts and (PACKAGE / parts[0]).is_dir():
-        raise ValueError(f"rushlight/{parts[0]} is in no row of the rooms: add it to ROWS and to docs/architecture.md")
+        raise ValueError(f"rushlight/{parts[0]} is in no row of the rooms: add it to ROOMS and to docs/architecture.md")
     return FACE
 
 
@@ -81,7 +77,8 @@ def imports(file: Path) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
 
 
 def upward_imports(file: Path) -> list[str]:
-    own = height(module_parts(file))
+    second_name = str(file.relative_to(PACKAGE)).startswith(SECOND_NAMES)
+    own = FACE if second_name else height(module_parts(file))
     return [
         f"{file.name}:{node.lineno}: {'.'.join(module)}"
         for node, _ in imports(file)

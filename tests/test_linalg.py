@@ -171,9 +171,7 @@ def test_low_rank_decompositions() -> None:
     # What PyTorch 2.13 gives for these seeds.
     np.testing.assert_allclose(torch.svd_lowrank(a, q=2)[1].tolist(), [2.556571079419986, 0.677552030389861], rtol=1e-9)
     torch.manual_seed(1)
-    np.testing.assert_allclose(
-        torch.pca_lowrank(a, q=2)[1].tolist(), [0.7225108285662871, 0.6676964594643655], rtol=1e-9
-    )
+    np.testing.assert_allclose(torch.pca_lowrank(a, q=2)[1].tolist(), [0.7225108285662871, 0.6676964594643655], rtol=1e-9)
     exact = tensor(numbers(5, 2)) @ tensor(numbers(2, 7))
     u, s, v = torch.svd_lowrank(exact, q=3)
     close(u * s @ v.mT, exact)
@@ -255,12 +253,8 @@ def test_gradient_of_qr(shape: tuple[int, ...], complex: bool) -> None:
 
     def function(a: Any) -> Any:
         q, r = L.qr(a)
-        signs = (
-            r.diagonal(0, -2, -1).sgn().unsqueeze(-2) if complex else 1
-        )  # of complex matrices the phase is a convention
-        return q * signs @ (
-            weight[..., : q.shape[-1], :1] if shape[-2] >= q.shape[-1] else weight
-        ), r.abs() if complex else r
+        signs = r.diagonal(0, -2, -1).sgn().unsqueeze(-2) if complex else 1  # of complex matrices the phase is a convention
+        return q * signs @ (weight[..., : q.shape[-1], :1] if shape[-2] >= q.shape[-1] else weight), r.abs() if complex else r
 
     check(function, numbers(*shape, complex=complex))
 
@@ -274,10 +268,7 @@ def test_gradient_of_determinants_near_singular(complex: bool) -> None:
     singular = np.outer([1.0, 2.0, 3.0], [1.0, -1.0, 2.0]) + np.outer([0.0, 1.0, 1.0], [2.0, 0.0, 1.0])  # of rank 2
     a = tensor(singular, requires_grad=True)
     (gradient,) = torch.autograd.grad(L.det(a), [a])
-    cofactors = [
-        [(-1) ** (i + j) * np.linalg.det(np.delete(np.delete(singular, i, 0), j, 1)) for j in range(3)]
-        for i in range(3)
-    ]
+    cofactors = [[(-1) ** (i + j) * np.linalg.det(np.delete(np.delete(singular, i, 0), j, 1)) for j in range(3)] for i in range(3)]
     np.testing.assert_allclose(np.asarray(gradient), cofactors, atol=1e-9)
 
 
@@ -398,11 +389,7 @@ def test_euclidean_distances_by_product_and_one_by_one_agree() -> None:
         torch.autograd.grad((by_product * weight).sum(), [a])[0],
         torch.autograd.grad((one_by_one * weight).sum(), [a])[0],
     )
-    assert (
-        torch.autograd.grad(torch.cdist(a, a.detach(), compute_mode="use_mm_for_euclid_dist").sum(), [a])[0]
-        .isfinite()
-        .all()
-    )
+    assert torch.autograd.grad(torch.cdist(a, a.detach(), compute_mode="use_mm_for_euclid_dist").sum(), [a])[0].isfinite().all()
 
 
 # -- spectra ------------------------------------------------------------------------------------------------------

@@ -9,9 +9,7 @@ import pytest
 
 import rushlight as torch
 
-DATA = {
-    name: torch.tensor(value) for name, value in np.load(pathlib.Path(__file__).parent / "data" / "lobpcg.npz").items()
-}
+DATA = {name: torch.tensor(value) for name, value in np.load(pathlib.Path(__file__).parent / "data" / "lobpcg.npz").items()}
 close = torch.testing.assert_close
 
 
@@ -106,9 +104,7 @@ def test_how_the_search_begins_and_ends():
     found = []
 
     def stop(search):
-        found.append(
-            (search.ivars["istep"], search.X.shape, search.E.shape, search.R.shape, search.tvars["rerr"].shape)
-        )
+        found.append((search.ivars["istep"], search.X.shape, search.E.shape, search.R.shape, search.tvars["rerr"].shape))
         search.bvars["force_stop"] = search.ivars["istep"] == 3
 
     torch.manual_seed(0)

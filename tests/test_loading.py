@@ -29,7 +29,7 @@ def test_the_index_is_up_to_date() -> None:
 def test_an_import_loads_few_files() -> None:
     loaded = output("import rushlight, sys; print(*[each for each in sys.modules if each.startswith('rushlight.ops.')])").split()
     assert len(loaded) < 20
-    assert "rushlight.ops.linalg" not in loaded
+    assert "rushlight.ops.linalg.functions" not in loaded
 
 
 @pytest.mark.parametrize("use", [
@@ -37,7 +37,12 @@ def test_an_import_loads_few_files() -> None:
     "rushlight.core.declare.lookup('cumsum')",
 ])  # fmt: skip
 def test_a_file_is_loaded_by_what_it_declares(use: str) -> None:
-    assert output(f"import rushlight, sys; a = 'rushlight.ops.cumulative' in sys.modules; {use}; print(a, 'rushlight.ops.cumulative' in sys.modules)") == "False True"
+    assert (
+        output(
+            f"import rushlight, sys; a = 'rushlight.ops.reduce.cumulative' in sys.modules; {use}; print(a, 'rushlight.ops.reduce.cumulative' in sys.modules)"
+        )
+        == "False True"
+    )
 
 
 def test_every_file_declares_its_names_alone() -> None:
@@ -45,7 +50,7 @@ def test_every_file_declares_its_names_alone() -> None:
     code = """
 import os, sys, rushlight
 from rushlight.core.declare import exports, methods, quantized_rules, table
-from rushlight.ops.index import FILES
+from rushlight.ops.manifest import FILES
 for file, kinds in FILES.items():
     child = os.fork()
     if not child:
@@ -120,7 +125,7 @@ def test_a_name_that_nobody_declares() -> None:
 
 def test_an_index_that_is_out_of_date_says_so() -> None:
     declared: Declared[str, int] = Declared()
-    declared.expected["never"] = "rushlight.ops.views"
+    declared.expected["never"] = "rushlight.ops.shape.views"
     with pytest.raises(KeyError, match="out of date"):
         declared["never"]
 
@@ -135,4 +140,4 @@ try:
 except ValueError as error:
     print(error)
 """
-    assert output(code) == "op cumsum is declared twice: in rushlight.ops.cumulative and __main__"
+    assert output(code) == "op cumsum is declared twice: in rushlight.ops.reduce.cumulative and __main__"

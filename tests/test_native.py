@@ -26,8 +26,8 @@ if importlib.util.find_spec("llvmlite") is None:
     pytest.skip("native code needs llvmlite: pip install llvmlite", allow_module_level=True)
 
 from rushlight.backends import native
-from rushlight.backends.native.program import compile_graph
-from rushlight.backends.native.values import elements
+from rushlight.backends.native.executable import compile_graph
+from rushlight.schedule.tensor_ir import elements
 
 
 def native_of(function: Any, *inputs: Any) -> tuple[Any, Any]:
@@ -84,7 +84,9 @@ class Writer:
     def add_input(self) -> None:
         shape = tuple(int(each) for each in self.random.choice([1, 2, 3, 5, 17], self.random.integers(0, 4)))
         kind = DTYPES[self.random.integers(len(DTYPES))]
-        array: Any = (self.random.standard_normal(shape) * 3).astype(kind) if kind is not np.uint8 else self.random.integers(0, 9, shape, np.uint8)
+        array: Any = (
+            (self.random.standard_normal(shape) * 3).astype(kind) if kind is not np.uint8 else self.random.integers(0, 9, shape, np.uint8)
+        )
         if array.ndim > 1 and self.random.integers(3) == 0:
             array = np.ascontiguousarray(array.T).T  # lies turned in memory
         if array.ndim and self.random.integers(4) == 0:
@@ -182,7 +184,9 @@ def check_random_graph(seed: int) -> None:
         elif other.dtype.name in TOLERANCE:  # a choice by inexact numbers may fall either way
             limit = 8 * max(TOLERANCE.get(tensor._array.dtype.name, 0) for _, tensor, _ in writer.values)
             one, other = one.astype(np.float64), other.astype(np.float64)
-            np.testing.assert_allclose(one, other, limit, limit * max(1.0, float(np.abs(np.nan_to_num(other)).max(initial=0))), err_msg=f"seed {seed}")
+            np.testing.assert_allclose(
+                one, other, limit, limit * max(1.0, float(np.abs(np.nan_to_num(other)).max(initial=0))), err_msg=f"seed {seed}"
+            )
 
 
 @pytest.mark.parametrize("block", range(8))
@@ -224,7 +228,18 @@ def test_long_sums_are_exact() -> None:
     assert abs(float(found[1]) / (0.1 * (1 << 18)) - 1) < 1e-6
 
 
-@pytest.mark.parametrize(("left", "right"), [((3, 4), (4, 5)), ((2, 3, 4), (4, 5)), ((2, 3, 4), (2, 4, 5)), ((2, 1, 3, 4), (5, 4, 2)), ((4,), (4, 3)), ((3, 4), (4,)), ((1, 4), (4, 1))])
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ((3, 4), (4, 5)),
+        ((2, 3, 4), (4, 5)),
+        ((2, 3, 4), (2, 4, 5)),
+        ((2, 1, 3, 4), (5, 4, 2)),
+        ((4,), (4, 3)),
+        ((3, 4), (4,)),
+        ((1, 4), (4, 1)),
+    ],
+)
 def test_products(left: Any, right: Any) -> None:
     a, b = torch.randn(left), torch.randn(right)
     check(lambda a, b: a @ b + 1, a, b, tolerance=1e-5)
@@ -312,7 +327,14 @@ def test_writes_to_inputs_are_made() -> None:
 def test_other_sizes_and_layouts() -> None:
     compiled = torch.compile(lambda x: (x * 2).sum(-1), backend="native")
     with torch.no_grad():
-        for x in (torch.randn(3, 4), torch.randn(5, 4), torch.randn(4, 3).t(), torch.randn(3, 8)[:, ::2], torch.randn(0, 4), torch.randn(3, 4).double()):
+        for x in (
+            torch.randn(3, 4),
+            torch.randn(5, 4),
+            torch.randn(4, 3).t(),
+            torch.randn(3, 8)[:, ::2],
+            torch.randn(0, 4),
+            torch.randn(3, 4).double(),
+        ):
             np.testing.assert_allclose(compiled(x).numpy(), (x * 2).sum(-1).numpy(), 1e-6, 1e-6)
 
 
@@ -353,7 +375,10 @@ def test_any_number_of_threads() -> None:
             for count in (1, 2, 3, 5, 1):
                 torch.set_num_threads(count)
                 results.append([each.numpy().copy() for each in compiled(x)])
-            callers = [threading.Thread(target=lambda: results.append([each.numpy().copy() for each in _without_gradient(compiled, x)])) for _ in range(4)]
+            callers = [
+                threading.Thread(target=lambda: results.append([each.numpy().copy() for each in _without_gradient(compiled, x)]))
+                for _ in range(4)
+            ]
             for each in callers:
                 each.start()
             for each in callers:

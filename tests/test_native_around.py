@@ -20,16 +20,17 @@ if importlib.util.find_spec("llvmlite") is None:
     pytest.skip("native code needs llvmlite: pip install llvmlite", allow_module_level=True)
 
 from rushlight.backends import aot, native
-from rushlight.backends.native import cache, functions
-from rushlight.backends.native.machine import machine
-from rushlight.backends.native.templates import Inputs
+from rushlight.backends.native.shape_templates import Inputs
+from rushlight.codegen.llvm import vector_math
+from rushlight.runtime.cpu import code_cache
+from rushlight.runtime.cpu.jit import machine
 
 # -- the cache ---------------------------------------------------------------------------------------------------
 
 PROGRAM = """
 import rushlight as torch
 from rushlight import nn
-from rushlight.backends.native.machine import machine
+from rushlight.runtime.cpu.jit import machine
 torch.manual_seed(0)
 model = nn.Sequential(nn.Linear(8, 8), nn.GELU(), nn.LayerNorm(8), nn.Linear(8, 1))
 compiled = torch.compile(model)
@@ -71,12 +72,12 @@ def test_another_process_finds_the_code(tmp_path: pathlib.Path) -> None:
 
 def test_the_cache_is_bounded(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RUSHLIGHT_CACHE_DIR", str(tmp_path))
-    kept = cache.Cache()
+    kept = code_cache.Cache()
     for number in range(10):
         kept.store(f"{number}", bytes(1000))
         os.utime(tmp_path / "native" / f"{number}.code", (1000 + number, 1000 + number))
     assert kept.find("3") == bytes(1000)  # used just now
-    cache.shrink(tmp_path / "native", 5000)
+    code_cache.shrink(tmp_path / "native", 5000)
     assert sorted(each.stem for each in (tmp_path / "native").iterdir()) == ["3", "7", "8", "9"]
     assert kept.find("0") is None
 
@@ -84,11 +85,11 @@ def test_the_cache_is_bounded(tmp_path: pathlib.Path, monkeypatch: pytest.Monkey
 def test_a_cache_that_can_not_be_written(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("RUSHLIGHT_CACHE_DIR", str(tmp_path / "file"))
-    kept = cache.Cache()
+    kept = code_cache.Cache()
     kept.store("a", b"code")
     assert kept.broken and kept.find("a") is None
     monkeypatch.setenv("RUSHLIGHT_CACHE_DIR", "")
-    assert cache.folder() is None
+    assert code_cache.folder() is None
 
 
 # -- sizes -------------------------------------------------------------------------------------------------------
@@ -163,7 +164,7 @@ def no_text(c: Any, x: Any) -> Any:
 @pytest.mark.parametrize("mistake", [wrong_text, no_text])
 def test_a_group_that_fails_is_called(mistake: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     """The ops of the group run as in eager mode, which is said; the rest is native."""
-    monkeypatch.setitem(functions.UNARY, "tanh", mistake)
+    monkeypatch.setitem(vector_math.UNARY, "tanh", mistake)
 
     def step(x: Any, y: Any) -> Any:
         return torch.sort((x * 2).tanh())[0] @ y.exp()

@@ -13,10 +13,10 @@ import pytest
 
 import rushlight as torch
 from rushlight.backends import native
-from rushlight.backends.native import describing
-from rushlight.backends.native.program import Program
+from rushlight.backends.native import describe
+from rushlight.backends.native.executable import Program
 from rushlight.capture.graph_module import Deferred, GraphModule
-from rushlight.capture.trace import capture
+from rushlight.capture.trace.capture import capture
 from rushlight.graph import Graph, Node
 from rushlight.passes.differentiate import differentiate
 
@@ -37,7 +37,7 @@ def trained(module: Any, calls: int = 3) -> Any:
 
 
 def programs(compiled: Any) -> list[Program]:
-    return [each for _, part in describing.parts_of(compiled) for each in part.programs]
+    return [each for _, part in describe.parts_of(compiled) for each in part.programs]
 
 
 def alive(kind: type) -> list[Any]:

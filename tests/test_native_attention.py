@@ -17,7 +17,8 @@ from rushlight.nn import functional as F
 if importlib.util.find_spec("llvmlite") is None:
     pytest.skip("native code needs llvmlite: pip install llvmlite", allow_module_level=True)
 
-from rushlight.backends.native import panels, recurrent
+from rushlight.codegen.llvm import rnn
+from rushlight.codegen.llvm.gemm import panel
 
 
 def with_gradients(run: Any, *inputs: Any) -> list[Any]:
@@ -134,13 +135,15 @@ def test_threads_do_not_change_results() -> None:
             np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("shape", [panels.Shape(8, 3, 4), panels.Shape(4, 2, 4), panels.Shape(4, 4, 6)])
+@pytest.mark.parametrize("shape", [panel.Shape(8, 3, 4), panel.Shape(4, 2, 4), panel.Shape(4, 4, 6)])
 def test_other_processors(shape: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tiles of processors with other registers, which this one can run too."""
-    chosen = lambda type: panels.Shape(shape.lanes if type == "float" else shape.lanes // 2, shape.vectors, shape.rows)
-    monkeypatch.setattr(panels, "shape_for", chosen)
-    monkeypatch.setattr(recurrent, "shape_for", chosen)
+    chosen = lambda type: panel.Shape(shape.lanes if type == "float" else shape.lanes // 2, shape.vectors, shape.rows)
+    monkeypatch.setattr(panel, "shape_for", chosen)
+    monkeypatch.setattr(rnn, "shape_for", chosen)
     torch.manual_seed(0)
-    check(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), *(torch.randn(2, 50, 20) for _ in range(3)), tolerance=2e-5)
+    check(
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), *(torch.randn(2, 50, 20) for _ in range(3)), tolerance=2e-5
+    )
     model = torch.nn.GRU(5, 30)
     check(lambda x: model(x)[0], torch.randn(3, 9, 5), tolerance=2e-5)

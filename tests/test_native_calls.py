@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.backends.native import entering
+from rushlight.runtime.call import trampoline
 
 pytest.importorskip("llvmlite")
 nn, F = torch.nn, torch.nn.functional
@@ -46,7 +46,7 @@ def model_and_step(lr=0.1):
 
 
 def test_where_fields_lie_is_found():
-    assert entering.OFFSETS is not None
+    assert trampoline.OFFSETS is not None
 
 
 def test_a_training_step_is_one_short_call():
@@ -180,7 +180,9 @@ def test_gradients_go_through_one_node():
             assert torch.allclose(mine, other, atol=1e-6)
     y = compiled(x)
     assert type(y.grad_fn).__name__ == "CompiledFunctionBackward" and type(y.grad_fn).__mro__[1].__name__ == "RecordedNode"
-    assert y.grad_fn.next_functions[1][0].variable is x or any(each[0] is not None and each[0].variable is x for each in y.grad_fn.next_functions)
+    assert y.grad_fn.next_functions[1][0].variable is x or any(
+        each[0] is not None and each[0].variable is x for each in y.grad_fn.next_functions
+    )
     y.sum().backward()
     with pytest.raises(RuntimeError, match="second time"):
         y.sum().backward()

@@ -12,7 +12,7 @@ if importlib.util.find_spec("llvmlite") is None:
     pytest.skip("native code needs llvmlite: pip install llvmlite", allow_module_level=True)
 
 import rushlight as torch
-from rushlight.backends.native import chance
+from rushlight.backends.native.eager import bernoulli
 from rushlight.core import random
 from rushlight.core.random import Generator
 
@@ -31,7 +31,7 @@ def test_the_stream_is_the_same(dtype: Any, p: float, monkeypatch: Any) -> None:
         if count == 3:  # from here on, pairs of words begin at odd places
             assert streams[0].words(1) == streams[1].words(1)
     np.testing.assert_array_equal(streams[0].get_state(), streams[1].get_state())
-    assert chance._functions[np.dtype(dtype)] is not None
+    assert bernoulli._functions[np.dtype(dtype)] is not None
 
 
 def test_a_fresh_generator_is_touched() -> None:

@@ -14,14 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rushlight
-from rushlight.core import kernels
-from rushlight.ops.convolution_kernels import convolve, spread, weight_gradient
+from rushlight.core import kernel_providers
+from rushlight.ops.nn.convolution_kernels import convolve, spread, weight_gradient
 
 pytest.importorskip("llvmlite")
-from rushlight.backends.native import convolutions, cost, eager
-from rushlight.backends.native.tiles import tile_of
-from rushlight.backends.native.values import Call
-from rushlight.backends.native.windows import forward_sweep
+from rushlight.backends.native.eager import ops
+from rushlight.codegen.llvm.conv import convolution, cost
+from rushlight.codegen.llvm.conv.im2col import forward_sweep
+from rushlight.codegen.llvm.gemm.tile import tile_of
+from rushlight.schedule.tensor_ir import Call
 
 TOLERANCE = {"f": 3e-6, "d": 1e-14}
 
@@ -70,7 +71,7 @@ class Case:
 
 def native(name: str, args: Any) -> Any:
     """The result of native code, which must be all native."""
-    program = eager.program_for("convolution" if name == "transposed" else name, args)
+    program = ops.program_for("convolution" if name == "transposed" else name, args)
     assert not any(isinstance(part, Call) for part in program.parts)
     arrays = [each for each in args if isinstance(each, np.ndarray)]
     return program, arrays
@@ -255,9 +256,9 @@ def test_strips_are_even_where_that_costs_little() -> None:
 
 @pytest.fixture
 def fresh() -> Any:
-    eager._programs.clear()
+    ops._programs.clear()
     yield
-    eager._programs.clear()
+    ops._programs.clear()
 
 
 def test_large_convolutions_of_eager_mode_are_native(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,38 +274,38 @@ def test_large_convolutions_of_eager_mode_are_native(fresh: None, monkeypatch: p
         return [y.detach().numpy(), x.grad.numpy(), layer.weight.grad.numpy(), layer.bias.grad.numpy()]
 
     first = step()
-    assert len(eager._programs) == 3 and all(hasattr(each, "parts") for each in eager._programs.values())
+    assert len(ops._programs) == 3 and all(hasattr(each, "parts") for each in ops._programs.values())
     for found, expected in zip(step(), first):
         np.testing.assert_array_equal(found, expected)
-    kernels.switch_off()
+    kernel_providers.switch_off()
     try:
         for found, expected in zip(step(), first):
             np.testing.assert_allclose(found, expected, 2e-4, 2e-4 * np.abs(expected).max())
     finally:
-        kernels.switch_on()
+        kernel_providers.switch_on()
 
 
 def test_small_convolutions_stay_with_numpy(fresh: None) -> None:
     for _ in range(3):
         rushlight.nn.Conv2d(3, 4, 3)(rushlight.randn(2, 3, 8, 8))
-    assert not eager._programs
+    assert not ops._programs
 
 
 def test_the_number_of_kept_programs_is_bounded(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(eager, "LIMIT", 3)
+    monkeypatch.setattr(ops, "LIMIT", 3)
     weight = rushlight.randn(32, 16, 3, 3)
     for height in range(30, 36):
         rushlight.nn.functional.conv2d(rushlight.randn(4, 16, height, 40), weight)
-    assert len(eager._programs) == 3
+    assert len(ops._programs) == 3
 
 
 def test_without_llvmlite_numpy_does_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels.importlib.util, "find_spec", lambda name: None)
-    kernels.switch_on()
+    monkeypatch.setattr(kernel_providers.importlib.util, "find_spec", lambda name: None)
+    kernel_providers.switch_on()
     try:
-        assert kernels.faster("convolution", 1) is None
+        assert kernel_providers.faster("convolution", 1) is None
     finally:
-        kernels.switch_on()
+        kernel_providers.switch_on()
 
 
 def test_importing_loads_no_compiler() -> None:
@@ -356,8 +357,8 @@ JOINED = {"activation": 1, "normalised": 1, "residual": 2, "mean": 1, "transpose
 @pytest.mark.parametrize("name, joined", JOINED.items())
 def test_what_follows_is_computed_image_by_image(name: str, joined: int, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
-    original = convolutions.Convolution.with_epilogue
-    monkeypatch.setattr(convolutions.Convolution, "with_epilogue", lambda self, *rest: seen.append(self) or original(self, *rest))
+    original = convolution.Convolution.with_epilogue
+    monkeypatch.setattr(convolution.Convolution, "with_epilogue", lambda self, *rest: seen.append(self) or original(self, *rest))
     model = followed(name)
     compiled = rushlight.compile(model, backend="native")
     with rushlight.no_grad():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.core import kernels
+from rushlight.core import kernel_providers
 from rushlight.nn import functional as F
 
 pytest.importorskip("llvmlite")
@@ -23,11 +23,11 @@ def numbers(dtype, seed=0):
 
 
 def plainly(function, *args):
-    kernels.switch_off()
+    kernel_providers.switch_off()
     try:
         return function(*args)
     finally:
-        kernels.switch_on()
+        kernel_providers.switch_on()
 
 
 UNARY = {
@@ -60,7 +60,9 @@ def test_one_operand(name, dtype):
         assert np.array_equal(made, expected)
     else:
         close = 2e-6 if dtype is np.float32 else 4e-15
-        np.testing.assert_allclose(made, expected, rtol=close, atol=close if name in ("erfc", "sinc", "tanhshrink", "gelu", "gelu by tanh", "logit") else 1e-36)
+        np.testing.assert_allclose(
+            made, expected, rtol=close, atol=close if name in ("erfc", "sinc", "tanhshrink", "gelu", "gelu by tanh", "logit") else 1e-36
+        )
 
 
 BINARY = {

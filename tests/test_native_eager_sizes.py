@@ -14,23 +14,24 @@ from rushlight.nn import functional as F
 if importlib.util.find_spec("llvmlite") is None:
     pytest.skip("native code needs llvmlite: pip install llvmlite", allow_module_level=True)
 
-from rushlight.backends.native import eager, general
-from rushlight.backends.native.machine import machine
+from rushlight.backends.native import dynamic_shapes
+from rushlight.backends.native.eager import ops
+from rushlight.runtime.cpu.jit import machine
 
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The programs for any sizes that are made from here on; none is known."""
     found: list[Any] = []
-    begin = general.Template.__init__
+    begin = dynamic_shapes.Template.__init__
 
     def beginning(template: Any, *given: Any) -> None:
         begin(template, *given)
         found.append(template)
 
-    monkeypatch.setattr(general.Template, "__init__", beginning)
+    monkeypatch.setattr(dynamic_shapes.Template, "__init__", beginning)
     for name in ("_programs", "_sizes", "_general"):
-        monkeypatch.setattr(eager, name, type(getattr(eager, name))())
+        monkeypatch.setattr(ops, name, type(getattr(ops, name))())
     return found
 
 
@@ -47,9 +48,9 @@ def test_many_batches(made: list[Any]) -> None:
     w, b = torch.randn(16, 8, 3, 3), torch.randn(16)
     emitted = 0
     for number, count in enumerate((16, 20, 24, 32, 33, 18, 47, 40, 20, 33, 3, 2)):
-        if number == eager.SEVERAL:
+        if number == ops.SEVERAL:
             assert not made
-        if number == eager.SEVERAL + 1:
+        if number == ops.SEVERAL + 1:
             assert len(made) >= 5
             emitted = machine().emitted
         if count == 3:  # the last that are large

@@ -14,13 +14,37 @@ if importlib.util.find_spec("llvmlite") is None:
     pytest.skip("native code needs llvmlite: pip install llvmlite", allow_module_level=True)
 
 import rushlight as torch
-from rushlight.backends.native import functions
-from rushlight.backends.native.code import Code, Module, Scalar
-from rushlight.backends.native.machine import machine
+from rushlight.codegen.llvm import vector_math
+from rushlight.codegen.llvm.ir import Code, Module, Scalar
+from rushlight.runtime.cpu.jit import machine
 
 ALLOWED = {np.float32: 2.0, np.float64: 4.0}  # units in the last place
-SPECIAL = [0.0, -0.0, math.inf, -math.inf, math.nan, 1.0, -1.0, 0.5, 1e-40, -1e-40, 1e-310, 88.72, 88.73, 89.4, -103.9, -104, 709.7, 709.8, -745, -745.2, 22.0]
-CASES = [(name, kind) for name in functions.UNARY for kind in (np.float32, np.float64)] + [(name, np.float32) for name in functions.SINGLE_ONLY]
+SPECIAL = [
+    0.0,
+    -0.0,
+    math.inf,
+    -math.inf,
+    math.nan,
+    1.0,
+    -1.0,
+    0.5,
+    1e-40,
+    -1e-40,
+    1e-310,
+    88.72,
+    88.73,
+    89.4,
+    -103.9,
+    -104,
+    709.7,
+    709.8,
+    -745,
+    -745.2,
+    22.0,
+]
+CASES = [(name, kind) for name in vector_math.UNARY for kind in (np.float32, np.float64)] + [
+    (name, np.float32) for name in vector_math.SINGLE_ONLY
+]
 
 
 def compiled(function: Any, kind: Any, operands: int = 1) -> Any:
@@ -66,7 +90,7 @@ def errors(found: Any, exact: Any, kind: Any) -> Any:
 
 @pytest.mark.parametrize(("name", "kind"), CASES, ids=lambda each: getattr(each, "__name__", each))
 def test_error(name: str, kind: Any) -> None:
-    function = functions.UNARY.get(name) or functions.SINGLE_ONLY[name]
+    function = vector_math.UNARY.get(name) or vector_math.SINGLE_ONLY[name]
     x = arguments(kind)
     if name == "erf":
         x = x[::8].copy()
@@ -80,10 +104,10 @@ def test_error(name: str, kind: Any) -> None:
     assert distance[worst] <= ALLOWED[kind], f"{name}({x[worst]!r}) is {found[worst]!r}"
 
 
-@pytest.mark.parametrize("name", [*functions.UNARY, *functions.SINGLE_ONLY])
+@pytest.mark.parametrize("name", [*vector_math.UNARY, *vector_math.SINGLE_ONLY])
 def test_signed_zero(name: str) -> None:
     """The sign of zero is kept where NumPy keeps it."""
-    function = functions.UNARY.get(name) or functions.SINGLE_ONLY[name]
+    function = vector_math.UNARY.get(name) or vector_math.SINGLE_ONLY[name]
     zeros = np.array([0.0, -0.0], np.float32)
     found = compiled(function, np.float32)(zeros)
     with np.errstate(all="ignore"):
@@ -101,7 +125,7 @@ def test_power() -> None:
     y = np.concatenate([y, second, np.clip(y, -20, 20), np.round(np.clip(y, -20, 20))]).astype(np.float32)
     with np.errstate(all="ignore"):
         exact = np.power(x.astype(np.float64), y.astype(np.float64)).astype(np.longdouble)
-    distance = errors(compiled(functions.power, np.float32, 2)(x, y), exact, np.float32)
+    distance = errors(compiled(vector_math.power, np.float32, 2)(x, y), exact, np.float32)
     worst = int(np.argmax(distance))
     assert distance[worst] <= ALLOWED[np.float32], f"{x[worst]!r} ** {y[worst]!r}"
 
@@ -112,10 +136,10 @@ def test_shortcuts(kind: Any) -> None:
     x = arguments(kind)
     with np.errstate(all="ignore"):
         below = -np.abs(x)
-        distance = errors(compiled(functions.decay, kind)(below), np.exp(below.astype(np.longdouble)), kind)
+        distance = errors(compiled(vector_math.decay, kind)(below), np.exp(below.astype(np.longdouble)), kind)
         assert distance.max() <= ALLOWED[kind]
         exact = 2 / (1 + np.exp(-2 * x.astype(np.longdouble)))
-        found = 2 / compiled(functions.growth, kind)(x)
+        found = 2 / compiled(vector_math.growth, kind)(x)
         distance = np.where(np.abs(exact) < np.finfo(kind).smallest_normal * 4, 0, errors(found, exact, kind))
         assert distance.max() <= ALLOWED[kind] + 0.5, x[np.argmax(distance)]
         assert (found[exact < np.finfo(kind).smallest_normal] < 5 * np.finfo(kind).smallest_normal).all()

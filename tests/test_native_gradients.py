@@ -11,7 +11,7 @@ import pytest
 from native_samples import OPS, Case, same
 
 import rushlight as torch
-from rushlight.backends.checking import Outcome
+from rushlight.backends.check import Outcome
 from rushlight.capture.graph_module import GraphModule
 from rushlight.core.declare import Op
 
@@ -47,7 +47,9 @@ def gradients_agree(op: Op, sample: Any, kind: Any = None) -> bool:
             assert (one is None) is (other is None), about
             if one is not None:
                 assert one._requires_grad is other._requires_grad, about
-                scale = 1.0 if not other._array.size else float(np.abs(np.nan_to_num(other._array.astype(complex), posinf=0, neginf=0)).max())
+                scale = (
+                    1.0 if not other._array.size else float(np.abs(np.nan_to_num(other._array.astype(complex), posinf=0, neginf=0)).max())
+                )
                 same(one._array, other._array, max(4.0, 4.0 * scale), about)
     return True
 

@@ -6,12 +6,11 @@ from random import Random
 
 import pytest
 
-from rushlight.backends.native import looking
-from rushlight.backends.native.watching import watch
-from rushlight.capture.compile.guards import same_options
+from rushlight.capture.compile.guards.guards import same_options
+from rushlight.runtime.call import guard_vm
+from rushlight.runtime.call.guard_compiler import watch
 
 pytest.importorskip("llvmlite")
-
 
 
 class Thing:
@@ -89,7 +88,7 @@ def test_a_look_sees_what_changes(name):
 
 def test_dicts_whose_changes_are_not_counted(monkeypatch):
     """As in later Pythons: every key is asked for in every look."""
-    monkeypatch.setattr(looking, "has_versions", lambda: False)
+    monkeypatch.setattr(guard_vm, "has_versions", lambda: False)
     for name in LINES:
         test_a_look_sees_what_changes(name)
 
@@ -128,7 +127,18 @@ class Node:
 
 
 PATHS = ("slots[0]", "slots[0].below", "slots[1]", "slots[1].below", "slots[0].below.below")
-FIELDS = ("number", "name", "mark", "slotted.value", "several[0]", "several[2]", "table['p']", "table['q']", "__dict__['name']", "__dict__['number']")
+FIELDS = (
+    "number",
+    "name",
+    "mark",
+    "slotted.value",
+    "several[0]",
+    "several[2]",
+    "table['p']",
+    "table['q']",
+    "__dict__['name']",
+    "__dict__['number']",
+)
 
 
 def some_lines(random, slots, constants):
@@ -198,14 +208,14 @@ def asked_in_python(lines, slots, constants):
 @pytest.mark.parametrize("seed", range(40))
 def test_looks_say_what_python_says(seed):
     random = Random(seed)
-    versions = looking.has_versions
-    looking.has_versions = versions if seed % 2 else lambda: False
+    versions = guard_vm.has_versions
+    guard_vm.has_versions = versions if seed % 2 else lambda: False
     try:
         pairs = [(Node(random, 3), Node(random, 3)) for _ in range(2)]
         lines = some_lines(random, pairs[0], constants := {})
         made = watch(lines, constants, pairs[0], " ".join(f"v{at}" for at in range(20)))
     finally:
-        looking.has_versions = versions
+        guard_vm.has_versions = versions
     assert made is not None and made[2] == []
     look, names, _ = made
     saved, held = [], 0

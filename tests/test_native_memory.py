@@ -12,7 +12,7 @@ pytestmark = pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgri
 # Reads one more element than there are, which the checker has to see.
 MISTAKEN = """
 import ctypes, numpy as np
-from rushlight.backends.native.machine import machine
+from rushlight.runtime.cpu.jit import machine
 text = '''
 define float @sum(ptr %array) {
   %far = getelementptr float, ptr %array, i64 300

@@ -18,7 +18,6 @@ if importlib.util.find_spec("llvmlite") is None:
     pytest.skip("native code needs llvmlite: pip install llvmlite", allow_module_level=True)
 
 
-
 def run(function: Any, inputs: tuple[Any, ...]) -> list[Any]:
     """The result, and the gradients of the inputs that have one."""
     given = [each.detach().requires_grad_() if each.is_floating_point() else each for each in inputs]

@@ -16,10 +16,10 @@ from rushlight.core.declare import Op, table
 if importlib.util.find_spec("llvmlite") is None:
     pytest.skip("native code needs llvmlite: pip install llvmlite", allow_module_level=True)
 
-from rushlight.backends.native.calling import Refused
-from rushlight.backends.native.expanding import Declined
-from rushlight.backends.native.program import compile_graph
-from rushlight.backends.native.values import elements
+from rushlight.backends.native.executable import compile_graph
+from rushlight.passes.decompose import Declined
+from rushlight.runtime.call.launcher import Refused
+from rushlight.schedule.tensor_ir import elements
 
 
 def compiled(op: Op, sample: Any, kind: Any = None) -> Any:

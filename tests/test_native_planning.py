@@ -11,21 +11,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rushlight as torch
-from rushlight.backends.native import describing
-from rushlight.backends.native.planning import ALIGNMENT, packed
-from rushlight.backends.native.program import Program, compile_graph
-from rushlight.backends.native.values import elements
+from rushlight.backends.native import describe
+from rushlight.backends.native.executable import Program, compile_graph
 from rushlight.core.base import Spec
 from rushlight.core.declare import table
 from rushlight.graph import Graph
 from rushlight.passes.differentiate import differentiate
-from rushlight.passes.lighten import lighten
 from rushlight.passes.partition import partition, size_of
+from rushlight.passes.rematerialize import lighten
+from rushlight.schedule.memory_plan import ALIGNMENT, packed
+from rushlight.schedule.tensor_ir import elements
 
 pytest.importorskip("llvmlite")
 
 FLOAT = np.dtype(np.float32)
-PIECES = st.lists(st.tuples(st.integers(1, 40), st.integers(0, 12), st.integers(0, 6)).map(lambda each: (each[0], each[1], each[1] + each[2])), max_size=25)
+PIECES = st.lists(
+    st.tuples(st.integers(1, 40), st.integers(0, 12), st.integers(0, 6)).map(lambda each: (each[0], each[1], each[1] + each[2])),
+    max_size=25,
+)
 
 
 @given(PIECES)
@@ -183,7 +186,7 @@ def test_a_training_step_keeps_as_little() -> None:
     eager, compiled = stepper(twin), torch.compile(stepper(model))
     for _ in range(4):
         np.testing.assert_allclose(compiled().item(), eager().item(), 1e-5)
-    programs = [each for _, part in describing.parts_of(compiled) for each in part.programs]
+    programs = [each for _, part in describe.parts_of(compiled) for each in part.programs]
     unit = 32 * 32 * 16 * 4
     assert min(each.arena for each in programs) < (4 * 5 + 10) * unit  # of each block 5 are kept; the rest is in use at the same time
 

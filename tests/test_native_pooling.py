@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 import rushlight
 import rushlight.nn.functional as F
-from rushlight.core import kernels
+from rushlight.core import kernel_providers
 from rushlight.core.declare import table
 
 pytest.importorskip("llvmlite")
-from rushlight.backends.native import eager
-from rushlight.backends.native.values import Call
+from rushlight.backends.native.eager import ops
+from rushlight.schedule.tensor_ir import Call
 
 
 def expected(name: str, args: tuple[Any, ...]) -> list[Any]:
@@ -27,7 +27,7 @@ def expected(name: str, args: tuple[Any, ...]) -> list[Any]:
 
 def check(name: str, *args: Any) -> list[Any]:
     """Native code, all of it, finds what eager mode does, on any number of threads."""
-    program = eager.program_for(name, args)
+    program = ops.program_for(name, args)
     assert not any(isinstance(part, Call) for part in program.parts), program.describe()
     arrays = [each for each in args if isinstance(each, np.ndarray)]
     found, wanted = program(arrays), expected(name, args)
@@ -58,7 +58,14 @@ def pools(draw: Any) -> tuple[Any, ...]:
     padding = tuple(draw(st.integers(0, k // 2)) for k in kernel)
     size = tuple(draw(st.integers(k, (40, 15, 7)[ndim - 1])) for k in kernel)
     lead = (draw(st.integers(1, 3)), draw(st.integers(1, 4)))
-    return ndim, numbers(*lead, *size, dtype=draw(st.sampled_from("fd")), ties=draw(st.booleans())), kernel, several(1, 3), padding, draw(st.booleans())
+    return (
+        ndim,
+        numbers(*lead, *size, dtype=draw(st.sampled_from("fd")), ties=draw(st.booleans())),
+        kernel,
+        several(1, 3),
+        padding,
+        draw(st.booleans()),
+    )
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)
@@ -84,7 +91,9 @@ def test_means(pool: tuple[Any, ...], padding_counts: bool, override: Any) -> No
     check("avg_pool_backward", numbers(*made.shape, seed=1, dtype=x.dtype.char), x.shape, ndim, *options, override)
 
 
-@pytest.mark.parametrize("shape, counts", [((9,), (4,)), ((12, 9), (4, 3)), ((7, 10), (3, 4)), ((5, 6), (7, 2)), ((8, 8), (1, 1)), ((4, 5, 6), (2, 3, 4))])
+@pytest.mark.parametrize(
+    "shape, counts", [((9,), (4,)), ((12, 9), (4, 3)), ((7, 10), (3, 4)), ((5, 6), (7, 2)), ((8, 8), (1, 1)), ((4, 5, 6), (2, 3, 4))]
+)
 def test_adaptive_pooling(shape: Any, counts: Any) -> None:
     ndim = len(shape)
     for dtype in "fd":
@@ -138,21 +147,21 @@ def test_large_pools_of_eager_mode_are_native(name: str) -> None:
         (y * y).sum().backward()
         return [each.detach().numpy() for each in (y, x.grad, *others)]
 
-    eager._programs.clear()
+    ops._programs.clear()
     first = step()
-    assert len(eager._programs) == 2 and all(hasattr(each, "parts") for each in eager._programs.values())
+    assert len(ops._programs) == 2 and all(hasattr(each, "parts") for each in ops._programs.values())
     for one, other in zip(step(), first):
         np.testing.assert_array_equal(one, other)
-    kernels.switch_off()
+    kernel_providers.switch_off()
     try:
         for one, other in zip(step(), first):
             np.testing.assert_allclose(one, other, 1e-5, 1e-6)
     finally:
-        kernels.switch_on()
-        eager._programs.clear()
+        kernel_providers.switch_on()
+        ops._programs.clear()
 
 
 def test_small_pools_stay_with_numpy() -> None:
-    eager._programs.clear()
+    ops._programs.clear()
     F.max_pool2d(rushlight.randn(2, 3, 8, 8), 2)
-    assert not eager._programs
+    assert not ops._programs

@@ -20,14 +20,17 @@ from rushlight.nn import functional as F
 
 pytest.importorskip("llvmlite")
 from rushlight.backends.aot import AheadOfTime
-from rushlight.backends.native import Native, chance, compile_module, entering, threads
-from rushlight.backends.native.code import Part
-from rushlight.backends.native.machine import Machine
-from rushlight.backends.native.panels import shape_for
-from rushlight.backends.native.processor import VARIABLE, Processor, host, whole_vectors
-from rushlight.backends.native.tiles import lanes
+from rushlight.backends.native import Native, compile_module
+from rushlight.backends.native.eager import bernoulli
+from rushlight.codegen.llvm.gemm.panel import shape_for
+from rushlight.codegen.llvm.gemm.tile import lanes
+from rushlight.codegen.llvm.ir import Part
+from rushlight.codegen.llvm.target import VARIABLE, Processor, host, whole_vectors
+from rushlight.runtime.call import trampoline
+from rushlight.runtime.cpu import thread_pool
+from rushlight.runtime.cpu.jit import Machine
 
-machine_module = importlib.import_module("rushlight.backends.native.machine")
+machine_module = importlib.import_module("rushlight.runtime.cpu.jit")
 LINUX, ARM = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
 AVX2, AVX512 = "+avx,+avx2,+f16c,+fma", "+avx,+avx2,+f16c,+fma,+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl"
 PROCESSORS = {
@@ -79,7 +82,7 @@ def machine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     """A function that puts another machine in the place of this one, for the rest of a test: nothing native may run from there on."""
 
     def replace() -> Elsewhere:
-        threads.pool()  # that of this processor
+        thread_pool.pool()  # that of this processor
         made = Elsewhere(PROCESSORS[request.param])
         monkeypatch.setattr(machine_module, "_machine", [made])
         return made
@@ -127,7 +130,23 @@ def check(machine: Elsewhere) -> None:
 
 
 def functions(x: Any) -> Any:
-    parts = (x.exp(), x.log(), x.tanh(), x.sin(), x.cos(), x.pow(x), x.expm1(), x.log1p(), x.log2(), x.exp2(), torch.erf(x), x.sinh(), x.cosh(), F.gelu(x), x.floor())
+    parts = (
+        x.exp(),
+        x.log(),
+        x.tanh(),
+        x.sin(),
+        x.cos(),
+        x.pow(x),
+        x.expm1(),
+        x.log1p(),
+        x.log2(),
+        x.exp2(),
+        torch.erf(x),
+        x.sinh(),
+        x.cosh(),
+        F.gelu(x),
+        x.floor(),
+    )
     return sum(parts)
 
 
@@ -145,7 +164,10 @@ def moved(x: Any, n: Any) -> Any:
 
 def halves(x: Any, y: Any) -> Any:
     """Values that nothing is computed with: they must not go by way of another type."""
-    found = [(each[:1].repeat(40), each[0].expand(5, 7).clone(), each.flip(0), torch.where(each > 0, each, 2.5), each.amax(), each[::3]) for each in (x, y)]
+    found = [
+        (each[:1].repeat(40), each[0].expand(5, 7).clone(), each.flip(0), torch.where(each > 0, each, 2.5), each.amax(), each[::3])
+        for each in (x, y)
+    ]
     return [*found[0], *found[1]]
 
 
@@ -219,7 +241,7 @@ def test_code_that_every_program_needs(machine: Callable[[], Elsewhere]) -> None
     """The pool, the way in, and random choices."""
     chosen = machine()
     kind = "aarch64" if chosen.processor.is_arm else "x86_64"
-    chosen.compile([Part(threads.text_for(kind), 0), *entering.code(), Part(chance.text("float"))])
+    chosen.compile([Part(thread_pool.text_for(kind), 0), *trampoline.code(), Part(bernoulli.text("float"))])
     check(chosen)
 
 
@@ -243,7 +265,9 @@ def loops(assembly: str) -> list[list[str]]:
 
 def multiplications(processor: Processor, lines: list[str]) -> list[str]:
     """The instructions that multiply and add vectors of the whole length."""
-    wide = {128: r"\bfmla(?:\.4s|\tv\d+\.4s)", 256: r"vfn?m(?:add|sub)\w+ps\t.*%ymm", 512: r"vfn?m(?:add|sub)\w+ps\t.*%zmm"}[processor.vector_bits]
+    wide = {128: r"\bfmla(?:\.4s|\tv\d+\.4s)", 256: r"vfn?m(?:add|sub)\w+ps\t.*%ymm", 512: r"vfn?m(?:add|sub)\w+ps\t.*%zmm"}[
+        processor.vector_bits
+    ]
     return [line for line in lines if re.search(wide, line)]
 
 

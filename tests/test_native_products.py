@@ -16,9 +16,9 @@ from rushlight import nn
 if importlib.util.find_spec("llvmlite") is None:
     pytest.skip("native code needs llvmlite: pip install llvmlite", allow_module_level=True)
 
-from rushlight.backends.native import small_products
-from rushlight.backends.native.panels import shape_for
-from rushlight.backends.native.values import Reference
+from rushlight.codegen.llvm.gemm import small
+from rushlight.codegen.llvm.gemm.panel import shape_for
+from rushlight.schedule.tensor_ir import Reference
 
 
 def run(function: Any, inputs: Any) -> list[Any]:
@@ -96,7 +96,7 @@ def test_which_products_are_read_as_they_lie() -> None:
     def lies(rows: int, depth: int, width: int, turned: bool = False) -> bool:
         a, b = (Reference(None, shape, (shape[1], 1)) for shape in ((rows, depth), (depth, width)))  # type: ignore[arg-type]
         b = Reference(None, b.shape, (1, depth)) if turned else b  # type: ignore[arg-type]
-        return small_products.is_plain(a, b, "float")
+        return small.is_plain(a, b, "float")
 
     assert lies(32, 64, 2 * wide) and lies(8, 8, wide)
     assert not lies(32, 64, 2 * wide, turned=True) and not lies(32, 64, wide + 1) and not lies(4, 64, wide) and not lies(512, 128, 4 * wide)
@@ -104,7 +104,15 @@ def test_which_products_are_read_as_they_lie() -> None:
 
 @pytest.mark.parametrize(
     ("left", "right"),
-    [((32, 1), (1, 64)), ((4, 5, 1), (4, 1, 6)), ((4, 5, 1), (1, 6)), ((1,), (1, 6)), ((5, 1), (1,)), ((1, 1), (1, 1)), ((2, 1, 5, 1), (3, 1, 7))],
+    [
+        ((32, 1), (1, 64)),
+        ((4, 5, 1), (4, 1, 6)),
+        ((4, 5, 1), (1, 6)),
+        ((1,), (1, 6)),
+        ((5, 1), (1,)),
+        ((1, 1), (1, 1)),
+        ((2, 1, 5, 1), (3, 1, 7)),
+    ],
 )
 def test_products_of_columns_and_rows(left: tuple[int, ...], right: tuple[int, ...]) -> None:
     torch.manual_seed(0)
@@ -118,9 +126,15 @@ def test_products_of_columns_and_rows(left: tuple[int, ...], right: tuple[int, .
 
 def test_where_products_are_generated() -> None:
     """By measurement: between the tiny ones and those whose right matrix is beyond the cache."""
-    chosen = lambda *sizes, turned=False: small_products.worthwhile(*sizes, 4, turned)
+    chosen = lambda *sizes, turned=False: small.worthwhile(*sizes, 4, turned)
     assert chosen(512, 128, 384) and chosen(16, 128, 128, turned=True) and chosen(32, 64, 64, turned=True)
-    assert not chosen(32, 64, 64) and not chosen(4, 128, 128) and not chosen(512, 4096, 64) and not chosen(512, 1024, 1024) and not chosen(512, 64, 1)
+    assert (
+        not chosen(32, 64, 64)
+        and not chosen(4, 128, 128)
+        and not chosen(512, 4096, 64)
+        and not chosen(512, 1024, 1024)
+        and not chosen(512, 64, 1)
+    )
 
 
 def test_threads_do_not_change_results() -> None:
@@ -147,7 +161,14 @@ def test_inputs_that_change_from_call_to_call() -> None:
     """Sizes, layouts, types, memory that lies askew: each call looks at what it is given."""
     compiled = torch.compile(lambda x, y: x * 2 + y, backend="native", dynamic=False)
     askew = np.frombuffer(bytearray(49), np.float32, 12, 1).reshape(3, 4)
-    shapes = [torch.randn(3, 4), torch.randn(3, 4), torch.randn(4, 3).t(), torch.randn(3, 8)[:, ::2], torch.randn(3, 4).double(), torch.randn(2, 4)]
+    shapes = [
+        torch.randn(3, 4),
+        torch.randn(3, 4),
+        torch.randn(4, 3).t(),
+        torch.randn(3, 8)[:, ::2],
+        torch.randn(3, 4).double(),
+        torch.randn(2, 4),
+    ]
     with torch.no_grad():
         for _ in range(2):
             for x in [*shapes, torch.from_numpy(askew), *shapes]:

@@ -27,7 +27,10 @@ def with_gradients(run: Any, model: Any, *inputs: Any) -> list[np.ndarray[Any, A
     results = run(*given)
     results = results if isinstance(results, tuple) else (results,)
     sum((each * torch.linspace(-1, 2, each.numel(), dtype=each.dtype).reshape(each.shape)).sum() for each in results).backward()
-    return [each.detach().numpy().copy() for each in (*results, *(p.grad for p in model.parameters()), *(x.grad for x in given if x.grad is not None))]
+    return [
+        each.detach().numpy().copy()
+        for each in (*results, *(p.grad for p in model.parameters()), *(x.grad for x in given if x.grad is not None))
+    ]
 
 
 def check(model: Any, *inputs: Any, tolerance: float) -> None:
@@ -63,7 +66,12 @@ def test_networks(data: Any) -> None:
     kind = pick("LSTM", "GRU", "RNN")
     torch.manual_seed(data.draw(st.integers(0, 99)))
     size, hidden, layers = pick(1, 3, 8), pick(1, 5, 16, 37), pick(1, 2)
-    options: dict[str, Any] = {"bias": pick(True, False), "bidirectional": pick(True, False), "batch_first": pick(True, False), "num_layers": layers}
+    options: dict[str, Any] = {
+        "bias": pick(True, False),
+        "bidirectional": pick(True, False),
+        "batch_first": pick(True, False),
+        "num_layers": layers,
+    }
     dtype = pick(torch.float32, torch.float64)
     if kind == "RNN":
         options["nonlinearity"] = pick("tanh", "relu")
@@ -76,7 +84,9 @@ def test_networks(data: Any) -> None:
     states: list[Any] = []
     if data.draw(st.booleans()):
         rows = layers * (2 if options["bidirectional"] else 1)
-        states = [torch.randn(rows, batch, proj or hidden, dtype=dtype)] + ([torch.randn(rows, batch, hidden, dtype=dtype)] if kind == "LSTM" else [])
+        states = [torch.randn(rows, batch, proj or hidden, dtype=dtype)] + (
+            [torch.randn(rows, batch, hidden, dtype=dtype)] if kind == "LSTM" else []
+        )
     check(model, x, *states, tolerance=2e-4 if dtype == torch.float32 else 1e-10)
 
 

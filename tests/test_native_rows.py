@@ -72,7 +72,11 @@ def test_columns_of_what_has_no_rows() -> None:
     """Sums along the batch of something computed element by element, or of an input: by blocks of rows, too."""
     torch.manual_seed(0)
     x, y = torch.randn(1000, 33), torch.randn(10, 100, 33).transpose(0, 1)
-    for function in (lambda x, y: x.sin().sum(0), lambda x, y: (x.sum(0), (x * 2).cos()), lambda x, y: (y.sum((0, 1)), (y * y).sum((0, 1)).sqrt())):
+    for function in (
+        lambda x, y: x.sin().sum(0),
+        lambda x, y: (x.sum(0), (x * 2).cos()),
+        lambda x, y: (y.sum((0, 1)), (y * y).sum((0, 1)).sqrt()),
+    ):
         found, wanted = compiled(function, x, y)[0], function(x, y)
         for one, other in zip(found, wanted, strict=True) if isinstance(wanted, tuple) else [(found, wanted)]:
             np.testing.assert_allclose(one.numpy(), other.numpy(), 1e-5, 1e-4)

@@ -15,11 +15,12 @@ pytest.importorskip("llvmlite")
 
 import rushlight as torch
 from rushlight import nn
-from rushlight.backends.native import alike, eager
-from rushlight.backends.native.code import Code, Module, Part, Scalar
-from rushlight.backends.native.emission import OFTEN
+from rushlight.backends.native.eager import ops
+from rushlight.codegen.llvm import outline
+from rushlight.codegen.llvm.ir import Code, Module, Part, Scalar
+from rushlight.codegen.llvm.scalar_code import OFTEN
 
-machine: Any = sys.modules["rushlight.backends.native.machine"].machine
+machine: Any = sys.modules["rushlight.runtime.cpu.jit"].machine
 
 
 def compiled(function: Any) -> Any:
@@ -84,9 +85,9 @@ def test_sizes_become_parameters() -> None:
 
     program = check(function, torch.randn(50, 640), torch.randn(60, 96))
     kernels = [each for each in program.module.functions if "define void @kernel_" in each]
-    merged, calls = alike.merged(kernels)
+    merged, calls = outline.merged(kernels)
     assert len(merged) < len(kernels) == len(merged) + len(calls) // 2
-    large = [alike.name_of(each) for each in calls]
+    large = [outline.name_of(each) for each in calls]
     assert all(sum(f"define void @{each}(" in part.text for part in program.module.parts() if part.effort == 0) <= 1 for each in large)
 
 
@@ -119,10 +120,10 @@ def test_small_and_unlike_functions_stay() -> None:
             c.store(c.binary(op, c.load("%a", index, "float"), c.constant("float", size)), "%a", index)
         return c.function(name, "ptr %a").replace("#0", "#1")
 
-    assert alike.generalised([text("one_1", 100), text("two_2", 200)]) is not None
-    assert alike.generalised([text("one_1", 100), text("two_2", 8)]) is None
-    assert alike.outline(text("one_1", 100)) != alike.outline(text("two_2", 100, "fadd"))
-    assert alike.merged([text("one_1", 100), text("two_2", 8)])[1] == []
+    assert outline.generalised([text("one_1", 100), text("two_2", 200)]) is not None
+    assert outline.generalised([text("one_1", 100), text("two_2", 8)]) is None
+    assert outline.outline(text("one_1", 100)) != outline.outline(text("two_2", 100, "fadd"))
+    assert outline.merged([text("one_1", 100), text("two_2", 8)])[1] == []
 
 
 def test_numbers_of_several_types() -> None:
@@ -138,7 +139,7 @@ def test_numbers_of_several_types() -> None:
 
     module = Module()
     names = [text(module, value) for value in (2, 5)]
-    assert len(alike.merged(module.functions)[1]) == 2
+    assert len(outline.merged(module.functions)[1]) == 2
     held = machine().compile(module.parts(), module.bindings)
     for name, value in zip(names, (2, 5)):
         array, others = np.arange(80, dtype=np.float32), np.zeros(80, np.int8)
@@ -183,7 +184,7 @@ def test_functions_that_are_called(dtype: Any, size: int) -> None:
 
     x = torch.linspace(-3, 3, size, dtype=dtype)
     program = check(function, x, close=1e-5 if dtype == torch.float32 else 1e-12)
-    names = [alike.name_of(each).rpartition("_")[0] for each in program.module.functions]
+    names = [outline.name_of(each).rpartition("_")[0] for each in program.module.functions]
     assert names.count("tanh_of_many") == 1  # and one for what is left, where there may be something
     assert names.count("tanh") == (size != 256 or dtype != torch.float32)
 
@@ -253,10 +254,10 @@ def test_what_is_captured_is_not_compiled_for_eager_mode() -> None:
     torch.manual_seed(3)
     model = nn.Sequential(nn.Conv2d(3, 24, 3, padding=1), nn.BatchNorm2d(24), nn.ReLU(), nn.Conv2d(24, 8, 3, padding=1))
     x = torch.rand(9, 3, 41, 43)
-    known = set(eager._programs)
+    known = set(ops._programs)
     step = compiled(model)
     step(x).square().mean().backward()
-    assert set(eager._programs) == known
+    assert set(ops._programs) == known
     first = [each.grad.clone() for each in model.parameters()]
     model.zero_grad()
     step(x).square().mean().backward()
@@ -264,7 +265,7 @@ def test_what_is_captured_is_not_compiled_for_eager_mode() -> None:
         torch.testing.assert_close(one, other.grad, rtol=1e-3, atol=1e-5)
     model.zero_grad()
     model(x).square().mean().backward()  # in eager mode kernels are compiled as ever
-    assert set(eager._programs) != known
+    assert set(ops._programs) != known
 
 
 def test_what_all_programs_need_is_compiled_ahead() -> None:
@@ -273,7 +274,7 @@ def test_what_all_programs_need_is_compiled_ahead() -> None:
 import os, sys
 import rushlight as torch
 double = torch.compile(lambda x: x * 2)
-machine = sys.modules["rushlight.backends.native.machine"].machine()
+machine = sys.modules["rushlight.runtime.cpu.jit"].machine()
 assert len(machine.coming) == 2, machine.coming
 if sys.argv[1] == "fork":
     child = os.fork()

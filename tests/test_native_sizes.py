@@ -13,11 +13,11 @@ import pytest
 import rushlight as torch
 from rushlight import nn
 from rushlight.backends import native
-from rushlight.backends.native import general
-from rushlight.backends.native.machine import machine
-from rushlight.backends.native.sizes import Fixed, Size, Sizes, if_many, least, may_reach, most, same, written
-from rushlight.core.sizes import Expression, SymbolicInt
+from rushlight.backends.native import dynamic_shapes
+from rushlight.core.symbolic import Expression, SymbolicInt
 from rushlight.nn import functional as F
+from rushlight.runtime.cpu.jit import machine
+from rushlight.schedule.symbolic_shape import Fixed, Size, Sizes, if_many, least, may_reach, most, same, written
 
 # -- numbers -----------------------------------------------------------------------------------------------------
 
@@ -48,10 +48,20 @@ def test_comparisons_are_guarded() -> None:
 
 def test_arithmetic() -> None:
     sizes, n = size()
-    for made, wanted in ((-(-n // 16), 3), (n % 8, 1), (math.prod((n, 2, n)), 2178), (sum([n, n, 1]), 67), (7 - n, -26), (np.prod((n, 3)), 99), (abs(n), 33)):
+    for made, wanted in (
+        (-(-n // 16), 3),
+        (n % 8, 1),
+        (math.prod((n, 2, n)), 2178),
+        (sum([n, n, 1]), 67),
+        (7 - n, -26),
+        (np.prod((n, 3)), 99),
+        (abs(n), 33),
+    ):
         assert isinstance(made, Size) and made.value == wanted
     assert n * 0 == 0 and n - n == 0 and n // n == 1 and not sizes.guards
-    assert least(n, 16).value == 16 and most(n, 50).value == 50 and least(3, 4) == 3 and if_many(n, 20, 5, 6).value == 5 and may_reach(n, 1000)
+    assert (
+        least(n, 16).value == 16 and most(n, 50).value == 50 and least(3, 4) == 3 and if_many(n, 20, 5, 6).value == 5 and may_reach(n, 1000)
+    )
     assert sizes.function(f"({most(n, 50)!r}, {if_many(n, 20, 5, 6)!r}, {-(-n // 16)!r})")(n=10) == (50, 6, 1)
 
 
@@ -70,7 +80,14 @@ def test_what_is_certain_is_not_guarded() -> None:
 def test_what_is_equal_by_chance_is_not_the_same() -> None:
     sizes = Sizes({"n": 6, "m": 6})
     n, m = (sizes.size(Expression.symbol(each)) for each in ("n", "m"))
-    assert same((n, 3), (n, 3)) and same(2 * n, n + n) and not same(n, 6) and not same((n, m), (m, n)) and not same((n,), (n, 1)) and same((4, 5), (4, 5))
+    assert (
+        same((n, 3), (n, 3))
+        and same(2 * n, n + n)
+        and not same(n, 6)
+        and not same((n, m), (m, n))
+        and not same((n,), (n, 1))
+        and same((4, 5), (4, 5))
+    )
     assert not sizes.guards
     assert n == m and sizes.equal == {"m": Expression.symbol("n")}  # under a guard, which those that are made later know
     assert same(sizes.of(SymbolicInt(12, Expression({("m",): 2}))), 2 * n) and list(sizes.guards) == ["(n) == (m)"]
@@ -93,7 +110,7 @@ class Counted:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.made = self.filled = 0
-        begin, fill = general.Template.__init__, general.Template.instance
+        begin, fill = dynamic_shapes.Template.__init__, dynamic_shapes.Template.instance
 
         def beginning(template: Any, *given: Any) -> None:
             begin(template, *given)
@@ -103,8 +120,8 @@ class Counted:
             self.filled += 1
             return fill(template, values)
 
-        monkeypatch.setattr(general.Template, "__init__", beginning)
-        monkeypatch.setattr(general.Template, "instance", filling)
+        monkeypatch.setattr(dynamic_shapes.Template, "__init__", beginning)
+        monkeypatch.setattr(dynamic_shapes.Template, "instance", filling)
 
 
 @pytest.fixture
@@ -186,7 +203,9 @@ def test_programs(name: str, gradients: bool) -> None:
     torch.manual_seed(0)
     function, inputs = PROGRAMS[name]
     images = "convolution" in name
-    check(function, inputs, (12, 13, 9, 24, 2, 1) if images else (12, 13, 40, 5, 24, 2, 130, 1, 64, 13), gradients, None if images else True)
+    check(
+        function, inputs, (12, 13, 9, 24, 2, 1) if images else (12, 13, 40, 5, 24, 2, 130, 1, 64, 13), gradients, None if images else True
+    )
 
 
 PAIRS: dict[str, Any] = {
@@ -260,7 +279,11 @@ def test_recurrent_networks_of_any_batch_and_length(kind: str, options: dict[str
     model(torch.randn(2, 3, 6))
     compiled = torch.compile(model)
     made = filled = 0
-    for more, sizes in ((2, ((4, 10), (5, 11), (5, 11), (7, 20), (9, 9), (16, 8), (2, 3), (33, 4), (3, 40), (9, 9))), (2, ((1, 5), (1, 6), (1, 30), (1, 2))), (2, ((5, 1), (6, 1), (2, 1)))):
+    for more, sizes in (
+        (2, ((4, 10), (5, 11), (5, 11), (7, 20), (9, 9), (16, 8), (2, 3), (33, 4), (3, 40), (9, 9))),
+        (2, ((1, 5), (1, 6), (1, 30), (1, 2))),
+        (2, ((5, 1), (6, 1), (2, 1))),
+    ):
         for count, length in sizes:
             x = torch.randn(count, length, 6, requires_grad=True)
             found = []
@@ -270,7 +293,9 @@ def test_recurrent_networks_of_any_batch_and_length(kind: str, options: dict[str
                 slope = torch.autograd.grad((result * result).sum(), [x, *model.parameters()])
                 found.append([result.detach(), *slope])
             for one, wanted in zip(*found, strict=True):
-                np.testing.assert_allclose(one.numpy(), wanted.numpy(), 1e-4, 1e-5 * max(1.0, float(wanted.abs().max())), err_msg=f"{count}, {length}")
+                np.testing.assert_allclose(
+                    one.numpy(), wanted.numpy(), 1e-4, 1e-5 * max(1.0, float(wanted.abs().max())), err_msg=f"{count}, {length}"
+                )
         made += more
         assert counted.made == made
         assert counted.filled > filled
@@ -406,7 +431,13 @@ def test_layouts_and_kinds() -> None:
     """Inputs that lie otherwise, or are of another type, have programs of their own."""
     compiled = torch.compile(lambda x: (x + 1).sum(0) * 2, dynamic=True)
     for count in (6, 7, 8):
-        several = (torch.randn(count, 4), torch.randn(4, count).t(), torch.randn(2 * count, 4)[::2], torch.randn(1, 4).expand(count, 4), torch.randn(count, 4, dtype=torch.float64))
+        several = (
+            torch.randn(count, 4),
+            torch.randn(4, count).t(),
+            torch.randn(2 * count, 4)[::2],
+            torch.randn(1, 4).expand(count, 4),
+            torch.randn(count, 4, dtype=torch.float64),
+        )
         for x in (*several, torch.randn(count, 9)[:, 3:7], torch.randn(9, count)[2:6].t()):
             np.testing.assert_allclose(compiled(x).numpy(), ((x + 1).sum(0) * 2).numpy(), 1e-5, 1e-5)
 
@@ -464,12 +495,14 @@ def test_why_a_program_is_for_one_size_is_said(counted: Counted) -> None:
         for count in (4, 5):
             x = torch.randn(count, 9)
             np.testing.assert_allclose(compiled(x).numpy(), (x.as_strided((count,), (8,)) * 2).numpy(), 1e-5, 1e-6)
-    assert counted.made == 0 and "a program for each size, since Fixed: strided_view of a value whose sizes may differ" in native.describe(compiled)
+    assert counted.made == 0 and "a program for each size, since Fixed: strided_view of a value whose sizes may differ" in native.describe(
+        compiled
+    )
 
 
 def test_many_sizes_are_not_all_kept() -> None:
     compiled = torch.compile(lambda x: (x * 2).sum(), dynamic=True)
-    for count in range(2, 2 + general.KEPT + 20):
+    for count in range(2, 2 + dynamic_shapes.KEPT + 20):
         x = torch.ones(count, requires_grad=True)
         compiled(x).backward()
         assert x.grad is not None and x.grad.tolist() == [2.0] * count
@@ -518,7 +551,10 @@ class Random:
     def inputs(self, count: int) -> list[Any]:
         generator = np.random.default_rng(count)
         sizes = {"n": count, "m": count + 3}
-        return [torch.from_numpy(generator.standard_normal([sizes.get(each, each) for each in shape]).astype(np.float32)) for shape in self.shapes]
+        return [
+            torch.from_numpy(generator.standard_normal([sizes.get(each, each) for each in shape]).astype(np.float32))
+            for shape in self.shapes
+        ]
 
     def add(self, trials: list[list[Any]]) -> None:
         random = self.random

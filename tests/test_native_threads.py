@@ -9,9 +9,9 @@ import pytest
 import rushlight
 
 pytest.importorskip("llvmlite")
-from rushlight.backends.native.code import Part
-from rushlight.backends.native.machine import blas, machine
-from rushlight.backends.native.threads import pool
+from rushlight.codegen.llvm.ir import Part
+from rushlight.runtime.cpu.jit import blas, machine
+from rushlight.runtime.cpu.thread_pool import pool
 
 TIMES = 300_000
 # Jobs of few pieces and of many in turn: a worker that looks for one more piece of the first meets the second while it is described.

@@ -47,7 +47,9 @@ def test_halves_are_native(kind: np.dtype) -> None:
 
 def test_rounding_to_bfloat16() -> None:
     """Every float32 rounds as ml_dtypes rounds it: ties to even, NaN to NaN, large to infinity."""
-    bits = np.concatenate([np.arange(0, 1 << 32, 65537 * 3, dtype=np.uint64), np.arange(0x3F800000, 0x3F800000 + (1 << 18), dtype=np.uint64)])
+    bits = np.concatenate(
+        [np.arange(0, 1 << 32, 65537 * 3, dtype=np.uint64), np.arange(0x3F800000, 0x3F800000 + (1 << 18), dtype=np.uint64)]
+    )
     x = torch.from_numpy(bits.astype(np.uint32).view(np.float32))
     compiled_cast = torch.compile(lambda x: (x * 1).bfloat16(), backend="native")
     with torch.no_grad(), np.errstate(all="ignore"):
@@ -59,7 +61,12 @@ def test_rounding_to_bfloat16() -> None:
 def test_numbers_beside_halves() -> None:
     """A number is rounded to the type before it is compared."""
     x = torch.tensor([0.1, 0.2, 70000.0]).half()
-    for function in (lambda x: x == 0.1, lambda x: torch.clamp(x, -0.3, 0.15), lambda x: torch.nan_to_num(x), lambda x: torch.where(x > 0.15, x, 0.1)):
+    for function in (
+        lambda x: x == 0.1,
+        lambda x: torch.clamp(x, -0.3, 0.15),
+        lambda x: torch.nan_to_num(x),
+        lambda x: torch.where(x > 0.15, x, 0.1),
+    ):
         run = torch.compile(function, backend="native")
         with torch.no_grad():
             run(x)

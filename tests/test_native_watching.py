@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.backends.native import looking
+from rushlight.runtime.call import guard_vm
 
 pytest.importorskip("llvmlite")
 nn, F = torch.nn, torch.nn.functional
@@ -158,6 +158,7 @@ def test_what_changes_is_seen(change):
         if mine is not None:
             np.testing.assert_allclose(mine, theirs, 1e-3, 1e-5)
 
+
 def steady(count=BEFORE):
     """A compiled step of a plain model that native code guards, with how often it did."""
     torch.manual_seed(0)
@@ -193,7 +194,7 @@ def taken(compiled):
 
 
 def test_guards_are_left_to_native_code():
-    assert looking.available()
+    assert guard_vm.available()
     model, optimizer, compiled, given = steady()
     seen = taken(compiled)
     for _ in range(3):
@@ -341,6 +342,7 @@ def test_parameters_are_updated_while_gradients_are_in_the_cache():
 
 def test_a_parameter_is_not_updated_before_all_have_read_it():
     """It is used again at the end, when its first gradient has long been there."""
+
     def trained(compile):
         torch.manual_seed(0)
         first, second = nn.Linear(8, 8), nn.Linear(8, 8)
@@ -388,7 +390,7 @@ def test_an_index_out_of_range_leaves_parameters_alone():
 
 def test_dicts_whose_changes_are_not_counted(monkeypatch):
     """As in later Pythons: every key is asked for in every look."""
-    monkeypatch.setattr(looking, "has_versions", lambda: False)
+    monkeypatch.setattr(guard_vm, "has_versions", lambda: False)
     model, _, compiled, given = steady()
     seen = taken(compiled)
     compiled(*given)
@@ -398,7 +400,7 @@ def test_dicts_whose_changes_are_not_counted(monkeypatch):
 
 
 def test_where_no_looks_can_be_taken(monkeypatch):
-    monkeypatch.setattr(looking, "available", lambda: False)
+    monkeypatch.setattr(guard_vm, "available", lambda: False)
     model, _, compiled, given = steady(20)
     assert compiled._compiled.entry[-1].run.__name__ == "segment"
     assert compiled(*given).item() > 0

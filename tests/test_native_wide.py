@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.backends.native import loops
-from rushlight.backends.native.wide import Wide
+from rushlight.codegen.llvm import kernel
+from rushlight.codegen.llvm.vector_code import Wide
 
 pytest.importorskip("llvmlite")
 
@@ -18,13 +18,13 @@ pytest.importorskip("llvmlite")
 def kinds(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Of each kernel that is written: whether its vectors are written out."""
     seen: list[bool] = []
-    emit = loops.Kernel.emit
+    emit = kernel.Kernel.emit
 
     def watched(self: Any) -> None:
         seen.append(isinstance(self.code, Wide))
         emit(self)
 
-    monkeypatch.setattr(loops.Kernel, "emit", watched)
+    monkeypatch.setattr(kernel.Kernel, "emit", watched)
     return seen
 
 
@@ -34,7 +34,9 @@ def check(function: Any, *args: Any, rtol: float = 3e-6) -> None:
         compiled = torch.compile(function)
         for _ in range(2):
             found = compiled(*args)
-            for got, want in zip(found if isinstance(found, tuple) else (found,), expected if isinstance(expected, tuple) else (expected,), strict=True):
+            for got, want in zip(
+                found if isinstance(found, tuple) else (found,), expected if isinstance(expected, tuple) else (expected,), strict=True
+            ):
                 assert got.dtype is want.dtype
                 np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=rtol, atol=1e-6)
 

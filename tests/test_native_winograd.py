@@ -14,12 +14,13 @@ import rushlight
 pytest.importorskip("llvmlite")
 from test_native_convolutions import Case, check, native
 
-from rushlight.backends.native import cost, eager, transforms, winograd
-from rushlight.backends.native.machine import machine
-from rushlight.backends.native.multiplying import tile_for
-from rushlight.backends.native.tiles import lanes
-from rushlight.backends.native.transforms import axis_for
-from rushlight.ops.convolution_kernels import convolve
+from rushlight.backends.native.eager import ops
+from rushlight.codegen.llvm.conv import cost, winograd, winograd_transforms
+from rushlight.codegen.llvm.conv.winograd_transforms import axis_for
+from rushlight.codegen.llvm.gemm.generic import tile_for
+from rushlight.codegen.llvm.gemm.tile import lanes
+from rushlight.ops.nn.convolution_kernels import convolve
+from rushlight.runtime.cpu.jit import machine
 
 
 @pytest.fixture
@@ -89,12 +90,10 @@ def used(case: Case, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Of a convolution, its transpose and the gradient of its weights: whether multiplications are saved."""
     seen: list[str] = []
     for kind in (winograd.Convolution, winograd.WeightGradient):
-        monkeypatch.setattr(
-            kind, "write", lambda self, *rest, original=kind.write: seen.append("") or original(self, *rest)
-        )
+        monkeypatch.setattr(kind, "write", lambda self, *rest, original=kind.write: seen.append("") or original(self, *rest))
     found = []
     for name, (args, _) in case.calls().items():
-        eager.program_for("convolution" if name == "transposed" else name, args)
+        ops.program_for("convolution" if name == "transposed" else name, args)
         found.append(bool(seen))
         seen.clear()
     return found
@@ -134,7 +133,7 @@ def test_tiles_of_a_product() -> None:
 
 def test_memory_fits_the_cache() -> None:
     for channels, size, target in ((32, (32, 32), (16, 16)), (64, (56, 56), (56, 56)), (512, (14, 14), (14, 14))):
-        axes = transforms.Axes(*(axis_for(size[0] // target[0], 1, False),) * 2)
+        axes = winograd_transforms.Axes(*(axis_for(size[0] // target[0], 1, False),) * 2)
         tiles = winograd.Tiles("float", axes, size, target, channels, 1)
         assert tiles.rows == 1 or tiles.panel_bytes <= 1.3 * cost.SUM_BYTES
         assert tiles.block * 4 % 4096, "matrices that compete for one place in the cache"
@@ -165,14 +164,10 @@ def test_nan_and_infinity_stay_where_they_belong() -> None:
 def test_what_follows_is_computed_image_by_image(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
     original = winograd.Convolution.with_epilogue
-    monkeypatch.setattr(
-        winograd.Convolution, "with_epilogue", lambda self, *rest: seen.append(self) or original(self, *rest)
-    )
+    monkeypatch.setattr(winograd.Convolution, "with_epilogue", lambda self, *rest: seen.append(self) or original(self, *rest))
     nn = rushlight.nn
     rushlight.manual_seed(0)
-    model = nn.Sequential(
-        nn.Conv2d(16, 24, 3, 2, 1), nn.BatchNorm2d(24), nn.ReLU(), nn.Conv2d(24, 16, 3, 1, 1), nn.ReLU()
-    )
+    model = nn.Sequential(nn.Conv2d(16, 24, 3, 2, 1), nn.BatchNorm2d(24), nn.ReLU(), nn.Conv2d(24, 16, 3, 1, 1), nn.ReLU())
     compiled = rushlight.compile(model, backend="native")
     x = rushlight.randn(9, 16, 16, 32)
     found = []
@@ -198,7 +193,7 @@ def test_gradients_of_weights_fall_into_enough_units() -> None:
                 lambda self, found=found, original=original: found.append(self) or original(self),
             )
             input, grad = (np.zeros((images, channels, size, size), np.float32) for _ in range(2))
-            eager.program_for("convolution_weight_gradient", (input, grad, (3, 3), (1, 1), (1, 1), (1, 1), 1))
+            ops.program_for("convolution_weight_gradient", (input, grad, (3, 3), (1, 1), (1, 1), (1, 1), 1))
         assert found[0].units >= cost.UNITS
         assert found[0].parts * found[0].part * 4 <= max(cost.PARTIAL_BYTES, 4 * found[0].part)
 

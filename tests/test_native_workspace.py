@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.backends.native import workspace
-from rushlight.backends.native.program import Program, compile_graph
-from rushlight.backends.native.values import elements
+from rushlight.backends.native.executable import Program, compile_graph
 from rushlight.core.base import Spec
 from rushlight.core.declare import table
 from rushlight.graph import Graph
+from rushlight.runtime.cpu import arena as workspace
+from rushlight.schedule.tensor_ir import elements
 
 pytest.importorskip("llvmlite")
 

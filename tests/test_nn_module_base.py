@@ -131,9 +131,7 @@ def test_registration_hooks() -> None:
         module_file.register_module_parameter_registration_hook(
             lambda m, name, p: replacement if name == "special" else log.append((type(m).__name__, name))
         ),
-        module_file.register_module_module_registration_hook(
-            lambda m, name, child: log.append((type(m).__name__, name))
-        ),
+        module_file.register_module_module_registration_hook(lambda m, name, child: log.append((type(m).__name__, name))),
         module_file.register_module_buffer_registration_hook(lambda m, name, b: log.append((type(m).__name__, name))),
     ]
     try:
@@ -257,9 +255,7 @@ def test_global_backward_hooks() -> None:
     log: list[Any] = []
     handles = [
         module_file.register_module_full_backward_hook(lambda m, *gradients: log.append(type(m).__name__)),
-        module_file.register_module_full_backward_pre_hook(
-            lambda m, gradients: log.append("before " + type(m).__name__)
-        ),
+        module_file.register_module_full_backward_pre_hook(lambda m, gradients: log.append("before " + type(m).__name__)),
     ]
     try:
         nn.Sequential(nn.Linear(1, 1), nn.Identity())(torch.ones(1, 1)).sum().backward()

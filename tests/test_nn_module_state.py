@@ -154,13 +154,9 @@ def test_state_hooks() -> None:
     log: list[Any] = []
     model = nn.Sequential(nn.Sequential(nn.Linear(1, 1)))
     model.register_state_dict_pre_hook(lambda m, prefix, keep_vars: log.append(("before", prefix, keep_vars)))
-    model[0].register_state_dict_post_hook(
-        lambda m, state, prefix, local: log.append(("after", list(state), prefix, local))
-    )
+    model[0].register_state_dict_post_hook(lambda m, state, prefix, local: log.append(("after", list(state), prefix, local)))
     model[0].register_load_state_dict_pre_hook(
-        lambda m, state, prefix, local, strict, *lists: log.append(
-            (type(m).__name__, list(state), prefix, strict, lists)
-        )
+        lambda m, state, prefix, local, strict, *lists: log.append((type(m).__name__, list(state), prefix, strict, lists))
     )
     model.load_state_dict(model.state_dict())
     assert log == [

@@ -24,13 +24,8 @@ class Recorded:
             self.values = data["values"]
             self.index = json.loads(data["index"].tobytes())
         self.position = 0
-        self.cases = {
-            name: {key: self.take(*what) for key, what in case["arrays"].items()}
-            for name, case in self.index["cases"].items()
-        }
-        self.initialisers = {
-            name: [self.take(*what) for what in arrays] for name, arrays in self.index["initialisers"].items()
-        }
+        self.cases = {name: {key: self.take(*what) for key, what in case["arrays"].items()} for name, case in self.index["cases"].items()}
+        self.initialisers = {name: [self.take(*what) for what in arrays] for name, arrays in self.index["initialisers"].items()}
 
     def take(self, shape: list[int], dtype: str) -> tuple[np.ndarray, str]:
         count = int(np.prod(shape))

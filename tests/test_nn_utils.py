@@ -143,9 +143,7 @@ def test_names_that_do_not_fit():
     layer, x = nn.Linear(2, 2), torch.ones(1, 2)
     assert call(layer, {"more": torch.ones(1)}, x).shape == (1, 2)
     assert not hasattr(layer, "more")
-    with pytest.raises(
-        RuntimeError, match=r"(?s)for Linear:.*Unexpected key\(s\): 'more'.*Missing key\(s\): 'bias', 'weight'"
-    ):
+    with pytest.raises(RuntimeError, match=r"(?s)for Linear:.*Unexpected key\(s\): 'more'.*Missing key\(s\): 'bias', 'weight'"):
         call(layer, {"more": torch.ones(1)}, x, strict=True)
     with pytest.raises(TypeError, match="3 is not an instance of torch.Tensor"):
         call(layer, {"weight": 3}, x)
@@ -329,9 +327,7 @@ def test_bad_parametrizations(bad, message):
 
 def test_unsafe_parametrizations():
     assert parametrized(Returns(lambda X: X[:2]), unsafe=True).weight.shape == (2, 3)
-    with pytest.raises(
-        ValueError, match="does not have a parameter, a buffer, or a parametrized element with name 'foo'"
-    ):
+    with pytest.raises(ValueError, match="does not have a parameter, a buffer, or a parametrized element with name 'foo'"):
         parametrized(Double(), name="foo")
 
 

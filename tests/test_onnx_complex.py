@@ -45,7 +45,8 @@ TRANSFORMS = sorted(name for name, op in table.items() if name.startswith("fft_"
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("opset", [17, 20])
 @pytest.mark.parametrize(
-    "name", [*TRANSFORMS, "stft", "istft", "complex", "polar", "real", "imag", "angle", "abs", "conj", "mul", "add", "sub", "neg", "cat", "sum"]
+    "name",
+    [*TRANSFORMS, "stft", "istft", "complex", "polar", "real", "imag", "angle", "abs", "conj", "mul", "add", "sub", "neg", "cat", "sum"],
 )
 def test_complex_samples(name: str, opset: int, dynamic: bool) -> None:
     """What goes in or comes out complex is computed with pairs."""

@@ -192,6 +192,7 @@ WRITES = [
     ("x.unbind(0)[1].add_(1)",),
 ]
 
+
 def close(results, wanted):
     wanted = wanted if isinstance(wanted, (tuple, list)) else (wanted,)
     assert [each.shape for each in results] == [each.shape for each in wanted]

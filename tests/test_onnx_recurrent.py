@@ -13,7 +13,7 @@ import rushlight
 import rushlight.onnx
 from rushlight import nn
 from rushlight.capture.graph_module import GraphModule
-from rushlight.capture.trace import capture
+from rushlight.capture.trace.capture import capture
 from rushlight.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 from rushlight.onnx.errors import OnnxExporterError
 
@@ -96,9 +96,7 @@ def batch(time: int, count: int, batch_first: bool) -> Any:
 @pytest.mark.parametrize("kind", KINDS)
 def test_padded(kind: str, layers: int, bidirectional: bool, batch_first: bool, opset: int) -> None:
     model = Padded(made(kind, layers, bidirectional, batch_first))
-    program = check(
-        model, (batch(5, 2, batch_first),), [(batch(7, 3, batch_first),), (batch(1, 1, batch_first),)], {"x": [0, 1]}, opset
-    )
+    program = check(model, (batch(5, 2, batch_first),), [(batch(7, 3, batch_first),), (batch(1, 1, batch_first),)], {"x": [0, 1]}, opset)
     node = {"tanh": "RNN", "relu": "RNN", "gru": "GRU", "lstm": "LSTM"}[kind]
     assert operations(program).count(node) == layers
     assert any(each.name.startswith("layer.weight_ih_l0") for each in program.model_proto.graph.initializer)

@@ -27,8 +27,8 @@ from training_models import (
 import rushlight as torch
 from rushlight import nn, optim
 from rushlight.backends import onnxrt
-from rushlight.capture.compile.breaks import counters
-from rushlight.capture.tracer import TracerWarning
+from rushlight.capture.compile.record.graph_breaks import counters
+from rushlight.capture.tracer.tracer import TracerWarning
 from rushlight.nn import functional as F
 from rushlight.onnx import OnnxExporterError, export_training_step
 from rushlight.onnx.errors import ExportInputError, UnsupportedOperatorError

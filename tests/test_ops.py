@@ -164,9 +164,7 @@ def gradient_call(case: Any) -> tuple[Any, tuple[Any, ...]] | None:
             type(value)(swap(v) for v in value) if isinstance(value, (list, tuple)) else value
         )  # fmt: skip
         results = op.call(*[swap(a) for a in args], **{k: swap(v) for k, v in kwargs.items()})
-        return tuple(
-            r for r in flatten(results) if isinstance(r, TensorBase) and BY_NUMPY[r._array.dtype].category >= FLOATING
-        )
+        return tuple(r for r in flatten(results) if isinstance(r, TensorBase) and BY_NUMPY[r._array.dtype].category >= FLOATING)
 
     return function, tuple(leaves)
 

@@ -148,9 +148,7 @@ def laid_out(shape, layout, kind="float32"):
 @pytest.mark.parametrize("kind", ["float32", "complex64", "bfloat16"])
 @pytest.mark.parametrize("layout", ["contiguous", "transposed", "strided"])
 @pytest.mark.parametrize("shape", [(300, 400), (1, 90000), (7, 5)])
-@pytest.mark.parametrize(
-    ("name", "options"), [("Adam", {"amsgrad": True}), ("SGD", {"momentum": 0.9, "maximize": True})]
-)
+@pytest.mark.parametrize(("name", "options"), [("Adam", {"amsgrad": True}), ("SGD", {"momentum": 0.9, "maximize": True})])
 def test_layouts_and_blocks(name, options, shape, layout, kind):
     def stepped(param, grad):
         param = param.requires_grad_()
@@ -530,9 +528,7 @@ def test_state_dict_hooks():
     saved = optimizer.state_dict()
     assert log == ["first", "second"]
     assert saved["more"] == 1
-    optimizer.register_load_state_dict_pre_hook(
-        lambda self, state: {**state, "param_groups": [{**state["param_groups"][0], "lr": 9}]}
-    )
+    optimizer.register_load_state_dict_pre_hook(lambda self, state: {**state, "param_groups": [{**state["param_groups"][0], "lr": 9}]})
     optimizer.register_load_state_dict_post_hook(lambda self: log.append(self.param_groups[0]["lr"]))
     optimizer.load_state_dict(saved)
     assert log[-1] == 9

@@ -60,7 +60,17 @@ def test_the_wheel_is_small_and_whole(built: Path) -> None:
 def test_the_source_archive_can_be_built_and_tested(built: Path) -> None:
     with tarfile.open(only(built, "*.tar.gz")) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "Makefile", "rushlight/__init__.py", "tests/conftest.py", "docs/idea.svg", "examples/demo.py"} <= names
+    assert {
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "CHANGELOG.md",
+        "Makefile",
+        "rushlight/__init__.py",
+        "tests/conftest.py",
+        "docs/idea.svg",
+        "examples/demo.py",
+    } <= names
     assert not [name for name in names if "__pycache__" in name]
 
 
@@ -84,7 +94,19 @@ def test_a_clean_environment_uses_the_wheel(built: Path, tmp_path: Path) -> None
     venv.create(place, with_pip=False, symlinks=True)
     programs = place / "bin"
     python = str(programs / "python")
-    run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-index", "--no-deps", str(only(built, "*.whl")), folder=tmp_path)
+    run(
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        python,
+        "install",
+        "--quiet",
+        "--no-index",
+        "--no-deps",
+        str(only(built, "*.whl")),
+        folder=tmp_path,
+    )
     site = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])", folder=tmp_path).strip())
     (site / "lent.pth").write_text("\n".join({sysconfig.get_paths()[name] for name in ("purelib", "platlib")}) + "\n", encoding="utf-8")
     (tmp_path / "model.py").write_text(MODEL, encoding="utf-8")
@@ -92,7 +114,10 @@ def test_a_clean_environment_uses_the_wheel(built: Path, tmp_path: Path) -> None
     where = run(python, "-c", "import rushlight; print(rushlight.__file__)", folder=tmp_path).strip()
     assert Path(where).is_relative_to(site)
     command = str(programs / "rushlight")
-    assert run(command, "--version", folder=tmp_path) == f"rushlight {json.loads(run(command, 'env', '--json', folder=tmp_path))['rushlight']}\n"
+    assert (
+        run(command, "--version", folder=tmp_path)
+        == f"rushlight {json.loads(run(command, 'env', '--json', folder=tmp_path))['rushlight']}\n"
+    )
     exported = json.loads(run(command, "export", "model.py:Net", "-o", "net.onnx", "--input", "Nx4", "--json", folder=tmp_path))
     assert exported["verified"] and exported["largest_error"] < 1e-6
     run(command, "view", "net.onnx", "-o", "net.html", folder=tmp_path)

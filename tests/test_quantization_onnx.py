@@ -278,4 +278,6 @@ def test_rewritten_layers_and_bags():
     scale, zero = torch.tensor([0.0123, 0.031]), torch.tensor([26.83, 96.77])
     rows = torch.randn(2, 6)
     exported = torch.onnx.export(lambda x: torch.fake_quantize_per_channel_affine(x, scale, zero, 0, 0, 255), (rows,), opset_version=17)
-    np.testing.assert_allclose(exported.run(rows)[0].numpy(), torch.fake_quantize_per_channel_affine(rows, scale, zero, 0, 0, 255).numpy(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        exported.run(rows)[0].numpy(), torch.fake_quantize_per_channel_affine(rows, scale, zero, 0, 0, 255).numpy(), rtol=1e-5, atol=1e-6
+    )

@@ -87,9 +87,7 @@ def test_draws(method):
     assert chosen
     for seed, steps, expected in chosen:
         generator = Generator().manual_seed(seed)
-        for (name, arguments, shape, dtype, checksum, state_checksum, pending), elements in zip(
-            steps, expected, strict=True
-        ):
+        for (name, arguments, shape, dtype, checksum, state_checksum, pending), elements in zip(steps, expected, strict=True):
             result = draw(generator, name, arguments)
             where = f"{name} {arguments} with seed {seed}"
             assert list(result.shape) == shape and result.dtype == BY_NAME[dtype].numpy, where
@@ -136,9 +134,7 @@ def test_states_are_interchangeable(index):
 @pytest.mark.parametrize("case", RECORD["errors"], ids=lambda case: f"{case[0]}-{case[2]}")
 def test_errors(case):
     method, arguments, kind, message = case
-    with pytest.raises(
-        {"RuntimeError": RuntimeError, "NotImplementedError": NotImplementedError}.get(kind, ValueError)
-    ) as caught:
+    with pytest.raises({"RuntimeError": RuntimeError, "NotImplementedError": NotImplementedError}.get(kind, ValueError)) as caught:
         draw(Generator(), method, arguments)
     assert str(caught.value) == message
 
@@ -203,9 +199,7 @@ class Named(Generator):
 
 
 @pytest.mark.parametrize("kind", [Generator, Named])
-@pytest.mark.parametrize(
-    "again", [Generator.clone_state, copy.copy, copy.deepcopy, lambda g: pickle.loads(pickle.dumps(g))]
-)
+@pytest.mark.parametrize("again", [Generator.clone_state, copy.copy, copy.deepcopy, lambda g: pickle.loads(pickle.dumps(g))])
 def test_copies_go_their_own_way(kind, again):
     original = kind().manual_seed(9)
     original.normal(3, np.float32)  # leaves a number waiting

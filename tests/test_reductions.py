@@ -49,18 +49,14 @@ def test_long_sums_round_little() -> None:
 def test_large_sums_of_views_and_odd_values() -> None:
     array = stream.uniform(-1, 1, (130, 170)).astype(np.float32)
     np.testing.assert_allclose(make(array.T).sum(0)._array, array.astype(np.float64).sum(1), rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(
-        make(array[::2, 1:]).sum()._array, array[::2, 1:].astype(np.float64).sum(), rtol=1e-4, atol=1e-4
-    )
+    np.testing.assert_allclose(make(array[::2, 1:]).sum()._array, array[::2, 1:].astype(np.float64).sum(), rtol=1e-4, atol=1e-4)
     array[3, 5], array[4, 6], array[5, 7] = np.inf, -np.inf, np.nan
     rows = make(array).sum(1)._array
     assert rows[3] == np.inf and rows[4] == -np.inf and np.isnan(rows[5]) and np.isfinite(rows[6:]).all()
     assert make(np.ones((200, 100), np.float16)).sum().item() == 20_000  # added in float32: 2048 + 1 would stay 2048
 
 
-@pytest.mark.parametrize(
-    ("shape", "dim"), [((20_000,), 0), ((150, 201), 0), ((150, 201), 1), ((3000, 7), 1), ((3, 5000), -1)]
-)
+@pytest.mark.parametrize(("shape", "dim"), [((20_000,), 0), ((150, 201), 0), ((150, 201), 1), ((3000, 7), 1), ((3, 5000), -1)])
 @pytest.mark.parametrize("scale", [1.0, 1000.0])
 def test_large_softmax(shape: tuple[int, ...], dim: int, scale: float) -> None:
     array = (stream.standard_normal(shape) * scale).astype(np.float32)
@@ -85,9 +81,7 @@ def test_large_softmax_with_infinities() -> None:
     assert np.isnan(result[:3]).all() and np.isfinite(result[3:]).all() and result[3, 5] == 0
 
 
-@pytest.mark.parametrize(
-    ("shape", "dim"), [((20_001,), 0), ((150, 201), 0), ((150, 201), 1), ((3000, 7), 0), ((5, 60, 70), 1)]
-)
+@pytest.mark.parametrize(("shape", "dim"), [((20_001,), 0), ((150, 201), 0), ((150, 201), 1), ((3000, 7), 0), ((5, 60, 70), 1)])
 def test_large_extremes(shape: tuple[int, ...], dim: int) -> None:
     array = stream.integers(-500, 500, shape).astype(np.float32)
     tensor = make(array)
@@ -153,9 +147,7 @@ def test_names_of_nodes() -> None:
         "softmax": (tensor.softmax(0), "SoftmaxBackward0"), "unique": (tensor.unique(), "Unique2Backward0"),
         "sort": (tensor.sort()[0], "SortBackward0"), "cumsum": (tensor.cumsum(0), "CumsumBackward0"),
     }  # fmt: skip
-    assert {name: result.grad_fn.name() for name, (result, _) in expected.items()} == {
-        k: v[1] for k, v in expected.items()
-    }
+    assert {name: result.grad_fn.name() for name, (result, _) in expected.items()} == {k: v[1] for k, v in expected.items()}
 
 
 def test_gradients_at_ties_zeros_and_single_elements() -> None:
@@ -182,11 +174,7 @@ def test_gradients_at_ties_zeros_and_single_elements() -> None:
 
 def test_in_place_running_sums() -> None:
     tensor = make(np.array([1, 2, 3], np.int8))
-    assert (
-        tensor.cumsum_(0) is tensor
-        and tensor.tolist() == [1, 3, 6]
-        and tensor.dtype is make(np.zeros(1, np.int8)).dtype
-    )
+    assert tensor.cumsum_(0) is tensor and tensor.tolist() == [1, 3, 6] and tensor.dtype is make(np.zeros(1, np.int8)).dtype
     tensor = make(np.array([1.0, 2.0, 3.0], np.float32)).requires_grad_()
     result = (tensor * 2).cumprod_(0)
     result.sum().backward()

@@ -51,7 +51,12 @@ def tensors(value: Any) -> list[Any]:
 
 def is_sequence(value: Any) -> bool:
     """Whether a value is one input of a file: a list of tensors of one shape."""
-    return isinstance(value, list) and bool(value) and all(isinstance(each, torch.Tensor) for each in value) and len({each.shape for each in value}) == 1
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(each, torch.Tensor) for each in value)
+        and len({each.shape for each in value}) == 1
+    )
 
 
 def outcome(function: Any, args: Any) -> tuple[Any, Any]:
@@ -125,7 +130,11 @@ def test_export(name: str) -> None:
             want = function(*fresh(args))
             flat = [each for each in (want if isinstance(want, tuple) else (want,)) if not isinstance(each, str)]
             values = [part for each in fresh(args) for part in ([each] if is_sequence(each) else tensors(each))]
-            feeds = {key: [part.numpy() for part in each] if isinstance(each, list) else each.numpy() for key, each in zip(names, values) if key in taken}
+            feeds = {
+                key: [part.numpy() for part in each] if isinstance(each, list) else each.numpy()
+                for key, each in zip(names, values)
+                if key in taken
+            }
             got = [part for each in session.run(None, feeds) for part in (each if isinstance(each, list) else [each])]
             assert len(got) == len(flat)
             for one, other in zip(got, flat):

@@ -99,7 +99,13 @@ def test_lists(opset: int) -> None:
     run(chosen_rows, (randn(3, 2),), (randn(5, 2),), (-randn(2, 2).abs(),), axes={"x": [0]}, names=["x"])
     made = run(total, ([randn(2), randn(2)], randn(2)), ([randn(2)] * 5, randn(2)))
     assert made.input[0].type.HasField("sequence_type") and [each.name for each in made.input] == ["items", "start"]
-    run(total, ([randn(2), randn(2)], randn(2)), ([randn(3)] * 5, randn(3)), axes={"items": {0: "n"}, "start": {0: "n"}}, names=["items", "start"])
+    run(
+        total,
+        ([randn(2), randn(2)], randn(2)),
+        ([randn(3)] * 5, randn(3)),
+        axes={"items": {0: "n"}, "start": {0: "n"}},
+        names=["items", "start"],
+    )
     run(changed, ([randn(2), randn(2)],), ([randn(2)] * 5,))
 
 
@@ -199,7 +205,11 @@ OPTIONAL = [added, replaced, given_back, in_a_loop, sized, the_first, passed_on,
 def test_an_input_may_be_none(program: Any, opset: int) -> None:
     names = list(inspect.signature(program).parameters)
     exported = torch.onnx.export(
-        jit.script(program), tuple(randn(4) for _ in names), opset_version=opset, input_names=names, dynamic_axes={each: {0: "n"} for each in names}
+        jit.script(program),
+        tuple(randn(4) for _ in names),
+        opset_version=opset,
+        input_names=names,
+        dynamic_axes={each: {0: "n"} for each in names},
     )
     assert [each.type.HasField("optional_type") for each in exported.model_proto.graph.input] == [name != "x" for name in names]
     for size in (1, 4, 6):
@@ -408,7 +418,19 @@ def changed_and_left(x, y, n):
     return items[1], other[1]
 
 
-@pytest.mark.parametrize("program", [changed_and_shortened, changed_under_another_name, grown_by_another_list, replaced_after_growing, halved, the_last_three, found_early, found_deep])
+@pytest.mark.parametrize(
+    "program",
+    [
+        changed_and_shortened,
+        changed_under_another_name,
+        grown_by_another_list,
+        replaced_after_growing,
+        halved,
+        the_last_three,
+        found_early,
+        found_deep,
+    ],
+)
 def test_a_loop_changes_a_list_that_it_carries(program: Any) -> None:
     exported = torch.onnx.export(jit.script(program), (randn(2), randn(2), torch.tensor(2)), opset_version=17)
     for count in (0, 1, 2, 3, 5, 9):

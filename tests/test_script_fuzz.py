@@ -29,7 +29,20 @@ class Program:
         self.fresh = 0
 
     def source(self) -> str:
-        start = ["import rushlight as torch", "", "", "def program(x, y):", "    a = x + 1", "    b = y * 2", "    n = 1", "    m = 3", "    k = 0.5", "    p = True", "    q = False", "    items = [x, y]"]
+        start = [
+            "import rushlight as torch",
+            "",
+            "",
+            "def program(x, y):",
+            "    a = x + 1",
+            "    b = y * 2",
+            "    n = 1",
+            "    m = 3",
+            "    k = 0.5",
+            "    p = True",
+            "    q = False",
+            "    items = [x, y]",
+        ]
         self.block(1, None)
         ends = ["    return a, b, x, n, m, torch.stack(items).sum(0)"]
         return "\n".join([*start, *self.lines, *ends]) + "\n"
@@ -150,8 +163,27 @@ class Containers(Program):
         return super().pick(*[each for each in options if self.with_table or "table" not in each])
 
     def source(self) -> str:
-        head = ["from typing import Dict, Optional", "", "import rushlight as torch", "", "", "def program(x, y):", "    a = x + 1", "    b = y * 2", "    n = 1", "    m = 3", "    k = 0.5"]
-        head += ["    p = True", "    q = False", "    items = [x, y]", "    maybe: Optional[torch.Tensor] = None", "    text = 'ab'", "    pair = (x, 2)"]
+        head = [
+            "from typing import Dict, Optional",
+            "",
+            "import rushlight as torch",
+            "",
+            "",
+            "def program(x, y):",
+            "    a = x + 1",
+            "    b = y * 2",
+            "    n = 1",
+            "    m = 3",
+            "    k = 0.5",
+        ]
+        head += [
+            "    p = True",
+            "    q = False",
+            "    items = [x, y]",
+            "    maybe: Optional[torch.Tensor] = None",
+            "    text = 'ab'",
+            "    pair = (x, 2)",
+        ]
         if self.with_table:
             head += ["    table: Dict[str, torch.Tensor] = {'one': x}"]
         self.block(1, None)
@@ -189,14 +221,32 @@ class Containers(Program):
         elif kind == 1:
             self.write(depth, self.pick("maybe = None", f"maybe = {self.tensor()}", "maybe = a if n > 1 else None"))
         elif kind == 2:
-            self.write(depth, self.pick("text = text + 'c'", "text += 'd' * (n % 3)", "text = text.upper().lower()", "text = f'{n}{text}'[:6]", "text = text.replace('c', '')", "n = text.find('b') % 5"))
+            self.write(
+                depth,
+                self.pick(
+                    "text = text + 'c'",
+                    "text += 'd' * (n % 3)",
+                    "text = text.upper().lower()",
+                    "text = f'{n}{text}'[:6]",
+                    "text = text.replace('c', '')",
+                    "n = text.find('b') % 5",
+                ),
+            )
         elif kind == 3:
             self.write(depth, f"pair = ({self.tensor()}, {self.number()})")
         elif kind == 4:
             self.write(depth, self.pick("if len(items) > 2:", "if len(items) > 3:"))
             self.write(depth + 1, self.pick("a = a + items.pop() * 0.5", "items.pop(0)", "items = items[:2]", "items.reverse()"))
         elif kind == 5:
-            self.write(depth, self.pick("items = [each.tanh() for each in items]", "items = [each for each in items if each.sum() > -9] + [a]", "items.insert(0, a * 0.25)", "items.extend([b * 0.25])"))
+            self.write(
+                depth,
+                self.pick(
+                    "items = [each.tanh() for each in items]",
+                    "items = [each for each in items if each.sum() > -9] + [a]",
+                    "items.insert(0, a * 0.25)",
+                    "items.extend([b * 0.25])",
+                ),
+            )
         elif kind == 6:
             self.write(depth, self.pick("one, two = items[0], items[1]", "one, two = pair[0], a"))
             self.write(depth, self.pick("a = one - two * 0.5", "b = (two + one).tanh()"))

@@ -433,8 +433,16 @@ def test_hostile_files(tmp_path):
     refused(lambda t: t.replace("python:len", "python:getattr"), "can't read")
     refused(lambda t: t[:-20], "damaged")
     refused(lambda t: "{}", "damaged")
-    refused(lambda t: json.dumps({**json.loads(t), "graph": [{"op": "call_method", "target": "__class__", "name": "a", "args": {"tuple": []}}]}), "can't call")
-    refused(lambda t: json.dumps({**json.loads(t), "graph": [{"op": "get_attr", "target": "__class__.x", "name": "a", "args": {"tuple": []}}]}), "can't use")
+    refused(
+        lambda t: json.dumps(
+            {**json.loads(t), "graph": [{"op": "call_method", "target": "__class__", "name": "a", "args": {"tuple": []}}]}
+        ),
+        "can't call",
+    )
+    refused(
+        lambda t: json.dumps({**json.loads(t), "graph": [{"op": "get_attr", "target": "__class__.x", "name": "a", "args": {"tuple": []}}]}),
+        "can't use",
+    )
 
 
 def test_hostile_modules(tmp_path):

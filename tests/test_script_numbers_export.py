@@ -33,7 +33,13 @@ CASES = [each.strip() for each in EXPRESSIONS.split("|") if each.strip()]
 def functions(tmp_path_factory):
     lines = ["import rushlight as torch"]
     for at, each in enumerate(CASES):
-        lines += [f"def function_{at}(x):", "    t = torch.zeros(1)", "    for i in range(x.size(0)):", f"        t = t * 0.5 + ({each}).sum()", "    return t"]
+        lines += [
+            f"def function_{at}(x):",
+            "    t = torch.zeros(1)",
+            "    for i in range(x.size(0)):",
+            f"        t = t * 0.5 + ({each}).sum()",
+            "    return t",
+        ]
     path = tmp_path_factory.mktemp("numbers") / "numbers_of_loops.py"
     path.write_text("\n".join(lines) + "\n")
     found = importlib.util.spec_from_file_location("numbers_of_loops", path)
@@ -47,7 +53,9 @@ def test_numbers_of_loops(functions, case):
     function = getattr(functions, f"function_{CASES.index(case)}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        made = torch.onnx.export(jit.script(function), (torch.tensor([1.0, 2.0, 3.5]),), input_names=["x"], dynamic_axes={"x": [0]}, opset_version=17)
+        made = torch.onnx.export(
+            jit.script(function), (torch.tensor([1.0, 2.0, 3.5]),), input_names=["x"], dynamic_axes={"x": [0]}, opset_version=17
+        )
     session = onnxruntime.InferenceSession(made.model_proto.SerializeToString(), providers=["CPUExecutionProvider"])
     for given in ([1.0, 2.0, 3.5], [0.5, 3.0, 1.0]):
         (got,) = session.run(None, {"x": np.array(given, np.float32)})
@@ -82,4 +90,6 @@ def test_functions_of_numbers_from_tensors(tmp_path):
         exported = torch.onnx.export(jit.script(function), (torch.ones(2), torch.tensor(2.6), torch.tensor(3)), opset_version=17)
         for value, number in ((2.6, 3), (-1.2, 2), (0.5, -4), (3.5, 7)):
             args = (torch.tensor([1.0, 2.0]), torch.tensor(value), torch.tensor(number))
-            np.testing.assert_allclose(exported.run(*args)[0].numpy(), function(*args).numpy(), rtol=1e-4, atol=1e-5, err_msg=f"{case} of {value} and {number}")
+            np.testing.assert_allclose(
+                exported.run(*args)[0].numpy(), function(*args).numpy(), rtol=1e-4, atol=1e-5, err_msg=f"{case} of {value} and {number}"
+            )

@@ -99,7 +99,11 @@ def flat(values):
 
 
 @pytest.mark.parametrize("opset", [13, 17])
-@pytest.mark.parametrize("function", [starts, while_it_lasts, joined, columns, looked_at, appended_after, walked, two_lists, by_value], ids=lambda each: each.__name__)
+@pytest.mark.parametrize(
+    "function",
+    [starts, while_it_lasts, joined, columns, looked_at, appended_after, walked, two_lists, by_value],
+    ids=lambda each: each.__name__,
+)
 def test_trip_counts(function, opset):
     session = session_of(function, torch.tensor([1.0, 2.0, 0.5]), opset)
     for given in ([1.0, 2.0, 0.5], [2.0, 3.0], [0.5, 1.0, 1.5, 0.0, 2.0, 1.0]):
@@ -134,7 +138,11 @@ def in_a_branch(x):
     return out
 
 
-@pytest.mark.parametrize(("function", "says"), [(stacks, "of different shapes"), (both_dimensions, "more than one dimension")], ids=lambda each: getattr(each, "__name__", ""))
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [(stacks, "of different shapes"), (both_dimensions, "more than one dimension")],
+    ids=lambda each: getattr(each, "__name__", ""),
+)
 def test_what_cannot_be_captured(function, says):
     with pytest.raises(jit.CaptureError, match=says):
         session_of(function, torch.tensor([1.0, 2.0, 0.5]), 17)

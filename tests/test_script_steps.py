@@ -145,7 +145,9 @@ def test_steps_and_graph_give_what_python_gives(function, n: int) -> None:
 
 def fresh(function):
     """A function of its own, which is scripted anew."""
-    return type(function)(function.__code__.replace(co_name=function.__name__), function.__globals__, function.__name__, function.__defaults__)
+    return type(function)(
+        function.__code__.replace(co_name=function.__name__), function.__globals__, function.__name__, function.__defaults__
+    )
 
 
 def test_memory_is_free_at_once() -> None:

@@ -81,9 +81,7 @@ def test_generator_of_pytorch_continues():
     wanted = torch.Generator().manual_seed(3)
     torch.rand(3, generator=wanted)
     assert type(found) is torch.Generator and found.initial_seed() == 3
-    assert (
-        torch.rand(4, generator=found).tolist() == torch.rand(4, generator=again(wanted, weights_only=False)).tolist()
-    )
+    assert torch.rand(4, generator=found).tolist() == torch.rand(4, generator=again(wanted, weights_only=False)).tolist()
 
 
 def test_whole_modules():
@@ -106,9 +104,7 @@ def test_modules_that_lie_elsewhere_or_hold_more_in_pytorch():
     file = saved(found["layers"])
     for layers in (found["layers"], torch.load(file, weights_only=False)):
         encoder, attention = layers["encoder"], layers["attention"]
-        for output, wanted in zip(
-            [layers["lstm"](x)[0], layers["gru"](x)[0], encoder(x), attention(x, x, x)[0]], found["outputs"]
-        ):
+        for output, wanted in zip([layers["lstm"](x)[0], layers["gru"](x)[0], encoder(x), attention(x, x, x)[0]], found["outputs"]):
             assert torch.allclose(output, wanted, atol=1e-6)
         functions = [each.function for each in layers.values()]
         assert functions == [torch.relu, torch.special.erf, torch.linalg.norm, torch.fft.fft, torch.Tensor.sin]
@@ -118,9 +114,7 @@ def test_modules_that_lie_elsewhere_or_hold_more_in_pytorch():
     lstm, encoder = found["layers"]["lstm"], found["layers"]["encoder"]
     state = lstm.__getstate__()  # what PyTorch's layers expect to find
     assert state["_flat_weights_names"] == [name for name, _ in lstm.named_parameters()]
-    assert (
-        all(a is b for a, b in zip(state["_flat_weights"], lstm.parameters())) and encoder.activation_relu_or_gelu == 2
-    )
+    assert all(a is b for a, b in zip(state["_flat_weights"], lstm.parameters())) and encoder.activation_relu_or_gelu == 2
     copied = copy.deepcopy(lstm)
     assert "_flat_weights" not in copied.__dict__ and copied._flat_weights[0] is copied.weight_ih_l0
     scheduler = torch.optim.lr_scheduler.StepLR(torch.optim.SGD(lstm.parameters(), 0.1), 2)
@@ -198,9 +192,7 @@ def test_the_old_structure_is_that_of_pytorch():
 
 def test_memory_is_shared_again():
     base = torch.arange(6.0)
-    found = again(
-        {"data": base.data, "detached": base.detach(), "view": base[2:4], "base": base, "storage": base.storage()}
-    )
+    found = again({"data": base.data, "detached": base.detach(), "view": base[2:4], "base": base, "storage": base.storage()})
     found["base"].fill_(7)
     assert found["data"].tolist() == found["detached"].tolist() == [7.0] * 6
     assert found["view"].tolist() == [7.0, 7.0] and found["view"].storage_offset() == 2
@@ -248,9 +240,7 @@ def test_computed_tensors_are_saved_as_leaves_and_hooks_are_not():
 
 
 def test_functions_carry_the_names_of_pytorch():
-    data = zipfile.ZipFile(saved([torch.relu, torch.nn.functional.gelu, Parameter, torch.float16])).read(
-        "archive/data.pkl"
-    )
+    data = zipfile.ZipFile(saved([torch.relu, torch.nn.functional.gelu, Parameter, torch.float16])).read("archive/data.pkl")
     for name in (
         b"ctorch\nrelu\n",
         b"ctorch.nn.functional\ngelu\n",
@@ -300,9 +290,7 @@ def test_map_location():
 
 
 def test_registered_places():
-    serialization.register_package(
-        5, lambda storage: None, lambda storage, tag: storage.clone().fill_(0) if tag == "nowhere" else None
-    )
+    serialization.register_package(5, lambda storage: None, lambda storage, tag: storage.clone().fill_(0) if tag == "nowhere" else None)
     assert again(torch.ones(2), map_location="nowhere").tolist() == [0.0, 0.0]
     assert serialization.location_tag(torch.ones(1).untyped_storage()) == "cpu"
 

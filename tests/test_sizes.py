@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rushlight.core.sizes import Expression, SymbolicFloat, SymbolicInt, is_symbolic
+from rushlight.core.symbolic import Expression, SymbolicFloat, SymbolicInt, is_symbolic
 
 
 def size(name: str, value: int) -> SymbolicInt:

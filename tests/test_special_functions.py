@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rushlight.ops import bessel_functions, special_functions
+from rushlight.ops.special import bessel_kernels, kernels
 
 RECORDED = dict(np.load(pathlib.Path(__file__).resolve().parent / "data" / "special_functions.npz"))
 NAMES = [name for name in RECORDED if "/" not in name]
@@ -18,8 +18,8 @@ SIZES = {"j0": 1.0, "j1": 1.0, "y0": 1.0, "y1": 1.0, "airy": 0.5, "lgamma": 1.0,
 
 def compute(name: str, *arguments: Any) -> Any:
     if name == "trigamma":
-        return special_functions.polygamma(np, 1, *arguments)
-    module = special_functions if hasattr(special_functions, name) else bessel_functions
+        return kernels.polygamma(np, 1, *arguments)
+    module = kernels if hasattr(kernels, name) else bessel_kernels
     return getattr(module, name)(np, *arguments)
 
 
@@ -62,22 +62,22 @@ def test_single_precision(name: str) -> None:
     ids=["plain", "permuted", "strided", "broadcast", "single"],
 )
 def test_long_arrays_are_computed_in_pieces(array: np.ndarray) -> None:
-    found = special_functions.erf(np, array)
-    piece = special_functions.erf(np, np.ascontiguousarray(array).reshape(-1)[:1000])
+    found = kernels.erf(np, array)
+    piece = kernels.erf(np, np.ascontiguousarray(array).reshape(-1)[:1000])
     assert found.shape == array.shape and found.dtype == array.dtype
     np.testing.assert_array_equal(found.reshape(-1)[:1000], piece)
-    np.testing.assert_array_equal(found.reshape(-1)[-7:], special_functions.erf(np, np.ascontiguousarray(array).reshape(-1)[-7:]))
+    np.testing.assert_array_equal(found.reshape(-1)[-7:], kernels.erf(np, np.ascontiguousarray(array).reshape(-1)[-7:]))
 
 
 def test_two_long_arrays_broadcast() -> None:
     a, x = np.linspace(0.5, 50, 300)[:, None], np.linspace(0.5, 60, 200)
-    found = special_functions.igamma(np, a, x)
+    found = kernels.igamma(np, a, x)
     assert found.shape == (300, 200)
-    np.testing.assert_allclose(found[17], special_functions.igamma(np, np.broadcast_to(a[17], x.shape), x), rtol=1e-14)
-    np.testing.assert_allclose(found + special_functions.igammac(np, a, x), 1, rtol=1e-13)
+    np.testing.assert_allclose(found[17], kernels.igamma(np, np.broadcast_to(a[17], x.shape), x), rtol=1e-14)
+    np.testing.assert_allclose(found + kernels.igammac(np, a, x), 1, rtol=1e-13)
 
 
 def test_polynomials_of_several_degrees_at_once() -> None:
     x, degree = np.linspace(-0.9, 0.9, 7), np.array([0.0, 1, 2, 3, 10, -1, 2.7])
     want = np.cos(np.trunc(degree) * np.arccos(x)) * (degree >= 0)
-    np.testing.assert_allclose(bessel_functions.chebyshev_t(np, x, degree), want, atol=1e-13)
+    np.testing.assert_allclose(bessel_kernels.chebyshev_t(np, x, degree), want, atol=1e-13)

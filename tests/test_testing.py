@@ -77,9 +77,7 @@ def test_tolerance_follows_the_data_type(name: str) -> None:
 
 def test_attributes_are_compared() -> None:
     assert "attribute 'shape'" in failure(tensor([1.0]), tensor([[1.0]]))
-    assert failure(tensor([1.0]), tensor([1])) == (
-        "The values for attribute 'dtype' do not match: torch.float32 != torch.int64."
-    )
+    assert failure(tensor([1.0]), tensor([1])) == ("The values for attribute 'dtype' do not match: torch.float32 != torch.int64.")
     assert_close(tensor([1.0]), tensor([1]), check_dtype=False)
     transposed, plain = rushlight.zeros(2, 3).t(), rushlight.zeros(3, 2)
     assert_close(transposed, plain)

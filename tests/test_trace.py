@@ -99,7 +99,7 @@ def test_nested_inputs_and_outputs():
 @pytest.mark.parametrize("functional", [False, True])
 def test_writes_keep_their_meaning(functional):
     from rushlight.capture.graph_module import GraphModule
-    from rushlight.capture.trace import capture
+    from rushlight.capture.trace.capture import capture
 
     def program(x):
         y = x.clone()
@@ -266,7 +266,7 @@ def test_saved_function_and_extra_files():
 def test_hostile_file_calls_nothing(tmp_path):
     import json
 
-    from rushlight.capture.data import from_data, to_data
+    from rushlight.capture.graph_data import from_data, to_data
 
     rows = to_data(jit.trace(lambda x: x + 1, torch.ones(2)).graph)
     for target in ("number:system", "os:system", "op:no_such_op"):

@@ -146,7 +146,9 @@ def ticking(step):
 
 
 def test_timer():
-    measured = benchmark.Timer("y = torch.ones(x)", setup="x = 2", label="L", sub_label="S", description="D", timer=ticking(1e-3)).timeit(10)
+    measured = benchmark.Timer("y = torch.ones(x)", setup="x = 2", label="L", sub_label="S", description="D", timer=ticking(1e-3)).timeit(
+        10
+    )
     assert measured.raw_times == pytest.approx([1e-3]) and measured.times == pytest.approx([1e-4]) and measured.number_per_run == 10
     assert str(measured).split("\n", 1)[1] == "L: S\nD\nsetup: x = 2\n  100.00 us\n  1 measurement, 10 runs , 1 thread"
     calls = []

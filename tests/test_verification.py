@@ -9,7 +9,7 @@ import rushlight
 import rushlight.onnx
 from rushlight import nn
 from rushlight.onnx import verification
-from rushlight.onnx.comparing import difference
+from rushlight.onnx.comparison import difference
 from rushlight.onnx.verification import GraphInfo, OnnxBackend, VerificationOptions
 
 

@@ -76,7 +76,10 @@ def test_modules_of_a_file_as_pytorch_writes_it(model: str) -> None:
     node = next(each for each in made.graph.node if each.name == "/blocks/1/first/Gemm")
     del node.metadata_props[:]
     for key, value in (
-        ("namespace", ": __main__.Net/blocks.1: __main__.Block/blocks.1.first: torch.nn.modules.linear.Linear/linear_2: aten.linear.default"),
+        (
+            "namespace",
+            ": __main__.Net/blocks.1: __main__.Block/blocks.1.first: torch.nn.modules.linear.Linear/linear_2: aten.linear.default",
+        ),
         ("pkg.torch.onnx.name_scopes", "['', 'blocks.1', 'blocks.1.first', 'linear_2']"),
         ("pkg.torch.onnx.class_hierarchy", "['__main__.Net', '__main__.Block', 'torch.nn.modules.linear.Linear', 'aten.linear.default']"),
     ):
@@ -94,7 +97,12 @@ def test_shapes_that_a_file_leaves_out_are_inferred(model: str) -> None:
 def test_pictures_of_graphs_and_of_saved_files(tmp_path: Path) -> None:
     traced = rushlight.jit.trace(Net(2), rushlight.randn(2, 4))
     rushlight.jit.save(traced, tmp_path / "net.pt")
-    for picture in (picture_of(traced), picture_of(traced.graph), picture_of(tmp_path / "net.pt"), picture_of(rushlight.fx.GraphModule(traced, traced.graph))):
+    for picture in (
+        picture_of(traced),
+        picture_of(traced.graph),
+        picture_of(tmp_path / "net.pt"),
+        picture_of(rushlight.fx.GraphModule(traced, traced.graph)),
+    ):
         ops = [picture.words[node[0]] for node in picture.nodes]
         assert ops.count("linear") == 4 and ops[0] == "Input" and ops[-1] == "Output"
         assert "blocks/1/second" in picture.words
@@ -181,7 +189,14 @@ def in_browser(page: str, script: str, folder: Path) -> dict:
     try {{ document.body.dataset.found = JSON.stringify((() => {{ {script} }})()); }} catch (error) {{ document.body.dataset.mistake = String(error); }}</script>"""
     file = folder / "driven.html"
     file.write_text(page.replace("</body>", f"{driver}</body>"), encoding="utf-8")
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={folder / 'profile'}", "--window-size=1200,800"]
+    options = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        f"--user-data-dir={folder / 'profile'}",
+        "--window-size=1200,800",
+    ]
     done = subprocess.run([BROWSER, *options, "--dump-dom", file.as_uri()], capture_output=True, text=True, timeout=120, check=False)
     mistake = re.search(r'data-mistake="([^"]*)"', done.stdout)
     assert mistake is None, html.unescape(mistake[1])
@@ -219,7 +234,13 @@ def test_the_page_in_a_browser(model: str, tmp_path: Path) -> None:
     assert found["matches"] == 1 and found["label"] == "1 of 1" and found["selected"] == 1 and found["inSight"]
     for words in ("Gemm", "blocks.1.first", "return x + self.second(self.first(x).tanh())", "f32[N, 8]", "f32[8, 4], stored", "transB"):
         assert words in found["details"]
-    assert found["followed"] in ("Add", "Tanh") and found["dark"] and found["flow"] and found["printed"] == found["rows"] and found["title"] == "net.onnx"
+    assert (
+        found["followed"] in ("Add", "Tanh")
+        and found["dark"]
+        and found["flow"]
+        and found["printed"] == found["rows"]
+        and found["title"] == "net.onnx"
+    )
 
 
 @needs_browser
@@ -237,12 +258,17 @@ def test_rows_stand_in_the_order_in_which_they_run(tmp_path: Path) -> None:
     page = page_of(rushlight.onnx.export(Mixed(), rushlight.ones(2, 4)))
     script = "openAll(true); return { labels: rows.map((row) => row.items ? row.label : row.op), nodes: rows.filter((row) => !row.items).map((row) => row.at) };"
     found = in_browser(page, script, tmp_path)
-    assert found["labels"] == ["Input", "layers", "0", "Gemm", "Tanh", "layers", "1", "Gemm", "Tanh", "Output"] and found["nodes"] == sorted(found["nodes"])
+    assert found["labels"] == ["Input", "layers", "0", "Gemm", "Tanh", "layers", "1", "Gemm", "Tanh", "Output"] and found[
+        "nodes"
+    ] == sorted(found["nodes"])
 
 
 @needs_browser
 def test_ten_thousand_nodes_open_without_stalling(tmp_path: Path) -> None:
-    nodes = [onnx.helper.make_node("Relu", [f"v{at}"], [f"v{at + 1}"], name=f"/layer_{at // 10}/part_{at % 10 // 5}/Relu_{at}") for at in range(10_000)]
+    nodes = [
+        onnx.helper.make_node("Relu", [f"v{at}"], [f"v{at + 1}"], name=f"/layer_{at // 10}/part_{at % 10 // 5}/Relu_{at}")
+        for at in range(10_000)
+    ]
     ends = [onnx.helper.make_tensor_value_info(name, 1, ["N", 4]) for name in ("v0", "v10000")]
     made = onnx.helper.make_model(onnx.helper.make_graph(nodes, "long", ends[:1], ends[1:]))
     script = """

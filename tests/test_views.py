@@ -340,9 +340,7 @@ def test_writes_to_views_have_the_gradients_of_functions(program: Any) -> None:
         x, other = tensor(numbers(2, 3, 2), True), tensor(0.7, True)
         value = run(program, x, other)
         first = rushlight.autograd.grad(value, [x, other], create_graph=True, allow_unused=True)
-        second = rushlight.autograd.grad(
-            sum((each * each).sum() for each in first if each is not None), [x, other], allow_unused=True
-        )
+        second = rushlight.autograd.grad(sum((each * each).sum() for each in first if each is not None), [x, other], allow_unused=True)
         results.append([value, *first, *second])
     for found, wanted in zip(*results):
         zero = np.zeros(())
@@ -556,12 +554,7 @@ def test_split_outputs_that_get_no_gradient_count_as_zero() -> None:
 
 def test_broadcast_shapes() -> None:
     shapes = rushlight.broadcast_shapes
-    assert (
-        shapes((2, 3)) == (2, 3)
-        and shapes() == ()
-        and shapes((2, 1), 3, [1, 1, 1]) == (1, 2, 3)
-        and shapes(2, 1) == (2,)
-    )
+    assert shapes((2, 3)) == (2, 3) and shapes() == () and shapes((2, 1), 3, [1, 1, 1]) == (1, 2, 3) and shapes(2, 1) == (2,)
     for bad in (((2,), (3,)), ((-1,),)):
         with pytest.raises(RuntimeError):
             shapes(*bad)

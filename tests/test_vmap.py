@@ -21,9 +21,7 @@ TOLERANCE = {"float16": 4e-3, "bfloat16": 4e-2, "float32": 2e-5, "complex64": 2e
 # Random ops: their numbers under vmap are tested in test_func.py.
 RANDOM = {op.name for op in table.values() if any(p.name == "generator" for p in op.parameters)}
 RANDOM |= {
-    name
-    for name in table
-    if "dropout" in name or "fractional" in name or "rrelu" in name or "lowrank" in name or "gumbel" in name
+    name for name in table if "dropout" in name or "fractional" in name or "rrelu" in name or "lowrank" in name or "gumbel" in name
 } | {"lobpcg", "normal", "empty_like", "new_empty", "new_empty_strided"}
 # Their result is no tensor, or its shape depends on the data, or what they do: under vmap (some of) their samples are refused.
 REFUSED = set(
@@ -75,9 +73,7 @@ class Case:
     def found(self) -> list[Any]:
         dims = tuple(0 if i in self.batched else None for i in range(len(self.arrays)))
         inputs = [
-            make(np.ascontiguousarray(np.stack([perturbed(a, n) for n in range(BATCH)])))
-            if i in self.batched
-            else make(same_layout(a))
+            make(np.ascontiguousarray(np.stack([perturbed(a, n) for n in range(BATCH)]))) if i in self.batched else make(same_layout(a))
             for i, a in enumerate(self.arrays)
         ]
         return vmap(lambda *tensors: self.call(list(tensors)), in_dims=dims)(*inputs)
@@ -101,9 +97,7 @@ class Case:
             tolerance = TOLERANCE.get(result.dtype.name, 0)
             wide = np.complex128 if result.dtype.is_complex else np.float64
             stacked = np.stack([each._array.astype(wide) for each in want])
-            np.testing.assert_allclose(
-                result._array.astype(wide), stacked, rtol=tolerance, atol=tolerance, equal_nan=True
-            )
+            np.testing.assert_allclose(result._array.astype(wide), stacked, rtol=tolerance, atol=tolerance, equal_nan=True)
 
 
 def accepted(op: Any) -> Any:
@@ -148,9 +142,7 @@ class GradientCase(Case):
         kept |= {id(a) for name, value in sample.kwargs.items() if name in sample.constants for a in leaves(value)}
         self.arrays = [self.wide(array) for array in self.arrays]
         self.batched = {
-            i
-            for i, a in enumerate(leaves([*sample.args, *sample.kwargs.values()]))
-            if a.dtype.kind in "fc" and id(a) not in kept
+            i for i, a in enumerate(leaves([*sample.args, *sample.kwargs.values()])) if a.dtype.kind in "fc" and id(a) not in kept
         }
 
     @staticmethod

@@ -21,7 +21,7 @@ from ..core.dispatch import dispatch
 from ..core.dtypes import BY_NUMPY, bfloat16, float16, float32, float64
 from ..core.errors import ValueRangeError
 from ..core.state import flags, state
-from ..ops.copying import cast
+from ..ops.pointwise.copy_cast import cast
 from .lists import FLOAT32, LOWER, PLAIN, WIDEST
 
 _SUPPORTED = (bfloat16, float16)
@@ -136,9 +136,7 @@ class autocast:
     On the CPU ``dtype`` is bfloat16 (the default) or float16.  There is no CUDA here: with that as the device it is off.
     """
 
-    def __init__(
-        self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None
-    ) -> None:
+    def __init__(self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None) -> None:
         self.device = _kind_of(device_type)
         self.fast_dtype = get_autocast_dtype(self.device) if dtype is None else dtype
         self._cache_enabled = _settings.cache_enabled if cache_enabled is None else cache_enabled
@@ -257,9 +255,7 @@ def autocast_decrement_nesting() -> int:
 
 def _deprecated(name: str, instead: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def called(*args: Any) -> Any:
-        warnings.warn(
-            f"torch.{name}() is deprecated. Please use torch.{instead} instead.", DeprecationWarning, stacklevel=2
-        )
+        warnings.warn(f"torch.{name}() is deprecated. Please use torch.{instead} instead.", DeprecationWarning, stacklevel=2)
         return function(*args)
 
     called.__name__ = called.__qualname__ = name
@@ -271,17 +267,11 @@ def _old_names() -> dict[str, Callable[..., Any]]:
     found = {}
     for old, kind in (("cpu", "cpu"), ("gpu", "cuda")):
         get, set_ = functools.partial(get_autocast_dtype, kind), functools.partial(set_autocast_dtype, kind)
-        found[f"get_autocast_{old}_dtype"] = _deprecated(
-            f"get_autocast_{old}_dtype", f"get_autocast_dtype('{kind}')", get
-        )
-        found[f"set_autocast_{old}_dtype"] = _deprecated(
-            f"set_autocast_{old}_dtype", f"set_autocast_dtype('{kind}', dtype)", set_
-        )
+        found[f"get_autocast_{old}_dtype"] = _deprecated(f"get_autocast_{old}_dtype", f"get_autocast_dtype('{kind}')", get)
+        found[f"set_autocast_{old}_dtype"] = _deprecated(f"set_autocast_{old}_dtype", f"set_autocast_dtype('{kind}', dtype)", set_)
     enabled, enable = functools.partial(is_autocast_enabled, "cpu"), functools.partial(set_autocast_enabled, "cpu")
     found["is_autocast_cpu_enabled"] = _deprecated("is_autocast_cpu_enabled", "is_autocast_enabled('cpu')", enabled)
-    found["set_autocast_cpu_enabled"] = _deprecated(
-        "set_autocast_cpu_enabled", "set_autocast_enabled('cpu', enabled)", enable
-    )
+    found["set_autocast_cpu_enabled"] = _deprecated("set_autocast_cpu_enabled", "set_autocast_enabled('cpu', enabled)", enable)
     return found
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core.base import TensorBase, make
 from ..core.errors import OperationError, ValueRangeError
-from ..ops.arithmetic import mul
+from ..ops.pointwise.arithmetic import mul
 
 
 class OptState(Enum):
@@ -196,9 +196,7 @@ class GradScaler:
         if not self._enabled:
             return
         if not state_dict:
-            raise OperationError(
-                "The source state dict is empty, possibly because it was saved from a disabled instance of GradScaler."
-            )
+            raise OperationError("The source state dict is empty, possibly because it was saved from a disabled instance of GradScaler.")
         self._init_scale = state_dict["scale"]
         if self._scale is not None:
             self._scale._array[...] = state_dict["scale"]

@@ -30,8 +30,7 @@ def _starting_gradients(roots: list[Any], gradients: list[Any]) -> list[Any]:
             raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")
         elif tuple(gradient._array.shape) != tuple(array.shape):
             raise ShapeError(
-                f"Mismatch in shape: grad_output[{index}] has a shape of {gradient.shape} and output[{index}] has a shape of "
-                f"{root.shape}."
+                f"Mismatch in shape: grad_output[{index}] has a shape of {gradient.shape} and output[{index}] has a shape of {root.shape}."
             )
         elif (gradient._array.dtype.kind == "c") != (array.dtype.kind == "c"):
             raise DtypeError(
@@ -128,9 +127,7 @@ def grad(
     if is_grads_batched:
         raise NotSupported("is_grads_batched=True is not in rushlight: call grad once for each gradient, in a loop")
     if allow_unused is False and materialize_grads:
-        raise ValueError(
-            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
-        )
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
     allow_unused = bool(allow_unused) or materialize_grads
     roots, targets = _as_list(outputs), _as_list(inputs)
     gradients = _as_list(grad_outputs) if grad_outputs is not None else [None] * len(roots)

@@ -100,19 +100,10 @@ def run_backward(
             result = results = current = None  # type: ignore[assignment]
         for leaf in list(leaves):
             gradient = leaves.pop(leaf)
-            if (
-                wanted is None
-                and leaf._grad is None
-                and not create_graph
-                and not leaf._backward_hooks
-                and not leaf._post_accumulate_hooks
-            ):
+            if wanted is None and leaf._grad is None and not create_graph and not leaf._backward_hooks and not leaf._post_accumulate_hooks:
                 array = gradient._array  # most are like this: nobody else has the first gradient of a leaf
                 alone = (
-                    getrefcount(gradient) <= _ALONE
-                    and gradient._storage is None
-                    and array.__class__ is np.ndarray
-                    and array.base is None
+                    getrefcount(gradient) <= _ALONE and gradient._storage is None and array.__class__ is np.ndarray and array.base is None
                 )
                 if alone and array.flags.c_contiguous:
                     with _accumulate_lock:
@@ -233,17 +224,14 @@ def _fit(current: Node, position: int, edge: Any, gradient: Any) -> Any:
         shape, dtype = edge.shape, edge.dtype
     if not isinstance(gradient, TensorBase):
         raise TypeError(
-            f"{current.name()} returned a gradient of type {type(gradient).__name__} at index {position}; "
-            "expected a Tensor or None"
+            f"{current.name()} returned a gradient of type {type(gradient).__name__} at index {position}; expected a Tensor or None"
         )
     array = gradient._array
     if array.ndim != len(shape) or array.shape != shape:
         gradient = _sum_to(current, position, gradient, shape)
     if array.dtype is not dtype:
         if (array.__class__ is Spec) != (gradient._array.__class__ is Spec):
-            raise GradientError(
-                f"Function {current.name()} returned an invalid gradient at index {position}: wrong device"
-            )
+            raise GradientError(f"Function {current.name()} returned an invalid gradient at index {position}: wrong device")
         gradient = table["cast_gradient"].call(gradient, BY_NUMPY[dtype])
     return gradient
 

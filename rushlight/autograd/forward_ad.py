@@ -132,9 +132,7 @@ class Forward:
         finally:
             state.grad_enabled = enabled
         outputs = output if isinstance(output, (tuple, list)) else (output,)
-        node = next(
-            (each._grad_fn for each in outputs if isinstance(each, TensorBase) and each._grad_fn is not None), None
-        )
+        node = next((each._grad_fn for each in outputs if isinstance(each, TensorBase) and each._grad_fn is not None), None)
         if node is not None:
             node.backward = _Dual(self, cls, node, args).backward
         return output
@@ -292,9 +290,7 @@ class dual_level:
 def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
     """A tensor with a tangent, which operations carry along."""
     if not _levels:
-        raise GradientError(
-            "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
-        )
+        raise GradientError("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
     for name, each in (("primal", tensor), ("tangent", tangent)):
         if BY_NUMPY[each._array.dtype].category < FLOATING:
             raise ValueRangeError(f"Expected {name} to be floating point or complex, but got: {each.dtype}")
@@ -330,9 +326,7 @@ def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
     push = forward.pushforward([tensor], starts)
     (tangent,) = push([forward.tangents[i] for i in used], True)
     leaves = [each for each in starts if each._grad_fn is None]
-    return UnpackedDualTensor(
-        *(each if each is None or outlives(each, leaves) else each.detach() for each in (tensor, tangent))
-    )
+    return UnpackedDualTensor(*(each if each is None or outlives(each, leaves) else each.detach() for each in (tensor, tangent)))
 
 
 __all__ = [

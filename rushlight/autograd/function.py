@@ -18,18 +18,7 @@ from ..core.declare import table
 from ..core.dispatch import finish_node
 from ..core.dtypes import BY_NUMPY, FLOATING
 from ..core.errors import FunctionError
-from ..core.node import (
-    Node,
-    SavedResult,
-    check_in_place,
-    edge_of,
-    freed,
-    next_sequence,
-    rebase,
-    refresh,
-    save,
-    unpack,
-)  # fmt: skip
+from ..core.node import Node, SavedResult, check_in_place, edge_of, freed, next_sequence, rebase, refresh, save, unpack  # fmt: skip
 from ..core.state import flags, state
 
 _new = object.__new__
@@ -170,9 +159,7 @@ class _FunctionMeta(type):
 
     def __init__(cls, name: str, bases: Any, body: Any) -> None:
         super().__init__(name, bases, body)
-        cls._node_type = type(
-            name + "Backward", (FunctionNode,), {"__slots__": (), "function": cls, "__module__": cls.__module__}
-        )
+        cls._node_type = type(name + "Backward", (FunctionNode,), {"__slots__": (), "function": cls, "__module__": cls.__module__})
         cls._backward_function: Any = None
 
 
@@ -216,8 +203,7 @@ class Function(metaclass=_FunctionMeta):
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         """Compute the gradient of every input of forward (None where there is none)."""
         raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward "
-            "mode AD."
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
         )
 
     vjp = backward
@@ -225,9 +211,7 @@ class Function(metaclass=_FunctionMeta):
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
         """Compute tangents of the outputs from tangents of the inputs."""
-        raise NotImplementedError(
-            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
-        )
+        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
 
     @classmethod
     def _user_backward(cls) -> Any:
@@ -335,9 +319,7 @@ def _intercepted(cls: Any, args: tuple[Any, ...]) -> Any:
     return NotImplemented
 
 
-def _bind(
-    forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], complete: bool
-) -> tuple[Any, ...]:
+def _bind(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], complete: bool) -> tuple[Any, ...]:
     """Positional arguments, with keywords in their places; ``complete`` with all defaults (a forward that takes no ctx)."""
     code = forward.__code__
     names = code.co_varnames[: code.co_argcount]
@@ -376,9 +358,7 @@ def finish(cls: Any, context: Any, args: tuple[Any, ...], edges: list[Any], outp
     plain = {id(each) for each in context._non_differentiable}
     inputs = {id(each) for each in args if isinstance(each, TensorBase)}
     if single and not isinstance(output, TensorBase) and output is not None and requires:
-        raise TypeError(
-            f"{cls.__name__}.forward: expected to return a Tensor (or tuple of them), got {type(output).__name__}"
-        )
+        raise TypeError(f"{cls.__name__}.forward: expected to return a Tensor (or tuple of them), got {type(output).__name__}")
     for each in context._dirty:
         if id(each) not in {id(o) for o in outputs}:
             raise FunctionError(
@@ -411,9 +391,7 @@ def finish(cls: Any, context: Any, args: tuple[Any, ...], edges: list[Any], outp
                 context._meta = array.__class__ is Spec
         else:
             node.multiple = True
-            node.outputs = [
-                (r._array.shape, r._array.dtype) if isinstance(r, TensorBase) else ((), None) for r in results
-            ]
+            node.outputs = [(r._array.shape, r._array.dtype) if isinstance(r, TensorBase) else ((), None) for r in results]
             context._meta = any(isinstance(r, TensorBase) and r._array.__class__ is Spec for r in results)
         if context._to_save:
             node.saved = tuple([_save(each, made, results, node) for each in context._to_save])
@@ -447,9 +425,7 @@ def _finish_one(cls: Any, context: Any, edges: list[Any], output: Any) -> Any:
     return output
 
 
-def _settle_output(
-    cls: Any, node: Any, each: Any, index: int, dirty: set[int], plain: set[int], inputs: set[int]
-) -> Any:
+def _settle_output(cls: Any, node: Any, each: Any, index: int, dirty: set[int], plain: set[int], inputs: set[int]) -> Any:
     """One output: as it is, an alias of an input, or an input that was written to."""
     is_input, is_dirty = id(each) in inputs, id(each) in dirty
     differentiable = node is not None and id(each) not in plain and BY_NUMPY[each._array.dtype].category >= FLOATING
@@ -472,11 +448,7 @@ def _settle_output(
     else:
         result = each
         if result._view is not None:
-            result._view = (
-                View(result._view.base, result._view.chain, result._view.version, "function")
-                if differentiable
-                else None
-            )
+            result._view = View(result._view.base, result._view.chain, result._view.version, "function") if differentiable else None
     if differentiable:
         result._grad_fn = node
         result._output_index = index

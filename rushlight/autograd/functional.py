@@ -42,16 +42,12 @@ def _unpack(values: tuple[Any, ...], is_tuple: bool) -> Any:
     return values if is_tuple else values[0]
 
 
-def _gradients(
-    outputs: Any, inputs: tuple[Any, ...], vectors: Any, create_graph: bool, strict: bool, name: str
-) -> tuple[Any, ...]:
+def _gradients(outputs: Any, inputs: tuple[Any, ...], vectors: Any, create_graph: bool, strict: bool, name: str) -> tuple[Any, ...]:
     """``grad`` with zeros for what is independent (or an error, where that was asked for)."""
     pairs = [(o, v) for o, v in zip(outputs, vectors) if o.requires_grad]
     if not pairs:
         if strict:
-            raise GradientError(
-                f"The output of the function given to {name} is independent of all its inputs; not allowed in strict mode."
-            )
+            raise GradientError(f"The output of the function given to {name} is independent of all its inputs; not allowed in strict mode.")
         return tuple(_zeros(each) for each in inputs)
     found = grad(
         [o for o, _ in pairs],
@@ -63,9 +59,7 @@ def _gradients(
     )
     if strict and any(each is None for each in found):
         index = next(i for i, each in enumerate(found) if each is None)
-        raise GradientError(
-            f"The output of the function given to {name} is independent of input {index}; not allowed in strict mode."
-        )
+        raise GradientError(f"The output of the function given to {name} is independent of input {index}; not allowed in strict mode.")
     return tuple(_zeros(i) if f is None else f for f, i in zip(found, inputs))
 
 
@@ -86,9 +80,7 @@ def _vector(v: Any, like: tuple[Any, ...], like_is_tuple: bool, function: str) -
     return several
 
 
-def vjp(
-    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
-) -> tuple[Any, Any]:
+def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
     """The function's value, and the product of a vector with its Jacobian."""
     with enable_grad():
         several, is_tuple = _tuple(inputs, "inputs", "vjp")
@@ -99,9 +91,7 @@ def vjp(
     return _unpack(_settled(outputs, create_graph), outputs_tuple), _unpack(_settled(products, create_graph), is_tuple)
 
 
-def jvp(
-    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
-) -> tuple[Any, Any]:
+def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
     """The function's value, and the product of its Jacobian with a vector (by differentiating a vjp by its vector)."""
     with enable_grad():
         several, is_tuple = _tuple(inputs, "inputs", "jvp")
@@ -111,9 +101,7 @@ def jvp(
         dummies = tuple(_zeros(each).requires_grad_() for each in outputs)
         first = _gradients(outputs, several, dummies, True, strict, "jvp")
         products = _gradients(first, dummies, vector, create_graph, False, "jvp")
-    return _unpack(_settled(outputs, create_graph), outputs_tuple), _unpack(
-        _settled(products, create_graph), outputs_tuple
-    )
+    return _unpack(_settled(outputs, create_graph), outputs_tuple), _unpack(_settled(products, create_graph), outputs_tuple)
 
 
 def jacobian(
@@ -131,9 +119,7 @@ def jacobian(
             flat = output.reshape(-1)
             for index in range(flat.numel()):
                 element = flat[index]
-                found = _gradients(
-                    (element,), several, (table["ones_like"].call(element.detach()),), create_graph, strict, "jacobian"
-                )
+                found = _gradients((element,), several, (table["ones_like"].call(element.detach()),), create_graph, strict, "jacobian")
                 for part, each in zip(parts, found):
                     part.append(each)
             rows.append(tuple(
@@ -174,9 +160,7 @@ def hessian(
     return result if is_tuple else result[0]
 
 
-def vhp(
-    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
-) -> tuple[Any, Any]:
+def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
     """The value of a scalar function, and the product of a vector with its Hessian."""
     function = _scalar(func, "vhp")
     with enable_grad():
@@ -189,9 +173,7 @@ def vhp(
     return _settled((output,), create_graph)[0], _unpack(_settled(products, create_graph), is_tuple)
 
 
-def hvp(
-    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
-) -> tuple[Any, Any]:
+def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
     """The value of a scalar function, and the product of its Hessian with a vector (the same, as a Hessian is symmetric)."""
     return vhp(func, inputs, v, create_graph, strict)
 

@@ -118,9 +118,7 @@ class inference_mode(_Mode):
 
     def __enter__(self) -> None:
         self.previous = state.grad_enabled, state.inference
-        state.grad_enabled, state.inference = (
-            (False, True) if self.mode else (state.grad_enabled or state.inference, False)
-        )
+        state.grad_enabled, state.inference = (False, True) if self.mode else (state.grad_enabled or state.inference, False)
         flags.enter()
 
     def __exit__(self, *exception: Any) -> None:

@@ -75,9 +75,7 @@ def _analytical(output: Any, target: Any) -> np.ndarray:
             (found,) = grad(output, [target], [start], retain_graph=True, allow_unused=True)
             gradient = np.zeros(target._array.shape, target._array.dtype) if found is None else np.asarray(found._array)
             if gradient.shape != target._array.shape:
-                raise GradcheckError(
-                    f"backward gave a gradient of shape {gradient.shape} for an input of shape {target._array.shape}"
-                )
+                raise GradcheckError(f"backward gave a gradient of shape {gradient.shape} for an input of shape {target._array.shape}")
             parts = gradient.reshape(-1)
             if target._array.dtype.kind == "c":  # derivative along the real, then along the imaginary direction
                 parts = np.stack([parts.real, parts.imag], axis=1).reshape(-1)
@@ -132,15 +130,9 @@ def _check(
 ) -> bool:
     targets = _differentiable(inputs)
     if not targets:
-        raise ValueError(
-            "gradcheck expects at least one input tensor to require gradient, but none of the them have requires_grad=True."
-        )
+        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of the them have requires_grad=True.")
     for position, target in enumerate(inputs):
-        if (
-            isinstance(target, TensorBase)
-            and target._requires_grad
-            and target._array.dtype.name not in ("float64", "complex128")
-        ):
+        if isinstance(target, TensorBase) and target._requires_grad and target._array.dtype.name not in ("float64", "complex128"):
             warnings.warn(
                 f"Input #{position} requires gradient and is not a double precision floating point or complex. This check will likely "
                 "fail if all the inputs are not of double precision floating point or complex.", stacklevel=3,

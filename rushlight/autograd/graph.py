@@ -35,9 +35,7 @@ class save_on_cpu(saved_tensors_hooks):
     """Keep saved tensors as copies in the memory of the CPU."""
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
-        super().__init__(
-            lambda tensor: (tensor.device, tensor.detach().clone()), lambda packed: packed[1].to(packed[0])
-        )
+        super().__init__(lambda tensor: (tensor.device, tensor.detach().clone()), lambda packed: packed[1].to(packed[0]))
 
 
 @contextlib.contextmanager
@@ -72,9 +70,7 @@ def increment_version(tensor: Any) -> None:
         storage_of(each).version += 1
 
 
-def register_multi_grad_hook(
-    tensors: Sequence[Any], fn: Callable[[Any], None], *, mode: str = "all"
-) -> RemovableHandle:
+def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[[Any], None], *, mode: str = "all") -> RemovableHandle:
     """Call ``fn`` once the gradients of all the tensors are known (with the list of them), or of any (with the first)."""
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from ..autograd.differentiation import grad
 from ..autograd.function import Function
-from ..capture.compile.breaks import counters
-from ..capture.compile.hooks import Hook, hook_gradient, with_hooks
-from ..capture.compile.recorder import set_grad_mode
+from ..capture.compile.handlers.grad_hooks import Hook, hook_gradient, with_hooks
+from ..capture.compile.record.base import set_grad_mode
+from ..capture.compile.record.graph_breaks import counters
 from ..capture.graph_module import Deferred, GraphModule
 from ..core.base import TensorBase, make
 from ..core.declare import table
@@ -22,12 +22,12 @@ from ..core.node import Node, SavedResult, freed, modified, next_sequence, refre
 from ..core.state import flags, state
 from ..graph import Graph, map_aggregate
 from ..passes.differentiate import Joint, Place, differentiate, through
-from ..passes.functionalise import nothing_special, without_data
-from ..passes.lighten import lighten
+from ..passes.functionalize import nothing_special, without_data
 from ..passes.partition import Partition, partition
+from ..passes.rematerialize import lighten
 from ..tensor.generator import default_generator
 from .registry import register_backend
-from .varying import with_numbers
+from .scalar_inputs import with_numbers
 
 Compiler = Callable[[GraphModule], Callable[..., Any]]
 _new = object.__new__
@@ -104,7 +104,9 @@ class AheadOfTime:
         for number, plan in enumerate(each for each in self.plans.values() if each is not None):
             named = [("forward", plan.forward), *[("backward", each) for each in plan.backwards.values()]]
             told = [(name, each.describe()) for name, each in named if hasattr(each, "describe")]
-            parts += [f"{name} graph for inputs of kind {number}:\n" + "\n".join(f"  {line}" for line in text.splitlines()) for name, text in told]
+            parts += [
+                f"{name} graph for inputs of kind {number}:\n" + "\n".join(f"  {line}" for line in text.splitlines()) for name, text in told
+            ]
         return "\n".join(parts)
 
     def forget(self) -> None:
@@ -166,7 +168,15 @@ class Plan:
         # Where the forward itself looks at sizes (`direct`), nothing is written, and outputs are plain values, a call can be short.
         places = joint.structure if isinstance(joint.structure, tuple) else ()
         plain = all(each.__class__ is Place and not each.chain and not each.detached and each.kind == "value" for each in places)
-        self.quick = bool(places and plain and self.differentiable and not self.hooks and not self.written and not self.random and hasattr(self.forward, "direct"))
+        self.quick = bool(
+            places
+            and plain
+            and self.differentiable
+            and not self.hooks
+            and not self.written
+            and not self.random
+            and hasattr(self.forward, "direct")
+        )
         self.order = [each.index for each in places] if self.quick else []
         self.in_order = self.order == list(range(self.count))
         self.shorter: Any = None  # a call that a back-end has written out
@@ -241,7 +251,11 @@ class Plan:
         for number in self.differentiable:
             each = values[number]
             each._grad_fn, each._output_index, each._requires_grad = recorded, number, True
-        recorded.saved = [SavedResult(each, each._output_index) if each._grad_fn is recorded else save(each) for each in kept], args, versions
+        recorded.saved = (
+            [SavedResult(each, each._output_index) if each._grad_fn is recorded else save(each) for each in kept],
+            args,
+            versions,
+        )
         return values if self.in_order else tuple([values[number] for number in self.order])
 
     @property

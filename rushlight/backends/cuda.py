@@ -73,9 +73,7 @@ def sdp_kernel(
     enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True
 ) -> Iterator[None]:
     """Kernels of CUDA that attention may use within a ``with`` block: accepted, there are none."""
-    warnings.warn(
-        "backends.cuda.sdp_kernel() is deprecated: use nn.attention.sdpa_kernel() instead.", FutureWarning, stacklevel=3
-    )
+    warnings.warn("backends.cuda.sdp_kernel() is deprecated: use nn.attention.sdpa_kernel() instead.", FutureWarning, stacklevel=3)
     wanted = {"flash": enable_flash, "math": enable_math, "mem_efficient": enable_mem_efficient, "cudnn": enable_cudnn}
     before = dict(_KERNELS)
     _KERNELS.update(wanted)

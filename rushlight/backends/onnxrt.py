@@ -15,19 +15,19 @@ from typing import Any
 import numpy as np
 
 from ..capture.graph_module import GraphModule
-from ..capture.trace import Captured
-from ..capture.tracer import Tracer
+from ..capture.trace.capture import Captured
+from ..capture.tracer.tracer import Tracer
 from ..core.base import Spec, make
 from ..graph import Graph, Interpreter, Node
-from ..onnx.cleaning import clean
-from ..onnx.exporting import flat_outputs
+from ..onnx.cleanup import clean
+from ..onnx.exporter import flat_outputs
 from ..onnx.lowering import Lowering
 from ..onnx.names import name_outputs
 from ..onnx.program import ONNXProgram
 from ..onnx.proto import Model
 from .aot import AheadOfTime
 from .registry import register_backend
-from .varying import with_numbers
+from .scalar_inputs import with_numbers
 
 OPSET = 20
 _TYPES = frozenset(np.dtype(each) for each in ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?"))
@@ -275,7 +275,11 @@ def replace(module: Any, run: list[Node]) -> None:
     inside = set(run)
     with graph.inserting_after(run[-1]):
         call = graph.call_function(session, tuple(given))
-        call.meta = {"source": run[0].meta.get("source"), "module": run[0].meta.get("module", ""), "val": tuple(each.meta["val"] for each in outputs)}
+        call.meta = {
+            "source": run[0].meta.get("source"),
+            "module": run[0].meta.get("module", ""),
+            "val": tuple(each.meta["val"] for each in outputs),
+        }
         for number, each in enumerate(outputs):
             part = graph.call_function(operator.getitem, (call, number))
             part.meta = dict(each.meta)

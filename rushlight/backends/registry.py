@@ -9,7 +9,12 @@ from typing import Any
 from ..core.errors import NotSupported
 
 _backends: dict[str, Callable[..., Any]] = {}
-_late = {"aot_eager": "aot", "native": "native", "inductor": "native", "onnxrt": "onnxrt"}  # modules that are loaded when a program asks for their back-end
+_late = {
+    "aot_eager": "aot",
+    "native": "native",
+    "inductor": "native",
+    "onnxrt": "onnxrt",
+}  # modules that are loaded when a program asks for their back-end
 
 
 def register_backend(compiler_fn: Any = None, name: str | None = None, tags: Any = ()) -> Any:

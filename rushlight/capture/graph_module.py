@@ -16,13 +16,13 @@ from ..graph import Graph, Interpreter, control
 from ..graph.printer import source_of
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
-from .control import branch
-from .list_methods import METHODS
-from .loops import loop
-from .numbers import SUBSTITUTES, Maybe, item, unwrapped
-from .parts import PARTS
-from .sequences import SEQUENCES, list_call
-from .texts import text_call
+from .control.branches import branch
+from .control.dynamic_lists import SEQUENCES, list_call
+from .control.dynamic_split import PARTS
+from .control.list_methods import METHODS
+from .control.loops import loop
+from .control.python_functions import SUBSTITUTES, Maybe, item, unwrapped
+from .control.symbolic_strings import text_call
 
 _numbers = count()
 UNDER_CAPTURE: dict[Any, Any] = {**SUBSTITUTES, control.branch: branch, control.loop: loop, **SEQUENCES, **PARTS}

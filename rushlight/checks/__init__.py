@@ -1,17 +1,17 @@
 """``rushlight.check``: everything that a custom Function can get wrong, in one table.
 
-    >>> import rushlight
-    >>> class Cube(rushlight.autograd.Function):
-    ...     @staticmethod
-    ...     def forward(ctx, x):
-    ...         ctx.save_for_backward(x)
-    ...         return x ** 3
-    ...     @staticmethod
-    ...     def backward(ctx, gradient):
-    ...         (x,) = ctx.saved_tensors
-    ...         return gradient * 3 * x ** 2
-    >>> rushlight.check(Cube, rushlight.randn(3, 4)).ok
-    True
+>>> import rushlight
+>>> class Cube(rushlight.autograd.Function):
+...     @staticmethod
+...     def forward(ctx, x):
+...         ctx.save_for_backward(x)
+...         return x ** 3
+...     @staticmethod
+...     def backward(ctx, gradient):
+...         (x,) = ctx.saved_tensors
+...         return gradient * 3 * x ** 2
+>>> rushlight.check(Cube, rushlight.randn(3, 4)).ok
+True
 """
 
 from __future__ import annotations

@@ -34,7 +34,9 @@ def check(function: Any, *args: Any, skip: Sequence[str] = (), step: Callable[[s
     if not args:
         found = guess(function)
         if found is None:
-            raise ArgumentError(f"no arguments were given, and none that {function.__name__}.forward takes could be guessed: give example arguments")
+            raise ArgumentError(
+                f"no arguments were given, and none that {function.__name__}.forward takes could be guessed: give example arguments"
+            )
         args = found
     for name in skip:
         if name not in (*FAMILIES, *MODES):
@@ -48,7 +50,12 @@ def check(function: Any, *args: Any, skip: Sequence[str] = (), step: Callable[[s
                 family(subject, report)
             except Exception as error:  # whatever the user's code raises, where no row has said so yet
                 if report.ok:
-                    report.add(name, FAILED, short(error), "forward or backward raises here, though forward ran on such arguments without gradients")
+                    report.add(
+                        name,
+                        FAILED,
+                        short(error),
+                        "forward or backward raises here, though forward ran on such arguments without gradients",
+                    )
             if name == "forward" and not report.ok:
                 return report
             if any(row.name == "backward" and row.outcome == FAILED for row in report.rows):
@@ -70,7 +77,11 @@ def arrays(values: Sequence[Any]) -> list[np.ndarray | None]:
 
 def same(a: Any, b: Any) -> bool:
     """Whether two lists of arrays hold the same elements."""
-    return all((x is None and y is None) or (x is not None and y is not None and x.shape == y.shape and np.array_equal(x, y, equal_nan=x.dtype.kind in "fc")) for x, y in zip(a, b))
+    return all(
+        (x is None and y is None)
+        or (x is not None and y is not None and x.shape == y.shape and np.array_equal(x, y, equal_nan=x.dtype.kind in "fc"))
+        for x, y in zip(a, b)
+    )
 
 
 def changed_positions(before: Sequence[Any], after: Sequence[Any]) -> list[int]:
@@ -84,7 +95,12 @@ def check_forward(subject: Subject, report: Report) -> None:
     try:
         context, results = subject.forward(args)
     except Exception as error:
-        report.add("forward", FAILED, short(error), "forward raises on these arguments; give others (rushlight.check(MyFunction, x, ...)), or --input")
+        report.add(
+            "forward",
+            FAILED,
+            short(error),
+            "forward raises on these arguments; give others (rushlight.check(MyFunction, x, ...)), or --input",
+        )
         return
     subject.dirty = [at for at, each in enumerate(args) if any(each is other for other in context._dirty)]
     if not any(isinstance(each, TensorBase) for each in results):
@@ -105,25 +121,58 @@ def check_marks(subject: Subject, report: Report) -> None:
     idle = [names[at] for at in subject.dirty if at not in written]
     absent = [names[at] for at in subject.dirty if not any(args[at] is each for each in results)]
     if unmarked:
-        report.add("in-place marks", FAILED, f"forward writes to {', '.join(unmarked)} and does not say so", f"call ctx.mark_dirty({', '.join(unmarked)}) and return it, or work on a clone()")
+        report.add(
+            "in-place marks",
+            FAILED,
+            f"forward writes to {', '.join(unmarked)} and does not say so",
+            f"call ctx.mark_dirty({', '.join(unmarked)}) and return it, or work on a clone()",
+        )
     elif absent:
-        report.add("in-place marks", FAILED, f"{', '.join(absent)} is marked dirty and not returned", "return the tensor that was written to as an output")
+        report.add(
+            "in-place marks",
+            FAILED,
+            f"{', '.join(absent)} is marked dirty and not returned",
+            "return the tensor that was written to as an output",
+        )
     elif idle:
-        report.add("in-place marks", WARNED, f"{', '.join(idle)} is marked dirty but keeps its values", "leave out ctx.mark_dirty() of what forward does not write to")
+        report.add(
+            "in-place marks",
+            WARNED,
+            f"{', '.join(idle)} is marked dirty but keeps its values",
+            "leave out ctx.mark_dirty() of what forward does not write to",
+        )
     else:
-        report.add("in-place marks", PASSED, f"{', '.join(names[at] for at in subject.dirty)} is written to, and marked" if subject.dirty else "no input is written to")
+        report.add(
+            "in-place marks",
+            PASSED,
+            f"{', '.join(names[at] for at in subject.dirty)} is written to, and marked" if subject.dirty else "no input is written to",
+        )
     marked = [at for at, each in enumerate(results) if any(each is other for other in context._non_differentiable)]
     foreign = [each for each in context._non_differentiable if not any(each is other for other in results)]
     flat = flat_outputs(subject)
     if foreign:
-        report.add("non-differentiable", FAILED, "a tensor is marked that is not returned", "give ctx.mark_non_differentiable() the very tensors that forward returns")
+        report.add(
+            "non-differentiable",
+            FAILED,
+            "a tensor is marked that is not returned",
+            "give ctx.mark_non_differentiable() the very tensors that forward returns",
+        )
     elif flat and all(at in flat for at in range(len(results)) if isinstance(results[at], TensorBase)):
         report.add("non-differentiable", PASSED, "forward is constant in steps; its gradient is one that you chose")
     elif [at for at in flat if at not in marked]:
         which = ", ".join(str(at) for at in flat if at not in marked)
-        report.add("non-differentiable", WARNED, f"output {which} does not change with the inputs, and is not marked", "call ctx.mark_non_differentiable() for it: no gradient is then asked for")
+        report.add(
+            "non-differentiable",
+            WARNED,
+            f"output {which} does not change with the inputs, and is not marked",
+            "call ctx.mark_non_differentiable() for it: no gradient is then asked for",
+        )
     else:
-        report.add("non-differentiable", PASSED, f"output {', '.join(map(str, marked))} is marked" if marked else "every output of real numbers depends on the inputs")
+        report.add(
+            "non-differentiable",
+            PASSED,
+            f"output {', '.join(map(str, marked))} is marked" if marked else "every output of real numbers depends on the inputs",
+        )
 
 
 def flat_outputs(subject: Subject) -> list[int]:
@@ -207,10 +256,17 @@ def check_backward(subject: Subject, report: Report) -> None:
         node.backward(given if getattr(node, "multiple", False) else given[0])
         again = node.backward(given if getattr(node, "multiple", False) else given[0])
     except NotImplementedError as error:
-        report.add("backward", FAILED, short(error), "write backward(ctx, *gradients), which returns a gradient for every argument of forward")
+        report.add(
+            "backward", FAILED, short(error), "write backward(ctx, *gradients), which returns a gradient for every argument of forward"
+        )
         return
     except Exception as error:
-        report.add("backward", FAILED, short(error), "return one gradient for each argument of forward after ctx, None for those that are no tensors")
+        report.add(
+            "backward",
+            FAILED,
+            short(error),
+            "return one gradient for each argument of forward after ctx, None for those that are no tensors",
+        )
         return
     names = subject.names
     bad = [
@@ -218,20 +274,37 @@ def check_backward(subject: Subject, report: Report) -> None:
         for at, each in enumerate(results) if isinstance(each, TensorBase) and isinstance(args[at], TensorBase) and tuple(each.shape) != tuple(args[at].shape)
     ]  # fmt: skip
     if bad:
-        report.add("gradient shapes", FAILED, "; ".join(bad), "sum the gradient over the dimensions that forward broadcast, and reshape it to the input's shape")
+        report.add(
+            "gradient shapes",
+            FAILED,
+            "; ".join(bad),
+            "sum the gradient over the dimensions that forward broadcast, and reshape it to the input's shape",
+        )
     else:
         report.add("gradient shapes", PASSED, "each gradient has the shape of its input")
     missing = [names[at] for at in subject.positions() if results[at] is None and depends(subject, at)]
     if missing:
-        report.add("None gradients", FAILED, f"backward returns None for {', '.join(missing)}, on which the output depends", f"return the gradient with respect to {', '.join(missing)}")
+        report.add(
+            "None gradients",
+            FAILED,
+            f"backward returns None for {', '.join(missing)}, on which the output depends",
+            f"return the gradient with respect to {', '.join(missing)}",
+        )
     else:
         report.add("None gradients", PASSED, "None only for what has no gradient")
     if changed_positions(before, arrays(given)):
-        report.add("backward writes", FAILED, "backward writes to the gradient that it is given", "work on a clone(): others use that gradient too")
+        report.add(
+            "backward writes", FAILED, "backward writes to the gradient that it is given", "work on a clone(): others use that gradient too"
+        )
     elif changed_positions(watched, arrays(args)):
         report.add("backward writes", FAILED, "backward writes to an input of forward", "work on a clone() of what was saved")
     elif not same(arrays(again), arrays(node.backward(given if getattr(node, "multiple", False) else given[0]))):
-        report.add("backward writes", FAILED, "a second backward gives something else", "do not change ctx or saved tensors in backward: it may run again (retain_graph=True)")
+        report.add(
+            "backward writes",
+            FAILED,
+            "a second backward gives something else",
+            "do not change ctx or saved tensors in backward: it may run again (retain_graph=True)",
+        )
     else:
         report.add("backward writes", PASSED, "nothing is changed; a second backward gives the same")
 
@@ -312,7 +385,11 @@ def marked_once(subject: Subject, args: tuple[Any, ...]) -> bool:
     """Whether backward refuses to be differentiated."""
     outputs = [each for each in subject.outputs(*args) if each.requires_grad]
     starts = [each.requires_grad_() for each in seeds(subject, outputs)]
-    found = [each for each in grad(outputs, [args[at] for at in subject.positions()], starts, create_graph=True, allow_unused=True) if each is not None and each.requires_grad]
+    found = [
+        each
+        for each in grad(outputs, [args[at] for at in subject.positions()], starts, create_graph=True, allow_unused=True)
+        if each is not None and each.requires_grad
+    ]
     if not found:
         return False
     try:
@@ -339,17 +416,33 @@ def check_single(subject: Subject, report: Report) -> None:
         outputs = subject.outputs(*single)
         first = gradients(subject, single)
     except Exception as error:
-        report.add("float32", FAILED, short(error), "do not fix a data type: make new tensors with dtype=x.dtype, or with zeros_like and the like")
+        report.add(
+            "float32", FAILED, short(error), "do not fix a data type: make new tensors with dtype=x.dtype, or with zeros_like and the like"
+        )
         return
     wrong = [str(at) for at, each in enumerate(outputs) if each._array.dtype == np.float64]
-    kinds = [subject.names[at] for at, each in zip(subject.positions(), first) if each is not None and each._array.dtype != single[at]._array.dtype]
+    kinds = [
+        subject.names[at]
+        for at, each in zip(subject.positions(), first)
+        if each is not None and each._array.dtype != single[at]._array.dtype
+    ]
     if wrong or kinds:
         what = f"output {', '.join(wrong)} is float64" if wrong else f"the gradient of {', '.join(kinds)} has another type than the input"
-        report.add("float32", FAILED, f"{what} for float32 inputs", "do not fix a data type: make new tensors with dtype=x.dtype, or with zeros_like and the like")
+        report.add(
+            "float32",
+            FAILED,
+            f"{what} for float32 inputs",
+            "do not fix a data type: make new tensors with dtype=x.dtype, or with zeros_like and the like",
+        )
         return
     for at, a, b in zip(subject.positions(), first, second):
         if a is not None and b is not None and not np.allclose(a._array, b._array, rtol=1e-2, atol=1e-3):
-            report.add("float32", WARNED, f"the gradient of {subject.names[at]} is far from that in float64", "a formula that loses digits (a difference of near values, exp of large ones): write it in another form")
+            report.add(
+                "float32",
+                WARNED,
+                f"the gradient of {subject.names[at]} is far from that in float64",
+                "a formula that loses digits (a difference of near values, exp of large ones): write it in another form",
+            )
             return
     report.add("float32", PASSED, "types are kept, and values near those in float64")
 
@@ -361,14 +454,26 @@ def check_needs(subject: Subject, report: Report) -> None:
         return
     whole = gradients(subject, subject.prepared("float64"))
     for order, at in enumerate(positions):
-        args = tuple(each.detach() if where in positions and where != at else each for where, each in enumerate(subject.prepared("float64")))
+        args = tuple(
+            each.detach() if where in positions and where != at else each for where, each in enumerate(subject.prepared("float64"))
+        )
         try:
             alone = gradients(subject, args, [at])
         except Exception as error:
-            report.add("inputs one by one", FAILED, f"with a gradient for {subject.names[at]} alone: {short(error)}", "where ctx.needs_input_grad is False return None, and do not count on what was not saved")
+            report.add(
+                "inputs one by one",
+                FAILED,
+                f"with a gradient for {subject.names[at]} alone: {short(error)}",
+                "where ctx.needs_input_grad is False return None, and do not count on what was not saved",
+            )
             return
         if whole and alone and not same(arrays(alone), arrays([whole[order]])):
-            report.add("inputs one by one", FAILED, f"the gradient of {subject.names[at]} is another when it is the only one", "look at what depends on ctx.needs_input_grad")
+            report.add(
+                "inputs one by one",
+                FAILED,
+                f"the gradient of {subject.names[at]} is another when it is the only one",
+                "look at what depends on ctx.needs_input_grad",
+            )
             return
     report.add("inputs one by one", PASSED, "each gradient is the same when it is the only one")
 
@@ -407,9 +512,19 @@ def check_memory(subject: Subject, report: Report) -> None:
             gc.enable()
     gc.collect()
     if any(each() is not None for each in held):
-        report.add("memory", FAILED, "outputs stay in memory when nothing refers to them any more", "a global, a class attribute or a cache holds them: hold no tensors outside of ctx")
+        report.add(
+            "memory",
+            FAILED,
+            "outputs stay in memory when nothing refers to them any more",
+            "a global, a class attribute or a cache holds them: hold no tensors outside of ctx",
+        )
     elif cycle:
-        report.add("memory", FAILED, "outputs stay in memory until the garbage collector runs", "ctx refers to an output: give it to ctx.save_for_backward() instead of keeping it as an attribute")
+        report.add(
+            "memory",
+            FAILED,
+            "outputs stay in memory until the garbage collector runs",
+            "ctx refers to an output: give it to ctx.save_for_backward() instead of keeping it as an attribute",
+        )
     else:
         report.add("memory", PASSED, "outputs and saved tensors are freed at once")
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from ..capture.script import ScriptError, script
-from ..capture.traced import trace
+from ..capture.trace.jit_trace import trace
 from ..compiler import compile as compile_program
 from ..core.base import TensorBase
 from ..core.errors import RushlightError
-from ..onnx.comparing import difference, flat
-from ..onnx.exporting import export
+from ..onnx.comparison import difference, flat
+from ..onnx.exporter import export
 from ..onnx.gradient import export_gradient
 from .report import FAILED, PASSED, SKIPPED, Report
 from .subject import Subject
@@ -56,7 +56,9 @@ def results(program: Any, subject: Subject, backward: bool = True) -> tuple[list
     gradients = []
     if backward and differentiable:
         sum_of_squares(differentiable).backward()
-        gradients = [np.zeros(each.shape, np.float32) if each.grad is None else np.asarray(each.grad._array) for each in args if each.requires_grad]
+        gradients = [
+            np.zeros(each.shape, np.float32) if each.grad is None else np.asarray(each.grad._array) for each in args if each.requires_grad
+        ]
     return flat([each.detach() for each in outputs]), gradients
 
 
@@ -137,7 +139,9 @@ def first_difference(what: str, expected: list[np.ndarray], found: list[np.ndarr
 
 def traced(program: Any, subject: Subject) -> Any:
     """The program as a trace."""
-    return trace(program, tuple(each for each in subject.prepared("float32", grad=False) if isinstance(each, TensorBase)), check_trace=False)
+    return trace(
+        program, tuple(each for each in subject.prepared("float32", grad=False) if isinstance(each, TensorBase)), check_trace=False
+    )
 
 
 def exported(program: Any, subject: Subject) -> list[np.ndarray]:

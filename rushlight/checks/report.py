@@ -56,7 +56,9 @@ class Report:
             lines += [f"{'':<{wide}}           {each}" for each in rest]
             if row.advice:
                 indent = " " * (wide + 11)
-                lines += textwrap.wrap(f"→ {row.advice}", 120, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False)
+                lines += textwrap.wrap(
+                    f"→ {row.advice}", 120, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False
+                )
         count = len(self.failed)
         lines.append(f"{self.name}: " + ("nothing is wrong" if not count else f"{count} of {len(self.rows)} checks failed"))
         return "\n".join(lines)

@@ -32,7 +32,11 @@ class Subject:
 
     def positions(self, args: tuple[Any, ...] | None = None) -> list[int]:
         """Where arguments are tensors that can have a gradient."""
-        return [at for at, each in enumerate(self.args if args is None else args) if isinstance(each, TensorBase) and each._array.dtype.kind in "fVc"]
+        return [
+            at
+            for at, each in enumerate(self.args if args is None else args)
+            if isinstance(each, TensorBase) and each._array.dtype.kind in "fVc"
+        ]
 
     def call(self, *args: Any) -> Any:
         """Apply the Function; inputs that it writes to are copies, so that leaves can be given."""

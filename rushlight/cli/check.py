@@ -10,7 +10,7 @@ import numpy as np
 from ..autograd.function import Function
 from ..checks import check, guess
 from ..checks.checking import FAMILIES, MODES
-from ..onnx.sampling import draw, first_sizes
+from ..onnx.random_inputs import draw, first_sizes
 from . import inputs, target
 from .output import DONE, WRONG, Failure, Progress, give, give_json, users_code
 
@@ -36,8 +36,21 @@ def grammar(parser: argparse.ArgumentParser) -> None:
     """The options."""
     parser.add_argument("target", metavar=target.FORM, help="the Function")
     inputs.add(parser, needed=False)
-    parser.add_argument("--argument", action="append", default=[], metavar="VALUE", help="an argument after the inputs that is no tensor: a number, True, False or None")
-    parser.add_argument("--skip", action="append", default=[], metavar="ROW", choices=(*FAMILIES, *MODES), help="a check to leave out: " + ", ".join((*FAMILIES, *MODES)))
+    parser.add_argument(
+        "--argument",
+        action="append",
+        default=[],
+        metavar="VALUE",
+        help="an argument after the inputs that is no tensor: a number, True, False or None",
+    )
+    parser.add_argument(
+        "--skip",
+        action="append",
+        default=[],
+        metavar="ROW",
+        choices=(*FAMILIES, *MODES),
+        help="a check to leave out: " + ", ".join((*FAMILIES, *MODES)),
+    )
 
 
 def value(text: str) -> object:
@@ -63,7 +76,10 @@ def run(options: argparse.Namespace) -> int:
     with users_code(), Progress(options.json, 17) as progress:
         if specs:
             stream = np.random.default_rng(0)
-            args = (*draw(specs, first_sizes(specs, {**{word: 3 for spec in specs for word in spec.symbols().values()}, **sizes}), stream), *map(value, options.argument))
+            args = (
+                *draw(specs, first_sizes(specs, {**{word: 3 for spec in specs for word in spec.symbols().values()}, **sizes}), stream),
+                *map(value, options.argument),
+            )
         else:
             found = guess(function)
             if found is None:

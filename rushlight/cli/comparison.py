@@ -7,10 +7,10 @@ from typing import Any
 
 from ..core.errors import RushlightError
 from ..onnx.bisection import WrongNode, condition_reader, first_wrong, fresh, plain
-from ..onnx.comparing import Case, Comparison, Runtime, arguments, eager, ways
+from ..onnx.comparison import Case, Comparison, Runtime, arguments, eager, ways
 from ..onnx.errors import OnnxExporterError
 from ..onnx.files import opset_of
-from ..onnx.sampling import InputSpec, Sizes
+from ..onnx.random_inputs import InputSpec, Sizes
 from .output import MISSING, Failure, Progress, number, raised, users_code
 
 
@@ -54,7 +54,9 @@ class Compared:
             elif self.trouble:
                 found.append(f"  the node could not be found: {self.trouble}")
             else:
-                found.append("  every value that can be compared agrees when ONNX Runtime does not optimise the graph: the difference is its own")
+                found.append(
+                    "  every value that can be compared agrees when ONNX Runtime does not optimise the graph: the difference is its own"
+                )
         return found
 
     def data(self) -> dict[str, Any]:
@@ -77,7 +79,15 @@ class Compared:
 
 
 def compare(
-    model: Any, path: str, proto: Any, specs: Sequence[InputSpec], sizes: Sizes, tolerance: float | None, count: int, progress: Progress, seed: int = 0
+    model: Any,
+    path: str,
+    proto: Any,
+    specs: Sequence[InputSpec],
+    sizes: Sizes,
+    tolerance: float | None,
+    count: int,
+    progress: Progress,
+    seed: int = 0,
 ) -> Compared:
     """Run the file and the program on random inputs; where they disagree, look for the node."""
     tolerances = {"rtol": tolerance, "atol": tolerance}

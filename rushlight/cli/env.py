@@ -101,7 +101,10 @@ def run(options: argparse.Namespace) -> int:
     give("")
     give(
         table(
-            [(each["package"], each["version"] or "-", each["enables"], "" if each["version"] else each["install"]) for each in found["extras"]],
+            [
+                (each["package"], each["version"] or "-", each["enables"], "" if each["version"] else each["install"])
+                for each in found["extras"]
+            ],
             ("package", "version", "enables", ""),
         )
     )

@@ -11,9 +11,9 @@ from ..compiler import compile as compile_program
 from ..compiler import explain
 from ..core.errors import RushlightError
 from ..explanation import Explanation
-from ..onnx.comparing import arguments
+from ..onnx.comparison import arguments
 from ..onnx.files import first_line
-from ..onnx.sampling import Sizes, draw, other_sizes
+from ..onnx.random_inputs import Sizes, draw, other_sizes
 from . import inputs, target
 from .output import DONE, Failure, Progress, give, give_json, raised, say, users_code
 

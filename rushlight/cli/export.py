@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..core.errors import RushlightError
-from ..onnx.comparing import eager as eager_outputs
+from ..onnx.comparison import eager as eager_outputs
 from ..onnx.errors import ExportInputError, OnnxExporterError
-from ..onnx.exporting import export
+from ..onnx.exporter import export
 from ..onnx.files import read_model
 from . import inputs, target
 from .comparison import Compared, compare
@@ -49,7 +49,9 @@ def grammar(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output-name", action="append", default=[], metavar="NAME", help="the name of an output (repeat for several)")
     parser.add_argument("--external-data", action="store_true", help="store large tensors in a second file beside the first")
     parser.add_argument("--no-verify", action="store_true", help="do not compare the file with the program")
-    parser.add_argument("--tolerance", type=float, metavar="X", help="how far values may be apart, relative and absolute (0.001 and 0.00001)")
+    parser.add_argument(
+        "--tolerance", type=float, metavar="X", help="how far values may be apart, relative and absolute (0.001 and 0.00001)"
+    )
 
 
 @contextlib.contextmanager
@@ -98,7 +100,9 @@ def run(options: argparse.Namespace) -> int:
         compared: Compared | None = None
         if not options.no_verify:
             try:
-                compared = compare(model, place, read_model(place, check=False, tensors=True), given.specs, given.sizes, options.tolerance, 3, progress)
+                compared = compare(
+                    model, place, read_model(place, check=False, tensors=True), given.specs, given.sizes, options.tolerance, 3, progress
+                )
             except Failure as error:
                 hint = " (--no-verify writes the file without comparing it)" if error.status == MISSING else ""
                 raise Failure(f"{error}{hint}", error.status) from error

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..capture.trace import bind_arguments
+from ..capture.trace.capture import bind_arguments
 from ..core.base import TensorBase
 from ..core.dtypes import BY_NAME
-from ..onnx.comparing import arguments
-from ..onnx.sampling import InputSpec, Sizes, draw, first_sizes, numpy_type
+from ..onnx.comparison import arguments
+from ..onnx.random_inputs import InputSpec, Sizes, draw, first_sizes, numpy_type
 from .output import Failure
 
 FORM = "[NAME=][TYPE:]SIZExSIZEx..., as in 1x3x224x224 or ids=int64[0:1000]:NxT"
@@ -32,8 +32,22 @@ inputs:
 
 def add(grammar: argparse.ArgumentParser, needed: bool = True) -> None:
     """The options about inputs."""
-    grammar.add_argument("--input", "-i", action="append", default=[], metavar="INPUT", required=needed, help="an input (repeat for several): " + FORM.replace("%", "%%"))
-    grammar.add_argument("--size", action="append", default=[], metavar="N=2", help="what an open size is in the first run (2 for the first dimension and 64 for others)")
+    grammar.add_argument(
+        "--input",
+        "-i",
+        action="append",
+        default=[],
+        metavar="INPUT",
+        required=needed,
+        help="an input (repeat for several): " + FORM.replace("%", "%%"),
+    )
+    grammar.add_argument(
+        "--size",
+        action="append",
+        default=[],
+        metavar="N=2",
+        help="what an open size is in the first run (2 for the first dimension and 64 for others)",
+    )
 
 
 def parse(text: str) -> InputSpec:
@@ -43,7 +57,9 @@ def parse(text: str) -> InputSpec:
         raise Failure(f"the input '{text}' can't be read: write {FORM}")
     kind = _SHORT.get(found["type"] or "float32", found["type"] or "float32")
     if kind not in BY_NAME:
-        raise Failure(f"the input '{text}' is of a type '{found['type']}' that there is not; types are float32, float64, float16, int64, int32, bool, ...")
+        raise Failure(
+            f"the input '{text}' is of a type '{found['type']}' that there is not; types are float32, float64, float16, int64, int32, bool, ..."
+        )
     spec = InputSpec(found["name"], np.dtype(numpy_type(kind)), shape(found["shape"], text))
     if found["low"] is not None:
         spec.low, spec.high = int(found["low"]), int(found["high"])
@@ -99,7 +115,9 @@ class Inputs:
         self.open(dynamic)
         unknown = set(self.given) - set(self.sizes.values)
         if unknown:
-            raise Failure(f"--size names '{sorted(unknown)[0]}', which is no open size of an input ({', '.join(self.sizes.values) or 'there are none'})")
+            raise Failure(
+                f"--size names '{sorted(unknown)[0]}', which is no open size of an input ({', '.join(self.sizes.values) or 'there are none'})"
+            )
 
     def name(self) -> None:
         """Give inputs without a name that of the parameter that takes them, and put all in the order of the parameters."""
@@ -123,11 +141,15 @@ class Inputs:
             name, colon, axes = text.rpartition(":")
             spec = next((each for each in self.specs if each.name == name), None)
             if not colon or spec is None:
-                raise Failure(f"--dynamic {text}: write NAME:DIMENSION=WORD, as in x:0=N; the inputs are {', '.join(str(each.name) for each in self.specs)}")
+                raise Failure(
+                    f"--dynamic {text}: write NAME:DIMENSION=WORD, as in x:0=N; the inputs are {', '.join(str(each.name) for each in self.specs)}"
+                )
             for axis in axes.split(","):
                 dim, _, word = axis.partition("=")
                 if not dim.isdigit() or int(dim) >= len(spec.dims) or not (word or "word").isidentifier():
-                    raise Failure(f"--dynamic {text}: '{axis}' is no dimension of '{name}', which has {len(spec.dims)} (0 to {len(spec.dims) - 1}), with a word")
+                    raise Failure(
+                        f"--dynamic {text}: '{axis}' is no dimension of '{name}', which has {len(spec.dims)} (0 to {len(spec.dims) - 1}), with a word"
+                    )
                 at = int(dim)
                 size, symbol = spec.dims[at], word or f"{name}_{at}"
                 if isinstance(size, int):

@@ -38,7 +38,10 @@ def load_module(file: str) -> ModuleType:
     if not looks_like_module and not os.path.isfile(file):
         folder = os.path.dirname(file) or "."
         near = similar_files(folder, os.path.basename(file)) if os.path.isdir(folder) else []
-        raise Failure(f"there is no file '{file}'" + (f"; did you mean {', '.join(os.path.join(os.path.dirname(file), each) for each in near)}?" if near else ""))
+        raise Failure(
+            f"there is no file '{file}'"
+            + (f"; did you mean {', '.join(os.path.join(os.path.dirname(file), each) for each in near)}?" if near else "")
+        )
     try:
         compat.install()
     except Exception as error:
@@ -148,7 +151,9 @@ def model(text: str, weights: str | None = None) -> Any:
         if not callable(made):
             raise Failure(f"'{name}()' returned {type(made).__name__}, and no Module")
     else:
-        raise Failure(f"'{name}' is of type {type(found).__name__}: it must be a Module, a function that returns one, or a function of tensors")
+        raise Failure(
+            f"'{name}' is of type {type(found).__name__}: it must be a Module, a function that returns one, or a function of tensors"
+        )
     if weights is not None:
         load_weights(made, weights)
     return made

@@ -6,7 +6,7 @@ import argparse
 import os
 
 from ..onnx.files import ModelFileError, read_model
-from ..onnx.sampling import first_sizes, specs_of
+from ..onnx.random_inputs import first_sizes, specs_of
 from . import inputs, target
 from .comparison import compare
 from .output import DONE, MISSING, WRONG, Failure, Progress, give, give_json, say
@@ -37,7 +37,9 @@ def grammar(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--weights", metavar="FILE", help="tensors for the Module: .safetensors, or a checkpoint (.pt)")
     parser.add_argument("--runs", type=int, default=3, metavar="N", help="how many inputs to compare, and how many other sizes (3)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the random inputs (0)")
-    parser.add_argument("--tolerance", type=float, metavar="X", help="how far values may be apart, relative and absolute (0.001 and 0.00001)")
+    parser.add_argument(
+        "--tolerance", type=float, metavar="X", help="how far values may be apart, relative and absolute (0.001 and 0.00001)"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -66,7 +68,9 @@ def run(options: argparse.Namespace) -> int:
             raise Failure(f"the file has no input '{next(iter(given))}'; its inputs are {', '.join(str(spec.name) for spec in specs)}")
         progress.step(f"loading {options.against}")
         model = target.model(options.against, options.weights)
-        compared = compare(model, options.file, proto, specs, first_sizes(specs, sizes), options.tolerance, options.runs, progress, options.seed)
+        compared = compare(
+            model, options.file, proto, specs, first_sizes(specs, sizes), options.tolerance, options.runs, progress, options.seed
+        )
     if options.json:
         give_json({"file": options.file, "against": options.against, **compared.data()})
     else:

@@ -31,7 +31,9 @@ examples:
 def grammar(parser: argparse.ArgumentParser) -> None:
     """The options."""
     parser.add_argument("file", metavar="FILE", help="an ONNX file, or a file written by jit.save")
-    parser.add_argument("-o", "--output", metavar="FILE.html", help="where the page goes (a temporary file, which is opened in the browser)")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE.html", help="where the page goes (a temporary file, which is opened in the browser)"
+    )
     parser.add_argument("--open", action="store_true", help="open the page in the browser also where -o is given")
 
 

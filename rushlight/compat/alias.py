@@ -49,9 +49,7 @@ class AliasLoader(Loader):
 class AliasFinder(MetaPathFinder):
     """Finds `torch.X.Y`; it must stand first, or the module's file would be found and run a second time."""
 
-    def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
         if not is_alias(name):
             return None
         module_name = resolve(name)

@@ -253,9 +253,7 @@ def composite(
     return lambda function: _declare(function, meta, kernel, vjp, samples, function, options)
 
 
-def _declare(
-    function: Any, meta: Any, kernel: Any, vjp: Any, samples: Any, body: Any, options: dict[str, Any]
-) -> Callable[..., Any]:
+def _declare(function: Any, meta: Any, kernel: Any, vjp: Any, samples: Any, body: Any, options: dict[str, Any]) -> Callable[..., Any]:
     name = options.pop("name", function.__name__)
     op = Op(name)
     op.body, op.kernel, op.vjp, op.sample_maker = body, kernel, vjp, samples
@@ -370,14 +368,9 @@ def parameters_of(function: Any) -> tuple[Parameter, ...]:
     code = function.__code__
     annotations = function.__annotations__
     count, only = code.co_argcount, code.co_kwonlyargcount
-    defaults = dict(
-        zip(code.co_varnames[count - len(function.__defaults__ or ()) : count], function.__defaults__ or ())
-    )
+    defaults = dict(zip(code.co_varnames[count - len(function.__defaults__ or ()) : count], function.__defaults__ or ()))
     defaults.update(function.__kwdefaults__ or {})
-    found = [
-        Parameter(name, annotations.get(name, ""), defaults.get(name, MISSING), False, False)
-        for name in code.co_varnames[:count]
-    ]
+    found = [Parameter(name, annotations.get(name, ""), defaults.get(name, MISSING), False, False) for name in code.co_varnames[:count]]
     if code.co_flags & 4:
         name = code.co_varnames[count + only]
         found.append(Parameter(name, annotations.get(name, ""), MISSING, False, True))

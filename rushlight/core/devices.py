@@ -24,9 +24,7 @@ class device:
             raise TypeError(f"device(): argument 'type' (position 1) must be str, not {type.__class__.__name__}")
         elif ":" in type:
             if index is not None:
-                raise RuntimeError(
-                    f"type (string) must not include an index because index was passed explicitly: {type}"
-                )
+                raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
             type, _, number = type.partition(":")
             if not number.isdigit():
                 raise RuntimeError(f"Invalid device string: '{type}:{number}'")
@@ -38,9 +36,7 @@ class device:
         self._entered: list[Any] = []
 
     def __repr__(self) -> str:
-        return (
-            f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
-        )
+        return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
 
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"

@@ -79,9 +79,7 @@ def adopt_out(op: Op, args: tuple[Any, ...], out: Any) -> tuple[Any, ...]:
         if parameter.name == "dtype":
             wanted, values[position] = values[position], found
             if wanted is not None and wanted is not found:
-                raise DtypeError(
-                    f"dtype {legacy_name(wanted)} does not match dtype of out parameter ({legacy_name(found)})"
-                )
+                raise DtypeError(f"dtype {legacy_name(wanted)} does not match dtype of out parameter ({legacy_name(found)})")
     return tuple(values)
 
 
@@ -150,9 +148,7 @@ def unwrap_list(op: Op, position: int, value: Any, requires: bool, kind: Any) ->
         elif each is None and "None" in op.parameters[position].annotation:
             arrays.append(None)
         else:
-            raise ArgumentError(
-                f"expected Tensor as element {index} in argument {position}, but got {type(each).__name__}"
-            )
+            raise ArgumentError(f"expected Tensor as element {index} in argument {position}, but got {type(each).__name__}")
     return arrays, requires, kind
 
 
@@ -163,9 +159,7 @@ NUMBERS = (int, float, complex, bool, np.number, np.bool_)
 def argument_error(op: Op, position: int, value: Any, wanted: str = "Tensor") -> ArgumentError:
     """The error for an argument of the wrong type, as PyTorch words it."""
     name = op.parameters[position].name
-    return ArgumentError(
-        f"{op.public_name}(): argument '{name}' (position {position + 1}) must be {wanted}, not {type(value).__name__}"
-    )
+    return ArgumentError(f"{op.public_name}(): argument '{name}' (position {position + 1}) must be {wanted}, not {type(value).__name__}")
 
 
 def run(op: Op, values: list[Any], kind: Any) -> Any:
@@ -367,10 +361,7 @@ def keep_copy(target: TensorBase) -> Any:
 def assign(op: Op, target: TensorBase, result: Any) -> Any:
     """In-place form of a composite: compute, then copy into the target (which records)."""
     if tuple(result._array.shape) != tuple(target._array.shape):
-        raise ShapeError(
-            f"output with shape {list(target._array.shape)} doesn't match the broadcast shape "
-            f"{list(result._array.shape)}"
-        )
+        raise ShapeError(f"output with shape {list(target._array.shape)} doesn't match the broadcast shape {list(result._array.shape)}")
     check_result_type(result._array.dtype, target._array.dtype)
     return table["copy_"].call(target, result)
 
@@ -378,9 +369,7 @@ def assign(op: Op, target: TensorBase, result: Any) -> Any:
 def store(op: Op, array: Any, result: Any) -> None:
     """Write a kernel's result to a target, with PyTorch's checks."""
     if tuple(result.shape) != tuple(array.shape):
-        raise ShapeError(
-            f"output with shape {list(array.shape)} doesn't match the broadcast shape {list(result.shape)}"
-        )
+        raise ShapeError(f"output with shape {list(array.shape)} doesn't match the broadcast shape {list(result.shape)}")
     check_result_type(result.dtype, array.dtype)
     if array.__class__ is not Spec:
         array[...] = result
@@ -388,9 +377,7 @@ def store(op: Op, array: Any, result: Any) -> None:
 
 def check_result_type(found: Any, wanted: Any) -> None:
     if found is not wanted and not can_cast(BY_NUMPY[found], BY_NUMPY[wanted]):
-        raise DtypeError(
-            f"result type {legacy_name(found)} can't be cast to the desired output type {legacy_name(wanted)}"
-        )
+        raise DtypeError(f"result type {legacy_name(found)} can't be cast to the desired output type {legacy_name(wanted)}")
 
 
 def overlaps_itself(array: Any) -> bool:
@@ -522,9 +509,7 @@ def call_override(op: Op, args: tuple[Any, ...], out: Any) -> Any:
         if result is not NotImplemented:
             return result
     names = ", ".join(each.__name__ for each in found)
-    raise TypeError(
-        f"no implementation found for '{op.qualified_name}' on types that implement __torch_function__: [{names}]"
-    )
+    raise TypeError(f"no implementation found for '{op.qualified_name}' on types that implement __torch_function__: [{names}]")
 
 
 def spread(op: Op, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:

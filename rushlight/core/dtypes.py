@@ -97,9 +97,7 @@ BY_NUMPY: dict[np.dtype[Any], dtype] = {each.numpy: each for each in (*ALL, *QUA
 BY_NAME: dict[str, dtype] = {name: each for each in (*ALL, *QUANTIZED) for name in (each.name, *each.aliases)}
 
 # Types that are stored narrow and computed in float32.
-LOW_PRECISION: frozenset[np.dtype[Any]] = frozenset(
-    each.numpy for each in (float16, bfloat16, float8_e4m3fn, float8_e5m2)
-)
+LOW_PRECISION: frozenset[np.dtype[Any]] = frozenset(each.numpy for each in (float16, bfloat16, float8_e4m3fn, float8_e5m2))
 FLOAT8: frozenset[np.dtype[Any]] = frozenset((float8_e4m3fn.numpy, float8_e5m2.numpy))
 
 # The narrowest integer that holds both, by how many bits; uint8 beside a signed type needs one more step.
@@ -180,16 +178,13 @@ def _promote(a: dtype, b: dtype) -> np.dtype[Any]:
             "Call dequantize() first"
         )
     if a.numpy in FLOAT8 or b.numpy in FLOAT8:
-        raise RuntimeError(
-            f"Promotion for Float8 Types is not supported, attempted to promote {legacy_name(a)} and {legacy_name(b)}"
-        )
+        raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {legacy_name(a)} and {legacy_name(b)}")
     if a.category > b.category:
         a, b = b, a
     wide = _WIDE_UNSIGNED & {a.numpy, b.numpy}
     if wide and b.category != FLOATING:
         raise RuntimeError(
-            "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
-            f"{legacy_name(a)} and {legacy_name(b)}"
+            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {legacy_name(a)} and {legacy_name(b)}"
         )
     if b.category == COMPLEX:
         double = b.numpy == _C128 or a.numpy in (_F64, _C128)
@@ -302,9 +297,7 @@ class finfo:
     def __init__(self, type: dtype | None = None) -> None:
         kind = type or default.floating
         if kind.category < FLOATING:
-            raise TypeError(
-                "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'"
-            )
+            raise TypeError("torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'")
         kind = kind.to_real()
         limits = ml_dtypes.finfo(kind.numpy)
         self.bits = kind.itemsize * 8
@@ -316,9 +309,7 @@ class finfo:
         self.resolution = 10.0 ** -int(limits.nmant * math.log10(2))
 
     def __repr__(self) -> str:
-        shown = ", ".join(
-            f"{name}={getattr(self, name):g}" for name in ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
-        )
+        shown = ", ".join(f"{name}={getattr(self, name):g}" for name in ("resolution", "min", "max", "eps", "smallest_normal", "tiny"))
         return f"finfo({shown}, dtype={self.dtype})"
 
 
@@ -329,7 +320,7 @@ class iinfo:
         if type.category != INTEGRAL:
             raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
         if type.integer is not None:
-            raise NotImplementedError(f'"dtype" not implemented for \'{legacy_name(type)}\': ask for the limits of {type.integer}')
+            raise NotImplementedError(f"\"dtype\" not implemented for '{legacy_name(type)}': ask for the limits of {type.integer}")
         limits = np.iinfo(type.numpy)
         self.bits = limits.bits
         self.min = int(limits.min)

@@ -281,9 +281,7 @@ def _signature(op: Op, namespace: dict[str, Any]) -> tuple[str, list[str]]:
             parts.append(name)
         if parameter.default is MISSING and "=" in parts[-1]:
             prologue.append(f"if {name} is MISSING{f' and {alternative} is MISSING' if alternative else ''}:")
-            prologue.append(
-                f"    raise TypeError(\"{op.public_name}() missing 1 required positional argument: '{name}'\")"
-            )
+            prologue.append(f"    raise TypeError(\"{op.public_name}() missing 1 required positional argument: '{name}'\")")
     extra = [_OTHER_SPELLING[p.name] for p in op.parameters if p.name in _OTHER_SPELLING]
     extra = [name for name in extra if name not in [p.name for p in op.parameters]]
     variadic = next((p.name for p in op.parameters if p.variadic), None)

@@ -16,7 +16,7 @@ from .base import Spec
 from .declare import Op
 from .dtypes import BOOL, BY_NUMPY, COMPLEX, FLOATING, INTEGRAL, LOW_PRECISION, default, promote_numpy, result_dtype
 from .errors import ArgumentError, DtypeError, ShapeError, UnsupportedDtype, dimension_error
-from .kernels import faster_loop
+from .kernel_providers import faster_loop
 from .parallel import LARGE, in_blocks
 
 _FLOAT32 = np.dtype(np.float32)
@@ -37,9 +37,7 @@ def broadcast_shapes(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
         merged = []
         for dim, (a, b) in enumerate(zip(first, second)):
             if a != b and a != 1 and b != 1:
-                raise ShapeError(
-                    f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension {dim}"
-                )
+                raise ShapeError(f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension {dim}")
             merged.append(b if a == 1 else a)
         result = tuple(merged)
     return tuple(result)
@@ -207,9 +205,7 @@ class Reduction:
         keepdim = keepdim_at is not None and bool(values[keepdim_at])
         wanted = None if dtype_at is None else values[dtype_at]
         others = {name: values[at] for name, at in rest} if rest else {}
-        axes = (
-            tuple(range(array.ndim)) if dim is None else normalize_dims(dim, array.ndim, empty_is_all=self.empty_is_all)
-        )
+        axes = tuple(range(array.ndim)) if dim is None else normalize_dims(dim, array.ndim, empty_is_all=self.empty_is_all)
         compute = array.dtype
         if wanted is None and (self.result == "same" or (compute is _FLOAT32 and self.result in ("int64", "float"))):
             return array, axes, keepdim, others, compute, compute

@@ -237,9 +237,7 @@ class Packed:
     def unpack(self, node: Node) -> Any:
         result = self.unpack_hook(self.content)
         if not isinstance(result, TensorBase):
-            raise TypeError(
-                f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(result)}"
-            )
+            raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(result)}")
         if self.node_index is not None:
             fresh = make(result._array)
             fresh._grad_fn, fresh._output_index, fresh._requires_grad = node, self.node_index, True

@@ -198,8 +198,7 @@ def per_tensor(array: QuantizedArray, what: str) -> Quantizer:
     quantizer = array.quantizer
     if quantizer.axis is not None:
         raise OperationError(
-            f"{what}: the tensor is quantized by channel ({quantizer.scheme}), and this is only defined for "
-            "torch.per_tensor_affine"
+            f"{what}: the tensor is quantized by channel ({quantizer.scheme}), and this is only defined for torch.per_tensor_affine"
         )
     return quantizer
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from .dtypes import BY_NUMPY, LOW_PRECISION, legacy_name
 from .errors import DtypeError, NotSupported, OperationError, ShapeError, ValueRangeError
-from .kernels import faster_choices
+from .kernel_providers import faster_choices
 from .random_rejection import binomial, poisson, standard_gamma
 from .random_rounding import fused_multiply_add, store
 from .random_words import Array, MersenneTwister, UniformStream
@@ -336,9 +336,7 @@ class Generator(MersenneTwister):
     def binomial(self, count: Array, prob: Array) -> Array:
         """A binomial number for each count and probability (they broadcast), as ``torch.binomial`` gives them."""
         if not BY_NUMPY[count.dtype].is_floating_point:
-            raise ValueRangeError(
-                f"binomial only supports floating-point dtypes for count, got: {legacy_name(count.dtype)}"
-            )
+            raise ValueRangeError(f"binomial only supports floating-point dtypes for count, got: {legacy_name(count.dtype)}")
         if prob.dtype != count.dtype:
             raise DtypeError(f"Found dtype {legacy_name(prob.dtype)} but expected {legacy_name(count.dtype)}")
         if count.dtype in LOW_PRECISION:
@@ -368,9 +366,7 @@ class Generator(MersenneTwister):
         if not np.all(np.isfinite(concentration) & (concentration >= 0)):
             raise OperationError("invalid gamma concentration, expected it to be finite and non-negative")
         with np.errstate(over="ignore"):
-            return self._one_by_one(
-                lambda alpha, stream: standard_gamma(alpha, stream, single), _FLOAT64, concentration
-            )
+            return self._one_by_one(lambda alpha, stream: standard_gamma(alpha, stream, single), _FLOAT64, concentration)
 
     def _one_by_one(self, sample: Callable[..., float], dtype: np.dtype[Any], *parameters: Array) -> Array:
         columns = [each.astype(np.float64).reshape(-1).tolist() for each in parameters]
@@ -404,8 +400,7 @@ def _not_implemented(kernel: str, dtype: np.dtype[Any]) -> NotSupported:
 
 def _not_continuous(distribution: str, name: str) -> DtypeError:
     return DtypeError(
-        f"{distribution} distribution is a continuous probability distribution. dtype must be a floating point but "
-        f"you specified {name}"
+        f"{distribution} distribution is a continuous probability distribution. dtype must be a floating point but you specified {name}"
     )
 
 

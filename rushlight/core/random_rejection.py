@@ -15,8 +15,7 @@ _THIRD = float(np.float32(1.0) / np.float32(3.0))
 _SQUEEZE = float(np.float32(0.0331))
 # What Stirling's formula leaves out of log(k!), for small k.
 _STIRLING_ERRORS = tuple(
-    math.lgamma(k + 1.0) - ((k + 0.5) * math.log(k + 1.0) - (k + 1.0) + 0.5 * math.log(2.0 * math.pi))
-    for k in range(10)
+    math.lgamma(k + 1.0) - ((k + 0.5) * math.log(k + 1.0) - (k + 1.0) + 0.5 * math.log(2.0 * math.pi)) for k in range(10)
 )
 
 

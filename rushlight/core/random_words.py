@@ -142,8 +142,7 @@ class MersenneTwister:
     def _from_bytes(self, state: bytes) -> None:
         if len(state) != STATE_SIZE:
             raise OperationError(
-                f"Expected a CPUGeneratorImplState of size {STATE_SIZE} but found the input RNG state size to be "
-                f"{len(state)}"
+                f"Expected a CPUGeneratorImplState of size {STATE_SIZE} but found the input RNG state size to be {len(state)}"
             )
         seed, draws_left, seeded, following = _HEADER.unpack_from(state)
         untouched = (draws_left, following) == (1, 0)

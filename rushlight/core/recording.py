@@ -74,9 +74,7 @@ def differentiate_body(op: Op, needs: tuple[bool, ...], g: Any, args: tuple[Any,
         pairs = [(o, each) for o, each in zip(outputs, g) if each is not None] if isinstance(g, (list, tuple)) else [(outputs, g)]
         if not isinstance(g, (list, tuple)) and isinstance(outputs, tuple):
             pairs = [(outputs[0], g)]
-        found = runtime.differentiate(
-            [o for o, _ in pairs], targets, [each for _, each in pairs], create_graph=again, allow_unused=True
-        )
+        found = runtime.differentiate([o for o, _ in pairs], targets, [each for _, each in pairs], create_graph=again, allow_unused=True)
     finally:
         state.grad_enabled = again
     gradients = dict(zip(map(id, targets), found))
@@ -219,9 +217,7 @@ class _Writer:
         results = []
         for index, (names, rule) in enumerate(self.rules):
             call = f"rule_{index}({', '.join(_names_of(rule))})"
-            wants = [
-                f"any(e is not None for e in {edge[n]})" if n in self.lists else f"{edge[n]} is not None" for n in names
-            ]
+            wants = [f"any(e is not None for e in {edge[n]})" if n in self.lists else f"{edge[n]} is not None" for n in names]
             if "needs" in _names_of(rule):
                 if len(names) == 1 and names[0] in self.lists:
                     lines.append(f"    needs = tuple(e is not None for e in {edge[names[0]]})")

@@ -181,9 +181,7 @@ def binary(
     return cases(build)
 
 
-def reduce(
-    low: float = -2.0, high: float = 2.0, *, integers: bool = True, complex: bool = False, several: bool = True
-) -> SampleMaker:
+def reduce(low: float = -2.0, high: float = 2.0, *, integers: bool = True, complex: bool = False, several: bool = True) -> SampleMaker:
     """Samples for ``op(input, dim, keepdim)``."""
 
     def build(m: Maker) -> list[Sample]:

@@ -28,9 +28,7 @@ def run_widened(op: Op, xp: Any, values: list[Any]) -> Any:
             found = next((each.dtype for each in value if each is not None and each.dtype in LOW_PRECISION), None)
             if found is not None:
                 narrow = narrow or found
-                widened[position] = [
-                    each if each is None or each.dtype not in LOW_PRECISION else each.astype(_FLOAT32) for each in value
-                ]
+                widened[position] = [each if each is None or each.dtype not in LOW_PRECISION else each.astype(_FLOAT32) for each in value]
         elif value is not None and getattr(value, "dtype", None) in LOW_PRECISION:
             narrow = narrow or value.dtype
             widened[position] = value.astype(_FLOAT32)

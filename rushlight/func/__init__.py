@@ -10,10 +10,10 @@ torch.Size([3, 2])
 from __future__ import annotations
 
 from ..core.missing import missing
-from . import functions, randomness, rules, rules_indexing, rules_products  # noqa: F401  (they say how ops are batched)
+from . import batching_rules, batching_rules_indexing, batching_rules_products, functions, randomness  # noqa: F401  (they say how ops are batched)
 from .derivatives import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp
 from .modules import debug_unwrap, functional_call, replace_all_batch_norm_modules_, stack_module_state
-from .vectorise import vmap
+from .vectorize import vmap
 
 __getattr__ = missing(__name__)
 __all__ = [

@@ -11,9 +11,9 @@ from typing import Any
 
 from ..core.base import Spec, TensorBase, contiguous_strides
 from ..core.errors import GradientError, NotSupported, OperationError
-from ..ops.memory import element_strides, lies_as
-from ..ops.ordering import permute
-from ..ops.views import expand, unsqueeze, view_shape
+from ..ops.shape.memory import element_strides, lies_as
+from ..ops.shape.permute import permute
+from ..ops.shape.views import expand, unsqueeze, view_shape
 from ..tensor import Tensor
 
 _new = object.__new__

@@ -23,7 +23,7 @@ from ..core.state import state
 from ..utils import trees
 from .batched import explicit, implicit, levels_of, over
 from .level import active_levels
-from .vectorise import from_front, vmap
+from .vectorize import from_front, vmap
 
 Argnums = int | tuple[int, ...]
 
@@ -71,9 +71,7 @@ class _Derivative:
         """A gradient of a variable (or of an output), as the caller sees it."""
         return self.settled(implicit(tensor, self.levels))
 
-    def gradients(
-        self, outputs: list[Any], gradients: list[Any], retain_graph: bool = True, create_graph: bool | None = None
-    ) -> list[Any]:
+    def gradients(self, outputs: list[Any], gradients: list[Any], retain_graph: bool = True, create_graph: bool | None = None) -> list[Any]:
         """Gradients of the variables; zeros where nothing depends on them."""
         pairs = [(o, g) for o, g in zip(outputs, gradients) if o.requires_grad]
         found: Any = [None] * len(self.variables)
@@ -114,9 +112,7 @@ def _check_argnums(argnums: Any, count: int) -> tuple[int, ...]:
     return found
 
 
-def _with_variables(
-    derivative: _Derivative, args: tuple[Any, ...], argnums: Any
-) -> tuple[tuple[Any, ...], trees.Structure]:
+def _with_variables(derivative: _Derivative, args: tuple[Any, ...], argnums: Any) -> tuple[tuple[Any, ...], trees.Structure]:
     """The arguments with new variables among them, and the structure of those."""
     places = _check_argnums(argnums, len(args))
     chosen = tuple(args[place] for place in places) if isinstance(argnums, tuple) else args[places[0]]
@@ -217,9 +213,7 @@ def _vjp(func: Any, primals: tuple[Any, ...], argnums: Any, has_aux: bool, kwarg
         leaves, nested = trees.flatten(value)
         for leaf in leaves:
             if not isinstance(leaf, TensorBase):
-                raise GradientError(
-                    f"vjp(f, *primals): expected f(*primals) to return only tensors, got unsupported type {type(leaf)}"
-                )
+                raise GradientError(f"vjp(f, *primals): expected f(*primals) to return only tensors, got unsupported type {type(leaf)}")
         outputs = [derivative.output(leaf) for leaf in leaves]
 
     def pull(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
@@ -235,9 +229,7 @@ def _vjp(func: Any, primals: tuple[Any, ...], argnums: Any, has_aux: bool, kwarg
                     f"Mismatch in shape: grad_output[{index}] has a shape of {cotangent.shape} and output[{index}] has a shape of "
                     f"{leaf.shape}."
                 )
-        found = derivative.gradients(
-            outputs, [explicit(each, derivative.levels) for each in given], retain_graph, create_graph
-        )
+        found = derivative.gradients(outputs, [explicit(each, derivative.levels) for each in given], retain_graph, create_graph)
         return structure.unflatten([derivative.result(each) for each in found])
 
     value = nested.unflatten([derivative.settled(leaf) for leaf in leaves])
@@ -273,8 +265,7 @@ class _Linear:
         derivative = self.derivative
         tangents = [explicit(each, derivative.levels) for each in given]
         again = state.grad_enabled and (
-            any(outlives(o, derivative.variables) for o in self.outputs if o.requires_grad)
-            or any(map(_is_recorded, tangents))
+            any(outlives(o, derivative.variables) for o in self.outputs if o.requires_grad) or any(map(_is_recorded, tangents))
         )
         found = self.push(tangents, again)
         return [derivative.result(_zeros(o) if f is None else f) for f, o in zip(found, self.outputs)]
@@ -288,9 +279,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     (tensor([1., 4.]), tensor([2., 4.]))
     """
     if not isinstance(primals, tuple):
-        raise GradientError(
-            "jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should be valid to call f(*primals)."
-        )
+        raise GradientError("jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
     leaves, structure = trees.flatten(primals)
     given, shape = trees.flatten(tangents)
     if shape != structure:
@@ -306,8 +295,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     linear = _Linear(func, primals, tuple(range(len(primals))), has_aux)
     if strict and any(not output.requires_grad for output in linear.outputs):
         raise GradientError(
-            "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with "
-            "strict=True."
+            "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with strict=True."
         )
     found = linear.nested.unflatten(linear.tangents(given))
     return (linear.value, found, linear.aux) if has_aux else (linear.value, found)
@@ -327,9 +315,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     def push(*tangents: Any) -> Any:
         given, shape = trees.flatten(tangents)
         if shape != linear.structure:
-            raise GradientError(
-                f"Expected the tangents {shape} to have the same structure as the primals {linear.structure}"
-            )
+            raise GradientError(f"Expected the tangents {shape} to have the same structure as the primals {linear.structure}")
         for variable, tangent in zip(linear.derivative.variables, given):
             check_tangent(implicit(variable, linear.derivative.levels), tangent)
         return linear.nested.unflatten(linear.tangents(given))
@@ -356,9 +342,7 @@ def _check_real(name: str, args: tuple[Any, ...], argnums: Any) -> None:
     leaves, _ = trees.flatten(tuple(args[place] for place in _check_argnums(argnums, len(args))))
     for index, leaf in enumerate(leaves):
         if isinstance(leaf, TensorBase) and leaf._array.dtype.kind == "c":
-            raise GradientError(
-                f"{name}: Expected all inputs to be real but received complex tensor at flattened input idx: {index}"
-            )
+            raise GradientError(f"{name}: Expected all inputs to be real but received complex tensor at flattened input idx: {index}")
 
 
 def _cut(rows: Any, sizes: list[int]) -> Any:
@@ -391,10 +375,7 @@ def jacrev(
         parts = [_cut(column, sizes) for column in columns]  # for each input, its part for each output
         found = []
         for index, output in enumerate(outputs):
-            blocks = [
-                part[index].reshape((*output._array.shape, *column._array.shape[1:]))
-                for part, column in zip(parts, columns)
-            ]
+            blocks = [part[index].reshape((*output._array.shape, *column._array.shape[1:])) for part, column in zip(parts, columns)]
             found.append(structure.unflatten(blocks))
         result = nested.unflatten(found)
         return (result, aux) if has_aux else result
@@ -402,9 +383,7 @@ def jacrev(
     return wrapped
 
 
-def jacfwd(
-    func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error"
-) -> Callable[..., Any]:
+def jacfwd(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Callable[..., Any]:
     """The function that computes the Jacobian of a function, column by column: a tangent for every element of the inputs.
 
     >>> import rushlight as torch

@@ -10,7 +10,7 @@ from ..autograd.function import Function, FunctionCtx
 from ..core.base import TensorBase
 from ..core.errors import FunctionError
 from ..core.families import normalize_dim
-from ..ops.ordering import permute
+from ..ops.shape.permute import permute
 from ..utils import trees
 from .batched import levels_of, over, wrap
 from .level import Level
@@ -157,9 +157,7 @@ class _Generated(Function):
     def backward(ctx: Any, *gradients: Any) -> Any:
         def run(levels: list[Level]) -> Any:
             inner = _restored(ctx.inner, levels)
-            inner._to_save = tuple(
-                _batched(levels, value, held) for value, held in zip(ctx.saved_tensors, ctx.saved_held)
-            )
+            inner._to_save = tuple(_batched(levels, value, held) for value, held in zip(ctx.saved_tensors, ctx.saved_held))
             batched = [_batched(levels, g, held) for g, held in zip(gradients, ctx.outputs_held)]
             found = ctx.cls._user_backward()(inner, *batched)
             found = found if isinstance(found, tuple) else (found,)

@@ -1,6 +1,6 @@
 """One level of ``vmap``: takes the calls of ops on batched tensors and makes them calls on whole batches.
 
-How an op is batched follows from its family (pointwise ops, reductions), from a rule (:mod:`rushlight.func.rules`), from
+How an op is batched follows from its family (pointwise ops, reductions), from a rule (:mod:`rushlight.func.batching_rules`), from
 its body, which is run on the batched tensors, or, where there is none of these, from running it for every example.
 """
 
@@ -18,9 +18,9 @@ from ..core.dtypes import BY_NUMPY, result_dtype
 from ..core.errors import OperationError, ShapeError
 from ..core.families import Elementwise, Reduction, normalize_dims
 from ..core.state import flags, state
-from ..ops.copying import cast
-from ..ops.joining import stack
-from ..ops.views import expand, select, unsqueeze
+from ..ops.pointwise.copy_cast import cast
+from ..ops.shape.concat import stack
+from ..ops.shape.views import expand, select, unsqueeze
 from .batched import BatchedTensor, levels_of, over, padded, wrap
 
 logger = logging.getLogger(__name__)
@@ -110,9 +110,7 @@ class Level:
                 raise OperationError(f"{op.public_name}(): out= can't be a tensor that is being vmapped over")
             return NotImplemented
         if out is not None:
-            raise OperationError(
-                f"{op.public_name}(): out= is not supported in a function being vmapped: use its result"
-            )
+            raise OperationError(f"{op.public_name}(): out= is not supported in a function being vmapped: use its result")
         if op.functional is not None:
             return in_place(self, op, args)
         return self.apply(op, args)
@@ -159,11 +157,7 @@ class Level:
         wanted = common_dtype(op, args)
         if common_dtype(op, values) != wanted:
             for position, _ in op.tensor_positions:
-                if (
-                    self.holds(args[position])
-                    and not args[position]._array.ndim
-                    and values[position]._array.dtype != wanted
-                ):
+                if self.holds(args[position]) and not args[position]._array.ndim and values[position]._array.dtype != wanted:
                     values[position] = cast(values[position], BY_NUMPY[wanted])
 
 
@@ -205,9 +199,7 @@ def in_place(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
         return target
     result = level.inside(dispatch, functional, args)
     if tuple(result._array.shape) != tuple(target._array.shape):
-        raise ShapeError(
-            f"output with shape {list(target._array.shape)} doesn't match the broadcast shape {list(result._array.shape)}"
-        )
+        raise ShapeError(f"output with shape {list(target._array.shape)} doesn't match the broadcast shape {list(result._array.shape)}")
     check_result_type(result._array.dtype, target._array.dtype)
     table["copy_"].call(level.peel(target), level.lift(result))
     return target

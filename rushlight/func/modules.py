@@ -8,7 +8,7 @@ from typing import Any
 from ..core.errors import OperationError, ValueRangeError
 from ..nn.modules.batchnorm import _BatchNorm
 from ..nn.utils.stateless import _functional_call
-from ..ops.joining import stack
+from ..ops.shape.concat import stack
 
 
 def functional_call(
@@ -33,14 +33,11 @@ def functional_call(
         names = [name for each in parameter_and_buffer_dicts for name in each]
         repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:
-            raise ValueRangeError(
-                f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous"
-            )
+            raise ValueRangeError(f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous")
         given = {name: value for each in parameter_and_buffer_dicts for name, value in each.items()}
     else:
         raise ValueRangeError(
-            "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
-            f"{type(parameter_and_buffer_dicts)}"
+            f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got {type(parameter_and_buffer_dicts)}"
         )
     if tie_weights:
         _check_ties(module, given)

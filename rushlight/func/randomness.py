@@ -7,7 +7,7 @@ from typing import Any
 from ..core.declare import Op, table
 from ..core.dispatch import dispatch, dispatch_in_place
 from ..core.errors import OperationError
-from ..ops.joining import stack
+from ..ops.shape.concat import stack
 from .batched import padded
 from .level import Level
 
@@ -49,9 +49,7 @@ def _fill_in_place(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
     target = args[0]
     if not level.holds(target):
         if any(level.holds(value) for value in args[1:]):
-            raise OperationError(
-                "vmap: a tensor that is not vmapped over can't be filled by one that is: clone() it first"
-            )
+            raise OperationError("vmap: a tensor that is not vmapped over can't be filled by one that is: clone() it first")
         if level.randomness == "different":
             raise OperationError(
                 "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness."

@@ -141,9 +141,7 @@ class Graph:
         self._count += 1
         return node
 
-    def placeholder(
-        self, name: str, type_expr: Any = None, default_value: Any = _NO_DEFAULT, *, default: Any = _NO_DEFAULT
-    ) -> Node:
+    def placeholder(self, name: str, type_expr: Any = None, default_value: Any = _NO_DEFAULT, *, default: Any = _NO_DEFAULT) -> Node:
         """An input; ``*name`` takes all positional arguments that are left."""
         value = default if default_value is _NO_DEFAULT else default_value
         return self.create_node("placeholder", name, () if value is _NO_DEFAULT else (value,), {}, type_expr=type_expr)
@@ -354,9 +352,7 @@ class Graph:
         def flat(value: Any) -> Any:
             return map_arg(value, places.__getitem__)
 
-        rows = [
-            (n.op, _pickled(n.target), flat(n.args), flat(n.kwargs), n.name, n.type, flat(n.meta)) for n in self.nodes
-        ]
+        rows = [(n.op, _pickled(n.target), flat(n.args), flat(n.kwargs), n.name, n.type, flat(n.meta)) for n in self.nodes]
         return {"rows": rows, "taken": self._names.taken}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

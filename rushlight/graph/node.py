@@ -35,9 +35,7 @@ class Node:
     graph: Graph
     users: dict[Node, None]
 
-    def __init__(
-        self, graph: Graph, name: str, op: str, target: Any, args: Any, kwargs: dict[str, Any], type: Any = None
-    ) -> None:
+    def __init__(self, graph: Graph, name: str, op: str, target: Any, args: Any, kwargs: dict[str, Any], type: Any = None) -> None:
         self.graph = graph
         self.name = name
         self.op = op
@@ -408,7 +406,9 @@ def only_computes(op: Op, args: tuple[Any, ...]) -> bool:
     """Whether a call of an op on complete arguments does nothing but compute, and what it computes depends on them alone."""
     if op.functional is not None or _writes(op.public_name) or op.name in _RANDOM or op.notes.startswith("data-dependent"):
         return False
-    return not any(parameter.name == "generator" or (parameter.name in _SWITCHES and value) for parameter, value in zip(op.parameters, args))
+    return not any(
+        parameter.name == "generator" or (parameter.name in _SWITCHES and value) for parameter, value in zip(op.parameters, args)
+    )
 
 
 def draws(op: Op) -> bool:

@@ -28,7 +28,20 @@ _INFIX = {
     operator.ne: "!=", operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">=",
     operator.is_: "is", operator.is_not: "is not",
 }  # fmt: skip
-_OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "matmul": "@", "pow": "**", "lt": "<", "gt": ">", "le": "<=", "ge": ">=", "eq": "==", "ne": "!="}
+_OPERATORS = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "div": "/",
+    "matmul": "@",
+    "pow": "**",
+    "lt": "<",
+    "gt": ">",
+    "le": "<=",
+    "ge": ">=",
+    "eq": "==",
+    "ne": "!=",
+}
 _PREFIX = {operator.neg: "-", operator.pos: "+", operator.invert: "~", operator.not_: "not "}
 _SHORT = {"float8_e4m3fn": "f8e4m3fn", "float8_e5m2": "f8e5m2", "bfloat16": "bf16", "bool": "b8"}
 _KINDS = {"float": "f", "int": "i", "uint": "u", "complex": "c"}

@@ -23,9 +23,7 @@ def legacy_get_string(size_average: bool | None, reduce: bool | None, emit_warni
     else:
         found = "sum" if size_average is False else "mean"
     if emit_warning:
-        warnings.warn(
-            f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.", stacklevel=4
-        )
+        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.", stacklevel=4)
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..autograd import enable_grad, grad, is_grad_enabled
-from ..ops.creation import zeros
+from ..ops.create.factories import zeros
 from . import functional as F
 
 

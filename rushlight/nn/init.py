@@ -13,9 +13,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..autograd import no_grad
-from ..ops.choosing import where
-from ..ops.linalg_factor import linalg_qr
-from ..ops.random import randperm
+from ..ops.linalg.factorizations import linalg_qr
+from ..ops.pointwise.where_clamp import where
+from ..ops.random.sampling import randperm
 
 _UNIT_GAIN = {
     "linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid",
@@ -56,9 +56,7 @@ def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = N
         return tensor.normal_(mean, std, generator=generator)
 
 
-def trunc_normal_(
-    tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
-) -> Any:
+def trunc_normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None) -> Any:
     """Fill with normal numbers, of which only those in [a, b] are taken."""
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
@@ -172,9 +170,7 @@ def _has_elements(tensor: Any) -> bool:
     return True
 
 
-def kaiming_uniform_(
-    tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
-) -> Any:
+def kaiming_uniform_(tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None) -> Any:
     """Uniform numbers that keep the variance through rectifiers (He and others)."""
     if not _has_elements(tensor):
         return tensor
@@ -183,9 +179,7 @@ def kaiming_uniform_(
     return uniform_(tensor, -bound, bound, generator)
 
 
-def kaiming_normal_(
-    tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
-) -> Any:
+def kaiming_normal_(tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None) -> Any:
     """Normal numbers that keep the variance through rectifiers (He and others)."""
     if not _has_elements(tensor):
         return tensor
@@ -234,9 +228,7 @@ def _deprecated(function: Callable[..., Any]) -> Callable[..., Any]:
     old_name = new_name[:-1]
 
     def old(*args: Any, **kwargs: Any) -> Any:
-        warnings.warn(
-            f"`nn.init.{old_name}` is now deprecated in favor of `nn.init.{new_name}`.", FutureWarning, stacklevel=2
-        )
+        warnings.warn(f"`nn.init.{old_name}` is now deprecated in favor of `nn.init.{new_name}`.", FutureWarning, stacklevel=2)
         return function(*args, **kwargs)
 
     old.__name__ = old.__qualname__ = old_name

@@ -10,7 +10,7 @@ from ..core.base import Spec, TensorBase, make, storage_of
 from ..core.devices import as_device
 from ..core.dtypes import BY_NUMPY, default
 from ..core.errors import OperationError, ValueRangeError
-from ..ops.creation import empty, numpy_dtype
+from ..ops.create.factories import empty, numpy_dtype
 from ..tensor import Tensor
 
 
@@ -210,17 +210,13 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[mis
     __slots__ = ()
     cls_to_become = Tensor
 
-    def __new__(
-        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
-    ) -> Any:
+    def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True) -> Any:
         result = _unshaped(cls, requires_grad, device, dtype)
         result._is_buffer = True
         result.persistent = persistent
         return result
 
-    def __init__(
-        self, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
-    ) -> None:
+    def __init__(self, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True) -> None:
         pass
 
 

@@ -6,7 +6,7 @@ from ..core.missing import missing as _missing
 from . import errors
 from .enums import OperatorExportTypes, TrainingMode
 from .errors import OnnxExporterError
-from .exporting import export, export_to_pretty_string, is_in_onnx_export, select_model_mode_for_export
+from .exporter import export, export_to_pretty_string, is_in_onnx_export, select_model_mode_for_export
 from .gradient import export_gradient
 from .program import ONNXProgram
 from .registration import SymbolicContext, register_custom_op_symbolic, unregister_custom_op_symbolic

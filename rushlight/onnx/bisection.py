@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from ..capture.trace import bind_arguments
+from ..capture.trace.capture import bind_arguments
 from ..core.base import TensorBase
 from ..core.errors import RushlightError
 from ..core.quantized import QuantizedArray
-from .comparing import Difference, Runtime, copied, difference
+from .comparison import Difference, Runtime, copied, difference
 from .enums import OperatorExportTypes, TrainingMode
-from .exporting import Request
+from .exporter import Request
 from .ir import Value
 from .proto import Model
-from .sampling import InputSpec
+from .random_inputs import InputSpec
 
 STACK, SCOPE = "pkg.torch.onnx.stack_trace", "namespace"
 _PLACE = re.compile(r'File "(.*)", line (\d+), in (.*)')
@@ -172,7 +172,12 @@ def condition_reader(model: Any) -> Any:
 
 
 def first_wrong(
-    model: Any, reference: Reference, tensors: Sequence[Any], outputs: Sequence[np.ndarray], rtol: float | None = None, atol: float | None = None
+    model: Any,
+    reference: Reference,
+    tensors: Sequence[Any],
+    outputs: Sequence[np.ndarray],
+    rtol: float | None = None,
+    atol: float | None = None,
 ) -> WrongNode | None:
     """The first node of an ONNX model whose value is not the program's; None where all that can be compared is the same."""
     reference.complete(tensors, outputs)
@@ -214,7 +219,9 @@ def by_values(
     def partner(name: str) -> str | None:
         if name not in partners:
             got = found[name]
-            same = (each for each in by_shape.get((got.shape, got.dtype), ()) if difference(name, expected[each], got, rtol, atol)[0] is None)
+            same = (
+                each for each in by_shape.get((got.shape, got.dtype), ()) if difference(name, expected[each], got, rtol, atol)[0] is None
+            )
             partners[name] = next(same, None)
         return partners[name]
 
@@ -224,7 +231,9 @@ def by_values(
             return True  # an input, a stored tensor, or what can't be told
         return partner(name) is not None
 
-    wrong = next((each.name for each, want in zip(model.graph.output, outputs) if difference(each.name, want, found[each.name], rtol, atol)[0]), None)
+    wrong = next(
+        (each.name for each, want in zip(model.graph.output, outputs) if difference(each.name, want, found[each.name], rtol, atol)[0]), None
+    )
     if wrong is None or wrong not in producers:
         return None
     waiting, reached, edge = [producers[wrong]], set(), []
@@ -239,7 +248,11 @@ def by_values(
             edge.append(node)
     node = min(edge, key=lambda each: order[id(each)])
     given = {each.name for each in model.graph.input}
-    inputs = {name if name in given else partner(name) for name in node.input if name in given or (name in producers and name in found and found[name].dtype.kind in "fc")}
+    inputs = {
+        name if name in given else partner(name)
+        for name in node.input
+        if name in given or (name in producers and name in found and found[name].dtype.kind in "fc")
+    }
     twin = counterpart(node.op_type, {each for each in inputs if each}, reference, set(partners.values()))
     shown = None
     if twin is not None and node.output[0] in found and twin._outputs[0].name in expected:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..core.base import TensorBase
 from ..core.dtypes import BY_NUMPY, dtype
-from ..core.sizes import Expression, SymbolicFloat, SymbolicInt, is_symbolic
+from ..core.symbolic import Expression, SymbolicFloat, SymbolicInt, is_symbolic
 from .errors import UnsupportedOperatorError
 from .ir import NO_PYTHON, OnnxGraph, OnnxNode, Value
 from .schemas import first_opset, widened
@@ -22,12 +22,8 @@ from .types import NUMPY_TYPES, onnx_type
 
 _INT64, _BOOL, _FLOAT32 = np.dtype(np.int64), np.dtype(np.bool_), np.dtype(np.float32)
 SMALL = 1 << 12  # elements: a constant up to this size is a Constant node, a larger one is stored as an initializer
-_RANDOM = frozenset(
-    "RandomNormal RandomNormalLike RandomUniform RandomUniformLike Multinomial Bernoulli Dropout".split()
-)
-_BOOLEAN_RESULTS = frozenset(
-    "Equal Greater Less GreaterOrEqual LessOrEqual And Or Xor Not IsNaN IsInf".split()
-)
+_RANDOM = frozenset("RandomNormal RandomNormalLike RandomUniform RandomUniformLike Multinomial Bernoulli Dropout".split())
+_BOOLEAN_RESULTS = frozenset("Equal Greater Less GreaterOrEqual LessOrEqual And Or Xor Not IsNaN IsInf".split())
 _INTEGER_RESULTS = frozenset("Shape Size NonZero ArgMax ArgMin".split())
 _POINTWISE = frozenset(
     "Abs Acos Acosh Add And Asin Asinh Atan Atanh BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast Ceil Clip Cos Cosh Div "
@@ -227,7 +223,9 @@ class Builder:
             self.check_opset(name)
         values = self.inputs(inputs)
         if any(each is not None and each.dtype is not None and each.dtype.kind == "c" for each in values):
-            raise UnsupportedOperatorError(name, self.opset, None, message="ONNX has no complex arithmetic: write this with real and imaginary parts")
+            raise UnsupportedOperatorError(
+                name, self.opset, None, message="ONNX has no complex arithmetic: write this with real and imaginary parts"
+            )
         if name == "Constant" and not values:
             return self.constant(attributes["value"])
         others, back = widened(name, self.opset, [None if each is None else each.dtype for each in values]) if name else ({}, {})
@@ -285,7 +283,9 @@ class Builder:
 
     def inputs(self, inputs: tuple[Any, ...]) -> list[Value | None]:
         """Inputs as values: numbers, sizes and arrays take the element type of the first tensor beside them."""
-        like = next((each.dtype for each in inputs if isinstance(each, Value) and each.dtype is not None and each.python is NO_PYTHON), None)
+        like = next(
+            (each.dtype for each in inputs if isinstance(each, Value) and each.dtype is not None and each.python is NO_PYTHON), None
+        )
         values: list[Value | None] = []
         for each in inputs:
             if isinstance(each, Value):

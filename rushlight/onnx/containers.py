@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..capture.sequences import is_present, items_of, optional_of, present_value, ragged_items_of, stacked_items
+from ..capture.control.dynamic_lists import is_present, items_of, optional_of, present_value, ragged_items_of, stacked_items
 from .ir import OnnxGraph, Value
 
 
@@ -44,7 +44,12 @@ def optional(g: Any, present: Any, value: Any) -> Value:
     condition = g.place(g.cast(g.reshape(g.number(present, np.bool_), ()), np.bool_))
     kind = Value(None, value.dtype, None)
     found = either(
-        g, condition, lambda: g._node("onnx::Optional", [value], {}, 1)[0], lambda: g._node("onnx::Optional", [], {"type": kind}, 1)[0], "optional", value.dtype
+        g,
+        condition,
+        lambda: g._node("onnx::Optional", [value], {}, 1)[0],
+        lambda: g._node("onnx::Optional", [], {"type": kind}, 1)[0],
+        "optional",
+        value.dtype,
     )
     return typed(found, "optional", value.dtype, None)
 
@@ -71,7 +76,12 @@ def element(g: Any, value: Value) -> Value:
     shape = tuple([each if type(each) is int else 0 for each in value.shape or ()])
     zeros = np.zeros(shape, value.dtype)
     found = either(
-        g, has_element(g, value), lambda: g._node("onnx::OptionalGetElement", [value], {}, 1)[0], lambda: g._node("onnx::Constant", [], {"value": zeros}, 1)[0], "", value.dtype
+        g,
+        has_element(g, value),
+        lambda: g._node("onnx::OptionalGetElement", [value], {}, 1)[0],
+        lambda: g._node("onnx::Constant", [], {"value": zeros}, 1)[0],
+        "",
+        value.dtype,
     )
     return typed(found, "", value.dtype, value.shape)
 

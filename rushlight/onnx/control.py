@@ -159,4 +159,3 @@ def loop(lowering: Lowering, node: Node) -> tuple[Value, ...]:
     for value, kind in zip(results, kinds):
         value.shape = kind.shape
     return results
-

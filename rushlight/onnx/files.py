@@ -65,7 +65,9 @@ def check_opsets(model: Any, newest: int) -> None:
     for each in model.opset_import:
         if each.domain in ("", "ai.onnx"):
             if not 1 <= each.version <= newest:
-                raise ModelFileError(f"the file uses opset {each.version}; the installed onnx package knows opsets up to {newest}: update it")
+                raise ModelFileError(
+                    f"the file uses opset {each.version}; the installed onnx package knows opsets up to {newest}: update it"
+                )
         elif each.domain not in DOMAINS and each.domain not in own and uses_domain(model, each.domain):
             raise ModelFileError(f"the file uses operators of '{each.domain}', which neither it nor the installed packages define")
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.sizes import SymbolicInt, is_symbolic
+from ..core.symbolic import SymbolicInt, is_symbolic
 from .builder import SMALL, Builder
 from .errors import UnsupportedOperatorError
-from .extents import highest, is_fixed, is_unknown, lowest, same_shape, same_size, slice_bounds
 from .ir import OnnxGraph, Value
+from .size_formulas import highest, is_fixed, is_unknown, lowest, same_shape, same_size, slice_bounds
 from .types import onnx_type
 
 _INT64 = np.dtype(np.int64)
@@ -233,7 +233,9 @@ class Forms(Builder):
 
     def gather(self, x: Value, index: Any, axis: int) -> Value:
         """Elements at positions along a dimension (``numpy.take``)."""
-        index = index if isinstance(index, Value) else self.number(index, _INT64) if not isinstance(index, (list, tuple)) else self.sizes(index)
+        index = (
+            index if isinstance(index, Value) else self.number(index, _INT64) if not isinstance(index, (list, tuple)) else self.sizes(index)
+        )
         made: Value = self.op("Gather", x, index, axis_i=axis)
         if x.shape is not None and index.shape is not None:
             axis = axis % len(x.shape)
@@ -458,9 +460,7 @@ class Forms(Builder):
             x = self.slice(x, [cut[0]], [-cut[1] if cut[1] else self.TO_THE_END], [axis])
         grown = [max(each, 0) if isinstance(each, int) else each for each in (before, behind)]
         borders = [(*x.shape[:axis], each, *x.shape[axis + 1 :]) for each in grown]  # type: ignore[index]
-        front, back = (
-            [] if is_fixed(shape[axis]) and not shape[axis] else [self.full(shape, value, x.dtype)] for shape in borders
-        )
+        front, back = ([] if is_fixed(shape[axis]) and not shape[axis] else [self.full(shape, value, x.dtype)] for shape in borders)
         return self.concat([*front, x, *back], axis)
 
     def pad_dim(self, x: Value, dim: int, before: Any, behind: Any, value: Any = 0) -> Value:

@@ -15,7 +15,11 @@ _PREFIXES = {"linalg": "linalg_", "fft": "fft_", "special": "special_"}
 def aten_name(op: Op) -> str:
     """The name of an op in PyTorch's operator set: ``linalg_qr``, ``clamp``."""
     name = op.public_name if op.public_name else op.name
-    return _PREFIXES.get(op.namespace or "", "") + name.rstrip("_") if op.functional is not None else _PREFIXES.get(op.namespace or "", "") + name
+    return (
+        _PREFIXES.get(op.namespace or "", "") + name.rstrip("_")
+        if op.functional is not None
+        else _PREFIXES.get(op.namespace or "", "") + name
+    )
 
 
 @cache

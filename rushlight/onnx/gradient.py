@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ..capture.trace import bind_arguments, holds_tensor
+from ..capture.trace.capture import bind_arguments, holds_tensor
 from ..core.base import TensorBase
 from ..nn.modules.module import Module
 from ..nn.utils.stateless import _reparametrize_module
-from .differentiating import GradientTracer, Slot, checked_opset, flat, lowered, trace
 from .errors import ExportInputError
-from .exporting import checked_names, split_arguments
+from .exporter import checked_names, split_arguments
+from .gradient_tracer import GradientTracer, Slot, checked_opset, flat, lowered, trace
 from .names import axis_names, output_names_of
 from .program import ONNXProgram
 from .proto import Model

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from .cleaning import drop_dead
+from .cleanup import drop_dead
 from .errors import ExportInputError
 from .ir import OnnxGraph, OnnxNode, Value
 
@@ -138,7 +138,14 @@ def signature(nodes: list[OnnxNode], inputs: list[Value], outputs: list[Value]) 
     numbers: dict[int, int] = {id(value): at for at, value in enumerate(inputs)}
     rows = []
     for node in nodes:
-        rows.append((node.kind(), tuple(-1 if each is None else numbers.get(id(each), -2) for each in node._inputs), len(node._outputs), attributes(node)))
+        rows.append(
+            (
+                node.kind(),
+                tuple(-1 if each is None else numbers.get(id(each), -2) for each in node._inputs),
+                len(node._outputs),
+                attributes(node),
+            )
+        )
         for value in node._outputs:
             numbers[id(value)] = len(numbers)
     return tuple(rows), tuple(numbers[id(value)] for value in outputs)

@@ -12,19 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from ..capture.trace import Captured
-from ..capture.tracer import Tracer, as_size
+from ..capture.trace.capture import Captured
+from ..capture.tracer.tracer import Tracer, as_size
 from ..core.base import Spec, make
 from ..core.declare import Op, call_body
 from ..core.errors import RushlightError
 from ..core.families import Elementwise, as_scalar
 from ..core.quantized import QuantizedArray
-from ..core.sizes import SymbolicFloat, SymbolicInt, is_symbolic
 from ..core.state import state
+from ..core.symbolic import SymbolicFloat, SymbolicInt, is_symbolic
 from ..graph import Node
 from ..graph.calls import bind
 from . import quantized
-from .arrays import Array, Functions, NotExpressible
+from .array_functions import Array, Functions, NotExpressible
 from .builder import SMALL
 from .containers import CONTAINERS
 from .control import lower as lower_control
@@ -106,7 +106,9 @@ class Lowering:
             if node.target is operator.getitem and isinstance(self.values.get(node.args[0]), (tuple, list)):
                 parts = self.values[node.args[0]]
                 if isinstance(node.args[1], int) and not -len(parts) <= node.args[1] < len(parts):
-                    raise OnnxExporterError(f"how many parts {node.args[0]} has changes from call to call, which ONNX can't say here{place(node)}")
+                    raise OnnxExporterError(
+                        f"how many parts {node.args[0]} has changes from call to call, which ONNX can't say here{place(node)}"
+                    )
                 return parts[node.args[1]]
             if is_symbolic(node.meta.get("val")) or node.target is as_size:
                 return node.meta["val"]
@@ -260,7 +262,9 @@ class Lowering:
         product = op.name in ("mul", "div")
         if product and all(isinstance(each, complex) or getattr(each, "dtype", _FLOAT32).kind == "c" for each in operands[:2]):
             return self.complex_product(op, *operands[:2])
-        if (op.name == "div" and isinstance(operands[1], Value) and operands[1].dtype.kind == "c") or (op.name == "constant_pad_nd" and args[2]):
+        if (op.name == "div" and isinstance(operands[1], Value) and operands[1].dtype.kind == "c") or (
+            op.name == "constant_pad_nd" and args[2]
+        ):
             raise g.unsupported("ONNX has no complex arithmetic: write this with real and imaginary parts")
 
         def part(value: Any, at: int) -> Any:
@@ -352,9 +356,7 @@ class Lowering:
         first = next((each for each in facets if each > self.opset), None)
         reason = op.onnx_reason or "it has no ONNX form here"
         inside = f" (in {' in '.join(reversed(self.names))})" if self.names else ""
-        message = (
-            f"Exporting the operator '{name}' ({op.qualified_name}){inside} to ONNX opset version {self.opset} is not supported"
-        )
+        message = f"Exporting the operator '{name}' ({op.qualified_name}){inside} to ONNX opset version {self.opset} is not supported"
         if first is not None:
             message += f": it can be exported since opset {first}. Export with opset_version={first}."
         else:
@@ -482,9 +484,7 @@ class Lowering:
             )
         values = list(made) if isinstance(made, (tuple, list)) else [made]
         if len(values) < count:
-            raise OnnxExporterError(
-                f"{function.__name__}.symbolic gave {len(values)} values where forward gives {count}{place(node)}"
-            )
+            raise OnnxExporterError(f"{function.__name__}.symbolic gave {len(values)} values where forward gives {count}{place(node)}")
         for value, spec in zip(values, specs):
             if isinstance(spec, Spec) and isinstance(value, Value) and value.owner is not None:
                 value.dtype = value.dtype if value.dtype is not None and value.owner.domain == "" else spec.dtype

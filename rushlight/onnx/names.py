@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ..capture.trace import Captured, bind_arguments, holds_tensor
+from ..capture.trace.capture import Captured, bind_arguments, holds_tensor
 from ..core.base import TensorBase
-from ..core.sizes import Expression, SymbolicInt
+from ..core.symbolic import Expression, SymbolicInt
 from .errors import ExportInputError
 from .ir import Value
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from ..core.dtypes import int64
 from ..core.state import state
-from ..ops.creation import scalar_tensor
-from ..ops.joining import stack
-from ..ops.shapes import reshape
+from ..ops.create.factories import scalar_tensor
+from ..ops.shape.concat import stack
+from ..ops.shape.reshape import reshape
 from ..tensor.construct import tensor
 
 
@@ -24,4 +24,3 @@ def reshape_from_tensor_shape(x: Any, shape: Any) -> Any:
     if state.capture is None:
         return reshape(x, shape.tolist())
     return reshape(x, [state.capture.size_from(each) for each in shape.unbind(0)])
-

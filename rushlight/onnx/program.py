@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..capture.tracer import tensors_in
+from ..capture.tracer.tracer import tensors_in
 from ..core.base import TensorBase, make
 from .errors import OnnxExporterError
 from .proto import Model
@@ -63,7 +63,9 @@ class ONNXProgram:
 
         def take(value: Any) -> None:
             array = [np.asarray(each.detach()._array) for each in tensors_in(value)]
-            if isinstance(value, TensorBase) or (isinstance(value, list) and len(values) < len(wanted) and wanted[len(values)].startswith("seq")):
+            if isinstance(value, TensorBase) or (
+                isinstance(value, list) and len(values) < len(wanted) and wanted[len(values)].startswith("seq")
+            ):
                 values.append(array if isinstance(value, list) else array[0])
                 return
             if value is None and len(values) < len(wanted) and wanted[len(values)].startswith("optional"):

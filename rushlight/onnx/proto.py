@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ..core.release import VERSION
-from ..core.sizes import SymbolicInt
+from ..core.symbolic import SymbolicInt
 from .errors import CheckerError, ExportInputError
 from .ir import OnnxGraph, OnnxNode, Value
 from .local_functions import LocalFunction
@@ -116,7 +116,11 @@ class Model:
             path = node.module
             scopes = [""] + [".".join(path.split(".")[: at + 1]) for at in range(len(path.split(".")))] if path else [""]
             names = [f"{each.__module__}.{each.__qualname__}" for scope in scopes if (each := self.classes.get(scope)) is not None]
-            facts = {"namespace": path.replace(".", "/"), "pkg.torch.onnx.name_scopes": str(scopes), "pkg.torch.onnx.class_hierarchy": str(names)}
+            facts = {
+                "namespace": path.replace(".", "/"),
+                "pkg.torch.onnx.name_scopes": str(scopes),
+                "pkg.torch.onnx.class_hierarchy": str(names),
+            }
             if node.source is not None:
                 facts["pkg.torch.onnx.stack_trace"] = f'File "{node.source[0]}", line {node.source[1]}, in {node.source[2]}'
             for key, fact in facts.items():
@@ -231,7 +235,9 @@ class Model:
     def write(self, file: BinaryIO) -> None:
         """Write the model to a file object."""
         if self.nbytes > LIMIT:
-            raise ExportInputError("a model of more than 2 GB can't be written to a file object: give a path, for the tensors to lie beside")
+            raise ExportInputError(
+                "a model of more than 2 GB can't be written to a file object: give a path, for the tensors to lie beside"
+            )
         for piece in self.pieces():
             file.write(piece)
 

@@ -13,7 +13,7 @@ from ..core.declare import Op
 from ..core.dtypes import BY_NUMPY
 from ..core.quantized import rule_of
 from ..graph import Node
-from ..ops.quantization_onnx import dequantized, rounded
+from ..ops.quantized.quantize_onnx import dequantized, rounded
 
 _FLOAT32 = np.dtype(np.float32)
 
@@ -43,8 +43,12 @@ def stand_for(value: Any) -> Any:
 @contextmanager
 def as_real_numbers(node: Node, values: dict[Node, Any]) -> Iterator[None]:
     """A time in which what a node gets dequantized is no longer known as quantized: one value stands for both."""
-    found: list[Any] = [values.get(each) for each in node.all_input_nodes if isinstance(each.meta.get("val"), Spec) and not is_quantized(each.meta["val"])]
-    hidden: list[tuple[Any, Any]] = [(each, each.quantizer) for each in found if each is not None and getattr(each, "quantizer", None) is not None]
+    found: list[Any] = [
+        values.get(each) for each in node.all_input_nodes if isinstance(each.meta.get("val"), Spec) and not is_quantized(each.meta["val"])
+    ]
+    hidden: list[tuple[Any, Any]] = [
+        (each, each.quantizer) for each in found if each is not None and getattr(each, "quantizer", None) is not None
+    ]
     for each, _ in hidden:
         each.quantizer = None
     try:

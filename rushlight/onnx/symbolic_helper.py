@@ -257,9 +257,7 @@ def _onnx_opset_unsupported(op_name: str, current_opset: int, supported_opset: i
     raise UnsupportedOperatorError(op_name, current_opset, supported_opset)
 
 
-def _onnx_opset_unsupported_detailed(
-    op_name: str, current_opset: int, supported_opset: int, reason: str, value: Any = None
-) -> NoReturn:
+def _onnx_opset_unsupported_detailed(op_name: str, current_opset: int, supported_opset: int, reason: str, value: Any = None) -> NoReturn:
     """Refuse with a reason."""
     raise UnsupportedOperatorError(
         op_name, current_opset, supported_opset,

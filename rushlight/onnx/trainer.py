@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..capture.tracer import tensors_in
+from ..capture.tracer.tracer import tensors_in
 from ..core.base import TensorBase, make
 from .errors import ExportInputError
 from .program import ONNXProgram
@@ -44,7 +44,9 @@ class TrainingProgram(ONNXProgram):
         """
         values = [each._array if isinstance(each, TensorBase) else np.asarray(each) for each in leaves(inputs)]
         if len(values) != len(self.input_names):
-            raise ExportInputError(f"the step has {len(self.input_names)} inputs ({', '.join(self.input_names)}), and {len(values)} were given")
+            raise ExportInputError(
+                f"the step has {len(self.input_names)} inputs ({', '.join(self.input_names)}), and {len(values)} were given"
+            )
         missing = [name for name in self.states if name not in state]
         if missing:
             raise ExportInputError(f"the state has no '{missing[0]}'")

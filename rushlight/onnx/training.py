@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from ..capture.tracer import tensors_in
+from ..capture.tracer.tracer import tensors_in
 from ..core.base import TensorBase, make
 from ..core.dtypes import BY_NUMPY
 from ..core.errors import CaptureError
 from ..core.state import state
 from ..nn.modules.module import Module
-from ..ops.copying import cast
+from ..ops.pointwise.copy_cast import cast
 from ..optim.elementwise import ElementwiseOptimizer, filled_like, scalar_tensor, tensor_functions
 from ..optim.optimizer import Optimizer
-from .differentiating import GradientTracer, Outcome, Slot, checked_opset, flat, lowered, trace
 from .errors import ExportInputError, UnsupportedOperatorError
 from .gradient import Arguments, check_scalar, chosen_names, input_slots, state_slots, swapped_in, write
+from .gradient_tracer import GradientTracer, Outcome, Slot, checked_opset, flat, lowered, trace
 from .names import output_names_of
 from .trainer import STATE_KEY, TrainingProgram
 
@@ -181,7 +181,9 @@ class TrainingStep:
 
     before_update: Callable[[list[Any]], Any] | None = None
 
-    def __init__(self, model: Any, loss: Any, optimizer: Any, example_inputs: Any, input_names: Any, dynamic_axes: Any, dynamic_shapes: Any) -> None:
+    def __init__(
+        self, model: Any, loss: Any, optimizer: Any, example_inputs: Any, input_names: Any, dynamic_axes: Any, dynamic_shapes: Any
+    ) -> None:
         if not isinstance(model, Module):
             raise TypeError(f"export_training_step() takes a Module, not {type(model).__name__}")
         if loss is not None and not callable(loss):
@@ -313,12 +315,16 @@ def export_training_step(
     request = TrainingStep(model, loss, optimizer, example_inputs, input_names, dynamic_axes, dynamic_shapes)
     request.before_update = before_update
     if not model.training:
-        warnings.warn("the model is in eval mode, and the step is exported so: call model.train() first to train it", UserWarning, stacklevel=2)
+        warnings.warn(
+            "the model is in eval mode, and the step is exported so: call model.train() first to train it", UserWarning, stacklevel=2
+        )
     outcome = trace(request.all_slots(), request.run, model)
     results = outcome.notes
     changed = set(changed_states(outcome, results))
     shown = results if outputs else 1
-    outcome.slots = [slot._replace(stored=slot.name not in changed) if slot.name not in names_of(request.slots) else slot for slot in outcome.slots]
+    outcome.slots = [
+        slot._replace(stored=slot.name not in changed) if slot.name not in names_of(request.slots) else slot for slot in outcome.slots
+    ]
     outcome.outputs = [
         *outcome.outputs[:shown], *((name + NEXT, node) for name, node in outcome.outputs[results:] if name in changed),
     ]  # fmt: skip

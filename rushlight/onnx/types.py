@@ -16,9 +16,7 @@ ONNX_NUMBERS = {
     "float8_e5m2": 19,
 }  # fmt: skip
 _FIRST_OPSET = {"bfloat16": 13, "float8_e4m3fn": 19, "float8_e5m2": 19}
-NUMPY_TYPES: dict[int, np.dtype[Any]] = {
-    number: BY_NAME[name].numpy for name, number in ONNX_NUMBERS.items() if name in BY_NAME
-}
+NUMPY_TYPES: dict[int, np.dtype[Any]] = {number: BY_NAME[name].numpy for name, number in ONNX_NUMBERS.items() if name in BY_NAME}
 
 
 def onnx_type(dtype: np.dtype[Any], opset: int = 1 << 30) -> int:

@@ -6,13 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .enums import OperatorExportTypes, TrainingMode
-from .exporting import (
-    Request,
-    export,
-    export_to_pretty_string,
-    is_in_onnx_export,
-    select_model_mode_for_export,
-)
+from .exporter import Request, export, export_to_pretty_string, is_in_onnx_export, select_model_mode_for_export
 from .globals import GLOBALS
 from .ir import OnnxGraph
 from .registration import register_custom_op_symbolic, unregister_custom_op_symbolic

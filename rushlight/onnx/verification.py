@@ -1,9 +1,9 @@
 """Is the file right?  ``verify`` compares an exported model with the program; ``find_mismatch`` names the node where they part.
 
-    >>> import rushlight, rushlight.onnx.verification
-    >>> rushlight.onnx.verification.verify(lambda x: x.exp() + 1, rushlight.ones(3))
-    >>> rushlight.onnx.verification.find_mismatch(lambda x: x.exp() + 1, rushlight.ones(3)).has_mismatch()
-    False
+>>> import rushlight, rushlight.onnx.verification
+>>> rushlight.onnx.verification.verify(lambda x: x.exp() + 1, rushlight.ones(3))
+>>> rushlight.onnx.verification.find_mismatch(lambda x: x.exp() + 1, rushlight.ones(3)).has_mismatch()
+False
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import numpy as np
 from ..core.base import make
 from ..core.dtypes import BY_NUMPY
 from .bisection import Reference, WrongNode, all_values, first_wrong
-from .comparing import Runtime, difference, eager, errors, flat
+from .comparison import Runtime, difference, eager, errors, flat
 from .enums import OperatorExportTypes, TrainingMode
-from .exporting import Request, split_arguments
+from .exporter import Request, split_arguments
 from .program import ONNXProgram
 
 BINS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 1e6)  # of the histograms of errors
@@ -110,7 +110,13 @@ class VerificationInfo:
         apart, largest, relative = errors(want, got)
         ratios = apart / np.maximum(np.abs(want.astype(np.float64)), np.finfo(np.float64).tiny)
         return cls(
-            name, largest, relative, histogram(apart), histogram(np.where(apart == 0, 0.0, ratios)), BY_NUMPY[want.dtype], BY_NUMPY[got.dtype]
+            name,
+            largest,
+            relative,
+            histogram(apart),
+            histogram(np.where(apart == 0, 0.0, ratios)),
+            BY_NUMPY[want.dtype],
+            BY_NUMPY[got.dtype],
         )
 
     def asdict(self) -> dict[str, Any]:
@@ -164,7 +170,14 @@ def check_outputs(names: Sequence[str], expected: Sequence[np.ndarray], found: S
         raise ValueError("If set, acceptable_error_percentage should be between 0.0 and 1.0")
     for name, want, got in zip(names, expected, found):
         wrong = difference(
-            name, want, np.asarray(got), options.rtol, options.atol, check_shape=options.check_shape, check_dtype=options.check_dtype, share=share
+            name,
+            want,
+            np.asarray(got),
+            options.rtol,
+            options.atol,
+            check_shape=options.check_shape,
+            check_dtype=options.check_dtype,
+            share=share,
         )[0]
         if wrong is not None:
             raise AssertionError(f"the exported model does not agree with the program: {wrong}")
@@ -220,7 +233,10 @@ def find_mismatch(
 
 
 def verify_onnx_program(
-    onnx_program: ONNXProgram, args: tuple[Any, ...] | None = None, kwargs: dict[str, Any] | None = None, compare_intermediates: bool = False
+    onnx_program: ONNXProgram,
+    args: tuple[Any, ...] | None = None,
+    kwargs: dict[str, Any] | None = None,
+    compare_intermediates: bool = False,
 ) -> list[VerificationInfo]:
     """Compare an exported program with the one it was exported from, on the example inputs or on others."""
     request = getattr(onnx_program, "_request", None)
@@ -232,7 +248,14 @@ def verify_onnx_program(
     proto = onnx_program.model_proto
     pairs: list[tuple[str, Any, Any]] = []
     if compare_intermediates:
-        again = request_for(request.model, args, kwargs, opset_version=request.opset, input_names=request.input_names or None, output_names=request.output_names or None)
+        again = request_for(
+            request.model,
+            args,
+            kwargs,
+            opset_version=request.opset,
+            input_names=request.input_names or None,
+            output_names=request.output_names or None,
+        )
         reference, found = Reference(again), all_values(proto, tensors)
         pairs = [(name, want, found[name]) for name, want in reference.values.items() if name in found and want.shape == found[name].shape]
     stream = io.BytesIO()

@@ -1,6 +1,6 @@
-"""Write what follows from the op table: docs/ops.md (every op, where its gradient comes from, how many samples test it) and ``index.py``.
+"""Write what follows from the op table: docs/ops.md (every op, where its gradient comes from, how many samples test it) and ``manifest.py``.
 
-    python -m rushlight.ops.document
+python -m rushlight.ops.document
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from ..core.declare import Op, exports, methods, quantized_rules, table
 
 FOLDER = pathlib.Path(__file__).parent
-INDEX = '''"""Which file of this folder declares which names, so that none has to be loaded before it is used.
+INDEX = '''"""Which file below this folder declares which names, so that none has to be loaded before it is used.
 
 Written by `python -m rushlight.ops.document`: run it after declaring an op (a test says so, too).
 """
@@ -65,7 +65,7 @@ def page() -> str:
     declared = [op for op in table.values() if op.functional is None]
     families: dict[str, list[Any]] = {}
     for op in declared:
-        families.setdefault(op.source_module.rpartition(".")[2], []).append(op)
+        families.setdefault(op.source_module.removeprefix(f"{__package__}."), []).append(op)
     public = len({name for name in exports if not name[1].startswith("_")})
     missing = [op.name for op in declared if gradient(op) == "**missing**"]
     untested = [op.name for op in declared if op.sample_maker is None and op.namespace is not None]
@@ -84,19 +84,18 @@ def page() -> str:
     return "\n".join(lines)
 
 
-def index() -> str:
-    """The text of ``index.py``: for each file its ops, its methods, and its functions by namespace."""
-    for path in sorted(FOLDER.glob("[!_]*.py")):
-        importlib.import_module(f"{__package__}.{path.stem}")
+def manifest() -> str:
+    """The text of ``manifest.py``: for each file its ops, its methods, and its functions by namespace."""
+    for path in sorted(FOLDER.glob("*/[!_]*.py")):
+        importlib.import_module(f"{__package__}.{path.parent.name}.{path.stem}")
     found: dict[str, dict[str, list[str]]] = {}
     named: list[tuple[str, str, Any]] = [("ops", op.name, op.source_module) for op in table.values()]
     named += [("methods", name, module_of(function)) for name, function in methods.items()]
     named += [("rules", name, module_of(rule)) for name, rule in quantized_rules.items()]
     named += [(namespace, name, module_of(function)) for (namespace, name), function in exports.items()]
     for kind, name, module in named:
-        package, _, file = module.rpartition(".")
-        if package == __package__:
-            found.setdefault(file, {}).setdefault(kind, []).append(name)
+        if module.startswith(f"{__package__}."):
+            found.setdefault(module.removeprefix(f"{__package__}."), {}).setdefault(kind, []).append(name)
     lines = []
     for file, kinds in sorted(found.items()):
         lines.append(f'    "{file}": {{')
@@ -123,7 +122,7 @@ def write(path: pathlib.Path, text: str) -> None:
 
 def main() -> None:
     """Write both, in a checkout."""
-    write(FOLDER / "index.py", index())
+    write(FOLDER / "manifest.py", manifest())
     page_path = FOLDER.parents[1] / "docs" / "ops.md"
     write(page_path, page())
     print(f"{page_path}: {len(table)} ops", file=sys.stderr)

@@ -8,7 +8,7 @@ from typing import Any
 from ..autograd import enable_grad, no_grad
 from ..core.base import TensorBase
 from ..core.dtypes import finfo
-from ..ops.creation import zeros_like
+from ..ops.create.factories import zeros_like
 from .elementwise import scalar_tensor
 from .optimizer import Optimizer, ParamsT
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from ..autograd import enable_grad, no_grad
 from ..core.base import TensorBase
-from ..ops.affine import addmm
-from ..ops.creation import zeros_like
+from ..ops.create.factories import zeros_like
+from ..ops.linalg.affine import addmm
 from .optimizer import Optimizer, ParamsT
 
 _MOST_STEPS = 100
@@ -39,9 +39,7 @@ class Muon(Optimizer):
         for group in self.param_groups:
             for param in group["params"]:
                 if param.dim() != 2:
-                    raise ValueError(
-                        f"Muon only supports 2D parameters whereas we found a parameter with size: {param.size()}"
-                    )
+                    raise ValueError(f"Muon only supports 2D parameters whereas we found a parameter with size: {param.size()}")
 
     @no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:

@@ -31,9 +31,7 @@ class Adadelta(ElementwiseOptimizer):
         return (step + 1,), (group["lr"], group["rho"], 1 - group["rho"], group["eps"], group["weight_decay"])
 
     @staticmethod
-    def update(
-        xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, square_avg: Any, acc_delta: Any
-    ) -> None:
+    def update(xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, square_avg: Any, acc_delta: Any) -> None:
         lr, old, new, eps, weight_decay = numbers
         if group["weight_decay"]:
             grad = grad + weight_decay * param

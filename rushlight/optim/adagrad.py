@@ -17,9 +17,7 @@ class Adagrad(ElementwiseOptimizer):
         fused: bool | None = None,
     ) -> None:  # fmt: skip
         check_rate(lr)
-        check_not_negative(
-            lr_decay=lr_decay, weight_decay=weight_decay, initial_accumulator_value=initial_accumulator_value, eps=eps
-        )
+        check_not_negative(lr_decay=lr_decay, weight_decay=weight_decay, initial_accumulator_value=initial_accumulator_value, eps=eps)
         check_implementations(foreach, fused, differentiable)
         super().__init__(params, dict(
             lr=lr, lr_decay=lr_decay, eps=eps, weight_decay=weight_decay, initial_accumulator_value=initial_accumulator_value,

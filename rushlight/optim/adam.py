@@ -6,14 +6,7 @@ from typing import Any
 
 from ..core.base import TensorBase
 from .elementwise import ElementwiseOptimizer
-from .optimizer import (
-    ParamsT,
-    check_betas,
-    check_implementations,
-    check_not_negative,
-    check_rate,
-    check_tensor_rate,
-)
+from .optimizer import ParamsT, check_betas, check_implementations, check_not_negative, check_rate, check_tensor_rate
 
 
 class Adam(ElementwiseOptimizer):

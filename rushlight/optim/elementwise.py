@@ -18,11 +18,11 @@ from ..core.base import TensorBase, make, storage_of
 from ..core.dtypes import BY_NUMPY, COMPLEX, FLOATING, LOW_PRECISION, default
 from ..core.errors import DtypeError, NotSupported, ShapeError
 from ..core.state import flags, state
-from ..ops import pointwise
-from ..ops.choosing import clamp, where
-from ..ops.complex import view_as_real
-from ..ops.creation import full_like, zeros_like
-from ..ops.pairwise import maximum
+from ..ops.create.factories import full_like, zeros_like
+from ..ops.pointwise import unary
+from ..ops.pointwise.binary import maximum
+from ..ops.pointwise.complex import view_as_real
+from ..ops.pointwise.where_clamp import clamp, where
 from .optimizer import Optimizer
 
 # Elements of a block: few enough that what one step reads and writes of them stays in the processor's cache.
@@ -32,8 +32,8 @@ _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 # What `update` may call besides operators: `xp` is numpy for arrays, and this for tensors.
 # A running maximum is written to when the new one is known, so its gradient must not need the old one.
 tensor_functions = SimpleNamespace(
-    abs=pointwise.abs, clip=clamp, maximum=lambda running, new: maximum(running.clone(), new), sign=pointwise.sign,
-    sqrt=pointwise.sqrt, where=where,
+    abs=unary.abs, clip=clamp, maximum=lambda running, new: maximum(running.clone(), new), sign=unary.sign,
+    sqrt=unary.sqrt, where=where,
 )  # fmt: skip
 
 
@@ -163,9 +163,7 @@ def plain_rate(group: dict[str, Any]) -> float:
     lr = group["lr"]
     if isinstance(lr, TensorBase):
         if group["differentiable"] and lr.requires_grad:  # type: ignore[attr-defined]
-            raise NotSupported(
-                "this optimizer keeps its rate in its state: steps can't be differentiated with respect to lr"
-            )
+            raise NotSupported("this optimizer keeps its rate in its state: steps can't be differentiated with respect to lr")
         lr = lr.item()  # type: ignore[attr-defined]
     return float(lr)
 
@@ -188,9 +186,7 @@ def _as_arrays(numbers: tuple[Any, ...], kind: Any) -> tuple[Any, ...]:
     if known is not None and known[0] == numbers:
         return known[1]
     if BY_NUMPY[kind].category < FLOATING:
-        raise DtypeError(
-            f"only parameters of a floating-point or complex type can be optimized, not of {BY_NUMPY[kind]}"
-        )
+        raise DtypeError(f"only parameters of a floating-point or complex type can be optimized, not of {BY_NUMPY[kind]}")
     computed = _FLOAT32 if kind in LOW_PRECISION else BY_NUMPY[kind].to_real().numpy
     made = tuple([np.array(each.item() if isinstance(each, TensorBase) else each, computed) for each in numbers])  # type: ignore[attr-defined]
     if all(each.__class__ is float or each.__class__ is int for each in numbers):  # a tensor may change

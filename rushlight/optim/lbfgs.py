@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..autograd import enable_grad, no_grad
-from ..ops.complex import view_as_real
-from ..ops.creation import zeros_like
-from ..ops.joining import cat
+from ..ops.create.factories import zeros_like
+from ..ops.pointwise.complex import view_as_real
+from ..ops.shape.concat import cat
 from .optimizer import Optimizer, ParamsT, check_rate
 
 _SUFFICIENT_DECREASE, _CURVATURE, _MOST_SEARCH_STEPS = 1e-4, 0.9, 25

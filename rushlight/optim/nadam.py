@@ -43,9 +43,7 @@ class NAdam(ElementwiseOptimizer):
         )  # fmt: skip
 
     @staticmethod
-    def update(
-        xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, exp_avg: Any, exp_avg_sq: Any
-    ) -> None:
+    def update(xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, exp_avg: Any, exp_avg_sq: Any) -> None:
         by_gradient, by_momentum, new1, old2, new2, correction, eps, decay = numbers
         if group["weight_decay"]:
             if group["decoupled_weight_decay"]:

@@ -70,9 +70,7 @@ class Optimizer:
             setattr(self, name, HookTable())
         self._patch_step_function()
         if isinstance(params, TensorBase):
-            raise TypeError(
-                f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got {typename(params)}"
-            )
+            raise TypeError(f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got {typename(params)}")
         self.state: defaultdict[Any, Any] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
         groups: list[Any] = list(params)
@@ -120,9 +118,7 @@ class Optimizer:
                 changed = hook(self, args, kwargs)
                 if changed is not None:
                     if not isinstance(changed, tuple) or len(changed) != 2:
-                        raise RuntimeError(
-                            f"{func} must return None or a tuple of (new_args, new_kwargs), but got {changed}."
-                        )
+                        raise RuntimeError(f"{func} must return None or a tuple of (new_args, new_kwargs), but got {changed}.")
                     args, kwargs = changed
             result = func(*args, **kwargs)
             for hook in (*after.values(), *_global_optimizer_post_hooks.values()):
@@ -237,9 +233,7 @@ class Optimizer:
         if len(saved) != len(self.param_groups):
             raise ValueError("loaded state dict has a different number of parameter groups")
         if any(len(own["params"]) != len(group["params"]) for own, group in zip(self.param_groups, saved)):
-            raise ValueError(
-                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
-            )
+            raise ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group")
         of_number: dict[Any, Any] = {}
         for own, group in zip(self.param_groups, saved):
             for number, param in zip(group["params"], own["params"]):
@@ -263,15 +257,11 @@ class Optimizer:
         """Call ``hook(optimizer)`` before ``state_dict``."""
         return _add(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
-    def register_state_dict_post_hook(
-        self, hook: Callable[[Any, StateDict], Any], prepend: bool = False
-    ) -> RemovableHandle:
+    def register_state_dict_post_hook(self, hook: Callable[[Any, StateDict], Any], prepend: bool = False) -> RemovableHandle:
         """Call ``hook(optimizer, state_dict)`` after ``state_dict``; what it returns replaces the result."""
         return _add(self._optimizer_state_dict_post_hooks, hook, prepend)
 
-    def register_load_state_dict_pre_hook(
-        self, hook: Callable[[Any, StateDict], Any], prepend: bool = False
-    ) -> RemovableHandle:
+    def register_load_state_dict_pre_hook(self, hook: Callable[[Any, StateDict], Any], prepend: bool = False) -> RemovableHandle:
         """Call ``hook(optimizer, state_dict)`` before loading; what it returns is loaded instead."""
         return _add(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
 

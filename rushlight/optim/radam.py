@@ -44,9 +44,7 @@ class RAdam(ElementwiseOptimizer):
         )  # fmt: skip
 
     @staticmethod
-    def update(
-        xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, exp_avg: Any, exp_avg_sq: Any
-    ) -> None:
+    def update(xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, exp_avg: Any, exp_avg_sq: Any) -> None:
         step_size, adaptive, new1, old2, new2, eps, decay = numbers
         if group["weight_decay"]:
             if group["decoupled_weight_decay"]:

@@ -36,9 +36,7 @@ class RMSprop(ElementwiseOptimizer):
         return (step + 1,), (group["lr"], alpha, 1 - alpha, group["eps"], group["momentum"], group["weight_decay"])
 
     @staticmethod
-    def update(
-        xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, square_avg: Any, *others: Any
-    ) -> None:
+    def update(xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, square_avg: Any, *others: Any) -> None:
         lr, old, new, eps, momentum, weight_decay = numbers
         if group["weight_decay"]:
             grad = grad + weight_decay * param

@@ -1,1 +1,5 @@
-"""Rewriting graphs: without writes to memory, forward and backward together, and apart again."""
+"""Passes: graphs to graphs.
+
+In: a captured Graph.  Out: the same program functionalized, decomposed into primitive ops, differentiated (forward and backward jointly), partitioned into two
+graphs, with cheap values rematerialized.  Read ``functionalize.py`` first.
+"""

@@ -15,7 +15,7 @@ from ..core.node import Node as GradientNode
 from ..core.node import next_sequence, refresh
 from ..core.state import state
 from ..graph import Graph, Node, map_aggregate
-from .functionalise import FunctionalTracer, Rerun, check_calls, without_data
+from .functionalize import FunctionalTracer, Rerun, check_calls, without_data
 
 
 class Place:

@@ -16,7 +16,7 @@ from typing import Any
 from ..core.base import Spec
 from ..core.declare import table
 from ..core.families import Elementwise
-from ..core.sizes import plain
+from ..core.symbolic import plain
 from ..graph import Graph, Node
 from .differentiate import Joint
 
@@ -53,7 +53,9 @@ def partition(joint: Joint, kept: list[str] | None = None) -> Partition:
     needed = ancestors([*wanted, *(node for node in after if node.is_impure() and node.op not in ("placeholder", "output"))])
     forward = ancestors([*joint.values, *(node for node in joint.forward if node.is_impure() and node.op not in ("placeholder", "output"))])
     tangents = set(joint.tangents)
-    between = [node for node in graph.nodes if node in needed and node not in after and node not in tangents]  # follow from the inputs alone
+    between = [
+        node for node in graph.nodes if node in needed and node not in after and node not in tangents
+    ]  # follow from the inputs alone
     used = {node for node in between if node in wanted or any(user in after and user in needed for user in node.users)}
     alike = {memory_of(node) for node in used}  # what eager mode keeps, too
     if kept is None:

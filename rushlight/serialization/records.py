@@ -38,9 +38,7 @@ SMALL = 1 << 20
 
 def damaged(problem: str) -> OperationError:
     """The error for an archive that is not what it should be."""
-    return OperationError(
-        f"PytorchStreamReader failed reading zip archive: {problem}. The file is damaged or was not written completely."
-    )
+    return OperationError(f"PytorchStreamReader failed reading zip archive: {problem}. The file is damaged or was not written completely.")
 
 
 # -- writing -----------------------------------------------------------------------------------------------------
@@ -81,9 +79,7 @@ class ArchiveWriter:
         extra += b"FB" + struct.pack("<H", gap) + b"Z" * gap
         shown = _LIMIT_32 if large else size
         self.put(
-            LOCAL_HEADER.pack(
-                LOCAL_MARK, 45 if large else 0, _UTF8, STORED, 0, _DATE, checksum, shown, shown, len(encoded), len(extra)
-            )
+            LOCAL_HEADER.pack(LOCAL_MARK, 45 if large else 0, _UTF8, STORED, 0, _DATE, checksum, shown, shown, len(encoded), len(extra))
             + encoded
             + extra
         )
@@ -100,9 +96,7 @@ class ArchiveWriter:
             self.put(END_RECORD_64.pack(END_MARK_64, 44, 45, 45, 0, 0, count, count, len(directory), start))
             self.put(LOCATOR_64.pack(LOCATOR_MARK_64, 0, end, 1))
         shown = min(count, _LIMIT_16)
-        self.put(
-            END_RECORD.pack(END_MARK, 0, 0, shown, shown, min(len(directory), _LIMIT_32), min(start, _LIMIT_32), 0)
-        )
+        self.put(END_RECORD.pack(END_MARK, 0, 0, shown, shown, min(len(directory), _LIMIT_32), min(start, _LIMIT_32), 0))
 
 
 def _central_entry(name: bytes, start: int, size: int, checksum: int) -> bytes:
@@ -111,8 +105,23 @@ def _central_entry(name: bytes, start: int, size: int, checksum: int) -> bytes:
     shown = min(size, _LIMIT_32)
     return (
         CENTRAL_HEADER.pack(
-            CENTRAL_MARK, 45 if wide else 0, 45 if wide else 0, _UTF8, STORED, 0, _DATE, checksum, shown, shown,
-            len(name), len(extra), 0, 0, 0, 0, min(start, _LIMIT_32),
+            CENTRAL_MARK,
+            45 if wide else 0,
+            45 if wide else 0,
+            _UTF8,
+            STORED,
+            0,
+            _DATE,
+            checksum,
+            shown,
+            shown,
+            len(name),
+            len(extra),
+            0,
+            0,
+            0,
+            0,
+            min(start, _LIMIT_32),
         )  # fmt: skip
         + name
         + extra

@@ -13,23 +13,12 @@ import numpy as np
 
 from ..core.base import Spec, TensorBase, make
 from ..core.devices import CPU, META, as_device, device
-from ..core.dtypes import (
-    BOOL,
-    BY_NUMPY,
-    COMPLEX,
-    FLOATING,
-    INTEGRAL,
-    default,
-    legacy_name,
-    of_numpy,
-    promote_numpy,
-    result_dtype,
-)
+from ..core.dtypes import BOOL, BY_NUMPY, COMPLEX, FLOATING, INTEGRAL, default, legacy_name, of_numpy, promote_numpy, result_dtype
 from ..core.dtypes import dtype as dtype_class
 from ..core.errors import ArgumentError, DeviceError, DtypeError, GradientError, OperationError, ValueRangeError
 from ..core.state import state
-from ..ops.copying import cast_array
-from ..ops.creation import as_dtype, check_options
+from ..ops.create.factories import as_dtype, check_options
+from ..ops.pointwise.copy_cast import cast_array
 
 _INT64, _BOOL = np.dtype(np.int64), np.dtype(np.bool_)
 _MOST_DIMENSIONS = 64
@@ -208,9 +197,7 @@ def converted(array: Any, numpy_type: Any, copy: bool = False) -> Any:
     return cast_array(np, array, numpy_type)
 
 
-def tensor(
-    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
-) -> Any:
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Any:
     """A tensor with a copy of the data: a number, nested sequences of numbers, an array.
 
     >>> tensor([[1, 2], [3, 4]])
@@ -257,8 +244,7 @@ def checked(array: Any, strides: bool = True) -> Any:
         )
     if strides and any(step % array.itemsize for step in array.strides):
         raise ValueRangeError(
-            "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the "
-            "memory."
+            "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory."
         )
     array = array.view(np.ndarray)
     return array if array.dtype is known.numpy else array.view(known.numpy)
@@ -294,9 +280,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     return _copied(data, dtype, device, False)
 
 
-def asarray(
-    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
-) -> Any:
+def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None) -> Any:
     """A tensor of any object: a tensor, an array, what has ``__dlpack__``, a buffer of bytes, or nested sequences.
 
     ``copy=None`` shares memory where it can, ``copy=False`` insists on it, ``copy=True`` never does.
@@ -328,9 +312,7 @@ def _has_buffer(obj: Any) -> bool:
 
 def _check_alias(found: Any, wanted: Any, copy: bool | None) -> None:
     if copy is False and wanted is not None and wanted != found:
-        raise ValueRangeError(
-            f"can't alias tensor with dtype '{legacy_name(found)}' into dtype '{legacy_name(wanted)}'."
-        )
+        raise ValueRangeError(f"can't alias tensor with dtype '{legacy_name(found)}' into dtype '{legacy_name(wanted)}'.")
 
 
 def _tensor_as_array(source: Any, numpy_type: Any, device: Any, copy: bool | None, requires_grad: bool | None) -> Any:
@@ -358,14 +340,12 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
         raise ValueRangeError(f"both buffer length ({view.nbytes}) and count ({count}) must not be 0")
     if not 0 <= offset < view.nbytes:
         raise ValueRangeError(
-            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({view.nbytes} bytes) "
-            "minus 1"
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({view.nbytes} bytes) minus 1"
         )
     if count < 0:
         if (view.nbytes - offset) % size:
             raise ValueRangeError(
-                f"buffer length ({view.nbytes} bytes) after offset ({offset} bytes) must be a multiple of element size "
-                f"({size})"
+                f"buffer length ({view.nbytes} bytes) after offset ({offset} bytes) must be a multiple of element size ({size})"
             )
         count = (view.nbytes - offset) // size
     if offset + count * size > view.nbytes:
@@ -402,9 +382,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
         return source.to(device=device, copy=bool(copy))
     if not hasattr(ext_tensor, "__dlpack__"):
         if type(ext_tensor).__name__ != "PyCapsule":
-            raise OperationError(
-                f"from_dlpack received an invalid capsule: an object of type {type(ext_tensor).__name__}"
-            )
+            raise OperationError(f"from_dlpack received an invalid capsule: an object of type {type(ext_tensor).__name__}")
         ext_tensor = _Capsule(ext_tensor)
     array = np.from_dlpack(ext_tensor) if copy is None else np.from_dlpack(ext_tensor, copy=copy)
     return finished(checked(array), device or "cpu")
@@ -430,9 +408,7 @@ def result_type(tensor1: Any, tensor2: Any) -> dtype_class:
     values = []
     for position, value in enumerate((tensor1, tensor2), 1):
         if not isinstance(value, (TensorBase, int, float, complex, np.number, np.bool_)):
-            raise ArgumentError(
-                f"result_type(): argument {position} must be Tensor or Number, not {type(value).__name__}"
-            )
+            raise ArgumentError(f"result_type(): argument {position} must be Tensor or Number, not {type(value).__name__}")
         values.append(value._array if isinstance(value, TensorBase) else value)
     return BY_NUMPY[result_dtype(values)]
 
@@ -450,9 +426,7 @@ def new_tensor(
             UserWarning,
             stacklevel=2,
         )
-    return _copied(
-        data, self.dtype if dtype is None else dtype, self.device if device is None else device, requires_grad
-    )
+    return _copied(data, self.dtype if dtype is None else dtype, self.device if device is None else device, requires_grad)
 
 
 def install(tensor_class: Any) -> None:

@@ -17,7 +17,7 @@ from ..core.base import Spec, TensorBase, make, storage_of
 from ..core.declare import table
 from ..core.devices import META, device
 from ..core.errors import ArgumentError, DeviceError, GradientError, NotSupported, OperationError, ShapeError
-from ..ops.creation import as_dtype
+from ..ops.create.factories import as_dtype
 from .construct import array_of, available
 from .layout import channels_last, channels_last_3d, contiguous_format, is_channels_last, preserve_format
 from .legacy import dtype_of_name, legacy_dtype, type_name
@@ -179,9 +179,7 @@ def _write_each(name: str, target: Any, others: tuple[Any, ...], function: Calla
         if other._array.dtype != array.dtype:
             raise ArgumentError(f"{name}: expected {type_name(target)} for 'other' (got {type_name(other)})")
         if other._requires_grad:
-            raise GradientError(
-                f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead."
-            )
+            raise GradientError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
         columns.append(other._array)
     if array.__class__ is Spec:
         return target

@@ -54,9 +54,7 @@ def _with_from(name: str, defaults: tuple[Any, Any], doc: str) -> Callable[..., 
     def method(self: Any, *bounds: Any, generator: Any = None, **named: Any) -> Any:
         given = dict(zip(("from", "to"), bounds))
         if len(bounds) > 2 or given.keys() & named.keys() or not named.keys() <= {"from", "to"}:
-            raise ArgumentError(
-                f"{name}_() received an invalid combination of arguments: it takes 'from', 'to' and 'generator'"
-            )
+            raise ArgumentError(f"{name}_() received an invalid combination of arguments: it takes 'from', 'to' and 'generator'")
         given.update(named)
         if name == "random" and given.keys() == {"from"}:  # random_(to)
             if named:

@@ -19,11 +19,11 @@ from ..core.dtypes import legacy_name
 from ..core.errors import ArgumentError, DimensionError, OverlapError, ValueRangeError
 from ..core.node import refresh
 from ..core.quantized import QuantizedArray
-from ..core.sizes import SymbolicFloat, SymbolicInt
 from ..core.state import flags, state
-from ..ops.creation import full
-from ..ops.indexing import index as index_elements
-from ..ops.masking import fitting_scalar
+from ..core.symbolic import SymbolicFloat, SymbolicInt
+from ..ops.create.factories import full
+from ..ops.index.indexing import index as index_elements
+from ..ops.index.masking import fitting_scalar
 
 _SELECT, _SLICE, _UNSQUEEZE, _ALIAS = table["select"], table["slice"], table["unsqueeze"], table["alias"]
 _ALL = slice(None)
@@ -115,9 +115,7 @@ def _items(index: Any) -> tuple[Any, ...]:
 def _reads_as_tuple(index: list[Any]) -> bool:
     if len(index) >= _LONGEST_TUPLE:
         return False
-    return any(
-        item is None or item is Ellipsis or isinstance(item, (TensorBase, slice, Sequence, np.ndarray)) for item in index
-    )
+    return any(item is None or item is Ellipsis or isinstance(item, (TensorBase, slice, Sequence, np.ndarray)) for item in index)
 
 
 def _plan(self: Any, items: tuple[Any, ...]) -> tuple[list[Step], tuple[Any, ...], list[Any]]:
@@ -199,8 +197,7 @@ def _normalized(item: Any) -> Any:
     if hasattr(item, "__index__") and not isinstance(item, np.bool_):
         return item.__index__()
     raise DimensionError(
-        "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
-        f"(got {_type_name(item)})"
+        f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {_type_name(item)})"
     )
 
 

@@ -17,7 +17,7 @@ from ..core.base import Spec, Storage, storage_of
 from ..core.dtypes import LOW_PRECISION, legacy_name
 from ..core.errors import ArgumentError, GradientError, OperationError
 from ..core.state import flags, state
-from ..ops.memory import element_strides
+from ..ops.shape.memory import element_strides
 from .construct import from_numpy
 from .quantized import quantizer_of, restored
 from .storage import bytes_of, over
@@ -37,9 +37,7 @@ def numpy(self: Any, *, force: bool = False) -> Any:
     if flags.special and state.capture is not None:
         state.capture.value_escaped(self, "numpy()")
     if array.__class__ is Spec:
-        raise ArgumentError(
-            "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
-        )
+        raise ArgumentError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
     if self.requires_grad and state.grad_enabled and not force:
         raise GradientError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     if (array.dtype in LOW_PRECISION and array.dtype != np.float16) or quantizer_of(self) is not None:
@@ -90,9 +88,7 @@ def dlpack(
     if stream not in (-1, None):
         raise AssertionError("stream should be None on cpu.")
     if self._array.dtype.kind not in "biufc":
-        raise BufferError(
-            f"Can't export {self.dtype} by DLPack: NumPy, which makes the capsules, does not have this type"
-        )
+        raise BufferError(f"Can't export {self.dtype} by DLPack: NumPy, which makes the capsules, does not have this type")
     options: dict[str, Any] = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
     return self._array.__dlpack__(**{name: value for name, value in options.items() if value is not None})
 
@@ -142,9 +138,7 @@ def user_attributes(tensor: Any) -> dict[str, Any]:
 def reduce_ex(self: Any, protocol: Any) -> tuple[Any, ...]:
     """How a tensor is pickled: class, storage, place in it, type, requires_grad; attributes as state."""
     if self._backward_hooks:
-        warnings.warn(
-            "backward hooks of a tensor are not pickled: register them again after loading", UserWarning, stacklevel=2
-        )
+        warnings.warn("backward hooks of a tensor are not pickled: register them again after loading", UserWarning, stacklevel=2)
     strides = element_strides(self._array)
     arguments = (
         type(self), storage_of(self), self.storage_offset(), tuple(self._array.shape), strides, self.dtype,

@@ -13,7 +13,7 @@ from ..core.dtypes import ALL, BY_NUMPY, default, legacy_name
 from ..core.dtypes import dtype as dtype_class
 from ..core.errors import ArgumentError, ValueRangeError
 from ..core.size import Size
-from ..ops.creation import checked_size
+from ..ops.create.factories import checked_size
 from .construct import array_of, available, finished
 from .layout import strided
 from .storage import TypedStorage, UntypedStorage, set_
@@ -70,11 +70,7 @@ class tensortype(type):
     layout = strided
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return (
-            isinstance(instance, TensorBase)
-            and instance._array.__class__ is not Spec
-            and instance._array.dtype == cls.dtype.numpy
-        )
+        return isinstance(instance, TensorBase) and instance._array.__class__ is not Spec and instance._array.dtype == cls.dtype.numpy
 
     def __call__(cls, *args: Any, **named: Any) -> Any:
         return legacy_tensor(cls.dtype, args, named, True)

@@ -11,7 +11,7 @@ from ..core.devices import CPU, META, device
 from ..core.dtypes import ALL, QUANTIZED, default, legacy_name
 from ..core.dtypes import dtype as dtype_class
 from ..core.errors import ArgumentError, DimensionError, NotSupported, OperationError, ShapeError
-from ..ops.memory import element_strides, strided
+from ..ops.shape.memory import element_strides, strided
 from .construct import array_of
 
 _UINT8 = np.dtype(np.uint8)
@@ -306,9 +306,7 @@ class _LegacyStorageType(type):
 
 # FloatStorage, LongStorage, ...: by name.
 STORAGE_TYPES: dict[str, Any] = {
-    f"{legacy_name(each)}Storage": _LegacyStorageType(
-        f"{legacy_name(each)}Storage", (), {"dtype": each, "__module__": "torch"}
-    )
+    f"{legacy_name(each)}Storage": _LegacyStorageType(f"{legacy_name(each)}Storage", (), {"dtype": each, "__module__": "torch"})
     for each in (*ALL, *QUANTIZED)
 }
 
@@ -364,18 +362,14 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
         return self
     if isinstance(source, TensorBase):
         if source._array.dtype != numpy_type:
-            raise OperationError(
-                f"Could not set tensor of type {source.dtype.name} to a tensor of type {self.dtype.name}"
-            )
+            raise OperationError(f"Could not set tensor of type {source.dtype.name} to a tensor of type {self.dtype.name}")
         held = storage_of(source)
         if size is None:
             self._array, self._storage = source._array, held
             return self
     elif isinstance(source, TypedStorage):
         if source.dtype is not self.dtype:
-            raise OperationError(
-                f"Expected a Storage of type {self.dtype.name} or an UntypedStorage, but got type {source.dtype.name}"
-            )
+            raise OperationError(f"Expected a Storage of type {self.dtype.name} or an UntypedStorage, but got type {source.dtype.name}")
         held = source.untyped()._storage
     elif isinstance(source, UntypedStorage):
         held = source._storage

@@ -128,11 +128,7 @@ class Tensor(TensorBase):
 
     def data_ptr(self) -> int:
         """The address of the first element."""
-        return (
-            0
-            if self._array.__class__ is Spec or not self._array.size
-            else int(self._array.__array_interface__["data"][0])
-        )
+        return 0 if self._array.__class__ is Spec or not self._array.size else int(self._array.__array_interface__["data"][0])
 
     def is_contiguous(self, memory_format: Any = contiguous_format) -> bool:
         """Whether the elements lie in memory in row-major order (or in that of ``channels_last``)."""
@@ -140,9 +136,7 @@ class Tensor(TensorBase):
             return is_channels_last(self._array.shape, self.stride(), memory_format)
         array = self._array
         if array.__class__ is Spec:
-            return all(
-                n == 1 or a == b for n, a, b in zip(array.shape, array.element_strides, contiguous_strides(array.shape))
-            )
+            return all(n == 1 or a == b for n, a, b in zip(array.shape, array.element_strides, contiguous_strides(array.shape)))
         return bool(array.flags.c_contiguous)
 
     def is_floating_point(self) -> bool:
@@ -231,9 +225,7 @@ class Tensor(TensorBase):
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Switch recording on or off for a leaf, in place."""
         if not isinstance(requires_grad, (bool, int)):
-            raise TypeError(
-                f"requires_grad_(): argument 'requires_grad' must be bool, not {type(requires_grad).__name__}"
-            )
+            raise TypeError(f"requires_grad_(): argument 'requires_grad' must be bool, not {type(requires_grad).__name__}")
         if requires_grad and BY_NUMPY[self._array.dtype].category < FLOATING:
             raise GradientError("only Tensors of floating point and complex dtype can require gradients")
         if self._grad_fn is not None and not requires_grad:
@@ -272,9 +264,7 @@ class Tensor(TensorBase):
     def grad(self, value: Any) -> None:
         if value is not None:
             if not isinstance(value, TensorBase):
-                raise TypeError(
-                    f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
-                )
+                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
             if value is self:
                 raise GradientError("can't assign Variable as its own grad")
             if tuple(value._array.shape) != tuple(self._array.shape):
@@ -324,9 +314,7 @@ class Tensor(TensorBase):
         self._grad_fn, self._requires_grad, self._output_index = None, False, 0
         return self
 
-    def backward(
-        self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
-    ) -> None:
+    def backward(self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
         """Compute gradients of this tensor with respect to the leaves and add them to ``.grad``."""
         run_backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
@@ -458,9 +446,7 @@ class Tensor(TensorBase):
 
     def __contains__(self, element: Any) -> bool:
         if not isinstance(element, (Tensor, int, float, complex, bool)):
-            raise OperationError(
-                f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
-            )
+            raise OperationError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
         return bool((self == element).any())
 
     __hash__ = object.__hash__  # by identity, although == compares elements
@@ -487,10 +473,7 @@ class Tensor(TensorBase):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if (
-            "__torch_function__" in cls.__dict__
-            and cls.__dict__["__torch_function__"] is not Tensor.__dict__["__torch_function__"]
-        ):
+        if "__torch_function__" in cls.__dict__ and cls.__dict__["__torch_function__"] is not Tensor.__dict__["__torch_function__"]:
             if not getattr(cls.__torch_function__, "_disabled", False):
                 dispatch_module.overriding.append(cls)
                 flags.enter()

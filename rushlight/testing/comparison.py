@@ -213,8 +213,7 @@ def _compare_objects(actual: Any, expected: Any, rules: Rules) -> None:
         raise Difference("\n".join([f"String comparison failed: {actual!r} != {expected!r}", *lines]))
     if _are(actual, expected, Set):
         raise Difference(
-            f"Set comparison failed: only in the first: {_sorted(actual - expected)}, "
-            f"only in the second: {_sorted(expected - actual)}"
+            f"Set comparison failed: only in the first: {_sorted(actual - expected)}, only in the second: {_sorted(expected - actual)}"
         )
     kind = "Type" if _are(actual, expected, type) else "Object"
     raise Difference(f"{kind} comparison failed: {actual!r} != {expected!r}")
@@ -335,9 +334,7 @@ def _distances(
     return distance, close
 
 
-def _describe(
-    distance: np.ndarray[Any, Any], scale: np.ndarray[Any, Any], close: np.ndarray[Any, Any], rtol: float, atol: float
-) -> str:
+def _describe(distance: np.ndarray[Any, Any], scale: np.ndarray[Any, Any], close: np.ndarray[Any, Any], rtol: float, atol: float) -> str:
     """The message: how many elements differ, by how much at most, and where."""
     exact = rtol == atol == 0
     count, total = int(np.count_nonzero(~close)), close.size
@@ -349,7 +346,6 @@ def _describe(
         place = np.unravel_index(int(np.argmax(values)), values.shape)
         index = tuple(int(each) for each in place)
         lines.append(
-            f"Greatest {name} difference: {values[index].item()} at index {index}"
-            + ("" if exact else f" (up to {allowed} allowed)")
+            f"Greatest {name} difference: {values[index].item()} at index {index}" + ("" if exact else f" (up to {allowed} allowed)")
         )
     return "\n".join(lines)

@@ -35,9 +35,7 @@ def make_tensor(
     """
     sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
     if requires_grad and not (dtype.is_floating_point or dtype.is_complex):
-        raise ValueError(
-            f"`requires_grad=True` is not supported for boolean and integral dtypes, but got dtype={dtype}"
-        )
+        raise ValueError(f"`requires_grad=True` is not supported for boolean and integral dtypes, but got dtype={dtype}")
     if noncontiguous and memory_format is not None:
         raise ValueError("`noncontiguous` and `memory_format` cannot both be asked for: each says how elements lie")
 
@@ -85,8 +83,7 @@ def _bounds(dtype: dtypes.dtype, low: float | None, high: float | None) -> tuple
         raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
     if high < lowest or low >= highest:
         raise ValueError(
-            f"The value interval specified by `low` and `high` is [{low}, {high}), "
-            f"but {dtype} only supports [{lowest}, {highest})"
+            f"The value interval specified by `low` and `high` is [{low}, {high}), but {dtype} only supports [{lowest}, {highest})"
         )
     return max(low, lowest), min(high, highest)
 

@@ -104,9 +104,7 @@ def _combinations(axes: tuple[_Axis, ...]) -> Iterable[tuple[str, dict[str, Any]
             yield joined, {**arguments, **more_arguments}, [*decorators, *more_decorators]
 
 
-def _bind(
-    test: Callable[..., Any], name: str, arguments: dict[str, Any], decorators: list[Callable[..., Any]]
-) -> Callable[..., Any]:
+def _bind(test: Callable[..., Any], name: str, arguments: dict[str, Any], decorators: list[Callable[..., Any]]) -> Callable[..., Any]:
     @functools.wraps(test)
     def bound(self: Any, *args: Any, **options: Any) -> Any:
         return test(self, *args, **arguments, **options)

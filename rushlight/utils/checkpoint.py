@@ -84,9 +84,13 @@ class _Frame:
     def unpack(self, index: int) -> Any:
         if self.recomputed is None:
             saved: list[Any] = []
-            with _random_state(self.random_state), enable_grad(), saved_tensors_hooks(
-                lambda tensor: saved.append(tensor.detach()) or len(saved) - 1,  # type: ignore[func-returns-value]
-                lambda position: saved[position],
+            with (
+                _random_state(self.random_state),
+                enable_grad(),
+                saved_tensors_hooks(
+                    lambda tensor: saved.append(tensor.detach()) or len(saved) - 1,  # type: ignore[func-returns-value]
+                    lambda position: saved[position],
+                ),
             ):
                 self.run()
             if len(saved) != len(self.shapes):

@@ -1,10 +1,10 @@
 """Graphs as pages: one HTML file without any network that shows every node, its shapes, attributes and source line.
 
-    >>> import rushlight
-    >>> traced = rushlight.jit.trace(lambda x: x.sin() + 1, rushlight.ones(3))
-    >>> page = page_of(traced)
-    >>> page.startswith("<!doctype html>")
-    True
+>>> import rushlight
+>>> traced = rushlight.jit.trace(lambda x: x.sin() + 1, rushlight.ones(3))
+>>> page = page_of(traced)
+>>> page.startswith("<!doctype html>")
+True
 """
 
 from __future__ import annotations

@@ -25,7 +25,12 @@ def part(name: str) -> str:
 
 def render(picture: Picture) -> str:
     """A complete HTML page that needs nothing else."""
-    page = part("page.html").replace("{{title}}", html.escape(picture.title)).replace("{{style}}", part("page.css")).replace("{{script}}", part("page.js"))
+    page = (
+        part("page.html")
+        .replace("{{title}}", html.escape(picture.title))
+        .replace("{{style}}", part("page.css"))
+        .replace("{{script}}", part("page.js"))
+    )
     return page.replace("{{data}}", picture.json())
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..capture.graph_module import GraphModule
-from ..capture.traced import TracedFunction, load
+from ..capture.trace.jit_trace import TracedFunction, load
 from ..core.errors import ArgumentError
 from ..graph import Graph, Node
 from ..graph.printer import describe, short_name
@@ -210,7 +210,9 @@ def graph_picture(graph: Graph, title: str, root: Any = None) -> Picture:
     picture.facts = [("format", "rushlight graph"), ("nodes", f"{sum(1 for _ in graph.nodes):,}")]
     if isinstance(root, GraphModule):
         picture.facts.append(("stored", f"{sum(each.numel() for each in root.parameters()):,} parameters"))
-        picture.classes = {path.replace(".", "/"): type(part).__name__ for path, part in root.named_modules() if type(part).__name__ != "Module"}
+        picture.classes = {
+            path.replace(".", "/"): type(part).__name__ for path, part in root.named_modules() if type(part).__name__ != "Module"
+        }
     read_graph(picture, graph, "", root)
     return picture
 
@@ -229,7 +231,9 @@ def read_graph(picture: Picture, graph: Graph, module: str, root: Any) -> None:
         kind = GIVEN if node.op == "placeholder" else 0
         outputs = [picture.value(node, node.name, known(node, root), kind)]
         op = INPUT if node.op == "placeholder" else operation(node)
-        picture.node(op, node.name, module if kind else path, inputs, outputs, [] if kind else list(arguments(node)), node.meta.get("source"))
+        picture.node(
+            op, node.name, module if kind else path, inputs, outputs, [] if kind else list(arguments(node)), node.meta.get("source")
+        )
         for name, body in node.bodies.items():
             read_graph(picture, body, "/".join(filter(None, (path, f"{node.name} · {name}"))), root)
 

@@ -20,9 +20,7 @@ def exact(distribution, density, a: float, x: float) -> float:
 
 
 def gamma(a: float, x: float) -> float:
-    return exact(
-        lambda a, x: mp.gammainc(a, 0, x, regularized=True), lambda a, x: x ** (a - 1) * mp.exp(-x) / mp.gamma(a), a, x
-    )
+    return exact(lambda a, x: mp.gammainc(a, 0, x, regularized=True), lambda a, x: x ** (a - 1) * mp.exp(-x) / mp.gamma(a), a, x)
 
 
 def dirichlet(x: float, a: float, b: float) -> float:

@@ -15,9 +15,7 @@ B = np.eye(12) * 2 + 0.1 * (square[0] + square[0].T)
 weights = numbers.standard_normal((2, 12, 2))
 a = torch.tensor(A, requires_grad=True)
 largest, vectors = torch.lobpcg(a, k=2, tol=1e-13)
-(
-    (vectors**2 * torch.tensor(weights)).sum() + (largest * torch.tensor([1.0, 3.0], dtype=torch.float64)).sum()
-).backward()
+((vectors**2 * torch.tensor(weights)).sum() + (largest * torch.tensor([1.0, 3.0], dtype=torch.float64)).sum()).backward()
 np.savez_compressed(
     FILE, A=A, B=B, weights=weights, largest=largest.detach().numpy(), gradient=a.grad.numpy(),
     smallest=torch.lobpcg(torch.tensor(A), k=3, largest=False, tol=1e-13)[0].numpy(),

@@ -49,9 +49,7 @@ def main() -> None:
     text = np.frombuffer(json.dumps(index).encode(), np.uint8)
     target = HERE.parent / "data" / "nn_modules.npz"
     np.savez_compressed(target, values=values, index=text)
-    print(
-        f"{len(CASES)} cases, {len(REPRS)} reprs, {len(ERRORS)} errors, {values.size} numbers, {target.stat().st_size} bytes"
-    )
+    print(f"{len(CASES)} cases, {len(REPRS)} reprs, {len(ERRORS)} errors, {values.size} numbers, {target.stat().st_size} bytes")
 
 
 if __name__ == "__main__":

@@ -69,9 +69,7 @@ def record(op: Any, function: Any) -> tuple[dict[str, np.ndarray], dict[str, Any
                 arrays[f"{key}/{index}"] = (plain.float() if plain.dtype in (torch.bfloat16,) else plain).numpy()
             else:
                 kinds.append(None)
-                notes[f"{key}/{index}"] = (
-                    result if isinstance(result, (int, float, bool, str, type(None))) else repr(result)
-                )
+                notes[f"{key}/{index}"] = result if isinstance(result, (int, float, bool, str, type(None))) else repr(result)
         notes[key] = {"dtypes": kinds}
     return arrays, notes
 

@@ -47,9 +47,7 @@ def describe(dtype, shape, values, start, step):
     return description | ({"start": start, "step": step} if values is None else {"values": values})
 
 
-def record(
-    dtype, shape, values=None, *, start=0, step=1, options=None, gradient=None, default="float32", meta=False, named=""
-):
+def record(dtype, shape, values=None, *, start=0, step=1, options=None, gradient=None, default="float32", meta=False, named=""):
     """Print one tensor and keep the case; `gradient` is "leaf" or an operation that keeps the values."""
     options = options or {}
     keywords = {"default_dtype": default} if default != "float32" else {}

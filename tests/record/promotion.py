@@ -6,8 +6,7 @@ import pathlib
 import torch
 
 NAMES = (
-    "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128 "
-    "float8_e4m3fn float8_e5m2"
+    "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128 float8_e4m3fn float8_e5m2"
 ).split()
 NUMBERS = {"bool": True, "int": 2, "float": 1.5, "complex": 1j}
 
@@ -27,10 +26,7 @@ def result(a, b):
 
 kinds = [("tensor", n) for n in NAMES] + [("scalar", n) for n in NAMES] + [("number", n) for n in NUMBERS]
 table = {
-    f"{ka}:{na} {kb}:{nb}": result(value(ka, na), value(kb, nb))
-    for ka, na in kinds
-    for kb, nb in kinds
-    if (ka, kb) != ("number", "number")
+    f"{ka}:{na} {kb}:{nb}": result(value(ka, na), value(kb, nb)) for ka, na in kinds for kb, nb in kinds if (ka, kb) != ("number", "number")
 }
 casts = {f"{a} {b}": torch.can_cast(getattr(torch, a), getattr(torch, b)) for a in NAMES for b in NAMES}
 limits = {}

@@ -1,6 +1,6 @@
 """Records the public names of PyTorch's modules, of which docs/missing-names.md tells those that are not here.
 
-    python tests/record/public_names.py        (with a Python that has PyTorch)
+python tests/record/public_names.py        (with a Python that has PyTorch)
 """
 
 from __future__ import annotations

@@ -26,9 +26,7 @@ for number, program in enumerate(programs()):
     described = []
     for step, result in enumerate(run(program, torch, torch.nn.functional)):
         plain = result.float() if result.dtype == torch.bfloat16 else result
-        described.append(
-            [str(result.dtype), list(result.shape), [s for s, n in zip(result.stride(), result.shape) if n > 1]]
-        )
+        described.append([str(result.dtype), list(result.shape), [s for s, n in zip(result.stride(), result.shape) if n > 1]])
         arrays[f"{number}/{step}"] = kept(plain.contiguous().numpy())
     notes.append([program, described])
 arrays["notes"] = np.frombuffer(json.dumps(notes).encode(), np.uint8)

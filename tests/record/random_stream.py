@@ -228,9 +228,7 @@ for dtype in ("float32", "float64"):
         record(("binomial", arguments), ("uniform", {"shape": [2], "dtype": dtype}))
     record(("poisson", {"rates": scattered([300], dtype, 0, 4000)}))
     record(("poisson", {"rates": given([0.0, 3.0, 0.0, 12.0, 0.0], dtype)}))
-    record(
-        ("standard_gamma", {"concentration": scattered([400], dtype, 0, 5)}), ("normal", {"shape": [3], "dtype": dtype})
-    )
+    record(("standard_gamma", {"concentration": scattered([400], dtype, 0, 5)}), ("normal", {"shape": [3], "dtype": dtype}))
     record(("dirichlet", {"concentration": scattered([30, 5], dtype, 0.1, 3)}))
     record(("multinomial", {"probabilities": given([1.0, 0.0, 0.0], dtype), "num_samples": 2}))
     record(("multinomial", {"probabilities": scattered([400], dtype, 0.1, 1), "num_samples": 400}))
@@ -248,9 +246,7 @@ record(
     ("normal", {"shape": [2], "dtype": "float32"}),
 )
 record(*[("uniform", {"shape": [size], "dtype": "float32"}) for size in (623, 1, 624, 1, 1)])
-record(
-    *[("poisson", {"rates": given([4.0], "float32")})] * 3, *[("integers_full", {"shape": [2], "dtype": "int64"})] * 2
-)
+record(*[("poisson", {"rates": given([4.0], "float32")})] * 3, *[("integers_full", {"shape": [2], "dtype": "int64"})] * 2)
 for seed in (0, 1, -1, -5, 2**31, 2**32, 2**32 - 1, 2**40 + 7, 2**63, 2**64 - 1, -(2**63), 67280421310721):
     record(("uniform", {"shape": [3], "dtype": "float32"}), seed=seed)
 

@@ -35,9 +35,7 @@ layers = torch.nn.ModuleDict({
     "lstm": torch.nn.LSTM(2, 3, 2, bidirectional=True), "gru": torch.nn.GRU(2, 3), "cell": torch.nn.LSTMCell(2, 3),
     "encoder": torch.nn.TransformerEncoderLayer(2, 1, 3, 0.0, "gelu"), "attention": torch.nn.MultiheadAttention(2, 1),
 })  # fmt: skip
-for layer, function in zip(
-    layers.values(), [torch.relu, torch.special.erf, torch.linalg.norm, torch.fft.fft, torch.Tensor.sin]
-):
+for layer, function in zip(layers.values(), [torch.relu, torch.special.erf, torch.linalg.norm, torch.fft.fft, torch.Tensor.sin]):
     layer.function = function
 x = torch.arange(12.0).reshape(3, 2, 2) / 7
 outputs = [layers["lstm"](x)[0], layers["gru"](x)[0], layers["encoder"](x), layers["attention"](x, x, x)[0]]

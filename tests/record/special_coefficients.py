@@ -1,4 +1,4 @@
-"""Make rushlight/ops/special_coefficients.py: the polynomials behind the special functions.
+"""Make rushlight/ops/special/coefficients.py: the polynomials behind the special functions.
 
     python tests/record/special_coefficients.py     # in an environment with mpmath
 
@@ -63,9 +63,7 @@ def weighted(function: Function, weight: Function, low: Any, high: Any, degree: 
     return [mp.mpf(each) for each in found]
 
 
-def fit(
-    name: str, comment: str, function: Function, low: Any, high: Any, weight: Function | None = None, degree: int = 0
-) -> str:
+def fit(name: str, comment: str, function: Function, low: Any, high: Any, weight: Function | None = None, degree: int = 0) -> str:
     """The source of one entry: scale, shift and the coefficients, the highest power first."""
     low, high = mp.mpf(low), mp.mpf(high)
     if weight is not None:

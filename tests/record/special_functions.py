@@ -1,6 +1,6 @@
 """Record exact values of the special functions, for the tests of how rushlight computes them.
 
-    python tests/record/special_functions.py     # in an environment with mpmath
+python tests/record/special_functions.py     # in an environment with mpmath
 """
 
 from __future__ import annotations

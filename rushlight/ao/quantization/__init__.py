@@ -81,7 +81,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     if "fx" in name or "pt2e" in name:
         raise AttributeError(
-            f"module {__name__!r} has no attribute {name!r}: quantization of graphs is not in rushlight; use eager mode (prepare and convert)", name=name
+            f"module {__name__!r} has no attribute {name!r}: quantization of graphs is not in rushlight; use eager mode (prepare and convert)",
+            name=name,
         )
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}: it is not in rushlight yet", name=name)
 

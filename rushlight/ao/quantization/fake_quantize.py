@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from ...core.dtypes import float32, int32, int64, qint8, quint8, uint8
-from ...ops.quantization import fake_quantize_per_channel_affine, fake_quantize_per_tensor_affine
-from ...ops.quantization_learning import follow
+from ...ops.quantized.learned_fake_quantize import follow
+from ...ops.quantized.quantize import fake_quantize_per_channel_affine, fake_quantize_per_tensor_affine
 from ...tensor.construct import tensor
 from .histogram import HistogramObserver
 from .observer import (
@@ -211,9 +211,7 @@ default_dynamic_fake_quant: Maker = FakeQuantize.with_args(**_ACTIVATION, is_dyn
 default_fixed_qparams_range_neg1to1_fake_quant: Maker = FixedQParamsFakeQuantize.with_args(
     observer=default_fixed_qparams_range_neg1to1_observer
 )
-default_fixed_qparams_range_0to1_fake_quant: Maker = FixedQParamsFakeQuantize.with_args(
-    observer=default_fixed_qparams_range_0to1_observer
-)
+default_fixed_qparams_range_0to1_fake_quant: Maker = FixedQParamsFakeQuantize.with_args(observer=default_fixed_qparams_range_0to1_observer)
 default_symmetric_fixed_qparams_fake_quant = default_fixed_qparams_range_neg1to1_fake_quant
 default_affine_fixed_qparams_fake_quant = default_fixed_qparams_range_0to1_fake_quant
 default_per_channel_weight_fake_quant: Maker = FakeQuantize.with_args(

@@ -24,9 +24,7 @@ class HistogramObserver(UniformQuantizationObserverBase):
         **kwargs: Any,
     ) -> None:  # fmt: skip
         if qscheme.per_channel:
-            raise NotImplementedError(
-                "HistogramObserver's qscheme only support torch.per_tensor_symmetric and torch.per_tensor_affine."
-            )
+            raise NotImplementedError("HistogramObserver's qscheme only support torch.per_tensor_symmetric and torch.per_tensor_affine.")
         if is_dynamic:
             raise NotImplementedError("HistogramObserver doesn't support dynamic quantization")
         super().__init__(dtype, qscheme, reduce_range, quant_min, quant_max, factory_kwargs, eps, is_dynamic, **kwargs)

@@ -188,8 +188,10 @@ class MinMaxObserver(UniformQuantizationObserverBase):
 
     def extra_repr(self) -> str:
         """What was seen."""
-        return f"min_val={self.min_val}, max_val={self.max_val}" if self.min_val.numel() != 1 else (
-            f"min_val={self.min_val.item()}, max_val={self.max_val.item()}"
+        return (
+            f"min_val={self.min_val}, max_val={self.max_val}"
+            if self.min_val.numel() != 1
+            else (f"min_val={self.min_val.item()}, max_val={self.max_val.item()}")
         )
 
     def reset_min_max_vals(self) -> None:

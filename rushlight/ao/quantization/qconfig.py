@@ -48,8 +48,10 @@ class QConfig(NamedTuple("_QConfig", [("activation", Any), ("weight", Any)])):
     def __new__(cls, activation: Any, weight: Any) -> QConfig:
         for maker in (activation, weight):
             if callable(getattr(maker, "forward", None)) and not isinstance(maker, type):
-                raise ValueError("QConfig received observer instance, please pass observer class instead: use MyObserver.with_args(x=1) "
-                                 "to override arguments to constructor if needed")
+                raise ValueError(
+                    "QConfig received observer instance, please pass observer class instead: use MyObserver.with_args(x=1) "
+                    "to override arguments to constructor if needed"
+                )
         return super().__new__(cls, activation, weight)
 
     def __repr__(self) -> str:
@@ -96,9 +98,7 @@ default_per_channel_symmetric_qnnpack_qconfig = QConfig(
 _QNNPACK_ACTIVATION = FusedMovingAvgObsFakeQuantize.with_args(
     observer=MovingAverageMinMaxObserver, quant_min=-128, quant_max=127, dtype=qint8, reduce_range=False, eps=_EPS
 )
-default_symmetric_qnnpack_qat_qconfig = QConfig(
-    activation=_QNNPACK_ACTIVATION, weight=fused_wt_fake_quant_range_neg_127_to_127
-)
+default_symmetric_qnnpack_qat_qconfig = QConfig(activation=_QNNPACK_ACTIVATION, weight=fused_wt_fake_quant_range_neg_127_to_127)
 default_per_channel_symmetric_qnnpack_qat_qconfig = QConfig(
     activation=_QNNPACK_ACTIVATION, weight=fused_per_channel_wt_fake_quant_range_neg_127_to_127
 )

@@ -119,9 +119,7 @@ def quantize_qat(model: Any, run_fn: Any, run_args: Any, inplace: bool = False) 
     return convert(model, inplace=True)
 
 
-def quantize_dynamic(
-    model: Any, qconfig_spec: Any = None, dtype: Any = qint8, mapping: Any = None, inplace: bool = False
-) -> Any:
+def quantize_dynamic(model: Any, qconfig_spec: Any = None, dtype: Any = qint8, mapping: Any = None, inplace: bool = False) -> Any:
     """A model with quantized weights, whose activations are quantized on the way: no data is needed beforehand."""
     recurrent = (nn.LSTM, nn.GRU, nn.LSTMCell, nn.RNNCell, nn.GRUCell)
     default = {qint8: default_dynamic_qconfig, float16: float16_dynamic_qconfig, quint8: float_qparams_weight_only_qconfig}.get(dtype)

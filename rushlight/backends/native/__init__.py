@@ -17,30 +17,34 @@ from typing import Any
 
 import numpy as np
 
+from ...codegen.llvm import attention, gather_scatter, pooling, rnn
+from ...codegen.llvm.conv import convolution
+from ...codegen.llvm.gemm import small
 from ...core.base import Spec, TensorBase, alias, make, storage_of
 from ...core.state import state
+from ...passes.decompose import Declined
+from ...runtime.call import trampoline
+from ...runtime.call.autograd_launcher import programs, recorded_call
+from ...runtime.call.guard_compiler import watch
+from ...runtime.call.launcher import Refused, direct_call, may_write
+from ...runtime.cpu import thread_pool
+from ...runtime.cpu.jit import log, machine
+from ...runtime.cpu.step_timer import timed
+from ...schedule.tensor_ir import Given, elements
 from ..aot import AheadOfTime, aot_eager
 from ..registry import register_backend
-from ..varying import with_numbers
-from . import attention, convolutions, entering, movement, pooling, recurrent, small_products, threads
-from .calling import Refused, direct_call, may_write
-from .describing import describe, dump
-from .expanding import Declined
-from .general import General, Plans
-from .machine import log, machine
-from .program import Program, compile_graph
-from .recorded import programs, recorded_call
-from .timing import timed
-from .values import Given, elements
-from .watching import watch
+from ..scalar_inputs import with_numbers
+from .describe import describe, dump
+from .dynamic_shapes import General, Plans
+from .executable import Program, compile_graph
 
-ROUTINES_OF = (attention, convolutions, movement, pooling, recurrent, small_products)  # files that bring native code for ops of their own
+ROUTINES_OF = (attention, convolution, gather_scatter, pooling, rnn, small)  # files that bring native code for ops of their own
 LIMIT = 16  # programs for different layouts of the inputs, before new ones run as in eager mode
 _said: list[str] = []
 
 if importlib.util.find_spec("llvmlite") is not None:
     # LLVM is loaded together with this back-end, and what all programs need is compiled while the first one is captured.
-    machine().ahead([*threads.code(), *entering.code()])
+    machine().ahead([*thread_pool.code(), *trampoline.code()])
 
 if "native" in os.environ.get("RUSHLIGHT_LOGS", "").split(","):
     log.addHandler(logging.StreamHandler())

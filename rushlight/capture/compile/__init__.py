@@ -5,9 +5,9 @@ for each operation on values.  `interpret(function, *args)` runs a function on p
 """
 
 from .decode import decode
-from .frame import Frame, Inline, Raised, Resume, Returned, Stop, Yielded
-from .interpreter import Interpreter, interpret
-from .machine import Machine
+from .vm.frame import Frame, Inline, Raised, Resume, Returned, Stop, Yielded
+from .vm.interpreter import Interpreter, interpret
+from .vm.semantics import Machine
 
 __all__ = [
     "Frame",

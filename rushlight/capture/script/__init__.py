@@ -12,15 +12,15 @@ from typing import Any
 from ...core.declare import PACKAGE, Op
 from ...core.state import state
 from ...nn.modules.module import Module
-from ..traced import TracedFunction
-from . import files
-from .classes import script_class
-from .errors import Error, NotSupportedError, ScriptError, UnusedCallError
-from .freezing import freeze, optimize_for_inference, run_frozen_optimizations
-from .functions import ScriptFunction, caller_frames, script_function
-from .marks import Attribute, annotate, export, ignore, interface, is_instance, is_scripting, script_method, unused
-from .modules import RecursiveScriptModule, ScriptMethod, ScriptModule, scripted
-from .types import type_of
+from ..trace.jit_trace import TracedFunction
+from . import serialization
+from .frontend.annotations import Attribute, annotate, export, ignore, interface, is_instance, is_scripting, script_method, unused
+from .frontend.errors import Error, NotSupportedError, ScriptError, UnusedCallError
+from .frontend.types import type_of
+from .script_class import script_class
+from .script_function import ScriptFunction, caller_frames, script_function
+from .script_module import RecursiveScriptModule, ScriptMethod, ScriptModule, scripted
+from .transform.freeze import freeze, optimize_for_inference, run_frozen_optimizations
 
 
 def script_if_tracing(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -42,9 +42,7 @@ def is_of_package(obj: Any) -> bool:
     return isinstance(getattr(obj, "op", None), Op) or (getattr(obj, "__module__", None) or "").partition(".")[0] == PACKAGE
 
 
-def script(
-    obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None
-) -> Any:
+def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> Any:
     """Compile a function, or a Module with all its methods that ``forward`` needs, keeping ``if``, loops and the rest as they are.
 
     Unannotated parameters are tensors.  What is outside the language raises a :class:`ScriptError` with the line and a caret.
@@ -59,13 +57,17 @@ def script(
         if issubclass(obj, enum.Enum) or (issubclass(obj, tuple) and hasattr(obj, "_fields")):
             return obj
         if issubclass(obj, Module):
-            raise RuntimeError(f"Type '{obj.__name__}' cannot be compiled since it inherits from nn.Module, consider passing an instance instead")
+            raise RuntimeError(
+                f"Type '{obj.__name__}' cannot be compiled since it inherits from nn.Module, consider passing an instance instead"
+            )
         script_class(obj, caller_frames(2 + _frames_up))
         return obj
     if inspect.ismethod(obj):
         raise NotSupportedError(f"the method '{obj.__name__}' can't be scripted alone: mark it with jit.export and script the Module")
     if is_of_package(obj):
-        raise NotSupportedError(f"'{getattr(obj, '__name__', obj)}' is a function of the package: write a function that calls it, and script that")
+        raise NotSupportedError(
+            f"'{getattr(obj, '__name__', obj)}' is a function of the package: write a function that calls it, and script that"
+        )
     if not inspect.isfunction(obj):
         raise TypeError(f"jit.script() takes a function or a Module, not {type(obj).__name__}")
     examples = None
@@ -77,5 +79,5 @@ def script(
 
 __all__ = [
     "Attribute", "Error", "NotSupportedError", "RecursiveScriptModule", "ScriptError", "ScriptFunction", "ScriptMethod", "ScriptModule", "UnusedCallError", "annotate",
-    "export", "files", "freeze", "optimize_for_inference", "run_frozen_optimizations", "script_if_tracing", "is_instance", "ignore", "interface", "is_scripting", "script", "script_method", "unused",
+    "export", "serialization", "freeze", "optimize_for_inference", "run_frozen_optimizations", "script_if_tracing", "is_instance", "ignore", "interface", "is_scripting", "script", "script_method", "unused",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-from ...capture.compile.settings import settings
+from ...capture.compile.config import settings
 
 _OTHER_NAMES = {"cache_size_limit": "recompile_limit"}
 

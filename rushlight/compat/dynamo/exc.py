@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...capture.compile.breaks import BackendFailed as BackendCompilerFailed
-from ...capture.compile.breaks import Unsupported
+from ...capture.compile.record.graph_breaks import BackendFailed as BackendCompilerFailed
+from ...capture.compile.record.graph_breaks import Unsupported
 from ...core.missing import missing
 
 __getattr__ = missing("rushlight._dynamo.exc")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...capture.compile.breaks import counters
+from ...capture.compile.record.graph_breaks import counters
 from ...core.missing import missing
 
 __getattr__ = missing("rushlight._dynamo.utils")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...capture.traced import trace
+from ...capture.trace.jit_trace import trace
 from ...core.missing import missing
 from ...testing.case import TestCase
 

@@ -6,7 +6,7 @@ from collections import namedtuple
 from collections.abc import Sequence
 from typing import Any
 
-from ...ops.joining import cat
+from ...ops.shape.concat import cat
 from .. import functional as F
 from .container import ModuleList, Sequential
 from .linear import Linear
@@ -30,12 +30,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         found = list(cutoffs)
         if not found:
             raise ValueError("cutoffs should be a sequence of length larger than 0")
-        if (
-            any(int(each) != each for each in found)
-            or found != sorted(set(found))
-            or found[0] <= 0
-            or found[-1] > n_classes - 1
-        ):
+        if any(int(each) != each for each in found) or found != sorted(set(found)) or found[0] <= 0 or found[-1] > n_classes - 1:
             raise ValueError(
                 "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, where each value is "
                 "between 1 and n_classes-1"
@@ -73,23 +68,17 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             if input_.size(0) != target_.size(0):
                 raise RuntimeError("Input and target should have the same size in the batch dimension.")
             if input_.dim() != 2:
-                raise RuntimeError(
-                    f"1D target tensor expects 2D input tensors, but found inputs with size {input_.size()}"
-                )
+                raise RuntimeError(f"1D target tensor expects 2D input tensors, but found inputs with size {input_.size()}")
         elif target_.dim() == 0:
             if input_.dim() != 1:
-                raise RuntimeError(
-                    f"0D target tensor expects 1D input tensors, but found inputs with size {input_.size()}"
-                )
+                raise RuntimeError(f"0D target tensor expects 1D input tensors, but found inputs with size {input_.size()}")
         else:
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
         batched = target_.dim() > 0
         input, target = (input_, target_) if batched else (input_.unsqueeze(0), target_.unsqueeze(0))
         low, high = (int(target.min()), int(target.max())) if target.numel() else (0, 0)
         if low < 0 or high >= self.n_classes:
-            raise RuntimeError(
-                f"Target values should be in [0, {self.n_classes - 1}], but values in range [{low}, {high}] were found. "
-            )
+            raise RuntimeError(f"Target values should be in [0, {self.n_classes - 1}], but values in range [{low}, {high}] were found. ")
         output = input.new_zeros(target.size(0))
         in_head = target.clone()  # each target's place in the head: its own, or that of its cluster
         for number, (first, last) in enumerate(zip(self.cutoffs, self.cutoffs[1:])):

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...core.dtypes import int64
 from ...core.errors import NotSupported
-from ...ops.creation import full, ones, zeros
+from ...ops.create.factories import full, ones, zeros
 from .. import functional as F
 from .. import init
 from ..parameter import UninitializedBuffer, UninitializedParameter
@@ -77,9 +77,7 @@ class _NormBase(Module):
             counted = self.num_batches_tracked
             fresh = counted is None or counted.is_meta
             state_dict.setdefault(prefix + "num_batches_tracked", zeros((), dtype=int64) if fresh else counted)
-        super()._load_from_state_dict(
-            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
-        )
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
 
 
 class _BatchNorm(_NormBase):

@@ -221,10 +221,7 @@ class ModuleList(_ListOfModules):
                 runs[-1][1] = number
             else:
                 runs.append([number, number, text])
-        lines = [
-            f"({first}): {text}" if first == last else f"({first}-{last}): {last - first + 1} x {text}"
-            for first, last, text in runs
-        ]
+        lines = [f"({first}): {text}" if first == last else f"({first}-{last}): {last - first + 1} x {text}" for first, last, text in runs]
         return f"{self._get_name()}(\n  " + "\n  ".join(map(_indent, lines)) + "\n)"
 
 
@@ -283,9 +280,7 @@ class ModuleDict(Module):
 def _pairs(source: Any, owner: str) -> Iterable[tuple[str, Any]]:
     """The items of what ``update`` takes: those of a plain mapping in the order of its keys."""
     if not isinstance(source, Iterable):
-        raise TypeError(
-            f"{owner}.update should be called with an iterable of key/value pairs, but got {type(source).__name__}"
-        )
+        raise TypeError(f"{owner}.update should be called with an iterable of key/value pairs, but got {type(source).__name__}")
     if isinstance(source, (OrderedDict, ModuleDict, ParameterDict, Mapping)):
         return list(source.items())
     found = []

@@ -212,10 +212,7 @@ class _ConvTransposeNd(_ConvNd):
                 f"{fixed + num_spatial_dims} elements (got {len(output_size)})"
             )
         least = [
-            (input.size(d + fixed) - 1) * stride[d]
-            - 2 * padding[d]
-            + (1 if dilation is None else dilation[d]) * (kernel_size[d] - 1)
-            + 1
+            (input.size(d + fixed) - 1) * stride[d] - 2 * padding[d] + (1 if dilation is None else dilation[d]) * (kernel_size[d] - 1) + 1
             for d in range(num_spatial_dims)
         ]
         most = [low + step - 1 for low, step in zip(least, stride)]
@@ -227,9 +224,7 @@ class _ConvTransposeNd(_ConvNd):
         return [size - low for size, low in zip(output_size, least)]
 
     def _transposed(self, function: Any, input: Any, output_size: Any) -> Any:
-        more = self._output_padding(
-            input, output_size, self.stride, self.padding, self.kernel_size, len(self.kernel_size), self.dilation
-        )
+        more = self._output_padding(input, output_size, self.stride, self.padding, self.kernel_size, len(self.kernel_size), self.dilation)
         return function(input, self.weight, self.bias, self.stride, self.padding, more, self.groups, self.dilation)
 
 
@@ -383,9 +378,7 @@ class LazyConvTranspose1d(_LazyConvXdMixin, ConvTranspose1d):
         self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
         bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
-        super().__init__(
-            0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype
-        )
+        super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype)
         self._become_lazy(out_channels, bias, device, dtype)
 
 
@@ -398,9 +391,7 @@ class LazyConvTranspose2d(_LazyConvXdMixin, ConvTranspose2d):
         self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
         bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
-        super().__init__(
-            0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype
-        )
+        super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype)
         self._become_lazy(out_channels, bias, device, dtype)
 
 
@@ -413,9 +404,7 @@ class LazyConvTranspose3d(_LazyConvXdMixin, ConvTranspose3d):
         self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
         bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
-        super().__init__(
-            0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype
-        )
+        super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype)
         self._become_lazy(out_channels, bias, device, dtype)
 
 

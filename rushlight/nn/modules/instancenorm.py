@@ -45,9 +45,7 @@ class _InstanceNorm(_NormBase):
                 )
                 for each in kept:
                     state_dict.pop(prefix + each)
-        super()._load_from_state_dict(
-            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
-        )
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
 
     def forward(self, input: Any) -> Any:
         """Normalise; an input without a batch dimension counts as one sample."""

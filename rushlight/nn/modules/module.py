@@ -10,7 +10,7 @@ from typing import Any
 from ...autograd import no_grad
 from ...core.base import TensorBase
 from ...core.node import HookTable, RemovableHandle
-from ...ops.creation import empty, empty_like
+from ...ops.create.factories import empty, empty_like
 from ...tensor.conversion import _read_to
 from ..parameter import Buffer, Parameter, is_lazy
 from .module_hooks import (
@@ -62,13 +62,9 @@ class Module(StateMixin):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init and kwargs:
-            raise TypeError(
-                f"{type(self).__name__}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'"
-            )
+            raise TypeError(f"{type(self).__name__}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'")
         if not self.call_super_init and args:
-            raise TypeError(
-                f"{type(self).__name__}.__init__() takes 1 positional argument but {len(args) + 1} were given"
-            )
+            raise TypeError(f"{type(self).__name__}.__init__() takes 1 positional argument but {len(args) + 1} were given")
         fields = self.__dict__
         fields["training"] = True
         fields["_parameters"] = {}
@@ -104,9 +100,7 @@ class Module(StateMixin):
         if hasattr(self, name) and name not in self._buffers:
             raise KeyError(f"attribute '{name}' already exists")
         if tensor is not None and not isinstance(tensor, TensorBase):
-            raise TypeError(
-                f"cannot assign '{_type_name(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
-            )
+            raise TypeError(f"cannot assign '{_type_name(tensor)}' object to buffer '{name}' (torch Tensor or None required)")
         self._buffers[name] = registered(_global_buffer_registration_hooks, self, name, tensor)
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
@@ -116,9 +110,7 @@ class Module(StateMixin):
         if hasattr(self, name) and name not in self._parameters:
             raise KeyError(f"attribute '{name}' already exists")
         if param is not None and not isinstance(param, Parameter):
-            raise TypeError(
-                f"cannot assign '{_type_name(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)"
-            )
+            raise TypeError(f"cannot assign '{_type_name(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)")
         if param is not None and param.grad_fn is not None:
             raise ValueError(
                 f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To express "
@@ -149,9 +141,7 @@ class Module(StateMixin):
             self.register_parameter(name, value)
         elif parameters is not None and name in parameters:
             if value is not None:
-                raise TypeError(
-                    f"cannot assign '{_type_name(value)}' as parameter '{name}' (torch.nn.Parameter or None expected)"
-                )
+                raise TypeError(f"cannot assign '{_type_name(value)}' as parameter '{name}' (torch.nn.Parameter or None expected)")
             self.register_parameter(name, value)
         elif isinstance(value, Module):
             if modules is None:
@@ -160,9 +150,7 @@ class Module(StateMixin):
             modules[name] = registered(_global_module_registration_hooks, self, name, value)
         elif modules is not None and name in modules:
             if value is not None:
-                raise TypeError(
-                    f"cannot assign '{_type_name(value)}' as child module '{name}' (torch.nn.Module or None expected)"
-                )
+                raise TypeError(f"cannot assign '{_type_name(value)}' as child module '{name}' (torch.nn.Module or None expected)")
             modules[name] = registered(_global_module_registration_hooks, self, name, value)
         elif isinstance(value, Buffer):
             if buffers is None:
@@ -171,9 +159,7 @@ class Module(StateMixin):
             self.register_buffer(name, value, value.persistent)
         elif buffers is not None and name in buffers:
             if value is not None and not isinstance(value, TensorBase):
-                raise TypeError(
-                    f"cannot assign '{_type_name(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)"
-                )
+                raise TypeError(f"cannot assign '{_type_name(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)")
             buffers[name] = registered(_global_buffer_registration_hooks, self, name, value)
         else:
             object.__setattr__(self, name, value)
@@ -236,9 +222,7 @@ class Module(StateMixin):
 
     _call_impl = __call__
 
-    def register_forward_pre_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
-    ) -> RemovableHandle:
+    def register_forward_pre_hook(self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False) -> RemovableHandle:
         """Call ``hook(module, args)`` before forward; what it returns replaces the arguments."""
         marks = (self._forward_pre_hooks_with_kwargs,) if with_kwargs else ()
         return add(self._forward_pre_hooks, hook, prepend, *marks)
@@ -286,9 +270,7 @@ class Module(StateMixin):
         for _, parameter in self.named_parameters(recurse=recurse):
             yield parameter
 
-    def named_parameters(
-        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Any]]:
+    def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
         """All parameters with their full names."""
         yield from self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
 
@@ -297,9 +279,7 @@ class Module(StateMixin):
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 
-    def named_buffers(
-        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Any]]:
+    def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
         """All buffers with their full names."""
         yield from self._named_members(lambda m: m._buffers.items(), prefix, recurse, remove_duplicate)
 
@@ -321,9 +301,7 @@ class Module(StateMixin):
         for _, module in self.named_modules():
             yield module
 
-    def named_modules(
-        self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Any]]:
+    def named_modules(self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
         """This module and all below it, with their full names."""
         memo = set() if memo is None else memo
         if self in memo:
@@ -456,9 +434,7 @@ class Module(StateMixin):
         """
         device, dtype, _ = _read_to(args, kwargs)
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
-            raise TypeError(
-                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
-            )
+            raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
 
         def convert(tensor: Any) -> Any:
             wanted = dtype if tensor.is_floating_point() or tensor.is_complex() else None

@@ -9,7 +9,7 @@ from typing import Any
 from ...autograd import Function, is_grad_enabled
 from ...core.base import TensorBase
 from ...core.node import HookTable, RemovableHandle
-from ...ops.creation import zeros_like
+from ...ops.create.factories import zeros_like
 
 _global_forward_pre_hooks = HookTable()
 _global_forward_hooks = HookTable()
@@ -53,9 +53,7 @@ def add(table: Any, hook: Callable[..., Any], prepend: bool = False, *marks: dic
 def check_kind(is_full: bool, found: bool | None, where: str) -> None:
     """Backward hooks of both kinds do not go together."""
     if found is not None and found is not is_full:
-        raise RuntimeError(
-            f"Cannot use both regular backward hooks and full backward hooks {where}. Please use only one of them."
-        )
+        raise RuntimeError(f"Cannot use both regular backward hooks and full backward hooks {where}. Please use only one of them.")
 
 
 # -- hooks for all modules ---------------------------------------------------------------------------------------
@@ -66,9 +64,7 @@ def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandl
     return add(_global_forward_pre_hooks, hook)
 
 
-def register_module_forward_hook(
-    hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
-) -> RemovableHandle:
+def register_module_forward_hook(hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False) -> RemovableHandle:
     """Call ``hook(module, args, output)`` after every forward of every module."""
     marks = [_global_forward_hooks_with_kwargs] if with_kwargs else []
     marks += [_global_forward_hooks_always_called] if always_call else []
@@ -172,9 +168,7 @@ class BackwardHooks:
         if node is None:
             return args
         self.input_count = len(args)
-        others = {
-            i: each.detach() for i, each in enumerate(args) if isinstance(each, TensorBase) and i not in positions
-        }
+        others = {i: each.detach() for i, each in enumerate(args) if isinstance(each, TensorBase) and i not in positions}
 
         def after(grad_inputs: Any, _: Any) -> Any:
             if self.grad_outputs is None:  # gradients that did not come in by the module's outputs
@@ -202,8 +196,7 @@ class BackwardHooks:
         """The result, led through a node that calls the hooks when the gradients of the outputs are known."""
         if not isinstance(result, (TensorBase, tuple)):
             warnings.warn(
-                "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
-                f"{type(result)}",
+                f"For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received {type(result)}",
                 stacklevel=3,
             )
             return result
@@ -239,11 +232,7 @@ class BackwardHooks:
 
 def _first_tensor(value: Any) -> Any:
     while not isinstance(value, TensorBase):
-        value = (
-            next(each for each in value.values() if isinstance(each, TensorBase))
-            if isinstance(value, dict)
-            else value[0]
-        )
+        value = next(each for each in value.values() if isinstance(each, TensorBase)) if isinstance(value, dict) else value[0]
     return value
 
 
@@ -267,9 +256,7 @@ def call_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         before = [*_global_backward_pre_hooks.values(), *module._backward_pre_hooks.values()]
         global_after, own_after = list(_global_backward_hooks.values()), list(module._backward_hooks.values())
         after = (global_after if _full == [True] else []) + (own_after if module._is_full_backward_hook else [])
-        older = (global_after if _full == [False] else []) + (
-            own_after if module._is_full_backward_hook is False else []
-        )
+        older = (global_after if _full == [False] else []) + (own_after if module._is_full_backward_hook is False else [])
         watcher = BackwardHooks(module, before, after) if before or after else None
         if watcher:
             args = watcher.watch_inputs(args)
@@ -288,18 +275,14 @@ def call_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         raise
 
 
-def _before_forward(
-    module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _before_forward(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     for number, hook in [*_global_forward_pre_hooks.items(), *module._forward_pre_hooks.items()]:
         if number in module._forward_pre_hooks_with_kwargs:
             changed = hook(module, args, kwargs)
             if changed is None:
                 continue
             if not isinstance(changed, tuple) or len(changed) != 2:
-                raise RuntimeError(
-                    f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {changed}."
-                )
+                raise RuntimeError(f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {changed}.")
             args, kwargs = changed
         else:
             changed = hook(module, args)

@@ -192,9 +192,7 @@ class StateMixin:
     def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
         """Parameters and persistent buffers by their full names."""
         if args:
-            warnings.warn(
-                "Positional args of state_dict are being deprecated, use kwargs instead.", FutureWarning, stacklevel=2
-            )
+            warnings.warn("Positional args of state_dict are being deprecated, use kwargs instead.", FutureWarning, stacklevel=2)
             destination = args[0] if destination is None else destination
             prefix = args[1] if len(args) > 1 and prefix == "" else prefix
             keep_vars = args[2] if len(args) > 2 and keep_vars is False else keep_vars
@@ -238,9 +236,7 @@ class StateMixin:
 
     # -- reading -------------------------------------------------------------------------------------------------
 
-    def _register_load_state_dict_pre_hook(
-        self, hook: Callable[..., Any], with_module: bool = False
-    ) -> RemovableHandle:
+    def _register_load_state_dict_pre_hook(self, hook: Callable[..., Any], with_module: bool = False) -> RemovableHandle:
         return add(self._load_state_dict_pre_hooks, _LoadHook(hook, with_module))
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -327,14 +323,10 @@ class StateMixin:
                     listed = ", ".join(f'"{key}"' for key in found)
                     errors.insert(0, f"{what} key(s) in state_dict: {listed}. ")
         if errors:
-            raise RuntimeError(
-                "Error(s) in loading state_dict for {}:\n\t{}".format(type(self).__name__, "\n\t".join(errors))
-            )
+            raise RuntimeError("Error(s) in loading state_dict for {}:\n\t{}".format(type(self).__name__, "\n\t".join(errors)))
         return keys
 
-    def _plan_loading(
-        self, state_dict: Any, assign: bool, keys: _IncompatibleKeys, errors: list[str]
-    ) -> tuple[list[Any], list[Any]]:
+    def _plan_loading(self, state_dict: Any, assign: bool, keys: _IncompatibleKeys, errors: list[str]) -> tuple[list[Any], list[Any]]:
         """Check everything: the steps to take, and the modules in the order in which they are done."""
         metadata = getattr(state_dict, "_metadata", None)
         state = OrderedDict(state_dict)

@@ -95,10 +95,7 @@ class LayerNorm(Module):
 
     def extra_repr(self) -> str:
         """The shape, and options."""
-        return (
-            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
-            f"bias={self.bias is not None}"
-        )
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
 
 
 class GroupNorm(Module):
@@ -150,9 +147,7 @@ class RMSNorm(Module):
         self.normalized_shape = _shape(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        self.register_parameter(
-            "weight", new_parameter(self.normalized_shape, device, dtype) if elementwise_affine else None
-        )
+        self.register_parameter("weight", new_parameter(self.normalized_shape, device, dtype) if elementwise_affine else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -6,9 +6,9 @@ import math
 import warnings
 from typing import Any
 
-from ...core.sizes import as_size
-from ...ops.creation import zeros
-from ...ops.sequences import gru, lstm, rnn_relu, rnn_tanh
+from ...core.symbolic import as_size
+from ...ops.create.factories import zeros
+from ...ops.nn.rnn_sequences import gru, lstm, rnn_relu, rnn_tanh
 from .. import init
 from ..utils.rnn import PackedSequence
 from .module import Module
@@ -107,9 +107,7 @@ class RNNBase(Module):
         if input.dim() != expected:
             raise RuntimeError(f"input must have {expected} dimensions, got {input.dim()}")
         if input.size(-1) != self.input_size:
-            raise RuntimeError(
-                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}"
-            )
+            raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}")
 
     def _state_size(self, input: Any, batch_sizes: Any, width: int) -> tuple[int, int, int]:
         batch = as_size(batch_sizes[0]) if batch_sizes is not None else input.size(0 if self.batch_first else 1)
@@ -119,9 +117,7 @@ class RNNBase(Module):
         """The size that hidden states have for an input."""
         return self._state_size(input, batch_sizes, self.proj_size or self.hidden_size)
 
-    def check_hidden_size(
-        self, hx: Any, expected_hidden_size: Any, msg: str = "Expected hidden size {}, got {}"
-    ) -> None:
+    def check_hidden_size(self, hx: Any, expected_hidden_size: Any, msg: str = "Expected hidden size {}, got {}") -> None:
         """Refuse a state of another size."""
         if tuple(hx.size()) != tuple(expected_hidden_size):
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))
@@ -184,9 +180,7 @@ def _check_options(input_size: Any, hidden_size: Any, num_layers: Any, bias: Any
         if value <= 0:
             raise ValueError(f"{name} must be greater than zero")
     if isinstance(dropout, bool) or not 0 <= float(dropout) <= 1:
-        raise ValueError(
-            "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
-        )
+        raise ValueError("dropout should be a number in range [0, 1] representing the probability of an element being zeroed")
     if float(dropout) > 0 and num_layers == 1:
         warnings.warn(
             "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers greater than 1, "
@@ -273,9 +267,7 @@ class GRU(_OneState):
     ) -> None:  # fmt: skip
         if proj_size:
             raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
-        super().__init__(
-            "GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype
-        )
+        super().__init__("GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)
 
     def _op(self) -> Any:
         return gru
@@ -301,9 +293,7 @@ class LSTM(RNNBase):
         self.check_input(input, batch_sizes)
         expected = (self.get_expected_hidden_size(input, batch_sizes), self.get_expected_cell_size(input, batch_sizes))
         for position in (0, 1):
-            self.check_hidden_size(
-                hidden[position], expected[position], f"Expected hidden[{position}] size {{}}, got {{}}"
-            )
+            self.check_hidden_size(hidden[position], expected[position], f"Expected hidden[{position}] size {{}}, got {{}}")
 
     def permute_hidden(self, hx: Any, permutation: Any) -> Any:
         """Hidden state and cell with their sequences in another order."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...ops.creation import zeros
-from ...ops.sequences import gru_cell, lstm_cell, rnn_relu_cell, rnn_tanh_cell
+from ...ops.create.factories import zeros
+from ...ops.nn.rnn_sequences import gru_cell, lstm_cell, rnn_relu_cell, rnn_tanh_cell
 from .. import init
 from .module import Module
 from .utils import new_parameter
@@ -19,9 +19,7 @@ class RNNCellBase(Module):
     weight_ih: Any
     weight_hh: Any
 
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None, dtype: Any = None
-    ) -> None:
+    def __init__(self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
         self.input_size = input_size
         self.hidden_size = hidden_size
@@ -106,9 +104,7 @@ class RNNCell(_OneStateCell):
 class GRUCell(_OneStateCell):
     """One step of gated recurrent units."""
 
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
-    ) -> None:
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def _step(self, input: Any, hx: Any) -> Any:
@@ -118,9 +114,7 @@ class GRUCell(_OneStateCell):
 class LSTMCell(RNNCellBase):
     """One step of long short-term memory."""
 
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
-    ) -> None:
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:

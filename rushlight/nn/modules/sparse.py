@@ -74,9 +74,7 @@ class Embedding(_Table):
 
     def forward(self, input: Any) -> Any:
         """The rows that the indices name."""
-        return F.embedding(
-            input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
-        )
+        return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse)
 
     def extra_repr(self) -> str:
         """Sizes, and what differs from the defaults."""

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...autograd import is_grad_enabled
-from ...ops.attention_forward import canonical_mask
-from ...ops.creation import full
+from ...ops.create.factories import full
+from ...ops.nn.attention_forward import canonical_mask
 from .. import functional as F
 from ..init import xavier_uniform_
 from .activation import GELU, MultiheadAttention, ReLU
@@ -104,9 +104,7 @@ class TransformerEncoderLayer(_TransformerLayer):
         return self.norm2(x + self._ff_block(x))
 
     def _sa_block(self, x: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False) -> Any:
-        found = self.self_attn(
-            x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, need_weights=False, is_causal=is_causal
-        )
+        found = self.self_attn(x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, need_weights=False, is_causal=is_causal)
         return self.dropout1(found[0])
 
     def _ff_block(self, x: Any) -> Any:
@@ -156,9 +154,7 @@ class TransformerDecoderLayer(_TransformerLayer):
         return self.norm3(x + self._ff_block(x))
 
     def _sa_block(self, x: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False) -> Any:
-        found = self.self_attn(
-            x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, is_causal=is_causal, need_weights=False
-        )
+        found = self.self_attn(x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, is_causal=is_causal, need_weights=False)
         return self.dropout1(found[0])
 
     def _mha_block(self, x: Any, mem: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False) -> Any:
@@ -212,14 +208,10 @@ class TransformerEncoder(Module):
         self.mask_check = mask_check
         reason = _why_not_nested(encoder_layer) if enable_nested_tensor else ""
         if reason:
-            warnings.warn(
-                f"enable_nested_tensor is True, but self.use_nested_tensor is False because {reason}", stacklevel=2
-            )
+            warnings.warn(f"enable_nested_tensor is True, but self.use_nested_tensor is False because {reason}", stacklevel=2)
             self.use_nested_tensor = False
 
-    def forward(
-        self, src: Any, mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool | None = None
-    ) -> Any:
+    def forward(self, src: Any, mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool | None = None) -> Any:
         """The encoded sequence."""
         padding = canonical_mask(src_key_padding_mask, "src_key_padding_mask", mask, "mask", src.dtype)
         mask = canonical_mask(mask, "mask", None, "", src.dtype, check_other=False)
@@ -256,9 +248,7 @@ class TransformerDecoder(Module):
         memory_key_padding_mask: Any = None, tgt_is_causal: bool | None = None, memory_is_causal: bool = False,
     ) -> Any:  # fmt: skip
         """The decoded sequence."""
-        causal = _detect_is_causal_mask(
-            tgt_mask, tgt_is_causal, _get_seq_len(tgt, self.layers[0].self_attn.batch_first)
-        )
+        causal = _detect_is_causal_mask(tgt_mask, tgt_is_causal, _get_seq_len(tgt, self.layers[0].self_attn.batch_first))
         output = tgt
         for layer in self.layers:
             output = layer(

@@ -30,9 +30,7 @@ class Upsample(Module):
 
     def forward(self, input: Any) -> Any:
         """The interpolated input."""
-        return F.interpolate(
-            input, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor
-        )
+        return F.interpolate(input, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state.setdefault("recompute_scale_factor", True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from itertools import repeat
 from typing import Any
 
-from ...ops.creation import empty
+from ...ops.create.factories import empty
 from ..parameter import Parameter
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from ...autograd import no_grad
 from ...core.base import TensorBase
 from ...core.state import flags
-from ...ops.joining import stack
-from ...ops.norms import linalg_vector_norm
+from ...ops.linalg.norms import linalg_vector_norm
+from ...ops.shape.concat import stack
 from ...tensor.construct import tensor
 
 
@@ -18,9 +18,7 @@ def _listed(tensors: Any) -> list[Any]:
 
 
 @no_grad()
-def get_total_norm(
-    tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
-) -> Any:
+def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None) -> Any:
     """The norm of all tensors as if they were one vector."""
     tensors, norm_type = _listed(tensors), float(norm_type)
     if not tensors:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...core.base import TensorBase
-from ...ops.joining import cat
+from ...ops.shape.concat import cat
 
 
 def _check_same_device(parameters: list[Any]) -> None:

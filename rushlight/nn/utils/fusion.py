@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from ...ops.creation import ones_like, zeros_like
+from ...ops.create.factories import ones_like, zeros_like
 from ..parameter import Parameter
 
 
@@ -41,29 +41,21 @@ def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
         )
     fused = copy.deepcopy(linear)
     _check_statistics(bn)
-    fused.weight, fused.bias = fuse_linear_bn_weights(
-        fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias
-    )
+    fused.weight, fused.bias = fuse_linear_bn_weights(fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias)
     return fused
 
 
-def fuse_linear_bn_weights(
-    linear_w: Any, linear_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: float, bn_w: Any, bn_b: Any
-) -> tuple[Any, Any]:
+def fuse_linear_bn_weights(linear_w: Any, linear_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: float, bn_w: Any, bn_b: Any) -> tuple[Any, Any]:
     """Weight and bias of a linear layer with a batch norm folded into it."""
     return _fold(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, [-1, 1])
 
 
 def _check_statistics(bn: Any) -> None:
     if bn.running_mean is None or bn.running_var is None:
-        raise AssertionError(
-            "Expected bn.running_mean and bn.running_var to be tensors: the batch norm keeps no statistics"
-        )
+        raise AssertionError("Expected bn.running_mean and bn.running_var to be tensors: the batch norm keeps no statistics")
 
 
-def _fold(
-    weight: Any, bias: Any, mean: Any, variance: Any, eps: float, scale: Any, shift: Any, shape: list[int]
-) -> Any:
+def _fold(weight: Any, bias: Any, mean: Any, variance: Any, eps: float, scale: Any, shift: Any, shape: list[int]) -> Any:
     scale = ones_like(mean) if scale is None else scale
     shift = zeros_like(mean) if shift is None else shift
     moved = -mean if bias is None else bias - mean

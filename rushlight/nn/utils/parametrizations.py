@@ -7,13 +7,13 @@ from typing import Any
 
 from ...autograd import no_grad
 from ...core.dtypes import finfo
-from ...ops.creation import eye, zeros_like
-from ...ops.joining import cat
-from ...ops.linalg import linalg_solve, matrix_exp
-from ...ops.linalg_systems import geqrf, linalg_householder_product
-from ...ops.normalisation import normalize
-from ...ops.norms import norm_except_dim
-from ...ops.products import dot, mv
+from ...ops.create.factories import eye, zeros_like
+from ...ops.linalg.functions import linalg_solve, matrix_exp
+from ...ops.linalg.matmul import dot, mv
+from ...ops.linalg.norms import norm_except_dim
+from ...ops.linalg.systems import geqrf, linalg_householder_product
+from ...ops.nn.normalization import normalize
+from ...ops.shape.concat import cat
 from ..modules.module import Module
 from .parametrize import register_parametrization
 from .spectral_norm import as_matrix, default_dim
@@ -96,9 +96,7 @@ class _Orthogonal(Module):
     def right_inverse(self, Q: Any) -> Any:
         """What to keep so that forward gives a matrix, which is made orthogonal if it is not."""
         if Q.shape != self.shape:
-            raise ValueError(
-                f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {Q.shape}."
-            )
+            raise ValueError(f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {Q.shape}.")
         n, k = Q.shape[-2:]
         wide = n < k
         given = Q
@@ -107,8 +105,7 @@ class _Orthogonal(Module):
         if not hasattr(self, "base"):
             if self.orthogonal_map is not _OrthMaps.householder:
                 raise NotImplementedError(
-                    "It is not possible to assign to the matrix exponential or the Cayley parametrizations when "
-                    "use_trivialization=False."
+                    "It is not possible to assign to the matrix exponential or the Cayley parametrizations when use_trivialization=False."
                 )
             # The reflectors, and on the diagonal which way they are turned. Where LAPACK needs none (tau is 0), forward makes
             # one of a column of zeros, which turns the column round.
@@ -128,9 +125,7 @@ class _Orthogonal(Module):
         return start
 
 
-def orthogonal(
-    module: Any, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True
-) -> Any:
+def orthogonal(module: Any, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True) -> Any:
     """Keep a matrix orthogonal (or its columns, or rows, orthonormal) through all of training."""
     weight = _check_name(module, name)
     if weight.ndim < 2:
@@ -140,12 +135,8 @@ def orthogonal(
         orthogonal_map = "matrix_exp" if simple else "householder"
     found = getattr(_OrthMaps, orthogonal_map, None)
     if found is None:
-        raise ValueError(
-            f'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got: {orthogonal_map}'
-        )
-    register_parametrization(
-        module, name, _Orthogonal(weight, found, use_trivialization=use_trivialization), unsafe=True
-    )
+        raise ValueError(f'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got: {orthogonal_map}')
+    register_parametrization(module, name, _Orthogonal(weight, found, use_trivialization=use_trivialization), unsafe=True)
     return module
 
 
@@ -203,13 +194,9 @@ class _SpectralNorm(Module):
     def __init__(self, weight: Any, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
         super().__init__()
         if dim >= weight.ndim or dim < -weight.ndim:
-            raise IndexError(
-                f"Dimension out of range (expected to be in range of [-{weight.ndim}, {weight.ndim - 1}] but got {dim})"
-            )
+            raise IndexError(f"Dimension out of range (expected to be in range of [-{weight.ndim}, {weight.ndim - 1}] but got {dim})")
         if n_power_iterations <= 0:
-            raise ValueError(
-                f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
-            )
+            raise ValueError(f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}")
         self.dim = dim if dim >= 0 else dim + weight.ndim
         self.eps = eps
         if weight.ndim > 1:  # a vector is divided by its norm
@@ -243,9 +230,7 @@ class _SpectralNorm(Module):
         return value
 
 
-def spectral_norm(
-    module: Any, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
-) -> Any:
+def spectral_norm(module: Any, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None) -> Any:
     """Divide a weight by its largest singular value."""
     weight = _check_name(module, name)
     dim = default_dim(module) if dim is None else dim

@@ -63,10 +63,7 @@ class ParametrizationList(ModuleList):
                         pass  # then the tensor is taken as it is
         self.is_tensor = isinstance(found, TensorBase)
         if not (self.is_tensor or isinstance(found, Sequence)):
-            raise ValueError(
-                "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
-                f"Got {type(found).__name__}"
-            )
+            raise ValueError(f"'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got {type(found).__name__}")
         self.ntensors = 1 if self.is_tensor else len(found)
         shape, dtype = original.shape, original.dtype
         if self.is_tensor:
@@ -217,9 +214,7 @@ def register_parametrization(module: Any, tensor_name: str, parametrization: Any
         setattr(type(module), tensor_name, _property(tensor_name))
         module.parametrizations[tensor_name] = parametrizations
     else:
-        raise ValueError(
-            f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name '{tensor_name}'"
-        )
+        raise ValueError(f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name '{tensor_name}'")
     return module
 
 

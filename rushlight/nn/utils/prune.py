@@ -7,10 +7,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any
 
-from ...ops.creation import ones_like, zeros_like
-from ...ops.joining import cat
-from ...ops.random import rand, rand_like
-from ...ops.sorting import kthvalue, topk
+from ...ops.create.factories import ones_like, zeros_like
+from ...ops.index.sort import kthvalue, topk
+from ...ops.random.sampling import rand, rand_like
+from ...ops.shape.concat import cat
 
 
 class BasePruningMethod(ABC):
@@ -139,9 +139,7 @@ class PruningContainer(BasePruningMethod):
             kept = mask == 1
         elif method.PRUNING_TYPE == "structured":
             if not hasattr(method, "dim"):
-                raise AttributeError(
-                    "Pruning methods of PRUNING_TYPE 'structured' need to have the attribute `dim` defined."
-                )
+                raise AttributeError("Pruning methods of PRUNING_TYPE 'structured' need to have the attribute `dim` defined.")
             dim = method.dim if method.dim >= 0 else method.dim + t.dim()
             alive = mask.sum(dim=[each for each in range(t.dim()) if each != dim]) != 0
             kept = (slice(None),) * dim + (alive,)
@@ -310,9 +308,7 @@ def global_unstructured(parameters: Any, pruning_method: Any, importance_scores:
     scores = importance_scores or {}
     pairs = [(module, name) for module, name in parameters]
     importance = cat([scores.get((module, name), getattr(module, name)).reshape(-1) for module, name in pairs])
-    default = cat(
-        [getattr(module, name + "_mask", ones_like(getattr(module, name))).reshape(-1) for module, name in pairs]
-    )
+    default = cat([getattr(module, name + "_mask", ones_like(getattr(module, name))).reshape(-1) for module, name in pairs])
     container = PruningContainer()
     container._tensor_name = "temp"  # one name for the whole, to be seen by the container alone
     method = pruning_method(**kwargs)
@@ -344,9 +340,7 @@ def remove(module: Any, name: str) -> Any:
 
 def is_pruned(module: Any) -> bool:
     """Whether a module, or one below it, has pruned parameters."""
-    return any(
-        isinstance(hook, BasePruningMethod) for each in module.modules() for hook in each._forward_pre_hooks.values()
-    )
+    return any(isinstance(hook, BasePruningMethod) for each in module.modules() for hook in each._forward_pre_hooks.values())
 
 
 def _check_amount(amount: Any) -> None:
@@ -368,8 +362,7 @@ def _number_to_prune(amount: Any, size: int) -> int:
 def _check_structured(t: Any, dim: int) -> None:
     if t.dim() <= 1:
         raise ValueError(
-            "Structured pruning can only be applied to multidimensional tensors. "
-            f"Found tensor of shape {t.shape} with {t.dim()} dims"
+            f"Structured pruning can only be applied to multidimensional tensors. Found tensor of shape {t.shape} with {t.dim()} dims"
         )
     if dim >= t.dim() or dim < -t.dim():
         raise IndexError(f"Invalid index {dim} for tensor of size {t.shape}")

@@ -15,10 +15,10 @@ from ...core.base import TensorBase, make
 from ...core.devices import CPU
 from ...core.dtypes import int64
 from ...core.errors import OperationError
-from ...ops.creation import empty_like
-from ...ops.joining import stack
-from ...ops.packing import _pack_padded_sequence, _pad_packed_sequence
-from ...ops.ranges import arange
+from ...ops.create.factories import empty_like
+from ...ops.create.ranges import arange
+from ...ops.nn.packed_sequences import _pack_padded_sequence, _pad_packed_sequence
+from ...ops.shape.concat import stack
 from .. import functional as F
 
 
@@ -34,9 +34,7 @@ class PackedSequence_(NamedTuple):
 class PackedSequence(PackedSequence_):
     """A packed batch of sequences: made by ``pack_padded_sequence`` and ``pack_sequence``, taken and given by recurrent layers."""
 
-    def __new__(
-        cls, data: Any, batch_sizes: Any = None, sorted_indices: Any = None, unsorted_indices: Any = None
-    ) -> PackedSequence:
+    def __new__(cls, data: Any, batch_sizes: Any = None, sorted_indices: Any = None, unsorted_indices: Any = None) -> PackedSequence:
         if batch_sizes is None:
             if not isinstance(data, (list, tuple)) or len(data) != 2:
                 raise AssertionError("batch_sizes is not given: data must be a pair of data and batch_sizes")
@@ -131,9 +129,7 @@ def _integers(values: Any) -> Any:
     return make(np.asarray(values, np.int64))
 
 
-def pack_padded_sequence(
-    input: Any, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
-) -> PackedSequence:
+def pack_padded_sequence(input: Any, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True) -> PackedSequence:
     """Pack a padded batch, (length, batch, ...) or with ``batch_first`` (batch, length, ...).
 
     The lengths fall from sequence to sequence, unless ``enforce_sorted=False``.
@@ -171,14 +167,10 @@ def pad_packed_sequence(
     return padded, lengths
 
 
-def pad_sequence(
-    sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
-) -> Any:
+def pad_sequence(sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right") -> Any:
     """Sequences of different lengths as one tensor, (length, batch, ...) or with ``batch_first`` (batch, length, ...)."""
     if not isinstance(sequences, Iterable):
-        raise RuntimeError(
-            f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"
-        )
+        raise RuntimeError(f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}")
     if padding_side not in ("left", "right"):
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
     found = list(sequences.unbind(0) if isinstance(sequences, TensorBase) else sequences)  # type: ignore[attr-defined]

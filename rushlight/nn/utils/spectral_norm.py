@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...autograd import no_grad
-from ...ops.linalg import pinverse
-from ...ops.normalisation import normalize
-from ...ops.products import dot, mv
+from ...ops.linalg.functions import pinverse
+from ...ops.linalg.matmul import dot, mv
+from ...ops.nn.normalization import normalize
 from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..parameter import Parameter, UninitializedParameter
 
@@ -31,9 +31,7 @@ class SpectralNorm:
 
     def __init__(self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
         if n_power_iterations <= 0:
-            raise ValueError(
-                f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
-            )
+            raise ValueError(f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}")
         self.name = name
         self.n_power_iterations = n_power_iterations
         self.dim = dim
@@ -132,11 +130,7 @@ class SpectralNormLoadStateDictPreHook:
         if version is not None and version >= 1:
             return
         key = prefix + name
-        if (
-            version is None
-            and all(key + suffix in state_dict for suffix in ("_orig", "_u", "_v"))
-            and key not in state_dict
-        ):
+        if version is None and all(key + suffix in state_dict for suffix in ("_orig", "_u", "_v")) and key not in state_dict:
             return  # already of the present form
         missing = [key + suffix for suffix in ("_orig", "", "_u") if key + suffix not in state_dict]
         if strict:
@@ -164,9 +158,7 @@ class SpectralNormStateDictHook:
         versions[key] = self.fn._version
 
 
-def spectral_norm(
-    module: Any, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
-) -> Any:
+def spectral_norm(module: Any, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None) -> Any:
     """Divide a weight by its largest singular value before every forward."""
     SpectralNorm.apply(module, name, n_power_iterations, default_dim(module) if dim is None else dim, eps)
     return module

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ...ops.norms import norm_except_dim
+from ...ops.linalg.norms import norm_except_dim
 from ..parameter import Parameter, UninitializedParameter
 
 

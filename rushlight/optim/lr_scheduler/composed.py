@@ -49,9 +49,7 @@ class _ComposedScheduler(LRScheduler):
 class SequentialLR(_ComposedScheduler):
     """One schedule after another: the next takes over at each milestone."""
 
-    def __init__(
-        self, optimizer: Optimizer, schedulers: list[LRScheduler], milestones: list[int], last_epoch: int = -1
-    ) -> None:
+    def __init__(self, optimizer: Optimizer, schedulers: list[LRScheduler], milestones: list[int], last_epoch: int = -1) -> None:
         if len(schedulers) < 1:
             raise ValueError("SequentialLR expects at least one scheduler, but got no scheduler.")
         self._check(schedulers, optimizer)

@@ -83,9 +83,7 @@ class StepLR(LRScheduler):
 class MultiStepLR(LRScheduler):
     """At every milestone the rate times ``gamma``."""
 
-    def __init__(
-        self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
-    ) -> None:
+    def __init__(self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.milestones = Counter(milestones)
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
@@ -103,9 +101,7 @@ class MultiStepLR(LRScheduler):
 class ConstantLR(LRScheduler):
     """The rate times ``factor`` for the first ``total_iters`` epochs."""
 
-    def __init__(
-        self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
-    ) -> None:
+    def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
         if not 0 <= factor <= 1.0:
             raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
         self.factor = factor
@@ -213,9 +209,7 @@ class CosineAnnealingLR(LRScheduler):
         if self._step_count == 1 and epoch > 0:
             return self._get_closed_form_lr()
         if (epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # from the bottom no factor leads up
-            return [
-                lr + (base - eta_min) * (1 - math.cos(angle)) / 2 for base, lr in zip(self.base_lrs, self._present())
-            ]
+            return [lr + (base - eta_min) * (1 - math.cos(angle)) / 2 for base, lr in zip(self.base_lrs, self._present())]
         ratio = (1 + math.cos(angle * epoch)) / (1 + math.cos(angle * (epoch - 1)))
         return [ratio * (lr - eta_min) + eta_min for lr in self._present()]
 

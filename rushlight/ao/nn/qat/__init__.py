@@ -116,7 +116,13 @@ class Embedding(nn.Embedding):
     def forward(self, input: Any) -> Any:
         """Rows of the table, rounded."""
         return F.embedding(
-            input, self.weight_fake_quant(self.weight), self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
+            input,
+            self.weight_fake_quant(self.weight),
+            self.padding_idx,
+            self.max_norm,
+            self.norm_type,
+            self.scale_grad_by_freq,
+            self.sparse,
         )
 
     @classmethod

@@ -9,7 +9,7 @@ from ....core.declare import table
 from ....core.dtypes import BY_NAME, quint8
 from ....nn import functional as F
 from ....nn.parameter import Parameter
-from ....ops.quantization import quantize_per_tensor
+from ....ops.quantized.quantize import quantize_per_tensor
 from ...quantization.stubs import DeQuantStub, QuantStub
 from ..quantized import FloatFunctional
 from .recurrent import converted, observed
@@ -133,7 +133,9 @@ class QuantizedMultiheadAttention(MultiheadAttention):
     @classmethod
     def from_float(cls, other: Any) -> Any:
         """Refuse: it is made of one that was observed."""
-        raise NotImplementedError("It looks like you are trying to convert a non-observed MHA module. Please, see the examples on quantizable MHAs.")
+        raise NotImplementedError(
+            "It looks like you are trying to convert a non-observed MHA module. Please, see the examples on quantizable MHAs."
+        )
 
     @classmethod
     def from_observed(cls, other: Any) -> Any:

@@ -10,12 +10,9 @@ from .... import nn
 from ....core.declare import table
 from ....core.dtypes import quint8
 from ....nn.parameter import Parameter
-from ....ops.quantization import quantize_per_tensor
+from ....ops.quantized.quantize import quantize_per_tensor
 from ...quantization.placing import add_observers, convert_children, propagate_qconfig_
-from ...quantization.quantization_mappings import (
-    get_default_qconfig_propagation_list,
-    get_default_static_quant_module_mappings,
-)
+from ...quantization.quantization_mappings import get_default_qconfig_propagation_list, get_default_static_quant_module_mappings
 from ..quantized import FloatFunctional
 
 _GATES = ("input", "forget", "cell", "output")
@@ -42,7 +39,9 @@ def converted(cls: type, other: Any) -> Any:
 class LSTMCell(nn.Module):
     """One step of a long short-term memory."""
 
-    def __init__(self, input_dim: int, hidden_dim: int, bias: bool = True, device: Any = None, dtype: Any = None, *, split_gates: bool = False) -> None:
+    def __init__(
+        self, input_dim: int, hidden_dim: int, bias: bool = True, device: Any = None, dtype: Any = None, *, split_gates: bool = False
+    ) -> None:
         super().__init__()
         options = {"device": device, "dtype": dtype}
         self.input_size, self.hidden_size, self.bias, self.split_gates = input_dim, hidden_dim, bias, split_gates
@@ -199,7 +198,14 @@ class LSTM(nn.Module):
         if other.proj_size:
             raise NotImplementedError("an LSTM with proj_size can't be quantized")
         made = cls(
-            other.input_size, other.hidden_size, other.num_layers, other.bias, other.batch_first, other.dropout, other.bidirectional, split_gates=split_gates
+            other.input_size,
+            other.hidden_size,
+            other.num_layers,
+            other.bias,
+            other.batch_first,
+            other.dropout,
+            other.bidirectional,
+            split_gates=split_gates,
         )
         cells = []
         for at in range(other.num_layers):
@@ -226,7 +232,9 @@ class QuantizedLSTM(LSTM):
     @classmethod
     def from_float(cls, other: Any, qconfig: Any = None, split_gates: bool = False) -> Any:
         """Refuse: it is made of one that was observed."""
-        raise NotImplementedError("It looks like you are trying to convert a non-observed LSTM module. Please, see the examples on quantizable LSTMs.")
+        raise NotImplementedError(
+            "It looks like you are trying to convert a non-observed LSTM module. Please, see the examples on quantizable LSTMs."
+        )
 
     @classmethod
     def from_observed(cls, other: Any) -> Any:

@@ -11,8 +11,8 @@ from ....core.errors import NotSupported
 from ....nn import functional as F
 from ....nn.modules.utils import _pair, _single, _triple
 from ....nn.utils.fusion import fuse_conv_bn_weights
-from ....ops.quantization import _make_per_tensor_quantized_tensor
-from ....ops.quantized_layers import quantized_convolution
+from ....ops.quantized.layers import quantized_convolution
+from ....ops.quantized.quantize import _make_per_tensor_quantized_tensor
 from ....tensor.construct import tensor
 from .. import intrinsic as nni
 from ..intrinsic import qat as nniqat

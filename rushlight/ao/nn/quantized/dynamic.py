@@ -11,9 +11,9 @@ from ....core.declare import table
 from ....core.dtypes import float16, qint8
 from ....core.errors import NotSupported
 from ....nn.modules.module import Module
-from ....ops.quantization import _make_per_tensor_quantized_tensor
-from ....ops.quantized_layers import quantized_linear_dynamic
-from ....ops.quantized_recurrent import gru_step, lstm_step, quantized_gru_layer, quantized_lstm_layer
+from ....ops.quantized.layers import quantized_linear_dynamic
+from ....ops.quantized.quantize import _make_per_tensor_quantized_tensor
+from ....ops.quantized.rnn import gru_step, lstm_step, quantized_gru_layer, quantized_lstm_layer
 from ....tensor.construct import tensor
 from ...quantization.observer import default_weight_observer
 from .. import intrinsic as nni
@@ -179,9 +179,7 @@ class RNNBase(Module):
     def _layers(self, input: Any, run: Any) -> Any:
         """Run all layers and directions: ``run(index, input, reverse)`` gives one direction's output."""
         for layer in range(self.num_layers):
-            outputs = [
-                run(layer * self._directions() + direction, input, bool(direction)) for direction in range(self._directions())
-            ]
+            outputs = [run(layer * self._directions() + direction, input, bool(direction)) for direction in range(self._directions())]
             input = outputs[0] if len(outputs) == 1 else table["cat"].call(outputs, -1)
         return input
 

@@ -7,8 +7,8 @@ from typing import Any
 from ....core.errors import ArgumentError
 from ....nn import functional as F
 from ....nn.modules.utils import _pair, _single, _triple
-from ....ops import quantized_functions as ops
-from ....ops.quantized_layers import quantized_convolution, quantized_linear
+from ....ops.quantized import functions as ops
+from ....ops.quantized.layers import quantized_convolution, quantized_linear
 
 
 def _require(input: Any, name: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from .... import nn
 from ....core.declare import table
-from ....ops.quantized_functions import (
+from ....ops.quantized.functions import (
     quantized_add,
     quantized_add_relu,
     quantized_add_scalar,

@@ -7,9 +7,9 @@ from typing import Any
 from .... import nn
 from ....core.declare import table
 from ....core.dtypes import quint8
-from ....ops import quantized_functions as ops
-from ....ops.quantization import quantize_per_channel, quantize_per_tensor
-from ....ops.quantized_layers import quantized_embedding
+from ....ops.quantized import functions as ops
+from ....ops.quantized.layers import quantized_embedding
+from ....ops.quantized.quantize import quantize_per_channel, quantize_per_tensor
 from ....tensor.construct import tensor
 from .modules import QuantizedModule, observed_output, quantize_weight
 
@@ -373,4 +373,11 @@ class EmbeddingBag(Embedding):
 
     @classmethod
     def _made_of(cls, mod: Any, weight: Any) -> Any:
-        return cls(mod.num_embeddings, mod.embedding_dim, mode=mod.mode, sparse=mod.sparse, include_last_offset=mod.include_last_offset, _weight=weight)
+        return cls(
+            mod.num_embeddings,
+            mod.embedding_dim,
+            mode=mod.mode,
+            sparse=mod.sparse,
+            include_last_offset=mod.include_last_offset,
+            _weight=weight,
+        )

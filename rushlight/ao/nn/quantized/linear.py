@@ -11,8 +11,8 @@ from ....core.dtypes import float16, qint8
 from ....core.errors import NotSupported
 from ....nn.modules.module import Module
 from ....nn.utils.fusion import fuse_linear_bn_weights
-from ....ops.quantization import _make_per_tensor_quantized_tensor
-from ....ops.quantized_layers import quantized_linear
+from ....ops.quantized.layers import quantized_linear
+from ....ops.quantized.quantize import _make_per_tensor_quantized_tensor
 from ....tensor.construct import tensor
 from .. import intrinsic as nni
 from ..intrinsic import qat as nniqat

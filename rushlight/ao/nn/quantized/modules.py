@@ -7,7 +7,7 @@ from typing import Any
 from ....core.dtypes import int64, qint8, quint8
 from ....core.quantized import SCHEMES
 from ....nn.modules.module import Module
-from ....ops.quantization import dequantize, quantize_per_channel, quantize_per_tensor
+from ....ops.quantized.quantize import dequantize, quantize_per_channel, quantize_per_tensor
 from ....tensor.construct import tensor
 
 
@@ -116,6 +116,4 @@ class QuantizedModule(Module):
         if "zero_point" in found:
             self.zero_point = int(found.pop("zero_point"))
         self._load_packed_state(found)
-        super()._load_from_state_dict(
-            state_dict, prefix, local_metadata, False, missing_keys, unexpected_keys, error_msgs
-        )
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, False, missing_keys, unexpected_keys, error_msgs)

@@ -273,9 +273,7 @@ def build(code: CodeType, version: Version, opcode_names: list[str]) -> Program:
     """Decodes a code object by the rules of a version; raises `NotSupported` where something is refused."""
     positions = list(code.co_positions())
     instructions: list[Instruction] = []
-    index_at = [0] * (
-        len(code.co_code) // 2 + 1
-    )  # the index of the first instruction made from each unit or later ones
+    index_at = [0] * (len(code.co_code) // 2 + 1)  # the index of the first instruction made from each unit or later ones
     for raw in raw_instructions(code, opcode_names):
         index_at[raw.start // 2 : raw.stop // 2] = [len(instructions)] * ((raw.stop - raw.start) // 2)
         rule = version.rules.get(raw.name)
@@ -291,9 +289,7 @@ def build(code: CodeType, version: Version, opcode_names: list[str]) -> Program:
             instructions.append(Instruction(operation, argument, position, raw.offset))
     index_at[-1] = len(instructions)
 
-    instructions = [
-        row._replace(argument=index_at[row.argument // 2]) if row.op in JUMPS else row for row in instructions
-    ]
+    instructions = [row._replace(argument=index_at[row.argument // 2]) if row.op in JUMPS else row for row in instructions]
     handlers = [
         Handler(index_at[start // 2], index_at[end // 2], index_at[target // 2], depth, push_index)
         for start, end, target, depth, push_index in exception_table(code)

@@ -37,9 +37,7 @@ def call(raw: Raw) -> Pairs:
 
 def function_parts(flags: int) -> tuple[str, ...]:
     """What lies on the stack for a new function, as MAKE_FUNCTION's flags say."""
-    return tuple(
-        part for bit, part in enumerate(("defaults", "kwdefaults", "annotations", "closure")) if flags >> bit & 1
-    )
+    return tuple(part for bit, part in enumerate(("defaults", "kwdefaults", "annotations", "closure")) if flags >> bit & 1)
 
 
 def format_value(raw: Raw) -> Pairs:

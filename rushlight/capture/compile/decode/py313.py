@@ -33,9 +33,7 @@ def compare(raw: Raw) -> Pairs:
 
 def is_keyword_names(raw: Raw | None) -> bool:
     """Whether this is the LOAD_CONST of the names of a CALL_KW right behind it."""
-    return (
-        raw is not None and raw.name == "LOAD_CONST" and raw.following is not None and raw.following.name == "CALL_KW"
-    )
+    return raw is not None and raw.name == "LOAD_CONST" and raw.following is not None and raw.following.name == "CALL_KW"
 
 
 def load_const_or_names(raw: Raw) -> Pairs:

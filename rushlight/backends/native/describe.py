@@ -1,0 +1,151 @@
+"""What native code was made of a program, for people: groups, calls and reasons in words, and the kernels as text."""
+
+from __future__ import annotations
+
+import linecache
+import os
+from pathlib import Path
+from typing import Any
+
+from ...core.base import Spec
+from ...graph.printer import source_of
+from ...passes.decompose import Declined, expand
+from ...runtime.cpu.jit import blas
+from ...schedule.fusion import Group, Grouping
+from ...schedule.scalar_ir import Expression
+from ...schedule.tensor_ir import Builder, Call, Fold, Pointwise, Reference
+from .executable import Program
+
+
+def parts_of(thing: Any) -> list[tuple[str, Any]]:
+    """The graphs (with their programs) behind something that is compiled, each with a title.
+
+    Takes compiled functions and Modules, what the back-end gave for a graph, and programs.
+    """
+    if isinstance(thing, Program) or hasattr(thing, "programs"):
+        return [("the graph", thing)]
+    if "_compiled" in getattr(thing, "__dict__", {}):
+        compiled = thing.__dict__["_compiled"]
+        segments = [*compiled.entry, *[each for found in compiled.segments.values() for each in found]]
+        parts = [(number, part) for number, each in enumerate(segments, 1) for part in parts_of(each.run.__globals__.get("run"))]
+        return [(f"segment {number}, {title}" if len(segments) > 1 else title, part) for number, (title, part) in parts]
+    if hasattr(thing, "plain") and hasattr(thing, "differentiated"):
+        found = [("the graph", thing.plain)] if thing.plain.programs or thing.plain.declined else []
+        for plan in thing.differentiated.plans.values():
+            if plan is not None:
+                found.append(("forward", plan.forward))
+                found += [("backward", each) for each in plan.backwards.values()]
+        return found or [("the graph", thing.plain)]
+    if isinstance(getattr(thing, "made", None), dict):  # one for each value of some numbers
+        return [part for each in thing.made.values() for part in parts_of(each)]
+    return []
+
+
+def describe(thing: Any) -> str:
+    """Groups, calls and reasons, in words."""
+    lines: list[str] = []
+    for title, part in parts_of(thing):
+        if isinstance(part, Program):
+            texts = [part.describe()]
+        elif getattr(part, "declined", ""):
+            texts = [f"runs as in eager mode: {part.declined}"]
+        else:
+            texts = [each.describe() for each in part.programs] or [outline(part.module)]
+        general = getattr(part, "for_any", None)
+        if general is not None and general.refused:
+            texts.append(f"a program for each size, since {general.refused[-1]}")
+        lines += [f"{title}: {text}" for text in texts]
+    return "\n".join(lines)
+
+
+def outline(module: Any) -> str:
+    """What would become of a graph module that has not been called yet."""
+    graph = module.graph
+    inputs = [node for node in graph.nodes if node.op == "placeholder"]
+    specs: list[Any] = [node.meta.get("val") for node in inputs]
+    if not all(isinstance(each, Spec) and all(type(size) is int for size in each.shape) for each in specs):
+        return "not compiled yet"
+
+    def attribute(name: str) -> Any:
+        found = module
+        for part in name.split("."):
+            found = getattr(found, part)
+        return found
+
+    try:
+        expanded = expand(graph, [Spec(each.shape, each.dtype) for each in specs], attribute)
+        builder = Builder(expanded, [Spec(each.shape, each.dtype).element_strides for each in specs], bool(blas().addresses))
+    except Declined as error:
+        return f"runs as in eager mode: {error}"
+    steps = Grouping(builder.values, [each for each in builder.outputs if each is not None]).steps
+    return "\n".join(["to be compiled", *(f"  {each}" for each in steps), *(f"  note: {each}" for each in builder.notes)])
+
+
+def dump(thing: Any, path: str | os.PathLike[str]) -> None:
+    """Write the kernels of something compiled to a file: for each, the user's lines, the computation in words, and LLVM's text."""
+    lines: list[str] = []
+    for title, part in parts_of(thing):
+        programs = [part] if isinstance(part, Program) else getattr(part, "programs", [])
+        for program in programs:
+            lines += [f"; ==== {title} ====", *(f"; {line}" for line in program.describe().splitlines()), ""]
+            lines += kernels_of(program)
+        if not programs:
+            lines += [f"; ==== {title}: {getattr(part, 'declined', '') or 'not compiled yet'} ====", ""]
+    if not lines:
+        raise ValueError("native.dump() takes what compile(..., backend='native') gave, after it was called, or a program")
+    Path(path).write_text("\n".join(lines), encoding="utf-8")
+
+
+def kernels_of(program: Program) -> list[str]:
+    """The text of a program, step by step."""
+    module = program.module
+    functions = {id(step): [] if module is None else module.functions[found] for step, found in program.written}
+    lines: list[str] = []
+    for step in program.steps:
+        lines += ["; " + "-" * 100, f"; {step}"]
+        lines += [f";   {each}" for each in sources(step)]
+        if isinstance(step, Group):
+            lines += [f";   {each}" for each in formulas(step)]
+        if isinstance(getattr(step, "value", None), Call):
+            lines.append("; called as in eager mode")
+        elif not functions.get(id(step)):
+            lines.append("; by the same code as a step before")
+        lines += ["", *functions.get(id(step), []), ""]
+    return lines
+
+
+def sources(step: Any) -> list[str]:
+    """The user's lines that a step comes from."""
+    found: dict[str, None] = {}
+    for value in step.members:
+        if value.node is not None and source_of(value.node):
+            file, line, _ = value.node.meta["source"]
+            found[f"{source_of(value.node)}: {linecache.getline(file, line).strip()}"] = None
+    return list(found)
+
+
+def formulas(group: Group) -> list[str]:
+    """What a group computes, as formulas of one element."""
+    lines = []
+    for value in group.members:
+        if isinstance(value, Fold):
+            lines.append(f"{name_of(value)} = {value.how} over {list(value.axes)} of {formula(value.expression)}")
+        elif isinstance(value, Pointwise):
+            lines.append(f"{name_of(value)}{'' if value.stored else ' (not stored)'} = {formula(value.expression)}")
+    return lines
+
+
+def name_of(value: Any) -> str:
+    """A value by the node it comes from."""
+    return f"{value.node.name if value.node is not None else 'value'}.{value.index}"
+
+
+def formula(expression: Expression) -> str:
+    """An expression as text."""
+    if expression.op == "constant":
+        return str(expression.data)
+    if expression.op == "operand":
+        reference: Reference = expression.data
+        return name_of(reference.value)
+    op = f"{expression.op}<{expression.dtype}>" if expression.op == "cast" else expression.op
+    return f"{op}({', '.join(formula(each) for each in expression.args)})"

@@ -1,0 +1,220 @@
+"""Graphs whose sizes may differ: their programs, filled in for each size that comes.
+
+A graph that was captured with symbolic sizes is planned for any of them where that is possible (``templates.py``).  For a size that the guards of no template allow
+another template is made, a few times; after that, or where none can be made, programs are compiled for the sizes that are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from ...capture.graph_module import GraphModule
+from ...core.base import make
+from ...core.state import state
+from ...core.symbolic import Expression, SymbolicInt
+from ...graph import Graph, map_aggregate
+from ...passes.differentiate import Place
+from ...runtime.cpu.jit import log
+from ...schedule.symbolic_shape import Fixed, Sizes
+from ..aot import AheadOfTime, Halves, Plan
+from .executable import Program
+from .shape_templates import Inputs, Laid, Pinned, Template, check_same, copied_for, evaluated, few, others, pinning, watching, with_value
+
+TEMPLATES = 6  # for one graph and one way in which its inputs lie
+LAYOUTS = 16  # such ways
+ATTEMPTS, MORE = 2, 8  # that may fail, a size being the same as another by chance: before one succeeds, and in all
+KEPT = 32  # programs that are filled in
+
+
+class General:
+    """The programs of a graph with formulas."""
+
+    def __init__(
+        self, graph: Graph, inputs: Inputs, attribute: Callable[[str], Any], equal: Mapping[str, Expression] | None = None
+    ) -> None:
+        """``equal`` are symbols that are known to be equal to others in all calls."""
+        self.graph = graph
+        self.inputs = inputs
+        self.attribute = attribute
+        self.equal = equal
+        self.templates: dict[tuple[Laid, ...], list[Template]] = {}  # by how inputs lie
+        self.programs: dict[Any, Program] = {}  # by that, and by sizes
+        self.refused: list[str] = []  # why programs hold for one size alone
+        self.fewer: dict[Any, General] = {}  # where some sizes are too small to be treated like others: the programs for any of the rest
+
+    @staticmethod
+    def of(module: Any) -> General | None:
+        """Those of a captured graph; None where none of its sizes may differ."""
+        inputs = Inputs.of(module.graph)
+
+        def attribute(name: str) -> Any:
+            found = module
+            for part in name.split("."):
+                found = getattr(found, part)
+            return found
+
+        return None if inputs is None else General(module.graph, inputs, attribute)
+
+    def program(self, arrays: list[Any], given: Mapping[str, int] | None) -> Program | None:
+        """The program for inputs like these, with such sizes (None: as they say themselves); None where there can't be one for any sizes."""
+        values = self.inputs.values(arrays) if given is None else given
+        small = few(values or {})
+        if values is not None and small:
+            return None if len(small) == len(values) else self.without(small, values).program(arrays, given)
+        laid = None if values is None or gives_up(self.refused, self.templates) else self.inputs.laid(arrays, values)
+        if laid is None or values is None:
+            return None
+        key = (laid, tuple(values.values()))
+        found = self.programs.get(key)
+        if found is None:
+            try:
+                found = self.made(laid, values)
+            except Pinned as error:
+                if given is None and error.names and error.names < values.keys():
+                    self.graph, self.inputs = self.pinned(error.names, values)
+                    return self.program(arrays, None)
+                self.refused.append(why(error))
+            except Exception as error:  # also a mistake of ours: what is made for one size does not depend on it
+                self.refused.append(why(error))
+            if found is None:
+                return None
+            self.programs[key] = found
+            while len(self.programs) > KEPT:
+                del self.programs[next(iter(self.programs))]
+        return found
+
+    def pinned(self, names: Collection[str], values: Mapping[str, int]) -> tuple[Graph, Inputs]:
+        """The graph and its inputs with some sizes as they are now."""
+        one = pinning(names, values)
+        return copied_for(self.graph, values, lambda each, _: one(each)), self.inputs.pinned(names, values)
+
+    def without(self, small: Any, values: Mapping[str, int]) -> General:
+        """The programs for such small sizes, whatever the others are."""
+        if small not in self.fewer:
+            self.fewer[small] = General(*self.pinned(dict(small), values), self.attribute)
+        return self.fewer[small]
+
+    def made(self, laid: tuple[Laid, ...], values: Mapping[str, int]) -> Program | None:
+        """A program from the template that holds for such sizes, or from a new one."""
+        known = self.templates.get(laid, [])
+        for each in known:
+            if each.holds(**values):
+                return each.instance(values)
+        if len(known) >= TEMPLATES or (not known and len(self.templates) >= LAYOUTS):
+            return None
+        template = Template(self.graph, laid, Sizes(values, self.equal), self.attribute)
+        found = template.instance(values)
+        self.templates[laid] = [*known, template]
+        log.info("for any sizes: %s", template.program.describe())
+        return found
+
+
+def gives_up(refused: list[str], made: Mapping[Any, list[Any]]) -> bool:
+    """Whether no more attempts are made."""
+    return len(refused) >= (MORE if any(made.values()) else ATTEMPTS)
+
+
+def why(error: Exception) -> str:
+    """Why nothing was made for any sizes; said to the log."""
+    found = f"{type(error).__name__}: {error}"
+    log.info("a graph is compiled for each size by itself: %s", found)
+    log.debug("where that was found out", exc_info=True)
+    return found
+
+
+class Written:
+    """The module of a graph with formulas for one size, which is made when it is first needed."""
+
+    def __init__(self, constants: dict[str, Any], graph: Graph, values: Mapping[str, int]) -> None:
+        self.given = constants, graph, values
+
+    def __getattr__(self, name: str) -> Any:
+        if "module" not in self.__dict__:
+            constants, graph, values = self.given
+            self.__dict__["module"] = GraphModule(constants, copied_for(graph, values))
+        return getattr(self.__dict__["module"], name)
+
+
+class Parts:
+    """A captured graph, differentiated for any sizes for which guards hold."""
+
+    def __init__(self, owner: AheadOfTime, inputs: Inputs, args: Any, values: Mapping[str, int], gradients: bool) -> None:
+        self.owner = owner
+        self.gradients = gradients
+        sizes = Sizes(values)
+        laid = inputs.laid([each._array for each in args], values)
+        if laid is None:
+            raise Fixed("inputs that lie otherwise")
+        with watching(sizes):
+            self.joint, self.parts, self.whole = owner.halves([example(each, one, values) for each, one in zip(args, laid)], gradients)
+        places: list[Any] = []
+        map_aggregate(self.joint.structure, places.append)
+        if any(isinstance(each, SymbolicInt) or (isinstance(each, Place) and each.chain) for each in places):
+            raise Fixed("an output is a view")
+        for other in others(sizes):
+            check_same(
+                self.joint.graph, owner.joint([example(each, one, other, True) for each, one in zip(args, laid)], gradients).graph, other
+            )
+        self.holds = sizes.function(" and ".join(sizes.guards) or "True")
+        constants = self.joint.constants.__getitem__
+        graphs = [self.parts.forward, *([self.parts.backward] if self.joint.differentiable else [])]
+        self.programs = [
+            General(each, Inputs([node.meta["val"] for node in each.nodes if node.op == "placeholder"]), constants, sizes.equal)
+            for each in graphs
+        ]
+
+    def plan(self, args: Any, values: Mapping[str, int]) -> Plan:
+        """The plan for some sizes."""
+        compiler: Any = self.owner.compiler
+        made = [compiler(Written(self.joint.constants, each.graph, values), each, values) for each in self.programs]
+        forward, backward = made if len(made) > 1 else (*made, None)
+        return Plan(self.owner, args, self.gradients, Halves(self.joint, self.parts, self.whole, forward, backward))
+
+
+def example(tensor: Any, laid: Laid, values: Mapping[str, int], plain: bool = False) -> Any:
+    """A tensor without data in the place of an input."""
+    made = make(laid.spec(tuple([(evaluated if plain else with_value)(each, values) for each in laid.shape])))
+    made._requires_grad = tensor._requires_grad
+    return made
+
+
+class Plans:
+    """Plans for a captured graph, made for any sizes."""
+
+    def __init__(self, owner: AheadOfTime, inputs: Inputs | None = None) -> None:
+        self.owner = owner
+        self.inputs = inputs or Inputs.of(owner.gm.graph)
+        self.fewer: dict[Any, Plans] = {}  # where some sizes are too small to be treated like others: the plans for any of the rest
+        self.known: dict[Any, list[Parts]] = {}
+        self.refused: list[str] = []
+
+    def plan(self, args: Any, gradients: bool) -> Plan | None:
+        """A plan for such inputs; None where it must be made for their sizes alone."""
+        values = None if self.inputs is None or gives_up(self.refused, self.known) else self.inputs.values([each._array for each in args])
+        if values is None or self.inputs is None:
+            return None
+        small = few(values)
+        if small:
+            if small not in self.fewer:
+                self.fewer[small] = Plans(self.owner, self.inputs.pinned(dict(small), values))
+            return self.fewer[small].plan(args, gradients) if len(small) < len(values) else None
+        known = self.known.setdefault((state.grad_enabled, gradients, *[each._requires_grad for each in args]), [])
+        parts = next((each for each in known if each.holds(**values)), None)
+        if parts is None and len(known) >= TEMPLATES:
+            return None
+        try:
+            if parts is None:
+                parts = Parts(self.owner, self.inputs, args, values, gradients)
+                known.append(parts)
+            return parts.plan(args, values)
+        except Pinned as error:
+            if error.names and error.names < values.keys():
+                self.inputs = self.inputs.pinned(error.names, values)
+                self.known.clear()  # those are asked with all the sizes
+                return self.plan(args, gradients)
+            self.refused.append(why(error))
+            return None
+        except Exception as error:
+            self.refused.append(why(error))
+            return None

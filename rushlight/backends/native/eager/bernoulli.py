@@ -1,0 +1,130 @@
+"""Ones and zeros by chance, from the words that NumPy's Mersenne Twister would give next, made in its own memory: the same stream.
+
+An element takes two words of 32 bits, and is one where 53 of their bits are less than a number.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import threading
+from typing import Any
+
+import numpy as np
+
+from ....codegen.llvm.ir import TYPES, Code, Module, Scalar
+from ....runtime.cpu.jit import log, machine
+
+WORDS, AHEAD = 624, 397  # of the twister: words of its state, and how far ahead a new one looks
+CHUNK = 1024  # elements whose words are made at once
+_lock = threading.Lock()
+_functions: dict[np.dtype[Any], Any] = {}
+_SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+
+
+def run(twister: Any, count: int, dtype: np.dtype[Any], p: float) -> Any:
+    """So many elements that are one with probability ``p``, or None where there is no native code for it.  The twister moves on."""
+    if dtype not in _functions:
+        prepare(dtype)
+    found = _functions[dtype]
+    if found is None:
+        return None
+    made = np.empty(count, dtype)
+    found[0](twister.ctypes.state_address, made.ctypes.data, count, math.ceil(p * 2.0**53))
+    return made
+
+
+def prepare(dtype: np.dtype[Any]) -> None:
+    """Compile the function for a type, or find out that there is none."""
+    with _lock:
+        if dtype in _functions:
+            return
+        found = None
+        try:
+            if dtype in TYPES and lies_as_expected():
+                compiled = machine().compile(text(TYPES[dtype]))
+                found = (_SIGNATURE(compiled.address("choose")), compiled)
+        except Exception as error:  # nothing is lost: NumPy makes the words
+            log.info("no native code for random choices: %s: %s", type(error).__name__, error)
+        _functions[dtype] = found
+
+
+def lies_as_expected() -> bool:
+    """Whether NumPy's twister lies in memory as its words and the number of those that were used."""
+    twister = np.random.MT19937(1)
+    twister.random_raw(3)
+    inner: Any = twister.state["state"]
+    words = (ctypes.c_uint32 * (WORDS + 1)).from_address(twister.ctypes.state_address)
+    return words[WORDS] == inner["pos"] and bool(np.array_equal(words[:WORDS], inner["key"]))
+
+
+def text(type: str) -> str:
+    """The function ``choose(state, result, count, bound)``, as text."""
+    module = Module()
+    c = Code(module)
+    words, zero, chunk = c.slot("i32", 2 * CHUNK), c.integer(0), c.integer(CHUNK)
+    count, bound = Scalar("%count", "i64"), Scalar("%bound", "i64")
+    chunks = c.let("i64", f"sdiv i64 {c.add(count, c.integer(CHUNK - 1)).name}, {CHUNK}")
+    with c.loop(zero, chunks) as number:
+        start = c.scale(number, CHUNK)
+        length = c.intrinsic("smin", c.let("i64", f"sub nsw i64 {count.name}, {start.name}"), chunk)
+        c.do(f"call void @draw(ptr %state, ptr {words}, i64 {c.scale(length, 2).name})")
+        with c.loop(zero, length) as index:
+            at = c.scale(index, 2)
+            high, low = (c.convert("zext", c.load(words, each, "i32"), "i64") for each in (at, c.add(at, c.integer(1))))
+            both = c.binary("or", c.binary("shl", high, c.integer(32)), low)
+            taken = c.compare("ult", c.binary("and", both, c.integer(2**53 - 1)), bound)
+            made = taken if type == "i1" else c.select(taken, c.constant(type, 1), c.constant(type, 0))
+            c.store(made, "%result", c.add(start, index))
+    choose = c.function("choose", "ptr noalias %state, ptr noalias %result, i64 %count, i64 %bound")
+    module.functions += [draw(module), turn(module), choose]
+    return str(module)
+
+
+def draw(module: Module) -> str:
+    """``draw(state, words, count)``: the next words."""
+    c = Code(module)
+    done, whole = c.slot("i64"), c.integer(WORDS)
+    c.write(c.integer(0), done)
+    c.do("br label %more")
+    c.label("more")
+    used = c.convert("sext", c.load("%state", whole, "i32"), "i64")
+    c.do(f"br i1 {c.compare('slt', used, whole).name}, label %take, label %turn")
+    c.label("turn")
+    c.do("call void @turn(ptr %state)")
+    c.store(Scalar("0", "i32"), "%state", whole)
+    c.do("br label %more")
+    c.label("take")
+    before = c.read(done, "i64")
+    left, there = (c.let("i64", f"sub nsw i64 {one}, {other.name}") for one, other in (("%count", before), (str(WORDS), used)))
+    length = c.intrinsic("smin", left, there)
+    with c.loop(c.integer(0), length) as index:
+        y = c.load("%state", c.add(used, index), "i32")
+        for how, shift, mask in (("lshr", 11, -1), ("shl", 7, 0x9D2C5680), ("shl", 15, 0xEFC60000), ("lshr", 18, -1)):
+            y = c.binary("xor", y, c.binary("and", c.binary(how, y, c.like(y, shift)), c.like(y, mask)))
+        c.store(y, "%words", c.add(before, index))
+    c.store(c.convert("trunc", c.add(used, length), "i32"), "%state", whole)
+    c.write(c.add(before, length), done)
+    c.do(f"br i1 {c.compare('slt', c.read(done, 'i64'), Scalar('%count', 'i64')).name}, label %more, label %finish")
+    c.label("finish")
+    return c.function("draw", "ptr noalias %state, ptr noalias %words, i64 %count")
+
+
+def turn(module: Module) -> str:
+    """``turn(state)``: new words for all of the state."""
+    c = Code(module)
+
+    def renew(at: Scalar, following: Scalar, ahead: Scalar) -> None:
+        own, after = c.load("%state", at, "i32"), c.load("%state", following, "i32")
+        mixed = c.binary("or", c.binary("and", own, c.like(own, 0x80000000)), c.binary("and", after, c.like(own, 0x7FFFFFFF)))
+        odd = c.binary("and", c.binary("sub", c.like(own, 0), c.binary("and", after, c.like(own, 1))), c.like(own, 0x9908B0DF))
+        c.store(
+            c.binary("xor", c.load("%state", ahead, "i32"), c.binary("xor", c.binary("lshr", mixed, c.like(own, 1)), odd)), "%state", at
+        )
+
+    with c.loop(c.integer(0), c.integer(WORDS - AHEAD)) as index:
+        renew(index, c.add(index, c.integer(1)), c.add(index, c.integer(AHEAD)))
+    with c.loop(c.integer(WORDS - AHEAD), c.integer(WORDS - 1)) as index:
+        renew(index, c.add(index, c.integer(1)), c.add(index, c.integer(AHEAD - WORDS)))
+    renew(c.integer(WORDS - 1), c.integer(0), c.integer(AHEAD - 1))
+    return c.function("turn", "ptr noalias %state")

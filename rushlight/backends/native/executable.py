@@ -1,0 +1,409 @@
+"""A compiled graph: native code for most of it, calls of ops for the rest, and the memory they work in."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import logging
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ...codegen.llvm.gemm.blas_call import Work
+from ...codegen.llvm.ir import Code, Module, Part, Scalar, alone
+from ...codegen.llvm.kernel import Kernel
+from ...core.base import Spec
+from ...graph import Graph
+from ...passes.decompose import Declined, expand
+from ...runtime.call import launcher, trampoline
+from ...runtime.cpu.arena import Workspace
+from ...runtime.cpu.jit import blas, log, machine
+from ...runtime.cpu.step_timer import clocks_for
+from ...runtime.cpu.thread_pool import Pool, pool
+from ...schedule.epilogue import join, sooner
+from ...schedule.fusion import Group, Grouping
+from ...schedule.in_place import may_refuse, place, writes_inside
+from ...schedule.memory_plan import arrange, plan
+from ...schedule.symbolic_shape import Sizes, differs, written
+from ...schedule.tensor_ir import SIZES, STATUS, Builder, Call, Given, Origin, Routine, Value
+
+WORTH_SPLITTING = 30_000  # nanoseconds of work: a thread that sleeps takes some to wake up
+MUCH, WORTH_WHILE_AWAKE = (
+    500_000,
+    5_000,
+)  # in a program that has so much work, threads are awake; what one has computed, it has in its cache
+
+# Calls a task whose sizes may differ as a whole, or has the pool split it: a number of the table of sizes says which.
+EITHER = """define void @NAME(ptr %parallel, ptr %pool, ptr %task, ptr %pointers, i64 %extent, i64 %split) #0 {
+entry:
+  %alone = icmp eq i64 %split, 0
+  br i1 %alone, label %one, label %many
+one:
+  call void %task(ptr %pointers, i64 0, i64 %extent)
+  ret void
+many:
+  call void %parallel(ptr %pool, ptr %task, ptr %pointers, i64 %extent)
+  ret void
+}"""
+
+
+def compile_graph(graph: Graph, examples: list[Any], attribute: Callable[[str], Any] | None = None) -> Program:
+    """Compile a functional graph for inputs of the shapes and types of the examples (Specs; other values are held fixed).
+
+    ``attribute`` gives what ``get_attr`` nodes name.  Inputs must lie in memory by the strides of their
+    Specs.  Raises :class:`Declined` where the graph can't be taken.
+    """
+    started = time.perf_counter()
+    expanded = expand(graph, examples, attribute or no_attribute)
+    layouts = [each.element_strides if isinstance(each, Spec) else None for each in examples]
+    library = blas()
+    while True:
+        builder = Builder(expanded, layouts, bool(library.addresses))
+        grouping = Grouping(builder.values, [each for each in builder.outputs if each is not None])
+        try:
+            program = Program(builder, grouping)
+            break
+        except Failed as error:
+            if not error.nodes:
+                raise
+            log.warning("native code failed, and its ops are called instead: %s", error)
+            expanded.notes.append(f"{error}: its ops are called")
+            for node in error.nodes:
+                node.meta["opaque"] = True
+    expanded.graph.dissolve()
+    program.seconds = time.perf_counter() - started
+    if log.isEnabledFor(logging.INFO):
+        log.info("%s", program.describe())
+        log.debug("%s", program.text)
+    return program
+
+
+def no_attribute(name: str) -> Any:
+    """In the place of what gives the attributes of a graph that has none."""
+    raise Declined(f"the graph refers to '{name}', which was not given")
+
+
+class Failed(Exception):
+    """A group or step that no native code could be made for."""
+
+    def __init__(self, step: Any, error: Exception) -> None:
+        super().__init__(
+            f"{'the program' if step is None else step}: {type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}"
+        )
+        members = [] if step is None else step.members
+        self.nodes = {each.node for each in members if each.node is not None and not each.node.meta.get("opaque")}
+
+
+class SizesFrom(NamedTuple):
+    """The sizes that may differ and that a function reads: so far from the start of their table."""
+
+    offset: int
+
+
+class Piece(NamedTuple):
+    """A step as a native function: what it works on, into how many parts it can be cut, and about how long it takes."""
+
+    name: str
+    buffers: list[Any]  # values, and before them its sizes
+    extent: int
+    nanoseconds: float
+
+
+class Program:
+    """What runs in the place of a graph."""
+
+    def __init__(self, builder: Builder, grouping: Grouping, sizes: Sizes | None = None) -> None:
+        self.notes = builder.notes
+        self.steps = sooner(join(grouping.steps, builder.outputs), builder.ends())
+        self.seconds = 0.0
+        self.inputs = [each for each in builder.values if isinstance(each, Given) and each.array is None]
+        self.constants = [each for each in builder.values if isinstance(each, Given) and each.array is not None]
+        self.writes = builder.writes  # the positions of inputs that are written to
+        self.copies = [(builder.outputs[number], at) for number, at in place(self.steps, builder.outputs, self.writes, self.inputs)]
+        self.outputs = builder.outputs[: len(builder.outputs) - len(self.writes)]
+        made = [each.value for each in (*self.outputs, *(each for each, _ in self.copies)) if each is not None]
+        self.roots = list(dict.fromkeys(each for each in made if not isinstance(each, (Given, Call))))
+        self.slots: dict[Value, int] = {}  # places in the table of addresses
+        for value in [*self.inputs, *self.constants, *self.roots]:
+            self.slots[value] = len(self.slots)
+        self.lives = plan(self.steps, set(self.roots))  # of what is made and used inside
+        self.offsets, self.arena = arrange(self.lives)
+        for value in self.offsets:
+            self.slots[value] = len(self.slots)
+        for value in [each for step in self.steps for each in step.members if each.place is not None]:
+            self.slots[value] = self.slots[value.place]
+        for step in self.steps:
+            if not isinstance(step, Group) and isinstance(step.value, Call):
+                for value in step.value.others:
+                    self.slots[value] = len(self.slots)
+        self.sizes = sizes  # which may differ, and stand in a table
+        if sizes is not None:
+            self.slots[SIZES] = len(self.slots)
+        self.order: list[int] = []  # which of them, one after the other
+        self.numbers: Any = None  # the array of that table
+        self.filled = False  # whether it is one for any sizes, with numbers filled in
+        self.flags: list[str] = []  # in terms of the sizes: whether steps are split
+        self.kernels: list[str] = []  # names, one for each group
+        self.latest: Kernel | None = None
+        self.clocks = clocks_for(self.steps)
+        self.workers = pool() if pool().compiled is not None else None
+        self.packed = b""  # the text of native code
+        self.written: list[tuple[Any, slice]] = []  # for each step, which functions it was the first to need
+        self.fixed: list[Any] = []  # the inputs that are no arrays
+        self.nanoseconds = 0.0  # about how long native code takes on one thread
+        self.splits = False  # whether the pool takes part
+        self.spaces: list[Workspace] = []  # for calls that find somebody inside
+        self.direct: Any = None  # its call written out, for any tensors that lie in memory as those it was made for; None: not yet
+        self.exact: Any = None  # the same for tensors of the same classes, which need gradients or do not
+        self.leaves = True  # whether that leaves it to the caller to give tensors their gradients
+        self.parts = self.compile()
+        self.latest = None
+        forget([*builder.values, *grouping.partials])
+
+    # -- code ----------------------------------------------------------------------------------------------------
+
+    def compile(self) -> list[Any]:
+        """Native functions and calls, in the order in which they run."""
+        module = Module()
+        parts: list[Any] = []
+        native: list[Any] = []
+        refuses = False  # whether one of those may
+        for step in [*self.steps, None]:
+            writes = refuses and step is not None and writes_inside(step)  # not before it is known that all is well
+            if step is not None and not writes and (isinstance(step, Group) or not isinstance(step.value, Call)):
+                native.append(step)
+                refuses = refuses or may_refuse(step)
+                continue
+            if native:
+                self.segment(module, f"segment{len(parts)}", native)
+                parts.append(f"segment{len(parts)}")
+            native, refuses = [], False
+            if writes:
+                native = [step]
+            elif step is not None:
+                parts.append(step.value)
+        alone = bool(parts) and all(isinstance(each, str) for each in parts) and trampoline.OFFSETS is not None
+        if alone:
+            module.put("entry", launcher.entry(self, parts), quick=True)
+        if any(isinstance(each, str) for each in parts):
+            try:
+                self.compiled = machine().compile(module.parts(), module.bindings)
+            except RuntimeError as error:
+                raise Failed(self.culprit(module), error) from error
+            self.packed = module.packed()
+            self.order = module.sizes
+        self.entry = self.compiled.address("entry") if alone else None  # native code for the whole program: takes the table
+        kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+        return [kind(self.compiled.address(each)) if isinstance(each, str) else each for each in parts]
+
+    def culprit(self, module: Module) -> Any:
+        """The step whose functions LLVM does not take, or None."""
+        known = module.known()
+        for step, functions in self.written:
+            try:
+                machine().emit(Part(alone(module.functions[functions], known)))
+            except RuntimeError:
+                return step
+        return None
+
+    def segment(self, module: Module, name: str, steps: list[Any]) -> None:
+        """A function that runs several steps, given the table of addresses."""
+        c = Code(module)
+        workers = self.workers
+        quiet = workers is not None and blas().threads is not None and any(not isinstance(each, Group) for each in steps)
+        if workers is not None and quiet:
+            self.tell_blas(c, workers, "quiet")
+        planned: list[tuple[Any, list[Piece]]] = []
+        for step in steps:
+            before = len(module.functions)
+            try:
+                planned.append((step, self.pieces(module, step)))
+            except Exception as error:  # a mistake of ours: the rest of the graph can do without this step
+                raise Failed(step, error) from error
+            self.written.append((step, slice(before, len(module.functions))))
+        work = sum(piece.nanoseconds for _, pieces in planned for piece in pieces)
+        self.nanoseconds += work
+        if self.sizes is not None and differs(work):
+            worthwhile: Any = self.sizes.name(f"{WORTH_SPLITTING} if {written(work)} < {MUCH} else {WORTH_WHILE_AWAKE}")
+        else:
+            worthwhile = WORTH_SPLITTING if work < MUCH else WORTH_WHILE_AWAKE
+        for step, pieces in planned:
+            begin = None if self.clocks is None else self.clocks.now(c)
+            for piece in pieces:
+                if piece.name in module.sized:
+                    piece = piece._replace(
+                        name=module.same.get(piece.name, piece.name), buffers=[SizesFrom(module.sized[piece.name]), *piece.buffers]
+                    )
+                if workers is None or not (quiet or isinstance(step, Group)):
+                    self.call_alone(c, piece)
+                elif differs(piece.nanoseconds) or differs(work):
+                    self.call_either(c, module, workers, piece, worthwhile)
+                elif piece.extent > 1 and piece.nanoseconds > worthwhile:
+                    self.splits = True
+                    self.call_split(c, module, workers, piece)
+                else:
+                    self.call_alone(c, piece)
+                if STATUS in piece.buffers:  # what follows would compute with, and perhaps write, what is no result
+                    found = c.let("i64", f"load i64, ptr {self.pointer(c, STATUS)}")
+                    go_on = c.fresh("good")
+                    c.do(f"br i1 {c.compare('eq', found, c.integer(0)).name}, label %{go_on}, label %finish")
+                    c.label(go_on)
+            if self.clocks is not None and begin is not None:
+                self.clocks.add(c, step, begin)
+        c.do("br label %finish")
+        c.label("finish")
+        if workers is not None and quiet:
+            self.tell_blas(c, workers, "restore")
+        numbers = [
+            f"  %numbers.p = getelementptr ptr, ptr %table, i64 {self.slots.get(SIZES)}",
+            "  %numbers.all = load ptr, ptr %numbers.p",
+        ]
+        numbers.append(f"  %numbers = getelementptr i64, ptr %numbers.all, i64 {len(module.sizes)}")
+        module.put(name, c.function(name, "ptr %table", numbers=numbers), quick=True)
+
+    def call_alone(self, c: Code, piece: Piece) -> None:
+        """Run a piece as a whole."""
+        given = [f"ptr {self.pointer(c, each)}" for each in piece.buffers]
+        c.do(f"call void @{piece.name}({', '.join([*given, 'i64 0', f'i64 {c.number(piece.extent).name}'])})")
+
+    def call_split(self, c: Code, module: Module, workers: Pool, piece: Piece) -> None:
+        """Have the pool run a piece, part by part."""
+        function, state = c.bound("parallel", workers.parallel), c.bound("pool", workers.address)
+        c.do(
+            f"call void {function}(ptr {state}, ptr @{self.task(module, piece)}, ptr {self.pointers(c, piece)}, i64 {c.number(piece.extent).name})"
+        )
+
+    def call_either(self, c: Code, module: Module, workers: Pool, piece: Piece, worthwhile: Any) -> None:
+        """Run a piece whose sizes may differ: they say whether it is split."""
+        assert self.sizes is not None
+        self.flags.append(f"int({written(piece.extent)} > 1 and {written(piece.nanoseconds)} > {worthwhile})")
+        given = [
+            f"ptr {c.bound('parallel', workers.parallel)}",
+            f"ptr {c.bound('pool', workers.address)}",
+            f"ptr @{self.task(module, piece)}",
+        ]
+        given += [f"ptr {self.pointers(c, piece)}", f"i64 {c.number(piece.extent).name}", f"i64 %size.{self.sizes.place(self.flags[-1])}"]
+        c.do(f"call void @{module.add('either', EITHER, quick=True)}({', '.join(given)})")
+
+    def pieces(self, module: Module, step: Any) -> list[Piece]:
+        """The functions of a step, which run one after the other."""
+        if isinstance(step, Group):
+            return [self.kernel(module, step)]
+        value = step.value
+        return list(value.write(self, module, value)) if isinstance(value, Routine) else [self.product(module, value)]
+
+    def kernel(self, module: Module, group: Group, whole: bool = True) -> Piece:
+        """The function for a group; where it is not ``whole``, it is called for ranges of elements."""
+        kernel = self.latest = Kernel(module, group, f"kernel{len(self.kernels)}", whole)
+        self.kernels.append(kernel.name)
+        return Piece(kernel.name, list(kernel.buffers), kernel.extent, kernel.nanoseconds)
+
+    def product(self, module: Module, value: Any) -> Piece:
+        """The function for a product."""
+        work, c = Work(blas(), value), Code(module)
+        work.emit(c, "%b0", "%b1", "%b2", Scalar("%first", "i64"), Scalar("%last", "i64"))
+        name = module.add(f"product{value.index}", c.function("NAME", "ptr %b0, ptr %b1, ptr %b2, i64 %first, i64 %last"))
+        return Piece(name, [value.left.value, value.right.value, value], work.extent, work.nanoseconds)
+
+    def pointer(self, c: Code, value: Value | SizesFrom) -> str:
+        """The address of a value, from the table."""
+        if isinstance(value, SizesFrom):
+            return c.address(self.pointer(c, SIZES), c.integer(value.offset), "i64")
+        if value is STATUS:
+            return c.address("%table", c.integer(launcher.status_of(self)), "i64")
+        at = c.address("%table", c.integer(self.slots[value]), "ptr")
+        return c.let("ptr", f"load ptr, ptr {at}").name
+
+    def pointers(self, c: Code, piece: Piece) -> str:
+        """The addresses that a piece works on, one after the other on the stack."""
+        count = len(piece.buffers)
+        place = c.shared_slot("ptr", count)
+        for at, each in enumerate(piece.buffers):
+            c.do(f"store ptr {self.pointer(c, each)}, ptr {c.address(place, c.integer(at), 'ptr')}")
+        return place
+
+    def task(self, module: Module, piece: Piece) -> str:
+        """A function as what the pool calls: on addresses one after the other, for a part of its work."""
+        c = Code(module)
+        places = [c.address("%pointers", c.integer(at), "ptr") for at in range(len(piece.buffers))]
+        given = [f"ptr {c.let('ptr', f'load ptr, ptr {each}').name}" for each in places]
+        c.do(f"call void @{piece.name}({', '.join([*given, 'i64 %first', 'i64 %last'])})")
+        return module.add(f"task{len(module.names)}", c.function("NAME", "ptr %pointers, i64 %first, i64 %last"), quick=True)
+
+    def tell_blas(self, c: Code, workers: Pool, name: str) -> None:
+        """Have BLAS use one thread, or as many as before."""
+        get, set_ = blas().threads or (0, 0)
+        given = [c.bound("pool", workers.address), c.bound("blas_get", get), c.bound("blas_set", set_)]
+        c.do(f"call void {c.bound(name, getattr(workers, name))}({', '.join(f'ptr {each}' for each in given)})")
+
+    @property
+    def module(self) -> Module | None:
+        """The functions that were compiled, as text; None where there are none."""
+        return Module.unpacked(self.packed) if self.packed else None
+
+    @property
+    def text(self) -> str:
+        """All native code as text."""
+        return str(self.module or "")
+
+    # -- running -------------------------------------------------------------------------------------------------
+
+    def accepts(self, arrays: list[Any]) -> bool:
+        """Whether the inputs lie in memory as those that this was compiled for."""
+        for value in self.inputs:
+            array = arrays[value.position]
+            if array.shape != value.shape or array.dtype is not value.dtype or not same_layout(array, value.strides):
+                return False
+        return True
+
+    def __call__(self, arrays: list[Any]) -> list[Any]:
+        """The outputs for some inputs, which it must accept."""
+        if self.workers is not None:
+            self.workers.prepare()
+        if self.workspace.arena.take():
+            try:
+                return self.workspace.run(arrays)
+            finally:
+                self.workspace.arena.flag.value = 0
+        space = self.spaces.pop() if self.spaces else Workspace(self, alone=True)  # for one more call at the same time
+        try:
+            return space.run(arrays)
+        finally:
+            self.spaces.append(space)
+
+    @functools.cached_property
+    def workspace(self) -> Workspace:
+        """The memory of calls that come one at a time."""
+        return Workspace(self, alone=False)
+
+    def describe(self) -> str:
+        """What became of the graph, in words."""
+        lines = [
+            f"compiled {'for any sizes ' if self.filled else ''}in {self.seconds * 1e3:.0f} ms: {len(self.kernels)} kernels, {self.arena} bytes of memory inside"
+        ]
+        for step in self.steps:
+            lines.append(f"  {'' if self.clocks is None else self.clocks.text(step)}{step}")
+        return "\n".join([*lines, *(f"  note: {each}" for each in self.notes)])
+
+
+def forget(values: list[Value]) -> None:
+    """Let go of the graph that values come from, and of what would write their code again."""
+    origins: dict[Any, Origin] = {}
+    for value in values:
+        node: Any = value.node
+        if node is not None and node not in origins:
+            origins[node] = Origin(node.name, {key: node.meta.get(key) for key in ("source", "module")})
+        value.node = None if node is None else origins[node]
+        if isinstance(value, Routine):
+            value.write = written_already
+
+
+def written_already(*args: Any) -> Any:
+    """In the place of what wrote the code of a routine."""
+    raise AssertionError("its code was written when the program was compiled")
+
+
+def same_layout(array: Any, strides: tuple[int, ...]) -> bool:
+    """Whether an array has strides (in elements), where it matters."""
+    size = array.itemsize
+    return all(have == want * size for have, want, count in zip(array.strides, strides, array.shape) if count > 1) and array.flags.aligned

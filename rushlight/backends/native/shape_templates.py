@@ -1,0 +1,402 @@
+"""Programs for sizes that may differ: planned and compiled once, and filled with numbers for each size that comes.
+
+The graph is made on sizes with formulas (``core/sizes.py``), everything after it on sizes that are no numbers at all (``sizes.py``); every comparison on the way
+becomes a guard.  The graph is then made again for other sizes, as plain numbers, and must come out the same.  What does not hold for a size, or can't be made for
+any size, is compiled for the size that is there.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import zip_longest
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.base import Spec
+from ...core.declare import table
+from ...core.symbolic import Expression, SymbolicFloat, SymbolicInt, escape, is_symbolic, size_of
+from ...graph import Graph, Node, map_aggregate
+from ...passes.decompose import expand
+from ...runtime.cpu.jit import blas
+from ...schedule.fusion import Grouping
+from ...schedule.memory_plan import arrange
+from ...schedule.symbolic_shape import FORMULAS, LEAST, MOST, Fixed, Sizes, differs, written
+from ...schedule.tensor_ir import Builder, Call, Reference, Value
+from .executable import Program
+
+# Other sizes that a graph is made for, given one (and how many there are before it): small ones and large ones first.
+_OTHERS: tuple[Callable[[int, int], int], ...] = (
+    lambda size, at: LEAST + 1 + at, lambda size, at: 64 * size + 1 + at, lambda size, at: 2 * size + 1, lambda size, at: size + 1, lambda size, at: size + 8,
+    lambda size, at: max(size - 1, LEAST), lambda size, at: 2 * size, lambda size, at: size + 64,
+)  # fmt: skip
+CHECKS = 2  # for how many of them
+
+
+class Laid(NamedTuple):
+    """An input as a program takes it: its sizes, some with formulas, and how it lies in memory.
+
+    It has strides in elements.  Where one depends on sizes that may differ (None), what is inside of the dimension lies one after the other.
+    """
+
+    shape: tuple[Any, ...]
+    dtype: Any
+    strides: tuple[int | None, ...]
+    order: tuple[int, ...]  # dimensions from the innermost on; those of stride 0 are none of them
+
+    def spec(self, shape: tuple[Any, ...]) -> Spec:
+        """A tensor without data that lies so, in such a shape."""
+        return Spec(shape, self.dtype, self.strides_for(shape))
+
+    def strides_for(self, shape: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Its strides in such a shape."""
+        made: list[Any] = list(self.strides)
+        for inside, dim in zip(self.order, self.order[1:]):
+            if made[dim] is None:
+                made[dim] = made[inside] * shape[inside]
+        return tuple(made)
+
+    @staticmethod
+    def of(array: Any, spec: Any) -> Laid | None:
+        """How an array lies whose sizes are as said; None where that may be so for these sizes alone."""
+        steps = [0 if size == 1 else step // array.itemsize for size, step in zip(array.shape, array.strides)]
+        order = sorted([dim for dim, step in enumerate(steps) if step], key=lambda dim: abs(steps[dim]))
+        known: list[int | None] = list(steps)
+        differing, last = False, -1
+        for dim in order:
+            if differing:
+                if steps[dim] != steps[last] * array.shape[last]:
+                    return None
+                known[dim] = None
+            differing, last = differing or isinstance(spec.shape[dim], SymbolicInt), dim
+        return Laid(spec.shape, array.dtype, tuple(known), tuple(order))
+
+
+class Inputs:
+    """The inputs of a graph with formulas, and which of their sizes may differ."""
+
+    def __init__(self, specs: list[Any]) -> None:
+        self.specs = specs
+        self.places: dict[str, tuple[int, int]] = {}  # of a symbol: the input and the dimension that it is read from
+        for position, spec in enumerate(specs):
+            for dim, size in enumerate(spec.shape) if isinstance(spec, Spec) else ():
+                name = size.expression.as_symbol if isinstance(size, SymbolicInt) else None
+                if name is not None:
+                    self.places.setdefault(name, (position, dim))
+
+    @staticmethod
+    def of(graph: Graph) -> Inputs | None:
+        """Those of a graph that was captured; None where no size may differ."""
+        found = Inputs([node.meta.get("val") for node in graph.nodes if node.op == "placeholder"])
+        return found if found.places else None
+
+    def pinned(self, names: Collection[str], values: Mapping[str, int]) -> Inputs:
+        """The same with some sizes as they are now."""
+        one = pinning(names, values)
+        return Inputs(
+            [Spec(tuple([one(size) for size in spec.shape]), spec.dtype) if isinstance(spec, Spec) else spec for spec in self.specs]
+        )
+
+    def values(self, arrays: list[Any]) -> dict[str, int] | None:
+        """The sizes in a call; None where it is not one of those that a program for any size takes."""
+        try:
+            found = {name: arrays[position].shape[dim] for name, (position, dim) in self.places.items()}
+        except (AttributeError, IndexError):
+            return None
+        for array, spec in zip(arrays, self.specs):  # sizes that were pinned must be what they were then
+            if isinstance(spec, Spec) and any(type(size) is int and size != given for size, given in zip(spec.shape, array.shape)):
+                return None
+        return found if found and max(found.values()) <= MOST else None
+
+    def laid(self, arrays: list[Any], values: Mapping[str, int]) -> tuple[Laid, ...] | None:
+        """How the inputs lie in a call; None where a program for any size does not take it."""
+        made = []
+        for array, spec in zip(arrays, self.specs, strict=True):
+            if array.__class__ is not np.ndarray or not isinstance(spec, Spec) or array.dtype != spec.dtype or not array.flags.aligned:
+                return None
+            if array.shape != tuple([evaluated(size, values) for size in spec.shape]) or any(
+                step % array.itemsize for step in array.strides
+            ):
+                return None
+            one = Laid.of(array, spec)
+            if one is None:
+                return None
+            made.append(one)
+        return tuple(made)
+
+
+def few(values: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    """The sizes that programs for any sizes do not take, and which they are."""
+    return tuple([(name, size) for name, size in values.items() if size < LEAST])
+
+
+def pinning(names: Collection[str], values: Mapping[str, int]) -> Callable[[Any], Any]:
+    """What makes a number with a formula one in which some sizes are as they are now."""
+    known = {name: values[name] if name in names else Expression.symbol(name) for name in values}
+
+    def one(value: Any) -> Any:
+        if not symbols_in(value) <= known.keys():
+            return value  # it depends on data
+        if isinstance(value, SymbolicInt):
+            made = value.expression.evaluate(known, FORMULAS)
+            return size_of(value.expression.evaluate(values), made) if isinstance(made, Expression) else made
+        if isinstance(value, SymbolicFloat):
+            arguments = tuple([one(each) for each in value.arguments])
+            return (
+                SymbolicFloat(evaluated(value, values), value.function, arguments)
+                if any(map(is_symbolic, arguments))
+                else value.function(*arguments)
+            )
+        return value
+
+    return one
+
+
+def symbols_in(value: Any) -> set[str]:
+    """The symbols that a number follows from."""
+    if isinstance(value, SymbolicFloat):
+        return set().union(*map(symbols_in, value.arguments))
+    return value.expression.symbols() if isinstance(value, SymbolicInt) else set()
+
+
+def with_value(value: Any, values: Mapping[str, int]) -> Any:
+    """A number with its formula, and its value for such values of symbols."""
+    if isinstance(value, SymbolicInt):
+        return SymbolicInt(value.expression.evaluate(values), value.expression)
+    if isinstance(value, SymbolicFloat):
+        return SymbolicFloat(evaluated(value, values), value.function, tuple([with_value(each, values) for each in value.arguments]))
+    return value
+
+
+def evaluated(value: Any, values: Mapping[str, int]) -> Any:
+    """What a number with a formula is for such values of symbols."""
+    if isinstance(value, SymbolicInt):
+        return value.expression.evaluate(values)
+    if isinstance(value, SymbolicFloat):
+        return value.function(*[evaluated(each, values) for each in value.arguments])
+    return value
+
+
+@contextmanager
+def watching(sizes: Sizes) -> Iterator[None]:
+    """Comparisons of sizes with formulas are guarded while this lasts."""
+    before, escape.compared = escape.compared, sizes.compared
+    try:
+        yield
+    finally:
+        escape.compared = before
+
+
+def replaced(values: Mapping[str, int], old: int, new: int) -> dict[str, int]:
+    """Sizes with another in the place of one."""
+    return {name: new if size == old else size for name, size in values.items()}
+
+
+class Pinned(Fixed):
+    """Some sizes can't be others."""
+
+    def __init__(self, names: set[str]) -> None:
+        super().__init__("there is no other size for which it would hold")
+        self.names = names
+
+
+def others(sizes: Sizes) -> list[dict[str, int]]:
+    """A few other sizes for which the guards hold; what is equal stays so."""
+    holds = sizes.function(" and ".join(sizes.guards) or "True")
+    distinct = sorted(set(sizes.values.values()))
+    found: list[dict[str, int]] = []
+    for change in _OTHERS:
+        new = {size: change(size, at) for at, size in enumerate(distinct)}
+        values = {name: new[size] for name, size in sizes.values.items()}
+        if len(found) < CHECKS and values not in found and values != sizes.values and holds(**values):
+            found.append(values)
+    if not found:
+        changed = {size: [new for new in (change(size, 0) for change in _OTHERS) if new != size] for size in distinct}
+        raise Pinned(
+            {name for name, size in sizes.values.items() if not any(holds(**replaced(sizes.values, size, new)) for new in changed[size])}
+        )
+    return found
+
+
+def check_same(graph: Graph, other: Graph, values: Mapping[str, int]) -> None:
+    """Make sure that a graph with formulas is, for some sizes, what is made for those."""
+    for one, plain in zip_longest(graph.nodes, other.nodes):
+        same = one is not None and plain is not None and one.name == plain.name and one.op == plain.op and one.target == plain.target
+        if not same or not comes_to(one.args, plain.args, values) or not comes_to(one.kwargs, plain.kwargs, values):
+            raise Fixed("the graph is another for other sizes")
+        if one.op != "output" and not comes_to(one.meta.get("val"), plain.meta.get("val"), values):
+            raise Fixed("the graph is another for other sizes")
+
+
+def comes_to(value: Any, plain: Any, values: Mapping[str, int]) -> bool:
+    """Whether an argument with formulas is, for some sizes, what another one is."""
+    if isinstance(value, (tuple, list)):
+        return (
+            isinstance(plain, (tuple, list))
+            and len(value) == len(plain)
+            and all(comes_to(one, other, values) for one, other in zip(value, plain))
+        )
+    if isinstance(value, dict):
+        return (
+            isinstance(plain, dict)
+            and list(value) == list(plain)
+            and all(comes_to(each, plain[key], values) for key, each in value.items())
+        )
+    if isinstance(value, slice):
+        return isinstance(plain, slice) and comes_to((value.start, value.stop, value.step), (plain.start, plain.stop, plain.step), values)
+    if isinstance(value, Node):
+        return isinstance(plain, Node) and value.name == plain.name
+    if isinstance(value, Spec):
+        return isinstance(plain, Spec) and value.dtype == plain.dtype and comes_to(value.shape, plain.shape, values)
+    value = evaluated(value, values)
+    if isinstance(value, (int, float)):
+        return type(value) is type(plain) and (value == plain or value != value and plain != plain)
+    return bool(value == plain) if isinstance(value, str) else type(value) is type(plain)
+
+
+def copied_for(graph: Graph, values: Mapping[str, int], convert: Callable[[Any, Mapping[str, int]], Any] = evaluated) -> Graph:
+    """A graph for such sizes: with plain numbers, or with formulas that have these values."""
+    made = Graph()
+    here: dict[Node, Node] = {}
+
+    def one(value: Any) -> Any:
+        return (
+            Spec(tuple([convert(each, values) for each in value.shape]), value.dtype) if isinstance(value, Spec) else convert(value, values)
+        )
+
+    for node in graph.nodes:
+        new = here[node] = made.node_copy(node, here.__getitem__)
+        new.args, new.kwargs = map_aggregate(new.args, one), map_aggregate(new.kwargs, one)
+        new.meta = {**node.meta, "val": map_aggregate(node.meta.get("val"), one)}
+    return made
+
+
+class Placed:
+    """A reference, or a number that may differ (of no value), by the places of its sizes among the numbers of a template."""
+
+    __slots__ = ("places", "value")
+
+    def __init__(self, value: Value | None, places: tuple[int, ...]) -> None:
+        self.value = value
+        self.places = places
+
+
+def specs_for(
+    inputs: tuple[Laid, ...], values: Mapping[str, int], convert: Callable[[Any, Mapping[str, int]], Any] = evaluated
+) -> list[Spec]:
+    """Inputs without data for such sizes: plain numbers, or formulas that have these values."""
+    return [each.spec(tuple([convert(size, values) for size in each.shape])) for each in inputs]
+
+
+def calls_in(graph: Graph, specs: list[Any], attribute: Callable[[str], Any]) -> int:
+    """How many ops of a graph for one size are called."""
+    builder = Builder(expand(graph, specs, attribute), [each.element_strides for each in specs], bool(blas().addresses))
+    return sum(isinstance(each, Call) for each in builder.values)
+
+
+class Template:
+    """A program for any sizes, as long as guards hold; the sizes of one call make it a :class:`Program`."""
+
+    def __init__(self, graph: Graph, inputs: tuple[Laid, ...], sizes: Sizes, attribute: Callable[[str], Any]) -> None:
+        """Plan and compile a graph with formulas for inputs that lie so."""
+        self.sizes = sizes
+        started = time.perf_counter()
+        with watching(sizes):
+            expanded = expand(copied_for(graph, sizes.values, with_value), specs_for(inputs, sizes.values, with_value), attribute)
+        for values in others(sizes):
+            check_same(expanded.graph, expand(copied_for(graph, values), specs_for(inputs, values), attribute).graph, values)
+        sizes.take(expanded.graph)
+        layouts = [each.strides_for(sizes.everywhere(each.shape)) for each in inputs]
+        builder = Builder(expanded, layouts, bool(blas().addresses))
+        called = sum(isinstance(each, Call) for each in builder.values)
+        if called and called != calls_in(copied_for(graph, sizes.values), specs_for(inputs, sizes.values), attribute):
+            raise Fixed("; ".join(["what is native code for one size is called for any", *builder.notes]))
+        self.program = program = Program(builder, Grouping(builder.values, [each for each in builder.outputs if each is not None]), sizes)
+        program.seconds = time.perf_counter() - started
+        self.holds = sizes.function(" and ".join(sizes.guards) or "True")
+        self.calls = [each for each in program.parts if isinstance(each, Call)]
+        self.values: list[Value] = [
+            *program.inputs,
+            *program.roots,
+            *program.lives,
+            *(value for each in self.calls for value in each.others),
+        ]
+        made = [each for each in program.constants if each.made_by is not None]
+        self.made = made
+        # Shapes and numbers are computed once, however often they come; all else is said by their places.
+        places: dict[str, int] = {}
+
+        def place(value: Any) -> int:
+            return places.setdefault(value if isinstance(value, str) else written(value), len(places))
+
+        def placed(value: Any) -> Any:
+            if isinstance(value, Reference):
+                return Placed(value.value, (place(value.shape), place(value.strides), place(value.offset)))
+            return Placed(None, (place(value),)) if differs(value) else value
+
+        self.shapes = [(place(each.shape), place(each.strides)) for each in self.values]
+        self.outputs = [placed(each) for each in program.outputs]
+        self.copies = [(placed(each), at) for each, at in program.copies]
+        self.arguments = [(map_aggregate(each.args, placed), map_aggregate(each.kwargs, placed)) for each in self.calls]
+        self.recipes = [(place(each.shape), place(each.strides), place(sizes_in(each.made_by[1:]))) for each in made]
+        self.nanoseconds, self.flags = place(program.nanoseconds), [place(each) for each in program.flags]
+        numbers = [place(each) for each in sizes.numbers]
+        self.order = [numbers[each] for each in program.order]  # those that stand in the table, one after the other
+        self.measure = sizes.function(f"[{', '.join(places)}]")
+
+    def instance(self, values: Mapping[str, int]) -> Program:
+        """The program for some sizes, for which the guards must hold."""
+        program = self.program
+        numbers = self.measure(**values)
+        copies: dict[Value, Value] = {}
+        for value, (shape, strides, *found) in zip([*self.values, *self.made], [*self.shapes, *self.recipes]):
+            made: Any = copy.copy(value)
+            copies[value] = made
+            made.shape, made.strides = numbers[shape], numbers[strides]
+            if found:
+                made.array = made_again(made.made_by, iter(numbers[found[0]]))
+
+        def filled(value: Any) -> Any:
+            if not isinstance(value, Placed):
+                return value
+            found = [numbers[each] for each in value.places]
+            return found[0] if value.value is None else Reference(copies.get(value.value, value.value), *found)
+
+        for call, (args, kwargs) in zip(self.calls, self.arguments):
+            again: Any = copies[call]
+            again.args, again.kwargs, again.others = (
+                map_aggregate(args, filled),
+                map_aggregate(kwargs, filled),
+                [copies[each] for each in call.others],
+            )
+        one = copy.copy(program)
+        one.parts = [copies[each] if isinstance(each, Call) else each for each in program.parts]
+        one.copies = [(filled(each), at) for each, at in self.copies]
+        one.inputs = [copies[each] for each in program.inputs]  # type: ignore[misc]
+        one.constants = [copies.get(each, each) for each in program.constants]  # type: ignore[misc]
+        one.roots = [copies[each] for each in program.roots]
+        one.outputs = [filled(each) for each in self.outputs]
+        one.lives = {copies[each]: life for each, life in program.lives.items()}
+        one.offsets, one.arena = arrange(one.lives)
+        one.slots = {copies.get(each, each): slot for each, slot in program.slots.items()}
+        one.numbers = np.array([numbers[each] for each in self.order], np.int64)
+        one.nanoseconds, one.splits = numbers[self.nanoseconds], program.splits or any(numbers[each] for each in self.flags)
+        one.sizes, one.spaces, one.filled = None, [], True
+        return one
+
+
+def made_again(made_by: Any, numbers: Iterator[Any]) -> Any:
+    """The array that an op makes, with numbers in the place of those that may differ."""
+    name, *arguments = made_by
+    args, kwargs = map_aggregate(arguments, lambda each: next(numbers) if differs(each) else each)
+    return table[name].call(*args, **kwargs)._array.copy(order="C")
+
+
+def sizes_in(value: Any) -> list[Any]:
+    """The numbers in an argument that may differ."""
+    found: list[Any] = []
+    map_aggregate(value, lambda each: found.append(each) if differs(each) else None)
+    return found

@@ -1,0 +1,293 @@
+"""Gradients inside a captured program: ``backward`` and ``autograd.grad`` are one node, and ``.grad`` is something the program sets.
+
+While a program is captured the engine runs on its real values, unseen.  The node calls the engine again whenever the graph runs; a graph
+that is differentiated ahead of time meets it on tensors without data, and what the engine does lands in that graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....autograd.differentiation import backward, grad
+from ....autograd.engine import refreshed
+from ....core.base import TensorBase
+from ....core.declare import table
+from ....core.node import Node as GradientNode
+from ....core.node import freed, next_sequence
+from ....core.state import state
+from ....tensor.tensor import Tensor
+from ..guards.guards import all_differ
+from ..record.graph_breaks import Break
+
+if TYPE_CHECKING:
+    from ..record.reconstruct import Recipes
+
+_new = object.__new__
+UNKNOWN = object()  # stands for a `.grad` of the beginning that nothing is known about
+
+
+# -- what graphs call --------------------------------------------------------------------------------------------
+
+
+def gradients_of(
+    outputs: Any, inputs: Any, grad_outputs: Any, retain_graph: bool, create_graph: bool, allow_unused: bool
+) -> tuple[Any, ...]:
+    """What ``autograd.grad`` gives; the gradient of a scalar with respect to itself is made by an op, so that graphs can hold it."""
+    given = [table["ones_like"].call(each.detach()) if gradient is None else gradient for each, gradient in zip(outputs, grad_outputs)]
+    return grad(outputs, inputs, given, retain_graph, create_graph, allow_unused=allow_unused)
+
+
+class Spent(GradientNode):
+    """The history of a value that backward has gone through inside of a compiled program: nothing of it is left."""
+
+    __slots__ = ("array", "title")
+
+    array: Any
+    title: str
+    inputs = ()
+    saved = None
+
+    @property
+    def shape(self) -> Any:  # type: ignore[override]
+        return self.array.shape
+
+    @property
+    def dtype(self) -> Any:  # type: ignore[override]
+        return self.array.dtype
+
+    def name(self) -> str:
+        return self.title
+
+    def backward(self, gradient: Any) -> Any:
+        raise freed(self)
+
+
+def spent(tensor: Any, title: str) -> Any:
+    """A value of a compiled program, as one whose history is used up."""
+    node: Any = _new(Spent)
+    node.sequence, node.title, node.array = next_sequence(), title, tensor._array
+    tensor._grad_fn, tensor._requires_grad = node, True
+    return tensor
+
+
+def is_spent(tensor: Any) -> bool:
+    """Whether backward has gone through the history of a value, and dropped what it needed."""
+    waiting, seen = [tensor._grad_fn], set()
+    while waiting:
+        node = waiting.pop()
+        node = node[0] if node.__class__ is tuple else node
+        if node is None or isinstance(node, TensorBase) or node in seen:
+            continue
+        if node.saved is None:
+            return True
+        seen.add(node)
+        waiting += node.inputs
+    return False
+
+
+# -- capturing them ----------------------------------------------------------------------------------------------
+
+
+def history(recorder: Any, roots: Sequence[Any], name: str) -> list[Any]:
+    """The leaves that gradients of some values come to; a break where that is not a matter of this graph alone."""
+    nodes: set[Any] = set()
+    leaves: dict[int, Any] = {}
+    later = recorder.tracer.later
+    originals = later.originals() if later is not None else {}
+    waiting = [refreshed(each)._grad_fn if each._grad_fn is not None else each for each in roots]
+    while waiting:
+        edge = waiting.pop()
+        edge = edge[0] if edge.__class__ is tuple else edge
+        if isinstance(edge, TensorBase):
+            leaf = originals.get(id(edge), edge)
+            leaves[id(leaf)] = leaf
+        elif edge is not None and edge not in nodes:
+            if edge.hooked:
+                raise Break("gradient", name=name, reason="a tensor on the way has a hook")
+            nodes.add(edge)
+            waiting += edge.inputs
+    for _, each in recorder.tracer.inputs:
+        if isinstance(each, TensorBase) and each._grad_fn is not None and each._grad_fn in nodes:
+            raise Break("gradient", name=name, reason="gradients go on to what was computed before this graph")
+    for each in leaves.values():
+        if id(each) not in recorder.tracer.entries:
+            raise Break("gradient", name=name, reason="gradients come to a tensor that the graph does not know")
+        if each._backward_hooks or each._post_accumulate_hooks:
+            raise Break("gradient", name=name, reason="a tensor on the way has a hook")
+    return list(leaves.values())
+
+
+def check(recorder: Any, roots: Sequence[Any], given: Sequence[Any], create: bool, name: str) -> None:
+    """A break, where this is no matter of the graph's; what can't wait is computed."""
+    if recorder.pure or state.anomaly or state.transforms or state.inference:
+        raise Break("tensor", name=name)
+    for each in (*roots, *(each for each in given if each is not None)):
+        if not isinstance(each, TensorBase) or not (recorder.tracer.is_traced(each) or id(each) in recorder.sources):
+            raise Break("tensor", name=name)
+    for each, gradient in zip(roots, given):  # what is wrong with it, the engine will say
+        if not each._requires_grad or (gradient is None and each._array.size != 1) or each._array.dtype.kind == "c":
+            raise Break("tensor", name=name)
+    later = recorder.tracer.later
+    if later is not None and later.calls and not later.differentiates(roots, given, create):
+        later.compute()
+
+
+def record(
+    recorder: Any, roots: list[Any], targets: list[Any], given: list[Any], retain: bool, create: bool, unused: bool
+) -> Sequence[Any]:
+    """Run the engine unseen, and write it down as one node."""
+    tracer = recorder.tracer
+    recorded = tracer.argument((tuple(roots), tuple(targets), tuple(given)))
+    place = state.interceptors.index(tracer)
+    state.interceptors.remove(tracer)
+    state.capture = None
+    try:
+        found: Any = NotImplemented
+        if tracer.later is not None and tracer.later.calls:
+            found = tracer.later.gradients(gradients_of, roots, targets, given, retain, create, unused)
+            if found is NotImplemented:
+                tracer.later.compute()
+        if found is NotImplemented:
+            found = gradients_of(roots, targets, given, retain, create, unused)
+    finally:
+        state.interceptors.insert(place, tracer)
+        state.capture = tracer
+    node = tracer.graph.call_function(gradients_of, (*recorded, retain, create, unused))
+    node.meta["source"], node.meta["module"] = tracer.where()
+    tracer.depends.add(node)
+    specs = []
+    for index, (each, target) in enumerate(zip(found, targets)):
+        if each is not None:
+            tracer.bind(each, tracer.part(node, index, True), tracer.shape_of(target))
+        specs.append(None if each is None else tracer.part(node, index, True).meta["val"])
+    node.meta["val"] = tuple(specs)
+    return found
+
+
+def guard_leaf(recorder: Any, leaf: Any) -> None:
+    """In later calls a leaf is one too, and nobody listens to its gradient."""
+    source = recorder.sources.get(id(leaf))
+    if source is not None:
+        name = recorder.guards.variable(source)
+        test = f"{name}._grad_fn is None and not {name}._backward_hooks and not {name}._post_accumulate_hooks"
+        recorder.guards.condition(lambda: f"{source.describe()} is a leaf without hooks", test, ("leaf", source))
+
+
+def capture_backward(
+    recorder: Any,
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: Any = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
+    """``backward``: gradients are one node, and then added to those that are there."""
+    roots = [tensors] if isinstance(tensors, TensorBase) else list(tensors)
+    given = [grad_tensors] * len(roots) if grad_tensors is None or isinstance(grad_tensors, TensorBase) else list(grad_tensors)
+    if len(given) != len(roots):
+        raise Break("tensor", name="backward")
+    check(recorder, roots, given, create_graph, "backward")
+    leaves = history(recorder, roots, "backward")
+    if inputs is not None:
+        wanted = [inputs] if isinstance(inputs, TensorBase) else list(inputs)
+        if not all(any(each is leaf for leaf in leaves) for each in wanted):
+            raise Break("gradient", name="backward", reason="it is asked for the gradient of a tensor that is no leaf")
+        leaves = wanted
+    if not leaves:
+        raise Break("tensor", name="backward")
+    retain = create_graph if retain_graph is None else bool(retain_graph)
+    for leaf in leaves:
+        guard_leaf(recorder, leaf)
+    found = record(recorder, roots, leaves, given, retain, create_graph, True)
+    enabled, state.grad_enabled = state.grad_enabled, create_graph
+    try:
+        taken: set[int] = set()
+        for leaf, gradient in zip(leaves, found):
+            if gradient is not None:
+                accumulate(recorder, leaf, gradient, taken)
+    finally:
+        state.grad_enabled = enabled
+
+
+def accumulate(recorder: Any, leaf: Any, gradient: Any, taken: set[int]) -> None:
+    """Add a gradient to a leaf's; the first is taken over, or a copy of it where it may be somebody else's too."""
+    present = recorder.tensor_attribute(leaf, "grad")
+    if present is None:
+        array = gradient._array
+        owned = (
+            gradient._storage is None
+            and array.__class__ is np.ndarray
+            and array.base is None
+            and array.flags.c_contiguous
+            and id(gradient) not in taken
+        )
+        taken.add(id(gradient))
+        set_gradient(recorder, leaf, gradient if owned or state.grad_enabled else gradient.clone())
+    elif state.grad_enabled:
+        set_gradient(recorder, leaf, present + gradient)
+    else:
+        present.add_(gradient)
+
+
+def set_gradient(recorder: Any, tensor: Any, value: Any) -> None:
+    """The program sets ``tensor.grad``; what it is in the end is put there after the graph."""
+    if recorder.pure:
+        raise Break("effect", name="grad")
+    source = recorder.sources.get(id(tensor))
+    if id(tensor) not in recorder.gradients:
+        known = source is not None and not recorder.guards.made.isdisjoint(
+            (("grad", source), ("equal", recorder.places.attribute(source, "grad")))
+        )
+        recorder.gradients[id(tensor)] = (tensor, tensor._grad if known else UNKNOWN)
+    tensor.grad = value
+    recorder.written.add(("attribute", id(tensor), "grad"))
+
+
+def gradient_effects(recorder: Any, recipes: Recipes) -> None:
+    """The lines that set the gradients which the program has set."""
+    tensors = [tensor for tensor, _ in recorder.gradients.values()]
+    sources = [recorder.sources[id(each)] for each in tensors if id(each) in recorder.sources]
+    if len(sources) > 1:
+        names = [recorder.guards.variable(each) for each in sources]
+        recorder.guards.condition("tensors whose gradients are set are different objects", all_differ(names), ("leaves",))
+    for tensor, begun in recorder.gradients.values():
+        if tensor._grad is not begun:
+            recipes.gradient(tensor, tensor._grad)
+
+
+def capture_grad(
+    recorder: Any, outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any = None, create_graph: bool = False, only_inputs: bool = True,
+    allow_unused: Any = None, is_grads_batched: bool = False, materialize_grads: bool = False,
+) -> Any:  # fmt: skip
+    """``autograd.grad``."""
+    roots = [outputs] if isinstance(outputs, TensorBase) else list(outputs)
+    targets = [inputs] if isinstance(inputs, TensorBase) else list(inputs)
+    given = [grad_outputs] * len(roots) if grad_outputs is None or isinstance(grad_outputs, TensorBase) else list(grad_outputs)
+    if is_grads_batched or len(given) != len(roots) or not targets or not all(isinstance(each, TensorBase) for each in targets):
+        raise Break("tensor", name="grad")
+    check(recorder, roots, given, create_graph, "grad")
+    for each in targets:
+        recorder.tracer.node_of(each)
+    leaves = {id(each) for each in history(recorder, roots, "grad")}
+    for each in targets:
+        if id(each) in leaves:
+            guard_leaf(recorder, each)
+    retain = create_graph if retain_graph is None else bool(retain_graph)
+    found = record(recorder, roots, targets, given, retain, create_graph, bool(allow_unused) or materialize_grads)
+    if not materialize_grads:
+        return tuple(found)
+    return tuple(table["zeros_like"].call(target.detach()) if each is None else each for each, target in zip(found, targets))
+
+
+def _method(
+    recorder: Any, tensor: Any, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None
+) -> None:
+    capture_backward(recorder, tensor, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+# Functions of the package whose calls are captured in a way of their own.
+CAPTURED: Mapping[Any, Callable[..., Any]] = {backward: capture_backward, grad: capture_grad, Tensor.backward: _method}

@@ -1,0 +1,173 @@
+"""What may be called as it is while a program is captured: tables of functions, and what a class of the user's does behind their back."""
+
+from __future__ import annotations
+
+import collections
+import functools
+import itertools
+import sys
+import weakref
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import Any
+
+PACKAGE = __name__.partition(".")[0]
+
+# Builtin functions that only compute.
+PURE_BUILTINS = frozenset(
+    id(each)
+    for each in (
+        abs, all, any, ascii, bin, bool, bytes, callable, chr, complex, dict, divmod, enumerate, filter, float, format, frozenset, getattr,
+        hasattr, hash, hex, int, isinstance, issubclass, iter, len, list, map, max, min, next, object, oct, ord, pow, range, repr,
+        reversed, round, set, slice, sorted, str, sum, tuple, type, zip, super, property, staticmethod, classmethod, locals,
+    )
+)  # fmt: skip
+PURE_MODULES = frozenset(
+    "math cmath operator _operator itertools functools _functools collections _collections copy enum dataclasses typing numbers string re types abc "
+    "_abc _weakref weakref fractions decimal _decimal datetime statistics textwrap numpy".split()
+)
+# Of these modules: functions that are not pure, or make classes.
+IMPURE = frozenset(
+    "namedtuple NamedTuple make_dataclass dataclass new_class unique lru_cache cache singledispatch register load loadtxt genfromtxt fromfile save savez "
+    "savetxt memmap seterr set_printoptions errstate get_printoptions today now utcnow rand randn shuffle from_numpy as_tensor asarray "
+    "frombuffer from_dlpack methodcaller attrgetter".split()
+)
+# Parts of the standard library that are written in Python and looked into.
+LOOKED_INTO = frozenset(("contextlib", "collections", "functools"))
+# Functions that call what they are given; what is given is interpreted.
+TAKE_FUNCTIONS = frozenset(
+    id(each)
+    for each in (
+        sorted, min, max, map, filter, functools.reduce, itertools.accumulate, itertools.starmap, itertools.takewhile, itertools.dropwhile,
+        itertools.filterfalse, itertools.groupby,
+    )
+)  # fmt: skip
+# Functions that iterate over what they are given.
+TAKE_ITERABLES = TAKE_FUNCTIONS | frozenset(
+    id(each)
+    for each in (
+        list, tuple, set, frozenset, dict, sum, any, all, zip, enumerate, collections.deque, itertools.chain, itertools.islice, itertools.cycle,
+        itertools.product, itertools.permutations, itertools.combinations, itertools.zip_longest, itertools.pairwise, itertools.tee,
+    )
+)  # fmt: skip
+# Functions that hand on what they iterate over, and do nothing else to it.
+HAND_ON = frozenset(
+    id(each)
+    for each in (
+        list, tuple, enumerate, zip, iter, reversed, next, map, collections.deque, itertools.chain, itertools.islice, itertools.cycle,
+        itertools.zip_longest, itertools.pairwise, itertools.tee, functools.reduce, itertools.starmap, itertools.product,
+    )
+)  # fmt: skip
+# Functions that do not look into what they are given.
+SHALLOW = frozenset(
+    id(each) for each in (isinstance, issubclass, callable, type, len, super, object, id, slice, property, staticmethod, classmethod)
+)
+
+MUTATORS: dict[type, frozenset[str]] = {
+    list: frozenset("append extend insert pop remove clear sort reverse __setitem__ __delitem__ __iadd__ __imul__ __init__".split()),
+    dict: frozenset("update setdefault pop popitem clear __setitem__ __delitem__ __ior__ move_to_end subtract __init__".split()),
+    set: frozenset(
+        "add discard remove pop clear update difference_update intersection_update symmetric_difference_update __ior__ __iand__ __isub__ __ixor__".split()
+    ),
+    collections.deque: frozenset(
+        "append appendleft extend extendleft pop popleft clear rotate insert remove reverse __setitem__ __delitem__".split()
+    ),
+}
+# Of these: what does not depend on what the container holds, so that nothing about it need be guarded.
+BLIND = frozenset("append appendleft add extend extendleft update discard clear".split())
+HANDING_ON = frozenset("get keys values items copy __len__ __iter__ __getitem__ __reversed__".split())
+READERS = frozenset(
+    "index count copy get keys values items __len__ __contains__ __getitem__ __iter__ __reversed__ __eq__ __ne__ __add__ __or__ __and__ __sub__ __mul__ "
+    "__rmul__ __lt__ __le__ __gt__ __ge__ difference intersection union isdisjoint issubset issuperset symmetric_difference most_common elements "
+    "total fromkeys __repr__ __str__ __format__ __hash__ __getattribute__ __class_getitem__ __sizeof__ __missing__ __xor__ __rsub__".split()
+)
+
+# Methods of the package's own that do more than compute.
+EFFECTS_OF_TENSORS = frozenset(
+    "backward register_hook register_post_accumulate_grad_hook requires_grad_ retain_grad set_ share_memory_ apply_ map_ map2_ storage "
+    "untyped_storage storage_type data_ptr detach_ __dlpack__ __reduce_ex__ __deepcopy__ __buffer__".split()
+)
+VALUE_METHODS = frozenset("item tolist numpy __bool__ __int__ __float__ __index__ __array__ __complex__".split())
+IMPURE_PARTS = tuple(
+    f"{PACKAGE}.{each}" for each in (
+        "random", "serialization", "settings", "autograd.differentiation", "autograd.engine", "autograd.functional", "autograd.graph", "autograd.gradcheck",
+        "autograd.forward_ad", "tensor.generator", "tensor.storage", "utils.checkpoint", "utils.data", "func", "optim", "compiler", "capture.trace", "onnx",
+        "jit", "testing", "hub", "amp.grad_scaler", "cuda",
+    )
+)  # fmt: skip
+
+_HARMLESS = frozenset(
+    "__init__ __new__ __post_init__ __init_subclass__ __class_getitem__ __enter__ __exit__ __call__ __setattr__ __delattr__ __set_name__ __del__ "
+    "__repr__ __str__ __format__ __dir__ __setstate__ __getstate__ __set__ __delete__ __get__".split()
+)
+_MODULES = f"{PACKAGE}.nn.modules"
+_CONTAINER_METHODS = frozenset("__iter__ __len__ __getitem__ __setitem__ __delitem__ __contains__ __iadd__ __add__ __bool__".split())
+_TEXT = frozenset(("__repr__", "__str__", "__format__"))
+_known: weakref.WeakKeyDictionary[type, tuple[list[int], frozenset[str]]] = weakref.WeakKeyDictionary()
+
+
+def is_users(kind: type) -> bool:
+    """Whether a class is written in Python by a user: neither the package's nor the standard library's."""
+    root = str(kind.__module__).partition(".")[0]
+    return bool(kind.__flags__ & (1 << 9)) and root != PACKAGE and root != "builtins" and root not in sys.stdlib_module_names
+
+
+def python_methods(kind: type) -> frozenset[str]:
+    """The special methods that classes of the user's define in Python, which native code may call."""
+    counts = [len(each.__dict__) for each in kind.__mro__]
+    known = _known.get(kind)
+    found = known[1] if known is not None and known[0] == counts else None  # methods may be added to a class
+    if found is None:
+        names: set[str] = set()
+        for each in kind.__mro__:
+            if each.__module__.startswith(_MODULES):  # whose Python is looked into
+                names.update(name for name in _CONTAINER_METHODS if name in vars(each))
+            elif is_users(each):
+                for name, value in vars(each).items():
+                    written = isinstance(value, FunctionType) and value.__code__.co_filename != "<string>"  # that is what dataclasses make
+                    if name.startswith("__") and name.endswith("__") and written:
+                        names.add(name)
+        found = frozenset(names)
+        _known[kind] = counts, found
+    return found
+
+
+def hidden_method(kind: type, text: bool = False) -> str | None:
+    """A special method in Python that native code may call on an instance; with ``text`` those that make strings count too."""
+    methods = python_methods(kind)
+    if text and methods & _TEXT:
+        return min(methods & _TEXT)
+    return min(methods - _HARMLESS, default=None)
+
+
+def class_attribute(kind: type, name: str) -> Any:
+    """What a class or one of its bases has under a name, as it is written there."""
+    for each in kind.__mro__:
+        fields = each.__dict__
+        if name in fields:
+            return fields[name]
+    return None
+
+
+def python_method(value: Any, name: str) -> Any:
+    """A special method of a user's class that is written in Python, or None."""
+    kind = type(value)
+    if kind.__module__ == "builtins" or name not in python_methods(kind):
+        return None
+    found = class_attribute(kind, name)
+    return found if isinstance(found, FunctionType) else None
+
+
+def module_of(function: Any) -> str:
+    """The module that a callable comes from."""
+    return str(getattr(function, "__module__", None) or getattr(type(function), "__module__", ""))
+
+
+def is_callback(value: Any) -> bool:
+    """Whether a value is a Python function of the user's, in some form."""
+    if isinstance(value, MethodType):
+        return True
+    if isinstance(value, FunctionType):
+        return True
+    return isinstance(value, functools.partial) or (
+        not isinstance(value, (type, BuiltinFunctionType)) and "__call__" in python_methods(type(value))
+    )

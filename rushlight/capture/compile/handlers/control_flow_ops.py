@@ -1,0 +1,63 @@
+"""``cond`` and ``while_loop`` in a captured program: the functions they are given are interpreted, each under a tracer of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ....core.base import TensorBase
+from ....core.errors import CaptureError
+from ....core.state import state
+from ..record.callbacks import RecordingInterpreter
+from ..record.graph_breaks import Break
+from ..vm.exceptions import result_of
+from ..vm.frame import Inline
+from .custom_function import run_frames
+
+
+def capture_control(recorder: Any, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """A call of ``cond`` or ``while_loop``; a break where a body does what a branch of a graph can't hold."""
+    name = function.__name__
+    enabled = state.grad_enabled
+    given = {key: body_of(recorder, each, name) for key, each in kwargs.items()}
+    try:
+        return function(*[body_of(recorder, each, name) for each in args], **given)
+    except CaptureError as error:
+        raise Break("control", name=name, reason=str(error).partition("\n")[0]) from None
+    finally:
+        state.grad_enabled = enabled
+
+
+def body_of(recorder: Any, value: Any, name: str) -> Any:
+    """A function as a body; what else is given is looked at."""
+    if isinstance(value, TensorBase) or not callable(value):
+        recorder.look(value)
+        return value
+    return Body(recorder, value, name)
+
+
+class Body:
+    """Runs a function of the program as the body of a branch or a loop: nothing of before must change in it."""
+
+    def __init__(self, recorder: Any, function: Callable[..., Any], name: str) -> None:
+        self.recorder = recorder
+        self.function = function
+        self.name = name
+
+    def __call__(self, *args: Any) -> Any:
+        recorder = self.recorder
+        if state.capture is None:  # it was captured, and is run for its values
+            return self.function(*args)
+        outer, pure, frame, enabled = recorder.tracer, recorder.pure, recorder.frame, state.grad_enabled
+        recorder.tracer, recorder.pure = state.capture, True
+        try:
+            answer = recorder.call(frame, self.function, args, {})
+            if type(answer) is Inline:
+                interpreter = RecordingInterpreter(recorder)
+                answer = result_of(run_frames(recorder, interpreter, interpreter.start(answer.function, answer.args, answer.kwargs)))
+            return answer
+        except Break as stop:
+            raise Break("control", name=self.name, reason=stop.message) from None
+        finally:
+            recorder.tracer, recorder.pure, recorder.frame = outer, pure, frame
+            state.grad_enabled = enabled

@@ -1,0 +1,297 @@
+"""Custom Functions in a capture: one node with a forward body, a backward body, and the user's class, which eager replays call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....autograd.function import Function, FunctionCtx, begin, finish
+from ....core.base import TensorBase, make
+from ....core.state import state
+from ....core.symbolic import Expression, SymbolicInt
+from ....graph import Graph, Node
+from ....tensor.generator import default_generator
+from ...tracer.tracer import Tracer
+from ..annotations import marks
+from ..guards.guards import CONTAINERS, PRIMITIVES, by_identity
+from ..record.base import Observer
+from ..record.callbacks import RecordingInterpreter, native
+from ..record.graph_breaks import Break
+from ..record.symbolic_numbers import leaf_of
+from ..record.tracer import ERROR, may_depend_on_values
+from ..vm.exceptions import result_of
+from ..vm.frame import Frame
+from .callables import class_attribute
+
+
+class ApplyFunction:
+    """The target of a Function's node: applies the class to the node's arguments."""
+
+    __name__ = __qualname__ = "autograd_function_apply"
+    __module__ = "rushlight.capture.compile.handlers.custom_function"
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def __call__(self, context: Any, *args: Any, bodies: Any = None) -> Any:
+        return self.function.apply(*args)
+
+    def __reduce__(self) -> Any:
+        return (ApplyFunction, (self.function,))
+
+
+class BodyTracer(Tracer):
+    """Traces a body; tensors from outside become its inputs."""
+
+    def __init__(self, recorder: Observer, outer: list[Tracer]) -> None:
+        super().__init__(escaped=recorder.escaped)
+        self.recorder = recorder
+        self.around = outer
+        self.lifted: list[Any] = []
+        self.symbols = recorder.tracer.symbols
+
+    def node_of(self, tensor: Any) -> Node:
+        if id(tensor) not in self.entries:
+            for tracer in self.around:
+                known = tracer.entries.get(id(tensor)) or tracer.aliases.by_array.get(id(tensor._array))
+                if known is not None or id(tensor) in self.recorder.sources:
+                    self.lift(tensor, tracer.shape_of(known.tensor) if known is not None else tensor._array.shape)
+                    break
+        return super().node_of(tensor)
+
+    def shape_of(self, tensor: Any) -> tuple[int, ...]:
+        if id(tensor) not in self.entries:
+            for tracer in self.around:
+                if id(tensor) in tracer.entries:
+                    return tracer.shape_of(tensor)
+        return super().shape_of(tensor)
+
+    def lift(self, tensor: Any, shape: tuple[int, ...]) -> None:
+        """Make a tensor an input of the body."""
+        first = next((each for each in self.graph.nodes if each.op != "placeholder"), None)
+        name = f"input_{len(self.lifted)}"
+        if first is None:
+            node = self.graph.placeholder(name)
+        else:
+            with self.graph.inserting_before(first):
+                node = self.graph.placeholder(name)
+        self.lifted.append(tensor)
+        self.depends.add(node)
+        self.bind(tensor, node, shape)
+
+    def number_node(self, value: Any) -> Node:
+        leaf = leaf_of(value)
+        return super().number_node(value) if leaf is None else self.number_input(leaf, "number", value)
+
+    def symbol_node(self, name: str) -> Node:
+        if self.symbols[name].source is not None:
+            return super().symbol_node(name)
+        expression = Expression.symbol(name)
+        return self.number_input(expression, name, SymbolicInt(self.symbols[name].concrete, expression))
+
+    def number_input(self, key: Any, name: str, value: Any) -> Node:
+        """The placeholder of a number that may differ."""
+        node = self.size_nodes.get(key)
+        if node is None:
+            node = self.size_nodes[key] = self.graph.placeholder(name)
+            node.meta.update(val=value, source=None, module="")
+            self.depends.add(node)
+        return node
+
+    def __call__(self, op: Any, args: tuple[Any, ...], out: Any) -> Any:
+        try:
+            return super().__call__(op, args, out)
+        except Exception:
+            if may_depend_on_values(self, op, args):
+                self.recorder.failed = ERROR
+            raise
+
+    def note_grad_mode(self) -> None:
+        """Nothing: bodies run with recording off."""
+
+    def where(self) -> tuple[Any, str]:
+        return self.around[-1].where()
+
+
+def capture_function(recorder: Observer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Apply a Function with its bodies captured; a break where one of them can't be."""
+    if marks.get(id(function)) == "allow":
+        return recorder.opaque(function.apply, args, kwargs)
+    outer = recorder.tracer
+    for each in args:
+        if isinstance(each, TensorBase):
+            outer.node_of(each)
+        elif isinstance(each, CONTAINERS):
+            recorder.expand(each)
+        elif id(each) in recorder.sources:
+            recorder.guards.value(recorder.sources[id(each)], each)
+    for name in ("forward", "setup_context", "backward", "vjp"):
+        recorder.class_part(function, name, class_attribute(function, name))
+    args, context, edges, requires = begin(function, args, kwargs)
+    recorder.made(context)
+    body = BodyTracer(recorder, [outer])
+    output = run_body(recorder, body, lambda: forward(recorder, function, context, args), "function_forward", function)
+    result = finish(function, context, args, edges, output, requires)
+    bodies = {"fwd_body": closed(body, output)}
+    if requires:
+        backward = backward_body(recorder, function, context, result, [body, outer])
+        if backward is not None:
+            bodies["bwd_body"] = backward
+    outer.note_grad_mode()
+    context_node = outer.graph.call_function(FunctionCtx, ())
+    given = (context_node, *[opened(recorder, each) for each in args])
+    node = outer.graph.create_node("call_function", ApplyFunction(function), given, {}, name=function.__name__)
+    source, module = outer.where()
+    for each in (context_node, node):
+        each.meta.update(source=source, module=module, impure=each is node)
+    node.meta["bodies"] = bodies
+    outer.depends.add(node)
+    results(outer, body, node, output, result)
+    return result
+
+
+def results(outer: Tracer, body: BodyTracer, node: Node, output: Any, result: Any) -> None:
+    """Tie the outputs to the node, with the sizes that the body gives them."""
+    several = isinstance(result, (tuple, list))
+    made = list(result) if several else [result]
+    inner = list(output) if isinstance(output, (tuple, list)) else [output]
+    for index, (each, before) in enumerate(zip(made, inner)):
+        if isinstance(each, TensorBase):
+            outer.bind(each, outer.part(node, index, several), body.shape_of(before) if isinstance(before, TensorBase) else None)
+
+
+def forward(recorder: Observer, function: Any, context: Any, args: tuple[Any, ...]) -> Any:
+    """Run the user's forward, interpreted where it is written in Python."""
+    if function.setup_context is Function.setup_context:
+        return call(recorder, function.forward, (context, *args))
+    output = call(recorder, function.forward, args)
+    call(recorder, function.setup_context, (context, args, output))
+    return output
+
+
+def call(recorder: Observer, function: Any, args: tuple[Any, ...]) -> Any:
+    """A call as the program would make it: looked into, or native."""
+    interpreter = RecordingInterpreter(recorder)
+    target = getattr(function, "__func__", function)
+    if not hasattr(target, "__code__") or not recorder.should_inline(target):
+        return function(*args)
+    if id(target) not in recorder.fresh:
+        recorder.parts_of(target)
+    return result_of(run_frames(recorder, interpreter, interpreter.start(function, args, {})))
+
+
+def run_frames(recorder: Observer, interpreter: RecordingInterpreter, now: Any) -> Any:
+    """Run a frame to its end, with a break passed on where nothing was written to yet."""
+    before = recorder.frame
+    try:
+        while isinstance(now, Frame):
+            recorder.frame = now
+            try:
+                now = interpreter.step(now)
+            except Break as stop:
+                if not has_written(recorder.tracer):
+                    raise
+                recorder.unkept(stop)  # tensors were written to: what is left must be run as it is, not all of it again
+                assert stop.frame is not None
+                now = native.step(stop.frame)
+    finally:
+        recorder.frame = before
+    return now
+
+
+def has_written(tracer: Tracer) -> bool:
+    """Whether what was traced has changed a tensor."""
+    ops = (getattr(node.target, "op", None) for node in tracer.graph.nodes if node.op == "call_function")
+    return any(op is not None and (op.functional is not None) for op in ops)
+
+
+def run_body(recorder: Observer, tracer: BodyTracer, run: Any, kind: str, function: Any) -> Any:
+    """Run part of a Function under a tracer of its own."""
+    outer = recorder.tracer
+    place = state.interceptors.index(outer)
+    state.interceptors[place] = tracer
+    recorder.tracer, state.capture = tracer, tracer  # type: ignore[assignment]
+    enabled, state.grad_enabled = state.grad_enabled, False
+    random, recorder.pure = default_generator.mark(), True
+    try:
+        return run()
+    except Break as stop:
+        default_generator.back(random)
+        raise Break(kind, name=function.__name__, reason=stop.message) from None
+    finally:
+        recorder.pure = False
+        state.grad_enabled = enabled
+        recorder.tracer, state.capture = outer, outer
+        state.interceptors[place] = outer
+
+
+def backward_body(recorder: Observer, function: Any, context: Any, result: Any, around: list[Tracer]) -> Graph | None:
+    """The user's backward as a graph, run on gradients of ones; None where the class has none (backward will say so)."""
+    node = next(
+        (
+            each._grad_fn
+            for each in (result if isinstance(result, (tuple, list)) else (result,))
+            if isinstance(each, TensorBase) and each._grad_fn is not None
+        ),
+        None,
+    )
+    if node is None:
+        return None
+    try:
+        backward = function._user_backward()
+    except NotImplementedError:
+        return None
+    tracer = BodyTracer(recorder, around)
+    gradients = []
+    for index, each in enumerate(result if isinstance(result, (tuple, list)) else (result,)):
+        gradient = None
+        if isinstance(each, TensorBase):
+            gradient = make(np.ones(each._array.shape, each._array.dtype))
+            tracer.input(gradient, f"grad_{index}")
+        gradients.append(gradient)
+    random, context._node = default_generator.mark(), node
+
+    def run() -> Any:
+        return call(recorder, backward, (context, *gradients))
+
+    try:
+        output = run_body(recorder, tracer, run, "function_backward", function)
+    except Break:
+        raise
+    except Exception:
+        return None  # what is wrong with it, backward itself will say
+    finally:
+        context._node = None
+        default_generator.back(random)
+    for each in output if isinstance(output, (tuple, list)) else (output,):
+        if each is not None and not isinstance(each, TensorBase):
+            raise Break("function_backward", name=function.__name__, reason=f"it returns a {type(each).__name__} where a gradient is due")
+    return closed(tracer, output)
+
+
+def closed(tracer: BodyTracer, output: Any) -> Graph:
+    """A body with its output."""
+    capture, state.capture = state.capture, None
+    try:
+        tracer.graph.output(tracer.argument(output))
+    finally:
+        state.capture = capture
+    tracer.graph.eliminate_dead_code()
+    return tracer.graph
+
+
+def opened(recorder: Observer, value: Any) -> Any:
+    """An argument of a Function in the outer graph: tensors as nodes, objects of before as inputs, the rest as it is."""
+    tracer = recorder.tracer
+    if isinstance(value, (TensorBase, *PRIMITIVES)):
+        return tracer.argument(value)
+    if id(value) in recorder.sources and not by_identity(value):
+        return recorder.opaque_input(value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(opened(recorder, each) for each in value)
+    if isinstance(value, dict):
+        return {key: opened(recorder, each) for key, each in value.items()}
+    if by_identity(value):
+        return value
+    raise Break("function_forward", name="apply", reason=f"an argument is a new object of type {type(value).__name__}")

@@ -1,0 +1,574 @@
+"""Runs a program on its real values, instruction by instruction, and writes down what it does: the graph of its tensor ops, the
+guards under which that holds, and its effects on what was there before.
+
+Since values are real, the first call of a compiled function simply is the program, and later calls repeat what was written down.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import weakref
+from types import BuiltinFunctionType, CellType, FunctionType, MethodType, MethodWrapperType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from ....core.base import TensorBase
+from ....core.state import state
+from ....core.symbolic import SymbolicFloat, SymbolicInt
+from ....graph import Node
+from ....nn.modules.module import Module
+from ....tensor.generator import Generator as RandomGenerator
+from ..annotations import mark, marks
+from ..decode import NULL
+from ..guards.guards import CONTAINERS, PRIMITIVES, Guards, by_identity, is_native_method, is_op
+from ..guards.sources import Attribute, Item, Slot, Source, Sources, Stacked, chain_of
+from ..handlers.callables import PACKAGE, hidden_method, is_users
+from ..vm.frame import Frame
+from ..vm.generator import Generator
+from ..vm.semantics import Machine
+from .graph_breaks import Break
+from .symbolic_numbers import Leaf, leaf_of, symbolic_in
+from .tracer import CompileTracer, set_grad_mode
+
+
+class Weak(weakref.ref[Any]):
+    """Stands for a generator in what a capture remembers: the program's last reference closes it."""
+
+    __slots__ = ()
+
+
+def weak(value: Any) -> Any:
+    """What is remembered in the place of a value."""
+    return Weak(value) if type(value) is Generator else value
+
+
+class Effect:
+    """Something that the program did to an object that was there before: a call to be repeated after the graph."""
+
+    def __init__(self, function: Any, *arguments: Any) -> None:
+        self.function = function
+        self.arguments = arguments
+
+
+class Observer(Machine):
+    """What a capture knows about values: where they come from, what is guarded, and what the program has changed."""
+
+    def __init__(self, frame: Frame, dynamic: Any = None, careful: bool = False, entry: bool = False) -> None:
+        self.frame: Frame = frame
+        self.guards = Guards(entry)
+        self.places = Sources()
+        self.sources: dict[int, Source] = {}
+        self.held: list[Any] = []
+        self.fresh: dict[int, Any] = {}  # objects that native calls made in this segment
+        self.cells: dict[int, Source] = {}  # cells of before that hold a number, by id: where that is
+        self.effects: list[Effect] = []
+        self.pure = False  # while something is tried: what was there before must not be changed
+        self.careful = careful  # modes that ops look at are entered between graphs
+        self.grad_after, self.inference_after = state.grad_enabled, state.inference
+        self.written: set[Any] = set()  # attributes, globals and cells that the program has set: no longer those of before
+        self.snapshots: dict[int, Any] = {}  # of containers of before that were changed: what they held
+        self.expanded: set[int] = set()
+        self.affected: dict[int, Any] = {}  # objects of before that were changed
+        self.fields: dict[int, Any] = {}  # of a `__dict__` that was read: whose it is
+        self.keys: dict[int, set[Any]] = {}  # of a dict that was changed by single keys alone: these
+        self.gradients: dict[int, tuple[Any, Any]] = {}  # tensors whose `.grad` was set, with what it was
+        self.hooks: dict[int, Node] = {}  # hooks on gradients that the graph registers, by id: their nodes
+        self.steps: dict[int, int] = {}  # of optimizers: how many steps they have taken
+        self.failed: str | None = None  # why what is recorded can't be used again
+        self.closed = False  # whether the capture has come to its end
+        self.dynamic = dynamic or (lambda source, dim, tensor: False)
+        self.symbol_sources: dict[str, tuple[Source, int | None]] = {}  # of a number, and not a size, without a dimension
+        self.numbers: dict[Source, Any] = {}  # numbers that may differ, by where they were read
+        self.promised: set[str] = set()  # symbols that a user has marked as dynamic
+        self.violated: str | None = None  # which of them the program has fixed
+        self.tracer = CompileTracer(self)
+        self.running: list[tuple[Frame, Any, Any]] = []  # generators of before that run: their frames, they themselves, where they are
+        self.stores: set[tuple[int, int]] = set()  # (depth, slot) of variables that were set
+        self.depths: dict[int, int] = {}  # of each frame of the beginning: how far down its stack was used
+        self.start(frame)
+
+    def close(self) -> None:
+        """The capture is over: let go of what it has seen."""
+        self.closed = True
+        self.frame = None  # type: ignore[assignment]
+        for each in (
+            self.sources,
+            self.held,
+            self.fresh,
+            self.effects,
+            self.snapshots,
+            self.affected,
+            self.fields,
+            self.frames,
+            self.running,
+            self.places.held,
+            self.gradients,
+        ):
+            each.clear()
+        self.places.made.clear()
+        tracer = self.tracer
+        for known in (tracer.entries, tracer.inputs, tracer.known, tracer.aliases.by_array, tracer.aliases.held):
+            known.clear()  # type: ignore[attr-defined]
+
+    # -- what is there at the beginning ----------------------------------------------------------------------------
+
+    def start(self, innermost: Frame) -> None:
+        """Give the values in the frames their sources; guard those that the program will read."""
+        self.frames = chain_of(innermost)
+        for depth, frame in enumerate(self.frames):
+            self.depths[id(frame)] = len(frame.stack)
+            if frame.generator is not None:
+                self.running.append((frame, Weak(frame.generator), self.sources.get(id(frame.generator))))
+                if id(frame.generator) not in self.sources:
+                    self.failed = "the program is inside of a generator that something native runs"
+            live = live_slots(frame)
+            for slot, value in enumerate(frame.slots):
+                if value is NULL:
+                    continue
+                name = frame.program.slot_names[slot]
+                source: Source = Slot(depth, slot, name)
+                if isinstance(value, CellType):
+                    self.cell(value, source, name)
+                elif slot in live:
+                    frame.slots[slot] = self.number(source, value)
+                else:
+                    self.register(value, source)
+            for place, value in enumerate(frame.stack):
+                if value is not NULL:
+                    frame.stack[place] = self.number(Stacked(depth, place), value)
+
+    def cell(self, cell: CellType, source: Source, name: str) -> None:
+        """A cell of before, and what is in it."""
+        if ("cell", id(cell)) in self.written:
+            self.changed(name)
+        known = self.sources.get(id(cell))
+        if known is not None and known is not source:
+            self.guards.related(known, source, True)
+            return
+        self.register(cell, source)
+        if ("cell", id(cell)) not in self.written:
+            try:
+                value = cell.cell_contents
+            except ValueError:  # it is empty
+                self.guards.absent(source, "cell_contents")
+                return
+            if type(value) is int or type(value) is float:
+                self.cells[id(cell)] = self.places.contents(source, name)  # it is guarded where it is read
+            else:
+                self.seen(self.places.contents(source, name), value)
+
+    def load_cell(self, cell: CellType, value: Any) -> Any:
+        source = self.cells.get(id(cell))
+        return value if source is None or ("cell", id(cell)) in self.written else self.number(source, value)
+
+    def register(self, value: Any, source: Source) -> None:
+        """Remember where an object comes from."""
+        if not isinstance(value, PRIMITIVES) and id(value) not in self.sources:
+            self.sources[id(value)] = source
+            self.held.append(self.watched(value) if type(value) is Generator else value)
+
+    def watched(self, generator: Any) -> Any:
+        """A weak reference to a generator, which is forgotten when it goes."""
+        known = id(generator)
+        if known in self.sources:
+            generator.watcher = self.abandoned
+
+        def gone(reference: Any) -> None:
+            self.sources.pop(known, None)
+            self.fresh.pop(known, None)
+
+        return Weak(generator, gone)
+
+    def abandoned(self) -> None:
+        """A generator of before goes, in the middle of something."""
+        if not self.closed:
+            self.failed = "a generator that was made before goes, and what it does then is not in the graph"
+
+    def seen(self, source: Source, value: Any) -> Any:
+        """A value was read from a source: guard it by its kind."""
+        if isinstance(value, PRIMITIVES):
+            self.guards.equal(source, value)
+            return value
+        known = self.sources.get(id(value))
+        if known is None:
+            if id(value) in self.fresh:
+                self.failed = f"{source.describe()} was set by something that is called as it is"
+                return value
+            self.register(value, source)
+            if not isinstance(value, (TensorBase, CellType)):
+                self.guards.value(source, value)
+                if type(value) is MethodType:
+                    self.seen(self.places.attribute(source, "__func__"), value.__func__)
+                    self.seen(self.places.attribute(source, "__self__"), value.__self__)
+                elif is_native_method(value):
+                    self.guards.equal(self.places.attribute(source, "__name__"), value.__name__)
+                    self.seen(self.places.attribute(source, "__self__"), value.__self__)
+        elif known is not source:
+            if by_identity(value):
+                self.guards.value(source, value)
+            else:
+                self.guards.related(source, known, True)
+        return value
+
+    def number(self, source: Source, value: Any) -> Any:
+        """The same for a value that the program goes on with: a number that may differ is symbolic, and only its type is guarded."""
+        kind = type(value)
+        if kind is not int and kind is not float:
+            return self.seen(source, value)
+        found = self.numbers.get(source)
+        if found is None:
+            if ("equal", source) in self.guards.made or not self.dynamic(source, None, value):
+                self.guards.equal(source, value)
+                return value
+            self.guards.number(source, kind)
+            if kind is int:
+                found = self.symbol_of(source, value)
+            else:
+                found = SymbolicFloat(value, Leaf(source, value), ())
+            self.numbers[source] = found
+        return found
+
+    def symbol_of(self, source: Source, value: int) -> SymbolicInt:
+        """A whole number that may differ."""
+        name = f"s{len(self.symbol_sources)}"
+        self.symbol_sources[name] = (source, None)
+        return self.tracer.new_symbol(None, None, value, name)  # type: ignore[arg-type]
+
+    def source_of(self, value: Any) -> Source | None:
+        """Where a value was read, if it was."""
+        if isinstance(value, SymbolicInt):
+            source, dim = self.symbol_sources.get(value.expression.as_symbol or "", (None, 0))
+            return source if dim is None else None
+        leaf = leaf_of(value)
+        return self.sources.get(id(value)) if leaf is None else leaf.source
+
+    def made(self, value: Any) -> Any:
+        """An object that the program has made."""
+        if not isinstance(value, (TensorBase, *PRIMITIVES)):
+            self.fresh[id(value)] = self.watched(value) if type(value) is Generator else value
+        return value
+
+    # -- looking at whole objects ----------------------------------------------------------------------------------
+
+    def expand(self, value: Any) -> None:
+        """A container of before is looked at as a whole: its length, and all its elements, as they were."""
+        source = self.sources.get(id(value))
+        if id(value) in self.snapshots:
+            self.changed(f"a {type(value).__name__}")
+        if source is None or id(value) in self.expanded:
+            return
+        self.expanded.add(id(value))
+        content = self.snapshots.get(id(value), value)
+        if isinstance(value, dict):
+            if not all(_is_key(key) for key in content):
+                self.failed = "the keys of a dict are objects"
+            self.guards.length(source, value, content)
+            for key, each in content.items():
+                self.seen(self.places.item(source, key), each)
+        elif isinstance(value, (list, tuple, collections.deque)):
+            self.guards.length(source, value, content)
+            for key, each in enumerate(content):
+                self.seen(self.places.item(source, key), each)
+        elif isinstance(value, (set, frozenset)):
+            if not all(_is_key(key) for key in content):
+                self.failed = "the elements of a set are objects"
+            self.guards.equal(source, type(value)(content))
+
+    def expand_object(self, value: Any) -> None:
+        """All attributes of an object of before."""
+        source = self.sources.get(id(value))
+        if source is None or id(value) in self.expanded:
+            return
+        self.expanded.add(id(value))
+        self.guards.value(source, value)
+        if any(part[0] == "attribute" and part[1] == id(value) for part in self.written):
+            self.failed = "an object that was changed is given to something that is called as it is"
+        fields = getattr(value, "__dict__", None)
+        if fields is None:
+            raise Break("native", name=f"something that takes a {type(value).__name__}")
+        self.guards.condition(
+            f"attributes of {source.describe()}",
+            f"tuple({self.guards.variable(source)}.__dict__) == {self.guards.names.of(tuple(fields))}", ("attributes", source),
+        )  # fmt: skip
+        for name, each in fields.items():
+            self.seen(self.places.attribute(source, name), each)
+
+    def look(self, *values: Any, text: bool = False) -> None:
+        """Values are used by something native: what it may read is guarded, and it must not run Python of the user's unseen."""
+        waiting = [each for each in values if not isinstance(each, (TensorBase, *PRIMITIVES))]
+        known: set[int] = set()
+        while waiting:
+            value = waiting.pop()
+            if id(value) in known:
+                continue
+            known.add(id(value))
+            if isinstance(value, CONTAINERS):
+                self.expand(value)
+                if type(value).__module__ != "builtins":
+                    self.refuse_hidden(value, text)
+                    waiting += [each for each in getattr(value, "__dict__", {}).values() if not isinstance(each, (TensorBase, *PRIMITIVES))]
+                parts = value.values() if isinstance(value, dict) else value
+                waiting += [each for each in parts if not isinstance(each, (TensorBase, *PRIMITIVES))]
+                if isinstance(value, dict):
+                    waiting += [each for each in value if not isinstance(each, (TensorBase, *PRIMITIVES))]
+            else:
+                waiting += self.look_at(value, text)
+
+    def look_at(self, value: Any, text: bool) -> list[Any]:
+        """The same for one object that is no container; gives what it holds."""
+        source = self.sources.get(id(value))
+        if type(value) is Generator or hasattr(type(value), "__next__"):
+            if source is not None:
+                raise Break("loop")
+        elif isinstance(value, np.ndarray):
+            if source is not None:
+                if value.size > 64 or value.dtype.hasobject:
+                    raise Break("native", name="something that takes a NumPy array")
+                self.guards.array(source, value)
+        elif isinstance(value, Module):
+            raise Break("native", name=f"something that takes a Module ({type(value).__name__})")
+        elif (
+            isinstance(value, (type, ModuleType, BuiltinFunctionType, range, CellType, SymbolicInt)) or by_identity(value) and is_op(value)
+        ):
+            if source is not None:
+                self.guards.value(source, value)
+        elif isinstance(value, FunctionType):
+            if source is not None:
+                self.guards.identity(source, value)
+        elif isinstance(value, MethodType):
+            return [value.__self__]
+        elif isinstance(value, functools.partial):
+            if source is not None:
+                for name in ("func", "args", "keywords"):
+                    self.seen(self.places.attribute(source, name), getattr(value, name))
+            return [value.func, value.args, value.keywords]
+        elif is_users(type(value)):
+            self.refuse_hidden(value, text)
+            if source is not None:
+                self.expand_object(value)
+            fields = [*getattr(value, "__dict__", {}).values()]
+            if self.numbers or self.tracer.symbols:  # a comparison that a data class has made for it, say
+                self.fix(*fields, *[getattr(value, name, None) for name in getattr(type(value), "__slots__", ())])
+            return [each for each in fields if not isinstance(each, (TensorBase, *PRIMITIVES))]
+        elif source is not None:
+            if type(value).__module__.partition(".")[0] != PACKAGE and not by_identity(value):
+                raise Break("native", name=f"something that takes a {type(value).__name__}")
+            self.guards.identity(source, value)
+        return []
+
+    def refuse_hidden(self, value: Any, text: bool) -> None:
+        """A break, where native code would run a method of the user's that nobody sees."""
+        hidden = hidden_method(type(value), text)
+        if hidden is not None:
+            raise Break("hidden", name=f"{type(value).__name__}.{hidden}")
+
+    def constant_argument(self, value: Any) -> None:
+        """An object of before is an argument of an op: it is the same in all calls."""
+        if isinstance(value, (TensorBase, *PRIMITIVES)):
+            return
+        source = self.sources[id(value)]
+        self.guards.identity(source, value)
+        if isinstance(value, RandomGenerator):
+            self.guards.names.of(value)
+
+    # -- sizes -----------------------------------------------------------------------------------------------------
+
+    def symbol(self, source: Source, dim: int, tensor: Any) -> str | None:
+        """The symbol of a size that may differ, or None for one that is guarded."""
+        if not self.dynamic(source, dim, tensor):
+            return None
+        name = f"s{len(self.symbol_sources)}"
+        self.symbol_sources[name] = (source, dim)
+        if dim in getattr(tensor, "__dict__", {}).get("_dynamo_dynamic_indices", ()):
+            self.promised.add(name)
+        return name
+
+    def relation(self, text: str | None, size: Any) -> None:
+        """The program has fixed something about sizes."""
+        if text is None or not isinstance(size, SymbolicInt):
+            return
+        if not size.expression.symbols() <= set(self.symbol_sources):
+            self.failed = "a choice by a size that depends on the values of tensors, in something that is called as it is"
+            return
+        self.guards.formula((text, size.expression.symbols()), self.symbol_sources)
+
+    def fix(self, *values: Any) -> None:
+        """Sizes are used as plain numbers: they must be the same in later calls."""
+        for value in values:
+            if isinstance(value, SymbolicInt):
+                if not size_is_known(self, value):
+                    raise Break("value", name="a size that depends on the values of a tensor")
+                self.relation(f"{value.expression} == {int.__int__(value)}", value)
+                self.broken_promise(value)
+            elif isinstance(value, SymbolicFloat):
+                leaf = leaf_of(value)
+                if leaf is not None:
+                    self.guards.equal(leaf.source, leaf.value)
+                self.fix(*value.arguments)
+            elif isinstance(value, (slice, range)):
+                self.fix(value.start, value.stop, value.step)
+            elif isinstance(value, CONTAINERS) and (self.tracer.symbols or self.numbers):
+                self.fix(*symbolic_in(value))
+
+    def broken_promise(self, size: Any) -> None:
+        """What was captured holds for one value of a size alone."""
+        for name in size.expression.symbols() & self.promised:
+            source, dim = self.symbol_sources[name]
+            self.violated = f"size {dim} of `{source.describe()}` is marked dynamic, but the program fixes it at line {self.frame.line} of {self.frame.code.co_filename}"
+
+    def escaped(self, how: str, why: str) -> None:
+        """A native function turned a tensor's value into a Python value: what was recorded holds for this value alone."""
+        self.failed = f"{how} inside of a function that is called as it is"
+
+    def module_path(self) -> str:
+        """The path of the Module whose forward is running, as far as sources tell."""
+        frame: Frame | None = self.frame
+        while frame is not None:
+            if frame.code.co_name == "forward" and frame.slots and isinstance(frame.slots[0], Module):
+                source = self.sources.get(id(frame.slots[0]))
+                names: list[str] = []
+                while isinstance(source, (Attribute, Item)):
+                    name = source.name if isinstance(source, Attribute) else str(source.key)
+                    if name not in ("_modules", "__dict__"):
+                        names.append(name)
+                    source = source.base
+                return ".".join(reversed(names))
+            frame = frame.caller
+        return ""
+
+    def unkept(self, stop: Break) -> None:
+        """Something that can't be captured happens where there is no stopping."""
+        self.failed = self.failed or stop.message
+
+    # -- effects ---------------------------------------------------------------------------------------------------
+
+    def is_old(self, value: Any) -> bool:
+        """Whether an object was there before this segment."""
+        if id(value) in self.sources:
+            return True
+        return id(value) not in self.fresh and (by_identity(value) or isinstance(value, FunctionType))
+
+    def affect(self, value: Any, name: str) -> bool:
+        """Whether a change of an object is an effect: it was there before.  While something is tried, none is allowed."""
+        if not self.is_old(value):
+            return False
+        if self.pure:
+            raise Break("effect", name=name)
+        if id(value) not in self.sources:
+            self.register(value, self.places.known(value))
+        return True
+
+    def effect(self, function: Any, *arguments: Any) -> None:
+        """Do something to an object, now and whenever the graph has run."""
+        function(*arguments)
+        self.effects.append(Effect(function, *arguments))
+
+    def changed(self, name: str) -> None:
+        """Something is read that the program has changed.  A custom Function runs inside of the graph, and changes come after it."""
+        if self.pure:
+            raise Break("changed", name=name)
+
+    def touch(self, container: Any, key: Any = NULL) -> None:
+        """A container of before is about to be changed (a dict: under one key, if one is given): what it holds now may have to be guarded."""
+        self.affected[id(container)] = container
+        owner = self.fields.get(id(container))
+        if id(container) not in self.snapshots:
+            self.snapshots[id(container)] = list(container) if isinstance(container, collections.deque) else container.copy()
+            self.keys[id(container)] = set()
+        if key is not NULL and id(container) in self.keys:
+            self.keys[id(container)].add(key)
+            if owner is not None:
+                self.written.add(("attribute", id(owner), key))
+            return
+        self.keys.pop(id(container), None)
+        if owner is not None:
+            self.expand(container)
+            self.written.update(("attribute", id(owner), name) for name in self.snapshots[id(container)])
+
+    def finish_guards(self) -> None:
+        """Objects that were changed must be as different from others as they were."""
+        by_kind: dict[type, list[Source]] = {}
+        kinds = {type(each) for each in self.affected.values()}
+        for value in self.held:
+            if type(value) in kinds and isinstance(self.sources[id(value)], Source):
+                by_kind.setdefault(type(value), []).append(self.sources[id(value)])
+        for sources in by_kind.values():
+            if len(sources) > 1:
+                self.guards.distinct(sources)
+
+    def opaque_input(self, value: Any) -> Node:
+        """An object of before that a node of the graph takes as it is."""
+        source = self.sources[id(value)]
+        tracer = self.tracer
+        for node, (known, _) in zip([each for each in tracer.graph.nodes if each.op == "placeholder"], tracer.inputs):
+            if known is source:
+                return node
+        return tracer.new_input(source, value)
+
+
+def size_is_known(recorder: Observer, size: Any) -> bool:
+    """Whether a size follows from the sizes of inputs."""
+    return bool(size.expression.symbols() <= set(recorder.symbol_sources))
+
+
+def _is_key(key: Any) -> bool:
+    """Whether something can be compared as the key of a dict."""
+    if isinstance(key, tuple):
+        return all(_is_key(each) for each in key)
+    return isinstance(key, PRIMITIVES) or (by_identity(key) and not isinstance(key, Module)) or isinstance(key, FunctionType)
+
+
+def is_method(value: Any) -> bool:
+    """Whether something is a method bound to an object: made anew by every look-up."""
+    if isinstance(value, BuiltinFunctionType):
+        return value.__self__ is not None and not isinstance(value.__self__, ModuleType)
+    return isinstance(value, (MethodType, MethodWrapperType))
+
+
+def live_slots(frame: Frame) -> set[int]:
+    """The variables that may be read, from where a frame stands, before they are set."""
+    cached = frame.program.live.get(frame.index)
+    if cached is not None:
+        return cached  # type: ignore[no-any-return]
+    instructions = frame.program.instructions
+    handlers = frame.program.handler_at
+    live: set[int] = set()
+    work: list[tuple[int, frozenset[int]]] = [(frame.index, frozenset())]
+    visits: dict[int, frozenset[int]] = {}
+    while work:
+        index, stored = work.pop()
+        known = visits.get(index)
+        if known is not None:
+            if known <= stored:
+                continue
+            stored = known & stored
+        visits[index] = stored
+        if index >= len(instructions):
+            continue
+        instruction = instructions[index]
+        op, argument = instruction.op, instruction.argument
+        if (
+            op in ("load_local", "load_local_and_clear", "load_deref", "make_cell", "delete_local", "delete_deref", "store_deref")
+            and argument not in stored
+        ):
+            live.add(argument)
+        if op in ("store_local", "load_local_and_clear"):
+            stored = stored | {argument}
+        handler = handlers[index]
+        if handler is not None:
+            work.append((handler.target, stored))
+        if op in ("return_value", "raise", "reraise"):
+            continue
+        if op == "jump":
+            work.append((argument, stored))
+            continue
+        if op.startswith("jump_if") or op in ("for_iter", "send"):
+            work.append((argument, stored))
+        work.append((index + 1, stored))
+    frame.program.live[frame.index] = live
+    return live
+
+
+__all__ = ["Effect", "Observer", "live_slots", "mark", "marks", "set_grad_mode"]

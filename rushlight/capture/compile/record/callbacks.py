@@ -1,0 +1,79 @@
+"""Functions and generators of the program that native code runs, while it is captured: interpreted like the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..vm.exceptions import result_of
+from ..vm.frame import Frame, Inline, Outcome
+from ..vm.interpreter import Interpreter
+from ..vm.semantics import Machine
+from .graph_breaks import Break
+
+
+class _Native(Machine):
+    """Runs one instruction as Python does."""
+
+    def should_inline(self, function: Any) -> bool:
+        return False
+
+
+class RecordingInterpreter(Interpreter):
+    """The interpreter of a capture.  Where native code stands between a break and the program, there is no stopping: what could not
+    be captured is done, and what was recorded is not kept."""
+
+    def step(self, frame: Frame) -> Frame | Outcome:
+        recorder: Any = self.machine
+        later = None if recorder.closed else recorder.tracer.later
+        if later is None or not later.calls:
+            return super().step(frame)
+        if not later.allows(frame):
+            later.compute()
+        try:
+            return super().step(frame)
+        except Break:
+            later.compute()
+            raise
+
+    def finish(self, state: Frame | Outcome) -> Outcome:
+        recorder: Any = self.machine
+        if recorder.closed:  # a generator that has outlived the capture
+            return native.finish(state)
+        outer = recorder.frame
+        try:
+            while isinstance(state, Frame):
+                recorder.frame = state
+                try:
+                    state = self.step(state)
+                except Break as stop:
+                    recorder.unkept(stop)
+                    assert stop.frame is not None
+                    state = native.step(stop.frame)
+        finally:
+            recorder.frame = outer
+        return state
+
+
+native = Interpreter(_Native())
+
+
+class Interpreted:
+    """A function of the program, as a builtin function may call it."""
+
+    def __init__(self, recorder: Any, function: Any) -> None:
+        self.recorder = recorder
+        self.function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        recorder = self.recorder
+        if recorder.closed:
+            return self.function(*args, **kwargs)
+        interpreter = RecordingInterpreter(recorder)
+        try:
+            answer = recorder.call(recorder.frame, self.function, args, kwargs)
+        except Break as stop:
+            recorder.unkept(stop)
+            return self.function(*args, **kwargs)
+        if type(answer) is not Inline:
+            return answer
+        return result_of(interpreter.finish(interpreter.start(answer.function, answer.args, answer.kwargs)))

@@ -1,0 +1,616 @@
+"""What a captured program calls: functions that are looked into, ops, builtins that only compute, and what ends a graph."""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import functools
+import itertools
+import types
+from collections.abc import Mapping, Sequence
+from types import BuiltinFunctionType, FunctionType, MethodType, MethodWrapperType, ModuleType
+from typing import Any
+
+from ....amp.autocast_mode import autocast
+from ....autograd.function import Function, FunctionCtx
+from ....autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from ....core.base import TensorBase
+from ....core.errors import ArgumentError
+from ....core.state import state
+from ....core.symbolic import is_symbolic, plain
+from ....nn.modules import module_hooks
+from ....nn.modules.module import Module
+from ....optim.optimizer import Optimizer
+from ...control.body_tracer import BodyTracer
+from ...tracer.tracer import PACKAGE_FOLDER
+from ..annotations import marks
+from ..guards.guards import CONTAINERS, HOOKS, PRIMITIVES, is_op
+from ..handlers import optimizer
+from ..handlers.backward import CAPTURED
+from ..handlers.callables import (
+    EFFECTS_OF_TENSORS,
+    HAND_ON,
+    IMPURE,
+    IMPURE_PARTS,
+    LOOKED_INTO,
+    MUTATORS,
+    PACKAGE,
+    PURE_BUILTINS,
+    PURE_MODULES,
+    SHALLOW,
+    TAKE_FUNCTIONS,
+    TAKE_ITERABLES,
+    VALUE_METHODS,
+    class_attribute,
+    is_callback,
+    is_users,
+    module_of,
+    python_methods,
+)
+from ..handlers.control_flow_ops import capture_control
+from ..handlers.custom_function import capture_function
+from ..handlers.grad_hooks import CAPTURED as HOOKS_CAPTURED
+from ..handlers.module_members import capture_members
+from ..vm import operator_forms
+from ..vm.frame import Frame, Inline
+from ..vm.frame_builtins import FRAME_BUILTINS
+from ..vm.generator import Generator
+from ..vm.semantics import Machine, is_interpretable
+from .callbacks import Interpreted
+from .containers import ContainerWatcher
+from .graph_breaks import Break
+from .symbolic_numbers import MATH, absolute, computed, converted, numbers_in, tensor_of
+
+# Parts of the package whose Python is looked into; all others are called as they are, and their ops seen.
+_PARTS_LOOKED_INTO = (f"{PACKAGE}.nn.modules", f"{PACKAGE}.nn.utils", f"{PACKAGE}.nn.parallel", f"{PACKAGE}.autograd.function")
+GLOBAL_HOOKS = (
+    module_hooks._global_forward_hooks, module_hooks._global_forward_pre_hooks, module_hooks._global_backward_hooks,
+    module_hooks._global_backward_pre_hooks,
+)  # fmt: skip
+# Functions that are decorated with a mode are wrapped by functions of these files.
+_FILES_LOOKED_INTO = frozenset((no_grad.__call__.__code__.co_filename, autocast.__call__.__code__.co_filename))
+_GATHERING = (list, tuple, set, frozenset, collections.deque, sorted, sum, max, min, any, all)  # builtins that may run a whole generator
+_FRAME_FUNCTIONS = frozenset(id(each) for each in (globals, vars, dir, eval, exec))
+
+
+class Recorder(ContainerWatcher):
+    """The machine that captures a program."""
+
+    # -- calls -------------------------------------------------------------------------------------------------------
+
+    def should_inline(self, function: FunctionType) -> bool:
+        module = str(function.__module__)
+        root = module.partition(".")[0]
+        if root == PACKAGE or function.__code__.co_filename.startswith((PACKAGE_FOLDER, "<call of ")):
+            code = function.__code__
+            looked_into = module.startswith(_PARTS_LOOKED_INTO) or (
+                code.co_name in ("wrapper", "wrapped", "clone") and code.co_filename in _FILES_LOOKED_INTO
+            )
+            return looked_into and is_interpretable(function)
+        return (root in LOOKED_INTO or Machine.should_inline(self, function)) and is_interpretable(function)
+
+    def call(self, frame: Frame, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        if kwargs and id(kwargs) in self.sources:
+            self.expand(kwargs)
+        if marks:
+            kind = marks.get(id(function)) or marks.get(id(getattr(function, "__func__", None)))
+            if kind is not None:
+                return self.marked(kind, function, args, kwargs)
+        if isinstance(function, MethodType):
+            return self.call_method(frame, function, args, kwargs)
+        if isinstance(function, FunctionType):
+            return self.call_function(frame, function, args, kwargs)
+        if isinstance(function, functools.partial):
+            self.look_at(function, False)
+            self.expand(function.args)
+            self.expand(function.keywords)
+            return self.call(frame, function.func, (*function.args, *args), {**function.keywords, **kwargs})
+        if isinstance(function, type):
+            return self.construct(frame, function, args, kwargs)
+        if isinstance(function, Interpreted):
+            return self.call(frame, function.function, args, kwargs)
+        if isinstance(function, Module) and self.is_plain_module(function):
+            return self.call(frame, self.load_attr(function, "forward"), args, kwargs)
+        called = class_attribute(type(function), "__call__")
+        if isinstance(called, FunctionType) and not isinstance(function, BuiltinFunctionType):
+            source = self.sources.get(id(function))
+            if source is not None:
+                self.guards.value(source, function)
+            if self.should_inline(called):
+                if is_users(type(function)):
+                    self.class_part(type(function), "__call__", called)
+                return self.enter(called, (function, *args), kwargs)
+            if marks.get(id(called)) == "compiled":  # a compiled function inside of another: its own Python is looked into
+                return self.call(frame, function.__wrapped__, args, kwargs)
+        return self.native(frame, function, args, kwargs)
+
+    def is_plain_module(self, module: Module) -> bool:
+        """Whether a call of a Module is that of its forward and no more, guarded in one line."""
+        fields = module.__dict__
+        if type(module).__call__ is not Module.__call__ or id(fields) in self.snapshots or "_compiled_call_impl" in fields:
+            return False
+        own = [fields.get(name) for name in HOOKS]
+        if None in own or any(own) or any(GLOBAL_HOOKS) or any(id(each) in self.snapshots for each in (*own, *GLOBAL_HOOKS)):
+            return False
+        source = self.sources.get(id(module))
+        if source is not None:
+            self.guards.identity(source, module)
+            self.guards.no_hooks(source, module)
+        names = [self.guards.names.of(each) for each in GLOBAL_HOOKS]
+        self.guards.condition("no hooks of all Modules", f"not ({' or '.join(names)})", ("global hooks",))
+        return True
+
+    def call_method(self, frame: Frame, function: MethodType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """A bound method."""
+        owner, target = function.__self__, function.__func__
+        if isinstance(owner, type) and issubclass(owner, Function) and target is Function.apply.__func__:  # type: ignore[attr-defined]
+            return self.apply(owner, args, kwargs)
+        if isinstance(owner, (Optimizer, Module)):
+            capture: Any = capture_members if isinstance(owner, Module) else optimizer.capture_method
+            found = capture(self, owner, target, args, kwargs)
+            if found is not NotImplemented:
+                return found
+        if isinstance(target, FunctionType) and not is_op(target) and self.should_inline(target):
+            return self.enter(target, (owner, *args), kwargs)
+        if isinstance(target, FunctionType):
+            return self.call_function(frame, target, (owner, *args), kwargs, function)
+        return self.native(frame, function, args, kwargs)
+
+    def call_function(
+        self, frame: Frame, function: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any], method: Any = None
+    ) -> Any:
+        """A Python function: an op, one that is looked into, or one that is called as it is."""
+        if is_op(function):
+            try:
+                return function(*args, **kwargs)
+            except ArgumentError:  # which names the types of numbers
+                if not (self.numbers or self.tracer.symbols):
+                    raise
+            return function(*map(plain, args), **{key: plain(each) for key, each in kwargs.items()})
+        captured = CAPTURED.get(function) or HOOKS_CAPTURED.get(function)
+        if captured is not None:
+            return captured(self, *args, **kwargs)
+        if hasattr(function, "_wrapped_by_lr_sched"):
+            found = optimizer.capture_watched(self, function, args, kwargs)
+            if found is not NotImplemented:
+                return found
+        if self.should_inline(function):
+            return self.enter(function, args, kwargs)
+        owner = args[0] if args else None
+        if isinstance(owner, TensorBase) and hasattr(type(owner), function.__name__):
+            self.tensor_method(owner, function.__name__, args[1:])
+            return function(*args, **kwargs)
+        if method is not None:
+            self.package_method(owner, function)
+            return self.native(frame, method, args[1:], kwargs)
+        return self.native(frame, function, args, kwargs)
+
+    def enter(self, function: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Inline:
+        """Look into a function: what it reads besides its arguments is guarded."""
+        if id(function) not in self.fresh:
+            self.parts_of(function)
+        return Inline(function, args, kwargs)
+
+    def parts_of(self, function: FunctionType) -> None:
+        """Code, default values and closure of a function that was there before."""
+        own = str(function.__module__).partition(".")[0] == PACKAGE
+        if own and not function.__closure__ and not function.__kwdefaults__:
+            return
+        source = self.sources.get(id(function))
+        if source is None:
+            source = self.places.known(function)
+            self.register(function, source)
+        if not own:
+            self.guards.code(source, function)
+            if function.__defaults__:
+                place = self.places.attribute(source, "__defaults__")
+                for index, each in enumerate(function.__defaults__):
+                    self.seen(self.places.item(place, index), each)
+                self.guards.length(place, function.__defaults__, function.__defaults__)
+        if function.__kwdefaults__:
+            place = self.places.attribute(source, "__kwdefaults__")
+            for name, each in function.__kwdefaults__.items():
+                self.seen(self.places.item(place, name), each)
+        for index, (name, cell) in enumerate(zip(function.__code__.co_freevars, function.__closure__ or ())):
+            if id(cell) in self.fresh:
+                continue
+            self.cell(cell, self.places.item(self.places.attribute(source, "__closure__"), index), name)
+
+    closure_of = parts_of
+
+    def make_function(self, frame: Frame, code: Any, parts: Mapping[str, Any]) -> Any:
+        return self.made(super().make_function(frame, code, parts))
+
+    # -- classes -----------------------------------------------------------------------------------------------------
+
+    def construct(self, frame: Frame, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """An instance of a class."""
+        if kind in _GATHERING and args and type(args[0]) is Generator and not kwargs:
+            return Inline(operator_forms.gather, (kind, args[0], tuple(args[1:])), {})
+        if kind is type and len(args) == 1:
+            source = self.sources.get(id(args[0]))
+            if isinstance(args[0], TensorBase):
+                self.tracer.node_of(args[0])
+            elif source is not None:
+                self.guards.type(source, args[0])
+            return type(plain(args[0]))
+        if issubclass(kind, type):
+            raise Break("native", name=kind.__name__)
+        if (is_users(kind) or str(kind.__module__).partition(".")[0] in LOOKED_INTO) and not issubclass(kind, TensorBase):
+            inlined = self.instance(kind, args, kwargs)
+            if inlined is not None:
+                return inlined
+        if len(args) == 1 and is_symbolic(args[0]) and (found := converted(self, kind, args[0])) is not NotImplemented:
+            return found
+        if kind in (int, float, bool, str, complex) or issubclass(kind, (int, float, str, complex)):
+            self.fix(*args)
+            if args and isinstance(args[0], TensorBase) and (self.tracer.is_traced(args[0]) or id(args[0]) in self.sources):
+                raise Break("value", name=kind.__name__)
+            if args and kind is str:
+                self.text_of(args[0], "str")
+        if kind is bool and args:
+            return self.truth(args[0])
+        replacement = FRAME_BUILTINS.get(id(kind))
+        if replacement is not None:
+            return replacement(frame, *args, **kwargs)
+        if kind is autocast and self.careful:
+            raise Break("state", name=kind.__name__)
+        return self.made(self.native_class(kind, args, kwargs))
+
+    def native_class(self, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """An instance of a class that is not looked into."""
+        root = str(kind.__module__).partition(".")[0]
+        if id(kind) in TAKE_ITERABLES:
+            args = self.given(kind, args, kwargs)
+            self.fix(*[each for each in (*args[1:], *kwargs.values()) if is_symbolic(each) and not issubclass(kind, dict)])
+            if args and (kind in (set, frozenset, itertools.groupby) or issubclass(kind, dict) and not isinstance(args[0], dict)):
+                first = list(args[0])  # what it holds is compared
+                self.fix([each[0] if issubclass(kind, dict) and isinstance(each, (tuple, list)) and each else each for each in first])
+                args = [first, *args[1:]]
+        elif kind not in (functools.partial, types.MethodType, collections.defaultdict) and id(kind) not in SHALLOW:
+            self.look(*args, *kwargs.values())
+        if kind is range:
+            self.fix(*args)
+        known = root in ("builtins", PACKAGE) or root in PURE_MODULES or issubclass(kind, BaseException) or issubclass(kind, tuple)
+        if (
+            (not known and not is_users(kind))
+            or kind.__name__ in IMPURE
+            or kind is memoryview
+            or issubclass(kind, functools._lru_cache_wrapper)
+        ):
+            raise Break("native", name=kind.__name__)
+        return kind(*args, **kwargs)
+
+    def instance(self, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """An instance of a class of the user's: its ``__new__`` and ``__init__`` are looked into.  None where there is nothing to see."""
+        caller = class_attribute(type(kind), "__call__")
+        if isinstance(caller, FunctionType):
+            if self.should_inline(caller):
+                return self.enter(caller, (kind, *args), kwargs)
+            return None  # an enum
+        new, init = class_attribute(kind, "__new__"), class_attribute(kind, "__init__")
+        new = new.__func__ if isinstance(new, staticmethod) else new
+        if isinstance(new, FunctionType) and new.__code__.co_filename != "<string>" and self.should_inline(new):
+            return Inline(operator_forms.instantiate_anew, (kind, tuple(args), dict(kwargs)), {})
+        if isinstance(init, FunctionType) and self.should_inline(init):
+            plain = kind.__new__ is object.__new__
+            return Inline(operator_forms.instantiate if plain else operator_forms.instantiate_anew, (kind, tuple(args), dict(kwargs)), {})
+        if hasattr(kind, "_fields") and issubclass(kind, tuple):  # a named tuple only puts its arguments in place
+            return self.made(kind(*args, **kwargs))
+        return None
+
+    # -- what is called as it is ---------------------------------------------------------------------------------------
+
+    def marked(self, kind: str, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        if kind == "break":
+            raise Break("asked")
+        if kind == "disable":
+            raise Break("disabled", name=getattr(function, "__qualname__", str(function)))
+        if kind == "compiling":
+            return True
+        if kind == "allow":
+            return self.opaque(function, args, kwargs)
+        if kind == "nothing":
+            return None
+        if kind == "control":
+            return capture_control(self, function, args, kwargs)
+        return self.made(function(*args, **kwargs))
+
+    def opaque(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """A call that goes into the graph as one node, unseen."""
+        tracer = self.tracer
+        tracer.note_grad_mode()
+        for each in (*args, *kwargs.values()):
+            if isinstance(each, (list, tuple, dict)):
+                self.look(each)
+        recorded, named = tracer.argument(tuple(args)), tracer.argument(dict(kwargs))
+        state.capture = None
+        state.interceptors.remove(tracer)
+        try:
+            result = function(*args, **kwargs)
+        finally:
+            state.interceptors.append(tracer)
+            state.capture = tracer
+        node = tracer.graph.call_function(function, recorded, named)
+        node.meta.update(impure=True)
+        node.meta["source"], node.meta["module"] = tracer.where()
+        tracer.depends.add(node)
+        tracer.function_results(node, result)
+        return result
+
+    def tensor_method(self, tensor: Any, name: str, args: Sequence[Any]) -> None:
+        """A method of a tensor that is no op: a break, where it gives a value or changes something."""
+        known = self.tracer.is_traced(tensor) or id(tensor) in self.sources
+        if known and name in VALUE_METHODS:
+            raise Break("value", name=name)
+        if name in EFFECTS_OF_TENSORS:
+            raise Break("tensor", name=name)
+        self.look(*args)
+        self.fix(*(args if name == "new_tensor" else numbers_in(self, tuple(args))))
+
+    def package_method(self, owner: Any, function: FunctionType) -> None:
+        """A method of one of the package's objects, which is called as it is."""
+        kind = owner if isinstance(owner, type) else type(owner)
+        mode = isinstance(owner, (autocast, no_grad, enable_grad, set_grad_enabled, inference_mode))
+        if (
+            isinstance(owner, autocast)
+            and self.careful
+            or isinstance(owner, inference_mode)
+            and not owner.mode
+            or mode
+            and isinstance(self.tracer, BodyTracer)
+        ):
+            raise Break("state", name=kind.__name__)
+        if id(owner) in self.sources and not isinstance(owner, (type, *PRIMITIVES)):
+            if isinstance(owner, (no_grad, enable_grad, set_grad_enabled, inference_mode)) and function.__name__ == "__exit__":
+                self.expand_object(owner)  # it sets the mode back to what it was
+                self.look(owner.previous)
+                return
+            if type(owner) is Generator:
+                raise Break("loop")
+            if isinstance(owner, (autocast, Module, FunctionCtx)) or not isinstance(owner, tuple):
+                raise Break("state" if hasattr(kind, "__exit__") else "native", name=f"{kind.__name__}.{function.__name__}")
+
+    def native(self, frame: Frame, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """A call of something that is not looked into."""
+        owner = getattr(function, "__self__", None)
+        name = getattr(function, "__name__", type(function).__name__)
+        if owner is not None and not isinstance(owner, (ModuleType, type)):
+            if isinstance(owner, TensorBase):
+                self.tensor_method(owner, name, args)
+                return function(*args, **kwargs)
+            if isinstance(function, MethodWrapperType):
+                return self.wrapper(frame, owner, name, function, args, kwargs)
+            for kind in MUTATORS:
+                if isinstance(owner, kind):
+                    if kwargs.get("key") is not None:
+                        kwargs = {**kwargs, "key": Interpreted(self, kwargs["key"])}
+                    elif name in ("extend", "update", "extendleft"):
+                        args = self.given(function, args, {})
+                    return self.container_method(kind, owner, name, function, args, kwargs)
+        if args and type(args[0]) is Generator and not kwargs and function in _GATHERING:
+            form = {any: operator_forms.any_of, all: operator_forms.all_of}.get(function)
+            return (
+                Inline(operator_forms.gather, (function, args[0], tuple(args[1:])), {}) if form is None else Inline(form, tuple(args), {})
+            )
+        if id(function) in _FRAME_FUNCTIONS or id(function) in FRAME_BUILTINS:
+            return self.frame_function(frame, function, args, kwargs)
+        special = _new if name == "__new__" and isinstance(owner, type) else _SPECIAL.get(id(function))
+        if special is not None:
+            found = special(self, frame, function, args, kwargs)
+            if found is not NotImplemented:
+                return found
+        return self.made(self.unseen(function, owner, name, args, kwargs))
+
+    def unseen(self, function: Any, owner: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Call something that is known to compute and do nothing else; otherwise a break."""
+        module = module_of(function)
+        root = module.partition(".")[0]
+        if id(function) in PURE_BUILTINS or id(type(function)) in PURE_BUILTINS:
+            if id(function) not in SHALLOW:
+                args = self.given(function, args, kwargs)
+                if function in (sorted, min, max) and len(args) == 1:
+                    args = [list(args[0])]
+                self.fix(*args)
+            if kwargs.get("key") is not None:
+                kwargs = {**kwargs, "key": Interpreted(self, kwargs["key"])}
+            return function(*args, **kwargs)
+        if len(args) == 1 and is_symbolic(args[0]) and function in MATH:
+            return computed(self, function, args[0])
+        if root == PACKAGE:
+            return self.package_function(function, owner, name, module, args, kwargs)
+        immutable = isinstance(owner, (*PRIMITIVES, tuple, frozenset, range))
+        if immutable or (root in PURE_MODULES and name not in IMPURE and not (isinstance(function, FunctionType) and root == "functools")):
+            args = self.given(function, args, kwargs) if id(function) in TAKE_ITERABLES or name == "join" else args
+            self.look(*args, *kwargs.values(), text=name in ("format", "join", "__mod__"))
+            self.fix(*args)
+            if root == "numpy" and any(isinstance(each, TensorBase) for each in (*args, *kwargs.values())):
+                raise Break("value", name=f"numpy.{name}")
+            if owner is None or isinstance(owner, (ModuleType, type)) or immutable:
+                if isinstance(function, functools._lru_cache_wrapper):
+                    raise Break("native", name=name)
+                return function(*args, **kwargs)
+        if (
+            isinstance(function, BuiltinFunctionType)
+            and module in ("builtins", "io", "sys", "_io")
+            and (owner is None or id(owner) not in self.fresh)
+        ):
+            raise Break("builtin", name=name)
+        if owner is not None and id(owner) in self.fresh and not is_users(type(owner)):
+            self.look(*args, *kwargs.values())
+            return function(*args, **kwargs)  # a method of an object that the program made
+        raise Break("builtin" if vars(builtins).get(name) is function else "native", name=name)
+
+    def package_function(self, function: Any, owner: Any, name: str, module: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """A function of the package that is no op."""
+        if module.startswith(IMPURE_PARTS) and id(owner) not in self.fresh:
+            raise Break("native", name=name)
+        if name in IMPURE and any(not isinstance(each, (TensorBase, list, tuple, *PRIMITIVES)) for each in args):
+            raise Break("native", name=name)
+        for each in (*args, *kwargs.values()):
+            if (
+                is_callback(each)
+                and not is_op(each)
+                and str(module_of(each)).partition(".")[0] != PACKAGE
+                and not isinstance(each, functools.partial)
+            ):
+                raise Break("native", name=f"{name} with a function")
+        self.look(*args, *kwargs.values())
+        if name in ("tensor", "as_tensor", "asarray"):
+            found = (
+                tensor_of(self, function, args[0], kwargs) if len(args) == 1 and (self.tracer.symbols or self.numbers) else NotImplemented
+            )
+            if found is not NotImplemented:
+                return found
+            self.fix(*args)
+        else:
+            self.fix(*numbers_in(self, (*args, *kwargs.values())))
+        return function(*args, **kwargs)
+
+    def given(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:
+        """Arguments of a builtin: functions that it calls, and iterators of the user's, are interpreted."""
+        found = []
+        for index, each in enumerate(args):
+            if index == 0 and id(function) in TAKE_FUNCTIONS and (is_callback(each) or isinstance(each, (type, BuiltinFunctionType))):
+                each = Interpreted(self, each)
+            elif id(function) in HAND_ON or (id(function) in TAKE_ITERABLES and python_methods(type(each)) & {"__iter__", "__next__"}):
+                each = self.iterated(each)
+            else:
+                if id(function) in TAKE_ITERABLES and isinstance(each, TensorBase):
+                    self.iterated(each)
+                self.look(each)
+            found.append(each)
+        self.look(*[each for each in kwargs.values() if not is_callback(each)])
+        return found
+
+    def wrapper(self, frame: Frame, owner: Any, name: str, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """A special method of a builtin class: what ``super().__setattr__`` and its like are."""
+        if name == "__setattr__":
+            return self.store_plain(owner, *args)
+        if name == "__delattr__":
+            return self.delete_plain(owner, *args)
+        if name == "__getattribute__":
+            return self.load_plain(owner, *args)
+        for kind in MUTATORS:
+            if isinstance(owner, kind):
+                return self.container_method(kind, owner, name, function, args, kwargs)
+        if name == "__init__" and self.is_old(owner):
+            raise Break("native", name=f"{type(owner).__name__}.__init__")
+        self.look(*args)
+        return function(*args, **kwargs)
+
+    def frame_function(self, frame: Frame, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Functions that look at the frame of their caller."""
+        if function is vars and len(args) == 1 and not isinstance(args[0], (TensorBase, type, ModuleType)):
+            return self.load_attr(args[0], "__dict__")
+        if function is locals or function is super:
+            return FRAME_BUILTINS[id(function)](frame, *args, **kwargs)
+        raise Break("builtin", name=function.__name__)
+
+    def apply(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """A custom Function."""
+        return capture_function(self, function, tuple(args), dict(kwargs))
+
+
+# -- builtins that need care -----------------------------------------------------------------------------------------
+
+
+def _getattr(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    if len(args) == 3:
+        return Inline(operator_forms.attribute_or, tuple(args), {})
+    return recorder.load_attr(*args) if len(args) == 2 and isinstance(args[1], str) else NotImplemented
+
+
+def _hasattr(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    return Inline(operator_forms.has_attribute, tuple(args), {})
+
+
+def _setattr(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    found = recorder.store_attr(*args)
+    return found
+
+
+def _next(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    if id(args[0]) in recorder.sources and not python_methods(type(args[0])) & {"__next__"}:
+        raise Break("loop")
+    return recorder.next(args[0]) if len(args) == 1 else NotImplemented
+
+
+def _isinstance(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    kinds = args[1] if isinstance(args[1], tuple) else (args[1],)
+    for each in kinds:
+        if python_methods(type(each)) & {"__instancecheck__", "__subclasscheck__"}:
+            raise Break("hidden", name=f"{type(each).__name__}.__instancecheck__")
+    recorder.is_same(args[0], None)
+    return function(*args)
+
+
+def _len(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    value = args[0]
+    if isinstance(value, TensorBase) and value._array.ndim:
+        return recorder.tracer.shape_of(value)[0]
+    if "__len__" in python_methods(type(value)):
+        recorder.special(value, "__len__")
+        return Inline(class_attribute(type(value), "__len__"), (value,), {})
+    source = recorder.sources.get(id(value))
+    if source is not None and isinstance(value, (list, tuple, collections.deque)) and id(value) not in recorder.snapshots:
+        recorder.guards.length(source, value, value)
+    elif isinstance(value, CONTAINERS):
+        recorder.expand(value)
+    else:
+        recorder.look(value)
+    return len(value)
+
+
+def _extreme(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    if len(args) < 2 or kwargs or not any(map(is_symbolic, args)) or not all(isinstance(each, (int, float)) for each in args):
+        return NotImplemented
+    found = args[0]
+    for each in args[1:]:
+        found = each if recorder.compare(">" if function is max else "<", each, found) else found
+    return found
+
+
+def _abs(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    return absolute(recorder, args[0]) if len(args) == 1 and is_symbolic(args[0]) else NotImplemented
+
+
+def _plain_setattr(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    return recorder.store_plain(*args)
+
+
+def _plain_delattr(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    return recorder.delete_plain(*args)
+
+
+def _plain_getattr(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    return recorder.load_plain(*args)
+
+
+def _delattr(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    return recorder.delete_attr(*args)
+
+
+def _new(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    kind = args[0] if args else None
+    if function is not object.__new__ and not (
+        isinstance(kind, type) and issubclass(kind, (tuple, list, dict, set, str, int, float, BaseException))
+    ):
+        raise Break("builtin", name="__new__")
+    if isinstance(kind, type) and issubclass(kind, tuple) and len(args) > 1:
+        args = (kind, recorder.iterated(args[1]), *args[2:])
+    return recorder.made(function(*args, **kwargs))
+
+
+def _reversed(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    if python_methods(type(args[0])) & {"__reversed__", "__getitem__", "__len__"}:
+        raise Break("hidden", name=f"{type(args[0]).__name__}.__reversed__")
+    return NotImplemented
+
+
+_SPECIAL = {
+    id(getattr): _getattr, id(hasattr): _hasattr, id(setattr): _setattr, id(delattr): _delattr, id(next): _next, id(isinstance): _isinstance,
+    id(issubclass): _isinstance, id(len): _len, id(object.__setattr__): _plain_setattr, id(object.__delattr__): _plain_delattr,
+    id(object.__getattribute__): _plain_getattr, id(object.__new__): _new, id(reversed): _reversed,
+    id(max): _extreme, id(min): _extreme, id(abs): _abs,
+}  # fmt: skip

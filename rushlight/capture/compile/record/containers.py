@@ -1,0 +1,347 @@
+"""What a captured program does to containers and iterators, seen before it is done."""
+
+from __future__ import annotations
+
+import collections
+import functools
+import operator
+from typing import Any
+
+from ....core.base import TensorBase
+from ....core.symbolic import is_symbolic
+from ..decode import NULL
+from ..guards.guards import CONTAINERS, PRIMITIVES
+from ..handlers.callables import BLIND, HANDING_ON, MUTATORS, READERS, python_method, python_methods
+from ..vm import operator_forms
+from ..vm.frame import Frame, Inline, bind
+from ..vm.generator import Generator
+from .base import Effect
+from .callbacks import RecordingInterpreter
+from .graph_breaks import Break
+from .symbolic_numbers import checked_index
+from .values import Watcher, settled
+
+_ITERATED = frozenset("extend extendleft update difference_update intersection_update symmetric_difference_update subtract".split())
+
+
+class ContainerWatcher(Watcher):
+    """The machine's operations on containers."""
+
+    # -- items -----------------------------------------------------------------------------------------------------
+
+    def get_item(self, container: Any, key: Any) -> Any:
+        if isinstance(container, TensorBase):
+            self.look(key)
+            return container[checked_index(self, self.tracer.shape_of(container), key)]
+        special = self.special(container, "__getitem__")
+        if special is not None:
+            return Inline(special, (container, key), {})
+        if isinstance(container, type):
+            return operator.getitem(container, key)  # type: ignore[call-overload]
+        if isinstance(container, (list, tuple, str, bytes, range, collections.deque)):
+            self.fix(key)
+            if python_method(key, "__index__") is not None:
+                raise Break("hidden", name=f"{type(key).__name__}.__index__")
+            if isinstance(key, TensorBase):
+                raise Break("value", name="an index")
+        elif isinstance(container, dict):
+            self.fix(key)
+            self.look(key)
+            if key not in container and (
+                isinstance(container, collections.defaultdict) or "__missing__" in python_methods(type(container))
+            ):
+                if id(container) in self.sources or not isinstance(getattr(container, "default_factory", None), type):
+                    raise Break("hidden", name=f"{type(container).__name__}.__missing__")
+        source = self.sources.get(id(container))
+        if source is None:
+            if not isinstance(container, (*CONTAINERS, str, bytes, range)):
+                self.look(container)
+            return container[key]
+        self.guards.type(source, container)
+        if id(container) in self.snapshots:
+            self.changed(f"a {type(container).__name__}")
+            changed = self.keys.get(id(container))
+            if changed is None or not isinstance(key, (str, int)) or key not in container:
+                self.expand(container)
+            elif key not in changed:
+                self.seen(self.places.item(source, key), container[key])
+            return container[key]
+        if id(container) in self.expanded:
+            return container[key]
+        if isinstance(container, (list, tuple)) and isinstance(key, int) and not is_symbolic(key):
+            self.guards.length(source, container, container)
+            return self.number(self.places.item(source, int(key)), container[key])
+        if isinstance(container, dict) and isinstance(key, (str, int)) and key in container:
+            return self.number(self.places.item(source, key), container[key])
+        self.look(container)
+        return container[key]
+
+    def set_item(self, container: Any, key: Any, value: Any) -> Any:
+        special = self.special(container, "__setitem__")
+        if special is not None:
+            return Inline(special, (container, key, value), {})
+        if isinstance(container, TensorBase):
+            self.look(key)
+            container[checked_index(self, self.tracer.shape_of(container), key)] = value
+            return None
+        self.fix(key)
+        self.look(key)
+        if not self.affect(container, "an item"):
+            container[key] = value
+            return None
+        if not isinstance(container, (list, dict, collections.deque)):
+            raise Break("native", name=f"an item of a {type(container).__name__}")
+        if not isinstance(container, dict):
+            self.expand(container)
+        if isinstance(key, slice):
+            value = settled(value)
+        self.change(
+            container, operator.setitem, key, value, key=key if isinstance(container, dict) and isinstance(key, (str, int)) else NULL
+        )
+        return None
+
+    def delete_item(self, container: Any, key: Any) -> Any:
+        special = self.special(container, "__delitem__")
+        if special is not None:
+            return Inline(special, (container, key), {})
+        self.fix(key)
+        self.look(container, key)
+        if not self.affect(container, "an item"):
+            del container[key]
+            return None
+        if not isinstance(container, (list, dict, collections.deque)):
+            raise Break("native", name=f"an item of a {type(container).__name__}")
+        self.change(container, operator.delitem, key)
+        return None
+
+    def container_method(self, kind: type, owner: Any, name: str, function: Any, args: Any, kwargs: Any) -> Any:
+        """A method of a list, dict, set or deque."""
+        if (
+            name == "get"
+            and kind is dict
+            and len(args) in (1, 2)
+            and type(args[0]) in (str, int)
+            and type(owner).__module__ in ("builtins", "collections")
+        ):
+            if id(owner) in self.sources and id(owner) not in self.expanded:  # one key is looked at, and not all of them
+                found = self.contains(owner, args[0])
+                return self.get_item(owner, args[0]) if found else args[1] if len(args) == 2 else None
+        if name not in MUTATORS[kind]:
+            if name not in READERS and id(owner) in self.sources:
+                raise Break("native", name=f"{kind.__name__}.{name}")
+            if name in HANDING_ON:
+                self.expand(owner)
+                self.look(*args[:1])
+            else:
+                self.look(owner, *args, *kwargs.values())
+                self.fix(owner)
+            self.fix(*args)
+            return function(*args, **kwargs)
+        self.look(*[each for each in args if name != "append"])
+        if kind is dict and name != "update" or kind is set:
+            self.fix(*args[: 1 if kind is dict else None])
+        if name in ("sort", "remove"):
+            self.fix(owner, *args)
+        if not self.affect(owner, name):
+            if name in ("sort", "remove", "__setitem__"):
+                self.look(owner)
+            return function(*args, **kwargs)
+        if name not in BLIND:
+            self.expand(owner)
+        if name == "sort":  # its result is an effect; the key is not called again
+            self.look(owner)
+            self.touch(owner)
+            function(*args, **kwargs)
+            self.effects.append(Effect(operator.setitem, owner, slice(None), list(owner)))
+            return None
+        if name in _ITERATED:
+            args = tuple([settled(each) for each in args])
+        method = getattr(kind if hasattr(kind, name) else type(owner), name)
+        if kwargs and name == "update":
+            for each in (*args, dict(kwargs)):
+                self.change(owner, method, each)
+            return None
+        if kwargs:
+            self.fix(*kwargs.values())
+            method = functools.partial(method, **kwargs)  # move_to_end(key, last=False)
+        return self.change(owner, method, *args)
+
+    # -- building --------------------------------------------------------------------------------------------------
+
+    def build_set(self, values: list[Any]) -> Any:
+        self.look(*values)
+        self.fix(*values)
+        return super().build_set(values)
+
+    def build_map(self, keys: Any, values: Any) -> Any:
+        self.look(*keys)
+        self.fix(*keys)
+        return super().build_map(keys, values)
+
+    def map_add(self, items: Any, key: Any, value: Any) -> None:
+        self.look(key)
+        self.fix(key)
+        if self.affect(items, "a dict that is being built"):
+            self.change(items, operator.setitem, key, value)
+        else:
+            super().map_add(items, key, value)
+
+    def list_append(self, items: Any, value: Any) -> None:
+        if self.affect(items, "a list that is being built"):  # there was a break since it was begun
+            self.change(items, list.append, value)
+        else:
+            super().list_append(items, value)
+
+    def set_add(self, items: Any, value: Any) -> None:
+        self.look(value)
+        self.fix(value)
+        if self.affect(items, "a set that is being built"):
+            self.change(items, set.add, value)
+        else:
+            super().set_add(items, value)
+
+    def list_extend(self, items: Any, more: Any) -> None:
+        more = self.iterated(more)
+        if self.affect(items, "a list that is being built"):
+            self.change(items, list.extend, list(more))
+        else:
+            super().list_extend(items, more)
+
+    def set_update(self, items: Any, more: Any) -> None:
+        more = list(self.iterated(more))
+        self.fix(more)
+        if self.affect(items, "a set that is being built"):
+            self.change(items, set.update, more)
+        else:
+            super().set_update(items, more)
+
+    def dict_update(self, items: Any, more: Any) -> None:
+        self.look(more)
+        if isinstance(more, dict) and self.affect(items, "a dict that is being built"):
+            self.change(items, dict.update, dict(more))
+        else:
+            super().dict_update(items, more)
+
+    def dict_merge(self, function: Any, keywords: Any, more: Any) -> None:
+        self.look(more)
+        if id(keywords) in self.sources:
+            raise Break("native", name="keywords from several dicts, with a break between them")
+        super().dict_merge(function, keywords, more)
+
+    def call_arguments(self, function: Any, args: Any) -> tuple[Any, ...]:
+        return super().call_arguments(function, self.iterated(args))
+
+    def unpack_sequence(self, value: Any, count: int) -> list[Any]:
+        return super().unpack_sequence(self.iterated(value), count)
+
+    def unpack_ex(self, value: Any, before: int, after: int) -> list[Any]:
+        return super().unpack_ex(self.iterated(value), before, after)
+
+    def get_len(self, subject: Any) -> Any:
+        self.look(subject)
+        return super().get_len(subject)
+
+    def match_keys(self, subject: Any, keys: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        self.look(subject)
+        return super().match_keys(subject, keys)
+
+    def match_class(self, subject: Any, kind: Any, positional: int, names: tuple[str, ...]) -> tuple[Any, ...] | None:
+        if isinstance(subject, TensorBase):
+            self.tracer.node_of(subject)
+        elif not isinstance(subject, PRIMITIVES):
+            source = self.sources.get(id(subject))
+            if source is not None:
+                self.guards.value(source, subject)
+            if isinstance(subject, kind):
+                self.look(subject)
+        return super().match_class(subject, kind, positional, names)
+
+    def match_sequence(self, subject: Any) -> bool:
+        self.is_same(subject, None)
+        return super().match_sequence(subject)
+
+    def match_mapping(self, subject: Any) -> bool:
+        self.is_same(subject, None)
+        return super().match_mapping(subject)
+
+    def format_value(self, value: Any, spec: Any) -> Any:
+        self.text_of(value, "a formatted string")
+        return super().format_value(value, spec)
+
+    def convert_value(self, kind: str, value: Any) -> Any:
+        self.text_of(value, kind)
+        return super().convert_value(kind, value)
+
+    def text_of(self, value: Any, name: str) -> None:
+        """A value becomes a string."""
+        if isinstance(value, TensorBase):
+            raise Break("value", name=name)
+        self.fix(value)
+        self.look(value, text=True)
+        if isinstance(value, CONTAINERS) and any(
+            isinstance(each, TensorBase) for each in (value.values() if isinstance(value, dict) else value)
+        ):
+            raise Break("value", name=name)
+
+    # -- iterators -------------------------------------------------------------------------------------------------
+
+    def iterated(self, value: Any) -> Any:
+        """Something that native code will iterate over; an iterable of the user's is interpreted then."""
+        if python_methods(type(value)) & {"__iter__", "__next__", "__getitem__"} and not isinstance(value, TensorBase):
+            frame = bind(operator_forms.iterate, (value,), {})
+            assert frame is not None
+            while frame.instruction.op != "return_generator":
+                frame.index += 1
+            return self.made(Generator(RecordingInterpreter(self), frame))
+        if isinstance(value, TensorBase):
+            self.fix(*self.tracer.shape_of(value)[:1])
+        elif isinstance(value, CONTAINERS):
+            self.expand(value)
+        else:
+            self.look(value)
+        return value
+
+    def get_iter(self, value: Any) -> Any:
+        if isinstance(value, CONTAINERS):
+            special = self.special(value, "__iter__")
+            if special is not None:
+                return Inline(special, (value,), {})
+            self.expand(value)
+            return iter(value)
+        special = self.special(value, "__iter__")
+        if special is not None:
+            source = self.sources.get(id(value))
+            if source is not None:
+                self.guards.value(source, value)
+            return Inline(special, (value,), {})
+        if id(value) in self.sources and (type(value) is Generator or hasattr(type(value), "__next__")):
+            return value  # an iterator is its own
+        return super().get_iter(self.iterated(value))
+
+    def next(self, iterator: Any) -> Any:
+        if id(iterator) in self.sources:
+            if self.special(iterator, "__next__") is None:
+                raise Break("loop")
+            self.guards.value(self.sources[id(iterator)], iterator)
+        special = self.special(iterator, "__next__") if type(iterator) is not Generator else None
+        return super().next(iterator) if special is None else Inline(special, (iterator,), {})
+
+    def let_go(self, generator: Any) -> None:
+        if id(generator) in self.sources and generator.gi_suspended:
+            raise Break("loop")  # what it does at its end comes now, and not after the graph
+
+    def send(self, receiver: Any, value: Any) -> Any:
+        if id(receiver) in self.sources:
+            raise Break("loop")
+        if python_methods(type(receiver)) & {"send", "__next__"}:
+            raise Break("hidden", name=f"{type(receiver).__name__}.__next__")
+        return super().send(receiver, value)
+
+    def import_name(self, frame: Frame, name: str, names: Any, level: int) -> Any:
+        module = super().import_name(frame, name, names, level)
+        self.register(module, self.places.known(module))
+        return module
+
+    def import_from(self, module: Any, name: str) -> Any:
+        result = super().import_from(module, name)
+        return self.seen(self.places.attribute(self.places.known(module), name), result)

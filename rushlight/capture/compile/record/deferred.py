@@ -1,0 +1,317 @@
+"""Values of a first call that are computed later: by the compiled graph, where nothing looks at them before.
+
+A back-end that makes fast code can compute the results of the first call, too; so ops on large tensors need not run while the program is
+captured.  Their results are tensors without data until then.  Whatever might look at one (an op that is not as plain as these, a call of
+something that is not captured, a break) has all of them computed first, op by op, as they would have been.
+
+So do gradients of such tensors wait, and what is written to others with them: a whole training step is computed by its compiled graph.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from sys import getrefcount
+from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....core import kernel_providers
+from ....core.base import Spec, TensorBase, make
+from ....core.dispatch import dispatch, dispatch_in_place
+from ....core.node import next_sequence
+from ....core.state import state
+from ....graph.node import only_computes
+from ....nn.modules.module import Module
+from ....nn.parameter import Parameter
+from ....optim.optimizer import Optimizer
+from ....tensor.tensor import Tensor
+from ...tracer.tracer import tensors_in
+from ..annotations import marks
+from ..guards.guards import is_op
+from ..handlers.backward import CAPTURED as DIFFERENTIATED
+from ..handlers.backward import is_spent, spent
+from ..handlers.callables import is_users
+from ..handlers.optimizer import CAPTURED as STEPPED
+from ..vm.instructions import called
+from .tracer import checks_values, set_grad_mode, set_inference_mode
+
+if TYPE_CHECKING:
+    from ..vm.frame import Frame
+    from .tracer import CompileTracer
+
+WORTHWHILE = 1 << 18  # bytes of a tensor that it pays to compute with only once
+# Instructions that move values about, or compute with them by ops.
+_PLAIN = frozenset(
+    "load_const load_local store_local load_global load_deref push_null pop copy swap jump jump_if_none jump_if_not_none is return_value binary unary build_tuple call load_attr".split()
+)
+_CONTAINERS: tuple[Any, ...] = ((), [], {}, {}.values(), {}.items(), range(0))
+_ITERATED = frozenset(kind for each in _CONTAINERS for kind in (type(each), type(iter(each))))
+_NUMBERS = frozenset((int, float, bool, str, type(None)))
+_ABOUT = frozenset("shape dtype ndim requires_grad size dim".split())  # what is known of a tensor without data
+# Methods that are captured, or look at what a container has and not at the elements of tensors.
+_METHODS: dict[type, tuple[str, ...]] = {dict: ("values", "items", "keys"), **dict.fromkeys(STEPPED, ("step", "zero_grad"))}
+_MODES = (set_grad_mode, set_inference_mode)
+
+
+class Later:
+    """The ops of a capture that have not been run."""
+
+    def __init__(self, tracer: CompileTracer) -> None:
+        self.tracer = tracer
+        self.calls: list[tuple[Any, tuple[Any, ...], list[Any], bool]] = []  # op, arguments, results, and whether gradients are recorded
+        self.waiting: dict[int, Any] = {}  # tensors without data, by id
+        self.twins: dict[int, tuple[Any, Any]] = {}  # of tensors with data, by id: themselves, and as they are without
+        self.written: dict[int, Any] = {}  # tensors with data that are to be written to, by id
+        self.owners: set[int] = set()  # the ids of the arrays whose memory that is
+        self.writes: set[Any] = set()  # the nodes that do so
+        self.stopped = False
+
+    def stop(self) -> None:
+        """The graph will hardly run again: compiling it would take longer than computing what it computes."""
+        self.stopped = True
+        if self.calls:
+            self.compute()
+
+    def forget(self) -> None:
+        """There is nothing left that waits."""
+        for each in (self.calls, self.waiting, self.twins, self.written, self.owners, self.writes):
+            each.clear()
+
+    def takes(self, op: Any, args: tuple[Any, ...], out: Any) -> bool:
+        """Whether a call of an op can wait: one that only computes, from floating-point numbers."""
+        tracer, recorder, function = self.tracer, self.tracer.recorder, op.functional or op
+        if self.stopped or out is not None or function.factory or not only_computes(function, args) or (checks_values(op) and not op.view):
+            return False
+        if (
+            state.interceptors
+            or state.transforms
+            or state.inference
+            or state.anomaly
+            or tracer.symbols
+            or recorder.numbers
+            or recorder.pure
+        ):
+            return False
+        large = False
+        for each in tensors_in(args):
+            array, waits = each._array, id(each) in self.waiting
+            if type(each) not in (Tensor, Parameter) or array.dtype.char not in "fd" or not (waits or array.__class__ is np.ndarray):
+                return False
+            large = large or waits or (array.nbytes >= WORTHWHILE and not op.view) or self.is_written(each)
+        return large if op is function else bool(self.calls) and self.can_write(args)
+
+    def is_written(self, tensor: Any) -> bool:
+        """Whether something of a tensor with data is, or may be, to be written to."""
+        if not self.owners:
+            return False
+        found = owner(tensor._array)
+        return found is None or id(found) in self.owners
+
+    def can_write(self, args: tuple[Any, ...]) -> bool:
+        """Whether the first of some arguments can be written to later: no gradients go through it."""
+        target = args[0]
+        if target._grad_fn is not None or (state.grad_enabled and any(each._requires_grad for each in tensors_in(args))):
+            return False
+        array = target._array
+        return id(target) in self.waiting or (array.flags.writeable and array.flags.c_contiguous and owner(array) is not None)
+
+    def leaves_alone(self, op: Any, args: tuple[Any, ...], out: Any) -> bool:
+        """Whether an op that is run now can do so without those that wait."""
+        if out is not None or not only_computes(op, args):
+            return False
+        return all(not (id(each) in self.waiting or not op.factory and self.is_written(each)) for each in tensors_in(args))
+
+    def run(self, op: Any, args: tuple[Any, ...]) -> Any:
+        """The results of an op, without data; NotImplemented where that is not possible."""
+        given = self.bare(args)
+        try:
+            result = dispatch(op.functional or op, given)
+        except Exception:  # running it for good will tell what is wrong
+            return NotImplemented
+        made = list(result) if isinstance(result, (tuple, list)) else [result]
+        if not all(isinstance(each, TensorBase) and each._array.__class__ is Spec for each in made):
+            return NotImplemented
+        if op.functional is not None:
+            return self.write(op, args, made)
+        if any(each is value for each in made for value in tensors_in(given)):
+            return NotImplemented
+        self.wait(op, args, made)
+        return result
+
+    def write(self, op: Any, args: tuple[Any, ...], made: list[Any]) -> Any:
+        """The same for an op in place, of which the result alone is known."""
+        target, array = args[0], made[0]._array
+        if len(made) > 1 or array.shape != target._array.shape or array.dtype != target._array.dtype:
+            return NotImplemented
+        if id(target) in self.waiting:
+            self.wait(op, args, [target])
+        else:
+            self.calls.append((op, args, [], state.grad_enabled))
+            self.written[id(target)] = target
+            self.owners.add(id(owner(target._array)))
+        return target
+
+    def wait(self, op: Any, args: tuple[Any, ...], made: list[Any]) -> None:
+        """Remember a call that gives tensors without data."""
+        self.calls.append((op, args, made, state.grad_enabled))
+        self.waiting.update((id(each), each) for each in made if each is not None)
+
+    def bare(self, value: Any) -> Any:
+        """An argument with no data in its tensors; a tensor is the same one each time, so that gradients come together there."""
+        if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
+            return type(value)(self.bare(each) for each in value)
+        if not isinstance(value, TensorBase) or value._array.__class__ is Spec:
+            return value
+        if id(value) not in self.twins:
+            array = value._array
+            made = make(Spec(array.shape, array.dtype, tuple([step // array.itemsize for step in array.strides])))
+            made._requires_grad = value._requires_grad
+            self.twins[id(value)] = value, made
+        return self.twins[id(value)][1]
+
+    # -- gradients -----------------------------------------------------------------------------------------------------
+
+    def differentiates(self, roots: Sequence[Any], given: Sequence[Any], create: bool) -> bool:
+        """Whether gradients of some tensors can wait: they wait themselves, and no history goes on behind the tensors that have data."""
+        if (
+            create
+            or not all(id(each) in self.waiting for each in roots)
+            or any(each._grad_fn is not None for each, _ in self.twins.values())
+        ):
+            return False
+        return all(each is None or (type(each) is Tensor and each._grad_fn is None and each._array.dtype.char in "fd") for each in given)
+
+    def originals(self) -> dict[int, Any]:
+        """By the id of a tensor that stands for another in the history: that one."""
+        return {id(twin): each for each, twin in self.twins.values()}
+
+    def gradients(self, function: Any, roots: Sequence[Any], targets: Sequence[Any], given: Sequence[Any], *options: bool) -> Any:
+        """The gradients of tensors, without data; NotImplemented where that is not possible."""
+        try:
+            found = function(roots, self.bare(list(targets)), self.bare(list(given)), *options)
+        except Exception:  # running it for good will tell what is wrong
+            return NotImplemented
+        if not all(each is None or each._array.__class__ is Spec for each in found):
+            return NotImplemented
+        self.wait(function, (tuple(roots), tuple(targets), tuple(given), *options), list(found))
+        return found
+
+    # -- when they are computed ------------------------------------------------------------------------------------
+
+    def allows(self, frame: Frame) -> bool:
+        """Whether the next instruction of a frame can't look at the elements of a tensor, but by ops."""
+        instruction = frame.program.instructions[frame.index]
+        if instruction.op in ("for_iter", "get_iter", "unpack_sequence"):
+            return type(frame.stack[-1]) in _ITERATED
+        if instruction.op in ("compare", "jump_if_false", "jump_if_true"):
+            return all(type(each) in _NUMBERS for each in frame.stack[-2 if instruction.op == "compare" else -1 :])
+        if instruction.op not in _PLAIN:
+            return False
+        if instruction.op == "load_attr":
+            value, name = frame.stack[-1], instruction.argument
+            if isinstance(value, TensorBase):
+                found = getattr(type(value), name, None)
+                return name in _ABOUT or is_op(found) or found is Tensor.backward
+            if name in _METHODS.get(type(value), ()):
+                return True
+            return isinstance(value, (Module, ModuleType)) or is_users(type(value))
+        if instruction.op == "call":
+            first, second = frame.stack[-instruction.argument[0] - 2 :][:2]
+            return self.may_call(called(first, second))
+        return True
+
+    def may_call(self, function: Any) -> bool:
+        """Whether a function is an op, or is looked into; or asks a tensor for its shape."""
+        if id(function) in marks or id(getattr(function, "__func__", None)) in marks:
+            return False
+        if isinstance(function, (MethodType, BuiltinMethodType)):
+            owner, name = function.__self__, function.__name__
+            if name in _METHODS.get(type(owner), ()) or (isinstance(owner, TensorBase) and name in _ABOUT):
+                return True
+            if isinstance(owner, (type, Optimizer)):  # the bodies of a custom Function are captured by themselves
+                return False
+            function = getattr(function, "__func__", None)
+        if isinstance(function, FunctionType):
+            return function in DIFFERENTIATED or is_op(function) or self.tracer.recorder.should_inline(function)
+        return isinstance(function, Module) and type(function).__call__ is Module.__call__
+
+    def compute(self) -> None:
+        """Run the ops now, one by one."""
+        calls = self.calls[::-1]
+        self.forget()
+        interceptors, capture, enabled = state.interceptors[:], state.capture, state.grad_enabled
+        state.interceptors[:], state.capture = [], None
+        since, nodes = next_sequence(), []
+        try:
+            while calls:
+                op, args, made, state.grad_enabled = calls.pop()
+                with kernel_providers.once():
+                    result = (
+                        op(*args) if isinstance(op, FunctionType) else (dispatch if op.functional is None else dispatch_in_place)(op, args)
+                    )
+                each = found = None
+                for each, found in zip(made, result if isinstance(result, (tuple, list)) else [result]):
+                    if each is not None and each is not found:
+                        self.put(each, found)
+                        nodes.append(each._grad_fn)
+                del op, args, made, result, each, found  # what nobody needs any more can go
+                self.tracer.drop()
+            kernel_providers.backward_once(nodes, since)
+        finally:
+            state.interceptors[:], state.capture, state.grad_enabled = interceptors, capture, enabled
+
+    def put(self, tensor: Any, found: Any) -> None:
+        """Give a tensor its elements, and its history."""
+        tracer = self.tracer
+        entry = tracer.entries[id(tensor)]
+        tracer.aliases.by_array.pop(id(tensor._array), None)
+        tensor._array, tensor._storage, tensor._view = found._array, found._storage, found._view
+        tensor._requires_grad, tensor._grad_fn, tensor._output_index = found._requires_grad, found._grad_fn, found._output_index
+        tracer.aliases.bound(entry)
+        tracer.note_size(entry)
+
+    def compute_by(self, run: Any, places: dict[int, int]) -> None:
+        """At the end: by the compiled graph, given which of its results a tensor is, where nothing is done twice; else one by one."""
+        tracer = self.tracer
+        titles = {at: each._grad_fn.name() for at, each in self.waiting.items() if at in places and each._requires_grad and is_spent(each)}
+        shared = any(each._view is not None for at, each in self.waiting.items() if at in places)
+        for each in self.waiting.values():
+            each._grad_fn = each._view = each._storage = None  # what was recorded leads to tensors without data
+        each = None  # so that nobody has it
+        inputs = {id(value) for _, value in tracer.inputs}
+        wanted = [each for at, each in self.waiting.items() if at in places]
+        begun = [each for at, each in self.written.items() if at not in inputs]
+        done = any(
+            node.op.startswith("call_") and node.is_impure() and node not in self.writes and node.target not in _MODES
+            for node in tracer.graph.nodes
+        )
+        if run is None or done or (self.writes and shared) or not all(id(each) in places for each in begun) or self.escaped(places):
+            return self.compute()
+        made = run(*[value for _, value in tracer.inputs])
+        for each in () if self.writes else wanted:
+            found = made[places[id(each)]]
+            if found._array.__class__ is not np.ndarray or found._view is not None or found._array.shape != each._array.shape:
+                return self.compute()
+        self.forget()
+        for each in wanted:
+            self.put(each, made[places[id(each)]])
+            if id(each) in titles:
+                spent(each, titles[id(each)])
+        for each in begun:
+            each._array[...] = made[places[id(each)]]._array
+        return None
+
+    def escaped(self, places: dict[int, int]) -> bool:
+        """Whether somebody has a tensor that the graph does not give: the capture and this know it, and nobody else should."""
+        known = Counter(id(each) for _, args, made, _ in self.calls for each in (*tensors_in(args), *made))
+        # The entry, `waiting`, this loop and the call itself have it too.
+        return any(id(each) not in places and getrefcount(each) > known[id(each)] + 4 for each in self.waiting.values())
+
+
+def owner(array: Any) -> Any:
+    """The array whose memory this is; None where it is that of something else."""
+    while array.__class__ is np.ndarray and array.base is not None:
+        array = array.base
+    return array if array.__class__ is np.ndarray and array.flags.owndata else None

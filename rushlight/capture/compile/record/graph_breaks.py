@@ -1,0 +1,90 @@
+"""Why a capture stops: each kind of break with what it means and what to do about it, in one table."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import Any
+
+from ....core.errors import RushlightError
+from ..vm.frame import Frame, Stop
+
+# id -> (what happened, what to do).  The id is stable; messages may name particulars in braces.
+BREAKS: dict[str, tuple[str, str]] = {
+    "asked": ("the program asked for a break", "remove graph_break()"),
+    "disabled": ("{name} was marked with disable", "remove the mark, or accept the break"),
+    "builtin": ("builtin: {name}: it does something that a graph can't hold", "move it out of the compiled function, or log after it"),
+    "native": ("{name} is not written in Python, and it is not known to be free of side effects", "call it outside, or mark it with allow_in_graph"),
+    "hidden": ("{name} would be run by a builtin operation, where its effects are not seen", "call the method itself, or accept the break"),
+    "truth": ("a choice depends on the value of a tensor", "torch.where chooses element by element; torch.cond keeps both ways in the graph"),
+    "value": ("{name} turns the value of a tensor into a Python value", "keep it a tensor, or accept the break"),
+    "function_forward": ("the forward of the Function {name} can't be captured: {reason}", "see the reason; eager runs it as it is"),
+    "function_backward": ("the backward of the Function {name} can't be captured: {reason}", "see the reason; eager runs it as it is"),
+    "effect": ("{name} of an object from outside is changed", "keep backward free of side effects; eager runs it as it is"),
+    "control": ("a function given to {name} can't be part of a graph: {reason}", "keep it to computing on tensors, without effects and modes"),
+    "changed": ("{name} was changed before, in the same graph", "change it after the Function is applied, or accept the break"),
+    "loop": ("an iterator that was made before this point goes on", "it is not an error: each turn of the loop is a graph"),
+    "attribute": ("the attribute {name} of a tensor is written to", "write to it outside of the compiled function"),
+    "history": ("the attribute {name} of a tensor says how it came about", "read it outside of the compiled function"),
+    "tensor": ("{name}() of a tensor does more than compute", "call it outside of the compiled function, or accept the break"),
+    "gradient": ("{name} is not captured: {reason}", "register hooks outside and accept the break, or compute it all in one compiled function"),
+    "state": ("{name} changes a mode of the process that a graph can't hold", "enter it outside of the compiled function"),
+}  # fmt: skip
+QUIET = frozenset(("loop",))  # ends of segments that nobody needs to hear of
+
+counters: defaultdict[str, Counter[str]] = defaultdict(Counter)
+
+
+class Unsupported(RushlightError, RuntimeError):
+    """With ``fullgraph=True``: something in the program can't be captured."""
+
+    code = "RL407"
+
+
+class ConstraintViolation(RushlightError, RuntimeError):
+    """A program fixes a size that was marked as dynamic."""
+
+    code = "RL409"
+
+
+class BackendFailed(RushlightError, RuntimeError):
+    """A back-end raised an error that the program itself does not."""
+
+    code = "RL410"
+
+
+class Break(Stop):
+    """Raised while a program is captured, to end the graph before the present instruction."""
+
+    def __init__(self, kind: str, **particulars: Any) -> None:
+        super().__init__(kind)
+        self.kind = kind
+        self.particulars = particulars
+
+    @property
+    def message(self) -> str:
+        """What happened."""
+        return BREAKS[self.kind][0].format(**self.particulars)
+
+    def describe(self, frame: Frame | None) -> str:
+        """The user's line, what happened, and what to do."""
+        place = ""
+        if frame is not None:
+            place = f'File "{frame.code.co_filename}", line {frame.line}, in {frame.code.co_qualname}: '
+        return f"{place}{self.message} (break '{self.kind}'). Hint: {BREAKS[self.kind][1]}."
+
+
+class BreakRecord:
+    """A break that has happened: its kind, what it was about, and where."""
+
+    def __init__(self, stop: Break) -> None:
+        self.kind = stop.kind
+        self.message = stop.message
+        self.hint = BREAKS[stop.kind][1]
+        frame = stop.frame
+        self.file = frame.code.co_filename if frame is not None else ""
+        self.line = frame.line if frame is not None else 0
+        self.function = frame.code.co_qualname if frame is not None else ""
+        self.text = stop.describe(frame)
+
+    def __str__(self) -> str:
+        return self.text

@@ -1,0 +1,309 @@
+"""How the values at the end of a segment are made again in a later call, from the graph's outputs and the state at its beginning.
+
+A recipe is a line of generated Python.  What the graph computed is one of its outputs; what was there before is reached by its
+source; containers and objects that the program made are made anew, each once, so that sharing among them is kept.
+"""
+
+from __future__ import annotations
+
+import collections
+import copyreg
+import enum
+import functools
+import itertools
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ....core.base import TensorBase
+from ....core.symbolic import SymbolicFloat, SymbolicInt
+from ..decode import NULL
+from ..guards.guards import PRIMITIVES, Guards
+from ..guards.sources import Source
+from ..handlers.backward import is_spent
+from ..handlers.grad_hooks import Hook
+from ..vm.exceptions import entries_of, traceback_of
+from ..vm.generator import Generator
+from .callbacks import Interpreted, native
+
+# Builtin classes that hold values, and how an instance of a class derived from them is filled.
+_BASES: dict[type, str] = {list: "extend", dict: "update", set: "update", collections.deque: "extend", collections.OrderedDict: "update"}
+_SAME = (
+    types.ModuleType,
+    type,
+    types.BuiltinFunctionType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.GetSetDescriptorType,
+    range,
+    property,
+    enum.Enum,
+)
+
+
+class CannotRebuild(Exception):
+    """A value that a later call can't make again."""
+
+
+class Recipes:
+    """Writes the program that makes values again: it runs after the graph, with its results ``outs`` and what the guards have read."""
+
+    def __init__(
+        self, guards: Guards, output: Callable[[Any], int], source_of: Callable[[Any], Source | None], is_fresh: Callable[[Any], bool]
+    ) -> None:
+        self.guards = guards
+        self.names = guards.names
+        self.output = output  # gives the number of the graph's output that a tensor or size is
+        self.source_of = source_of
+        self.is_fresh = is_fresh  # whether the program has made an object
+        self.lines: list[str] = []
+        self.made: dict[int, str] = {}
+        self.held: list[Any] = []
+        self.numbers = itertools.count()
+        self.gradients: dict[Source, tuple[int, str]] = {}  # that tensors get: which output of the graph each is, and the line
+
+    def gradient(self, tensor: Any, gradient: Any) -> None:
+        """The line that sets the gradient of a tensor."""
+        owner, written, source = self.value(tensor), self.value(gradient), self.source_of(tensor)
+        self.lines.append(f"{owner}._grad = {written}")
+        if source is not None and written.startswith("outs["):
+            self.gradients[source] = self.output(gradient), self.lines[-1]
+
+    def replaces(self, inputs: list[Source]) -> dict[int, int]:
+        """Of outputs that are gradients of inputs: which input's."""
+        return {number: inputs.index(source) for source, (number, _) in self.gradients.items() if source in inputs}
+
+    def left_lines(self, inputs: list[Source]) -> list[str]:
+        """The lines, where a back-end may have given inputs their gradients."""
+        done = {line for source, (_, line) in self.gradients.items() if source in inputs}
+        return [f"if left: {line}" if line in done else line for line in self.lines]
+
+    def from_source(self, source: Source) -> str:
+        """A value by its source; the guards read it, before anything is written."""
+        return self.guards.variable(source)
+
+    def value(self, value: Any) -> str:
+        """The expression of a value."""
+        if value is NULL:
+            return "NULL"
+        if isinstance(value, (SymbolicInt, SymbolicFloat)):
+            source = self.source_of(value)
+            return f"outs[{self.output(value)}]" if source is None else self.from_source(source)
+        if isinstance(value, slice):
+            return f"slice({self.value(value.start)}, {self.value(value.stop)}, {self.value(value.step)})"
+        if isinstance(value, PRIMITIVES):
+            return repr(value) if type(value) in (int, str, bool, type(None)) else self.names.of(value)
+        found = self.made.get(id(value))
+        if found == "":
+            raise CannotRebuild("a tuple that is part of itself")
+        if found is not None:
+            return found
+        source = self.source_of(value)
+        if source is not None:
+            return self.from_source(source)
+        if isinstance(value, TensorBase):
+            if not value._requires_grad or not is_spent(value):
+                return f"outs[{self.output(value)}]"
+            name = self.made[id(value)] = f"m{next(self.numbers)}"
+            self.lines.append(f"{name} = spent(outs[{self.output(value)}], {value._grad_fn.name()!r})")
+            return name
+        if isinstance(value, Interpreted):
+            return self.value(value.function)
+        if isinstance(value, Hook) and value.number >= 0:
+            return f"outs[{self.output(value)}]"
+        return self.fresh(value)
+
+    def fresh(self, value: Any) -> str:
+        """Make an object that the program made."""
+        kind = type(value)
+        self.held.append(value)
+        if isinstance(value, tuple):
+            self.made[id(value)] = ""
+            parts = "".join(self.value(each) + ", " for each in value)
+            name = self.made[id(value)] = f"m{next(self.numbers)}"
+            self.lines.append(f"{name} = ({parts})" if kind is tuple else f"{name} = tuple.__new__({self.names.of(kind, 't')}, ({parts}))")
+            if kind is not tuple:
+                self.fields(name, value)
+            return name
+        name = self.made[id(value)] = f"m{next(self.numbers)}"
+        if kind is list:
+            self.lines.append(f"{name} = []")
+            self.lines.append(f"{name} += [{', '.join(self.value(each) for each in value)}]")
+        elif kind is dict:
+            self.lines.append(f"{name} = {{}}")
+            self.lines.append(f"{name}.update({{{', '.join(f'{self.value(k)}: {self.value(v)}' for k, v in value.items())}}})")
+        elif kind in (set, frozenset):
+            self.lines.append(f"{name} = {kind.__name__}([{', '.join(self.value(each) for each in value)}])")
+        elif kind is types.CellType:
+            self.lines.append(f"{name} = CellType()")
+            try:
+                contents = value.cell_contents
+            except ValueError:  # it is empty
+                return name
+            self.lines.append(f"{name}.cell_contents = {self.value(contents)}")
+        elif kind is types.MethodType:
+            self.lines.append(f"{name} = MethodType({self.value(value.__func__)}, {self.value(value.__self__)})")
+        elif kind is types.FunctionType:
+            self.function(name, value)
+        elif kind is functools.partial:
+            self.lines.append(
+                f"{name} = {self.names.of(kind)}({self.value(value.func)}, *{self.value(value.args)}, **{self.value(value.keywords)})"
+            )
+        elif (
+            kind is types.BuiltinMethodType
+            and not isinstance(value.__self__, (types.ModuleType, type))
+            and value.__self__ is not None
+            or kind is types.MethodWrapperType
+        ):
+            self.lines.append(f"{name} = {self.value(value.__self__)}.{value.__name__}")
+        elif kind is super:
+            given = f"{self.value(value.__thisclass__)}, {self.value(value.__self__)}"
+            self.lines.append(f"{name} = super({given})")
+        elif kind is np.ndarray:
+            self.lines.append(f"{name} = {self.names.of(value.copy())}.copy()")
+        elif isinstance(value, _SAME):
+            self.made[id(value)] = self.names.of(value)
+            return self.made[id(value)]
+        elif kind is types.TracebackType:
+            self.lines.append(f"{name} = {self.traceback(value)}")
+        elif kind is Hook:
+            self.lines.append(f"{name} = {self.names.of(Hook)}()")
+        elif kind is Generator:
+            self.lines.append(
+                f"{name} = {self.names.of(Generator.restored)}({self.names.of(native)}, {self.names.of(value.gi_code)}, {value.gi_running})"
+            )
+            if value.frame is not None:
+                self.lines.append(f"{name}.frame = {self.frame(value.frame, f'f{name}', 'None', {})}")
+        elif isinstance(value, types.GeneratorType):
+            raise CannotRebuild("a generator of Python's own that has not come to its end")
+        else:
+            self.object(name, value)
+        return name
+
+    def traceback(self, traceback: Any) -> str:
+        """A traceback with the same lines."""
+        return f"{self.names.of(traceback_of)}({self.names.of(entries_of(traceback))})"
+
+    def frame(self, frame: Any, name: str, caller: str, same: dict[int, Source]) -> str:
+        """The state of a frame that waits; what is as it was is taken from where it was (variables by slot, values in hand by -1 - place)."""
+        if frame.namespace is not None:
+            raise CannotRebuild("the state of the body of a class")
+
+        def value(at: int, each: Any) -> str:
+            return self.from_source(same[at]) if at in same and each is not NULL else self.value(each)
+
+        slots = ", ".join(value(at, each) for at, each in enumerate(frame.slots))
+        stack = ", ".join(value(-1 - at, each) for at, each in enumerate(frame.stack))
+        code, program = self.names.of(frame.code), self.names.of(frame.program)
+        scope, builtins = self.names.of(frame.globals, "g"), self.names.of(frame.builtins, "b")
+        self.lines.append(
+            f"{name} = restored({code}, {program}, [{slots}], [{stack}], {scope}, {builtins}, {frame.index}, {caller}, {frame.depth})"
+        )
+        for part in ("handled", "inherited", "generator"):
+            if getattr(frame, part) is not None:
+                self.lines.append(f"{name}.{part} = {self.value(getattr(frame, part))}")
+        return name
+
+    def function(self, name: str, value: Any) -> None:
+        """A function that the program defined; one of before is itself."""
+        if not self.is_fresh(value):
+            self.lines.append(f"{name} = {self.names.of(value)}")
+            return
+        closure = "".join(self.value(cell) + ", " for cell in value.__closure__ or ())
+        defaults = self.value(value.__defaults__) if value.__defaults__ else "None"
+        code, scope = self.names.of(value.__code__), self.names.of(value.__globals__, "g")
+        self.lines.append(f"{name} = FunctionType({code}, {scope}, {value.__name__!r}, {defaults}, ({closure}) or None)")
+        for part in ("__qualname__", "__module__", "__doc__"):
+            if (
+                getattr(value, part) != getattr(value.__code__, "co_qualname", None)
+                and part == "__qualname__"
+                or part != "__qualname__"
+                and getattr(value, part)
+            ):
+                self.lines.append(f"{name}.{part} = {self.value(getattr(value, part))}")
+        if value.__kwdefaults__:
+            self.lines.append(f"{name}.__kwdefaults__ = {self.value(value.__kwdefaults__)}")
+        if value.__annotations__:
+            self.lines.append(f"{name}.__annotations__ = {self.value(value.__annotations__)}")
+        for key, each in vars(value).items():
+            self.lines.append(f"{name}.__dict__[{key!r}] = {self.value(each)}")
+
+    def object(self, name: str, value: Any) -> None:
+        """An instance of a class: an iterator by how it is pickled, others with the same attributes."""
+        kind = type(value)
+        if hasattr(kind, "__next__") and kind.__flags__ & (1 << 9) == 0:
+            self.iterator(name, value)
+            return
+        if kind is object:
+            self.lines.append(f"{name} = object()")
+            return
+        base = next(each for each in kind.__mro__ if not each.__flags__ & (1 << 9))  # the class that lays out its memory
+        base = next((each for each in kind.__mro__ if each in _BASES or each is collections.defaultdict), base)
+        if isinstance(value, BaseException):
+            self.lines.append(f"{name} = {self.names.of(kind, 't')}.__new__({self.names.of(kind, 't')}, *{self.value(value.args)})")
+            self.lines.append(f"{name}.args = {self.value(value.args)}")
+            for part in ("__context__", "__cause__"):
+                if getattr(value, part) is not None:
+                    self.lines.append(f"{name}.{part} = {self.value(getattr(value, part))}")
+            if value.__suppress_context__ is not (value.__cause__ is not None):
+                self.lines.append(f"{name}.__suppress_context__ = {value.__suppress_context__}")
+            if value.__traceback__ is not None:
+                self.lines.append(f"{name}.__traceback__ = {self.traceback(value.__traceback__)}")
+        elif base is collections.defaultdict:
+            self.lines.append(f"{name} = {self.names.of(kind, 't')}({self.value(value.default_factory)})")
+            self.lines.append(f"{name}.update({{{', '.join(f'{self.value(k)}: {self.value(v)}' for k, v in value.items())}}})")
+        elif base in _BASES:
+            self.container(name, value, base)
+        elif base is object:
+            self.lines.append(f"{name} = object.__new__({self.names.of(kind, 't')})")
+        elif kind.__module__ in ("datetime", "decimal", "re", "uuid", "pathlib", "fractions"):
+            self.made[id(value)] = self.names.of(value)
+            self.lines.append(f"{name} = {self.names.of(value)}")
+            return
+        else:
+            raise CannotRebuild(f"an object of type {kind.__name__}")
+        self.fields(name, value)
+
+    def container(self, name: str, value: Any, base: type) -> None:
+        """An instance of a class that derives from a builtin container."""
+        kind = self.names.of(type(value), "t")
+        below = self.names.of(base, "t")
+        if base is collections.deque and value.maxlen is not None:
+            self.lines.append(f"{name} = {kind}(maxlen={value.maxlen})")
+        else:
+            self.lines.append(f"{name} = {below}.__new__({kind})")
+            if base is collections.deque:
+                self.lines.append(f"{below}.__init__({name})")
+        if isinstance(value, dict):
+            parts = f"{{{', '.join(f'{self.value(k)}: {self.value(v)}' for k, v in base.items(value))}}}"  # type: ignore[attr-defined]
+            below = self.names.of(dict if base is dict else base, "t")
+        else:
+            parts = f"[{', '.join(self.value(each) for each in base.__iter__(value))}]"  # type: ignore[attr-defined]
+        self.lines.append(f"{below}.{_BASES[base]}({name}, {parts})")
+
+    def fields(self, name: str, value: Any) -> None:
+        """The attributes of an object, in its `__dict__` and in slots."""
+        for key, each in getattr(value, "__dict__", {}).items():
+            self.lines.append(f"{name}.__dict__[{key!r}] = {self.value(each)}")
+        for slot in copyreg._slotnames(type(value)) or ():  # type: ignore[attr-defined]
+            try:
+                found = object.__getattribute__(value, slot)
+            except AttributeError:
+                continue
+            self.lines.append(f"{self.names.of(object.__setattr__)}({name}, {slot!r}, {self.value(found)})")
+
+    def iterator(self, name: str, value: Any) -> None:
+        """An iterator that has not come to its end."""
+        try:
+            reduced = value.__reduce__()
+        except TypeError as error:
+            raise CannotRebuild(f"an iterator of type {type(value).__name__}") from error
+        make, arguments, *state = reduced
+        if make is copyreg.__newobj__:  # type: ignore[attr-defined]
+            raise CannotRebuild(f"an iterator of type {type(value).__name__}")
+        given = ", ".join(self.value(each) for each in arguments)
+        self.lines.append(f"{name} = {self.names.of(make)}({given})")
+        if state and state[0] is not None:
+            self.lines.append(f"{name}.__setstate__({self.value(state[0])})")

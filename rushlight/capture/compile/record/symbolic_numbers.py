@@ -1,0 +1,277 @@
+"""Numbers of a program that may differ from call to call: sizes, and numbers that have changed since an earlier capture.
+
+What is computed from them is symbolic too, as far as a formula can say it; where a plain number is needed, the value that was seen is
+guarded.  A choice by them is guarded by its outcome.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ....core.base import TensorBase
+from ....core.declare import table
+from ....core.symbolic import SymbolicFloat, SymbolicInt, is_symbolic, plain
+from ..guards.sources import Source
+
+if TYPE_CHECKING:
+    from .base import Observer
+
+_FUNCTIONS = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "**": operator.pow, "//": operator.floordiv, "%": operator.mod,
+    "&": operator.and_, "|": operator.or_, "^": operator.xor, "<<": operator.lshift, ">>": operator.rshift,
+}  # fmt: skip
+_SIGNS = {function: sign for sign, function in _FUNCTIONS.items()}
+_WHOLE = frozenset("+ - * // %".split())  # of whole numbers: what formulas can say
+_FRACTIONS = frozenset("+ - * / **".split())  # of fractions
+# Parameters of ops on which no choice is made but by the op itself, whenever it runs; and those that say sizes, which shapes follow.
+_SIZES = frozenset("size shape start end length repeats k".split())
+_FREE = _SIZES | frozenset("index alpha beta value fill_value shifts diagonal".split())
+# Functions of one number that give a fraction.
+MATH = frozenset(
+    (
+        math.sqrt,
+        math.exp,
+        math.log,
+        math.log2,
+        math.log10,
+        math.log1p,
+        math.expm1,
+        math.sin,
+        math.cos,
+        math.tan,
+        math.tanh,
+        math.atan,
+        math.fabs,
+        math.cbrt,
+    )
+)
+
+
+class Leaf:
+    """The function of a fraction that the program read: it gives the value that was seen."""
+
+    def __init__(self, source: Source, value: float) -> None:
+        self.source = source
+        self.value = value
+        self.__name__ = "number"
+
+    def __call__(self) -> float:
+        return self.value
+
+
+def leaf_of(value: Any) -> Leaf | None:
+    """Where a fraction was read; None where it was computed."""
+    function = getattr(value, "function", None)
+    return function if isinstance(function, Leaf) else None
+
+
+def binary(recorder: Observer, op: str, a: Any, b: Any) -> Any:
+    """Arithmetic on two numbers, one of them symbolic."""
+    function = _FUNCTIONS[op]
+    if isinstance(a, int) and isinstance(b, int):
+        if op == "**" and isinstance(a, SymbolicInt) and type(b) is int and 0 <= b <= 8:
+            return a**b
+        if op in _WHOLE and (op not in ("//", "%") or is_positive(recorder, b)):
+            return function(a, b)
+        if op != "/":
+            recorder.fix(a, b)
+            return function(plain(a), plain(b))
+    result = attempt(recorder, function, a, b) if op in _FRACTIONS else None
+    if isinstance(result, float):
+        return SymbolicFloat(result, function, (a, b))
+    recorder.fix(a, b)
+    return function(plain(a), plain(b))
+
+
+def is_positive(recorder: Any, size: Any) -> bool:
+    """Whether a divisor is above zero, for which alone formulas hold."""
+    if not isinstance(size, SymbolicInt) or not size.expression.symbols() <= set(recorder.symbol_sources):
+        return bool(size > 0)
+    return bool(recorder.compare_sizes(">", size, 0))
+
+
+def unary(recorder: Observer, op: str, a: Any) -> Any:
+    """-a, +a, ~a of a symbolic number."""
+    if op == "-":
+        return -a
+    if op == "+":
+        return a
+    recorder.fix(a)
+    return ~plain(a)
+
+
+def absolute(recorder: Any, value: Any) -> Any:
+    """abs() of a symbolic number; its sign is guarded."""
+    return value if recorder.compare_sizes(">=", value, 0) else -value
+
+
+def attempt(recorder: Any, function: Any, *values: Any) -> Any:
+    """A function of the numbers that were seen; where it raises an error, that holds for these alone."""
+    try:
+        return function(*map(plain, values))
+    except (ArithmeticError, ValueError):
+        recorder.fix(*values)
+        raise
+
+
+def computed(recorder: Any, function: Any, value: Any) -> Any:
+    """A function of :data:`MATH` of a symbolic number."""
+    return SymbolicFloat(attempt(recorder, function, value), function, (value,))
+
+
+def converted(recorder: Any, kind: type, value: Any) -> Any:
+    """int() and float() of a symbolic number, where that is symbolic again; else NotImplemented."""
+    leaf = leaf_of(value)
+    if kind is int and leaf is not None and math.isfinite(leaf.value):
+        source = recorder.places.converted(leaf.source, "int")
+        if source not in recorder.numbers:
+            recorder.guards.finite(leaf.source)
+            recorder.numbers[source] = recorder.symbol_of(source, int(leaf.value))
+        return recorder.numbers[source]
+    if kind is int and isinstance(value, SymbolicInt) or kind is float and isinstance(value, SymbolicFloat):
+        return value
+    if kind is float and isinstance(value, SymbolicInt):
+        return SymbolicFloat(float(plain(value)), operator.truediv, (value, 1))
+    return NotImplemented
+
+
+def written(recorder: Observer, value: Any) -> tuple[str, set[str]] | None:
+    """A number as the text of a guard, and the symbols in it; None where no text can say it."""
+    if isinstance(value, SymbolicInt):
+        return f"({value.expression})", value.expression.symbols()
+    leaf = leaf_of(value)
+    if leaf is not None:
+        return recorder.guards.variable(leaf.source), set()
+    if isinstance(value, SymbolicFloat):
+        parts = [written(recorder, each) for each in value.arguments]
+        sign = _SIGNS.get(value.function)
+        if None in parts or sign is None and value.function not in MATH:
+            return None
+        if sign is None:
+            ((text, names),) = parts  # type: ignore[misc]
+            return f"{recorder.guards.names.of(value.function)}({text})", names
+        (first, some), (second, more) = parts  # type: ignore[misc]
+        return f"({first} {sign} {second})", some | more
+    if type(value) is float and not math.isfinite(value):
+        return recorder.guards.names.of(value), set()
+    return (repr(value), set()) if type(value) in (int, float, bool) else None
+
+
+def symbolic_in(value: Any) -> list[Any]:
+    """The symbolic numbers in a container, and in those that it holds."""
+    found: list[Any] = []
+    waiting, known = [value], {id(value)}
+    while waiting:
+        holder = waiting.pop()
+        for each in (*holder, *holder.values()) if isinstance(holder, dict) else holder:
+            if is_symbolic(each):
+                found.append(each)
+            elif isinstance(each, (list, tuple, dict, set, frozenset, deque)) and id(each) not in known:
+                known.add(id(each))
+                waiting.append(each)
+    return found
+
+
+def equal_sequences(recorder: Any, a: Any, b: Any) -> bool:
+    """Whether two tuples, or two lists, with symbolic numbers in them are equal; only what decides it is guarded."""
+    if len(a) != len(b):
+        return False
+    for first, second in zip(a, b):
+        if isinstance(first, (tuple, list)) or isinstance(second, (tuple, list)):
+            recorder.fix(first, second)
+            if first != second:
+                return False
+        elif not recorder.compare("==", first, second):
+            return False
+    return True
+
+
+def numbers_in(recorder: Observer, value: Any) -> Iterator[Any]:
+    """The symbolic numbers in an argument that follow from numbers which the program read, and not from sizes alone."""
+    if isinstance(value, SymbolicInt):
+        if any(recorder.symbol_sources.get(name, (None, 0))[1] is None for name in value.expression.symbols()):
+            yield value
+    elif isinstance(value, SymbolicFloat):
+        if leaf_of(value) is not None or any(True for each in value.arguments for _ in numbers_in(recorder, each)):
+            yield value
+    elif isinstance(value, (tuple, list)):
+        for each in value:
+            yield from numbers_in(recorder, each)
+    elif isinstance(value, slice):
+        yield from numbers_in(recorder, (value.start, value.stop, value.step))
+
+
+def check_arguments(recorder: Observer, op: Any, args: tuple[Any, ...]) -> None:
+    """Numbers that an op takes must be the same in later calls where the shape of its result, or which op it is, follows from them."""
+    for parameter, value in zip(op.parameters, args):
+        if parameter.kind.startswith("operand") or isinstance(value, TensorBase):
+            continue
+        for each in numbers_in(recorder, value):
+            if op.name == "scalar_tensor" and parameter.name == "s":
+                continue
+            if parameter.name not in _FREE or (isinstance(each, SymbolicFloat) and op.factory and parameter.name != "fill_value"):
+                recorder.fix(each)
+            elif parameter.name in _SIZES and isinstance(each, SymbolicInt):
+                recorder.compare_sizes(">=", each, 0)  # -1 means something else
+
+
+def tensor_of(recorder: Any, function: Any, data: Any, options: Any) -> Any:
+    """``tensor(data)`` of numbers that may differ; NotImplemented where something else is in the data."""
+    if options.get("requires_grad") or not is_symbolic(data) and not (isinstance(data, (list, tuple)) and symbolic_in(data)):
+        return NotImplemented
+    bare = function(without_symbols(data), **options)
+
+    def made(part: Any) -> Any:
+        if isinstance(part, (list, tuple)):
+            return table["stack"].call([made(each) for each in part])
+        return table["scalar_tensor"].call(part, dtype=bare.dtype)
+
+    return made(data) if bare.numel() and not _has_tensors(data) else NotImplemented
+
+
+def without_symbols(data: Any) -> Any:
+    """Nested lists with plain numbers."""
+    return [without_symbols(each) for each in data] if isinstance(data, (list, tuple)) else plain(data)
+
+
+def _has_tensors(data: Any) -> bool:
+    return any(map(_has_tensors, data)) if isinstance(data, (list, tuple)) else not isinstance(data, (int, float))
+
+
+def checked_index(recorder: Any, shape: tuple[int, ...], key: Any) -> Any:
+    """An index, of which it is guarded where symbolic numbers in it lie: negative ones and those beyond the end are others."""
+    if isinstance(key, SymbolicFloat):  # which is refused
+        recorder.fix(key)
+        return plain(key)
+    check_index(recorder, shape, key)
+    return key
+
+
+def check_index(recorder: Any, shape: tuple[int, ...], key: Any) -> None:
+    """Guard where the symbolic numbers in an index lie."""
+    items = key if isinstance(key, tuple) else (key,)
+    if not any(is_symbolic(each) or isinstance(each, slice) for each in items):
+        return
+    taken = sum(1 for each in items if each is not None and each is not Ellipsis and not isinstance(each, bool))
+    dim = 0
+    for item in items:
+        if item is None or isinstance(item, bool):
+            continue
+        if item is Ellipsis:
+            dim += len(shape) - taken
+            continue
+        if dim >= len(shape) or isinstance(item, TensorBase) and item._array.dtype.kind == "b":
+            return  # it is refused, or a mask takes several dimensions
+        if isinstance(item, slice):
+            recorder.fix(item.step)
+        for bound in (item.start, item.stop) if isinstance(item, slice) else (item,):
+            if isinstance(bound, SymbolicInt):
+                recorder.compare_sizes(">=", bound, 0)
+                recorder.compare_sizes("<=" if isinstance(item, slice) else "<", bound, shape[dim])
+        if isinstance(item, slice) and isinstance(item.start, SymbolicInt):
+            recorder.compare_sizes("==", item.start, 0)
+        dim += 1

@@ -1,0 +1,266 @@
+"""The tracer of a captured program: its inputs are found on the way."""
+
+from __future__ import annotations
+
+import re
+from sys import getrefcount
+from typing import TYPE_CHECKING, Any
+from weakref import getweakrefcount
+
+import numpy as np
+
+from ....core.base import Spec, TensorBase, make
+from ....core.declare import lookup
+from ....core.state import flags, state
+from ....core.symbolic import Expression, SymbolicInt, is_symbolic
+from ....graph import Node
+from ....graph.calls import bind
+from ....nn.parameter import Parameter
+from ...tracer.tracer import PACKAGE_FOLDER, Entry, Tracer, tensors_in
+from ..guards.sources import Source
+from ..vm.frame import Frame
+from .symbolic_numbers import check_arguments, leaf_of, symbolic_in
+
+if TYPE_CHECKING:
+    from .base import Observer
+
+_clone, _contiguous, _permute = lookup("clone"), lookup("contiguous"), lookup("permute")
+_NO_LETTERS = re.compile(r"[\W_]")
+_PARTS = frozenset("unbind split chunk tensor_split split_with_sizes split_evenly hsplit vsplit dsplit unsafe_split unsafe_chunk".split())
+
+
+_IN_MEMORY_ORDER = frozenset(
+    ("dropout", "alpha_dropout", "nn_functional_dropout", "nn_functional_alpha_dropout", "rand_like")
+)  # that numbers are drawn in
+LARGE = 1 << 20  # bytes of a value whose memory is worth having again
+ERROR = "an op raised an error that may depend on the values of tensors"
+# Ops that refuse some elements, or (views) some layouts.
+CHECK_VALUES = frozenset(
+    "binary_cross_entropy multinomial bernoulli poisson binomial normal inverse cholesky cholesky_inverse cholesky_solve logdet slogdet det matrix_exp lu "
+    "lu_solve qr svd eig triangular_solve ormqr geqrf quantile nanquantile histc view view_as view_dtype as_strided".split()
+)
+
+
+def checks_values(op: Any) -> bool:
+    """Whether an op refuses some elements of tensors that are no whole numbers."""
+    return (op.namespace == "linalg" and op.name != "vector_norm") or (op.functional or op).name in CHECK_VALUES
+
+
+def may_depend_on_values(tracer: Tracer, op: Any, args: Any) -> bool:
+    """Whether an error of an op may be a matter of elements (an index out of range) or of history, and not of types and sizes alone."""
+    if op.functional is not None or checks_values(op) or symbolic_in(args):
+        return True
+    return any(each._array.dtype.kind in "iub" or any(map(is_symbolic, tracer.shape_of(each))) for each in tensors_in(args))
+
+
+class CompileTracer(Tracer):
+    """A tracer whose inputs are found on the way: tensors that have a source."""
+
+    def __init__(self, recorder: Observer) -> None:
+        super().__init__(escaped=recorder.escaped)
+        self.recorder = recorder
+        self.inputs: list[tuple[Source, Any]] = []
+        self.grad_mode, self.inference = state.grad_enabled, state.inference
+        self.last_input: Node | None = None  # inputs come before all other nodes
+        self.large: list[Entry] = []  # values whose elements take much memory
+        self.waits = False  # whether the op that is being called is one of them
+
+    def node_of(self, tensor: Any) -> Node:
+        if id(tensor) not in self.entries:
+            source = self.recorder.sources.get(id(tensor))
+            if source is not None:
+                self.take(tensor, source)
+            elif self.aliases.by_array.get(id(tensor._array)) is None and (
+                tensor._view is None or id(tensor._view.base) not in self.entries
+            ):
+                if tensor._requires_grad:
+                    self.recorder.failed = "a tensor that needs a gradient, made in the program as it is or from outside"
+                return self.constant(tensor)
+        return super().node_of(tensor)
+
+    def can_take(self, tensor: Any) -> bool:
+        return id(tensor) in self.recorder.sources
+
+    def constant(self, tensor: Any) -> Node:
+        """A tensor that a native function made of plain values: a copy of it is made anew in every call."""
+        kept = make(tensor._array.copy())
+        name = f"_tensor_constant{len(self.constants)}"
+        self.constants[name] = kept
+        node = self.graph.get_attr(name)
+        node.meta["source"], node.meta["module"] = self.where()
+        self.bind(kept, node)
+        copied = self.emit(_clone, bind(_clone, (node,), {}))
+        self.bind(tensor, copied)
+        return copied
+
+    def shape_of(self, tensor: Any) -> tuple[int, ...]:
+        if id(tensor) not in self.entries and id(tensor) in self.recorder.sources:
+            self.node_of(tensor)
+        return super().shape_of(tensor)
+
+    def take(self, tensor: Any, source: Source) -> None:
+        """Make a tensor an input of the graph."""
+        node = self.new_input(source, tensor)
+        self.add_input(tensor, node, lambda dim: self.recorder.symbol(source, dim, tensor))
+        self.recorder.guards.tensor(source, tensor, self.entries[id(tensor)].shape)
+
+    def new_input(self, source: Source, value: Any) -> Node:
+        """A placeholder for what a source leads to."""
+        name = f"l_{_NO_LETTERS.sub('_', source.describe()).strip('_') or 'value'}_"
+        with self.graph.inserting_before(None) if self.last_input is None else self.graph.inserting_after(self.last_input):
+            node = self.graph.placeholder(name)
+        self.last_input = node
+        self.inputs.append((source, value))
+        return node
+
+    def number_node(self, value: Any) -> Node:
+        leaf = leaf_of(value)
+        return super().number_node(value) if leaf is None else self.number_input(leaf.source, leaf, value, leaf.value)
+
+    def symbol_node(self, name: str) -> Node:
+        source, dim = self.recorder.symbol_sources.get(name, (None, 0))
+        if source is None or dim is not None:
+            return super().symbol_node(name)
+        value, expression = self.symbols[name].concrete, Expression.symbol(name)
+        return self.number_input(source, expression, SymbolicInt(value, expression), value)
+
+    def number_input(self, source: Source, key: Any, symbolic: Any, value: Any) -> Node:
+        """The placeholder of a number that may differ."""
+        node = self.size_nodes.get(key)
+        if node is None:
+            node = self.size_nodes[key] = self.new_input(source, value)
+            node.meta.update(val=symbolic, source=None, module="")
+            self.depends.add(node)
+        return node
+
+    def __call__(self, op: Any, args: tuple[Any, ...], out: Any) -> Any:
+        if self.large:
+            self.drop()
+        self.waits = self.later is not None and self.later.takes(op, args, out)
+        if self.later is not None and self.later.calls and not self.waits and not self.later.leaves_alone(op, args, out):
+            self.later.compute()
+        if self.recorder.numbers:
+            check_arguments(self.recorder, op, args)
+        if op.name in _IN_MEMORY_ORDER and out is None and self.is_turned(args[0]):
+            return self.as_it_lies(op, args)
+        try:
+            return super().__call__(op, args, out)
+        except Exception:
+            if may_depend_on_values(self, op, args):
+                self.recorder.failed = ERROR
+            raise
+
+    def is_turned(self, tensor: Any) -> bool:
+        """Whether a computed value lies in memory otherwise than in rows, as all do in graphs.  It follows from how the inputs lie."""
+        base = tensor if tensor._view is None else tensor._view.base
+        if base._array.__class__ is not np.ndarray or id(base) in self.recorder.sources:
+            return False
+        for source, value in self.inputs:
+            if isinstance(value, TensorBase) and not isinstance(value, Parameter):
+                self.recorder.guards.layout(source, value)
+        return not base._array.flags.c_contiguous
+
+    def as_it_lies(self, op: Any, args: tuple[Any, ...]) -> Any:
+        """The call of an op that draws numbers in the order of memory, on a value with its dimensions in that order."""
+        strides = args[0]._array.strides
+        order = sorted(range(len(strides)), key=lambda dim: -strides[dim])
+        turned = super().__call__(_permute, (args[0], tuple(order)), None)
+        found = super().__call__(op, (super().__call__(_contiguous, (turned, None), None), *args[1:]), None)
+        return super().__call__(_permute, (found, tuple([order.index(dim) for dim in range(len(order))])), None)
+
+    def argument(self, value: Any) -> Any:
+        if id(value) in self.recorder.sources and not isinstance(value, (tuple, list, dict)):
+            self.recorder.constant_argument(value)
+        return super().argument(value)
+
+    def emit(self, op: Any, recorded: Any, keywords: Any = None) -> Node:
+        self.note_grad_mode()
+        return super().emit(op, recorded, keywords)
+
+    def note_grad_mode(self) -> None:
+        """Where gradients are switched on or off, so the graph does."""
+        if state.grad_enabled is not self.grad_mode:
+            self.grad_mode = state.grad_enabled
+            node = self.graph.call_function(set_grad_mode, (state.grad_enabled,))
+            node.meta.update(impure=True, source=None, module="")
+        if state.inference is not self.inference:
+            self.inference = state.inference
+            node = self.graph.call_function(set_inference_mode, (state.inference,))
+            node.meta.update(impure=True, source=None, module="")
+
+    def where(self) -> tuple[Any, str]:
+        frame: Frame | None = self.recorder.frame
+        while frame is not None and frame.code.co_filename.startswith(PACKAGE_FOLDER):
+            frame = frame.caller
+        path = self.recorder.module_path()
+        return (None if frame is None else (frame.code.co_filename, frame.line, frame.code.co_name)), path
+
+    def size_escaped(self, kind: str, size: Any) -> None:
+        if state.capture is self:
+            self.recorder.relation(f"{size.expression} == {int.__int__(size)}" if isinstance(size, SymbolicInt) else None, size)
+
+    def length_escaped(self, tensor: Any) -> int:
+        size = self.shape_of(tensor)[0]
+        self.recorder.fix(size)
+        return int.__int__(size)
+
+    def results(self, op: Any, args: tuple[Any, ...], recorded: tuple[Any, ...], node: Node, result: Any) -> None:
+        if isinstance(result, (tuple, list)) and op.name in _PARTS and args:
+            # How many parts there are must not change: that follows from the dimension that is cut, or from any.
+            shape = self.shape_of(args[0])
+            dims = [value for parameter, value in zip(op.parameters, args) if parameter.name == "dim" and type(value) is int]
+            self.recorder.fix(*([shape[dims[0]]] if dims else shape))
+        super().results(op, args, recorded, node, result)
+        if self.waits and op.functional is not None:
+            self.later.writes.add(node)
+        for each in tensors_in(result):
+            self.note_size(self.entries[id(each)])
+
+    def compute(self, op: Any, args: tuple[Any, ...], out: Any) -> Any:
+        if self.later is not None and self.waits:
+            # Inputs that were seen for the first time just now may have sizes that differ: those are known of tensors with data alone.
+            result = NotImplemented if self.symbols or self.recorder.numbers else self.later.run(op, args)
+            if result is not NotImplemented:
+                return result
+            self.waits = False
+            self.later.compute()
+        return super().compute(op, args, out)
+
+    def note_size(self, entry: Entry) -> None:
+        """Remember a value whose elements take much memory."""
+        array = entry.tensor._array
+        if array.__class__ is np.ndarray and array.nbytes >= LARGE:
+            self.large.append(entry)
+
+    def drop(self) -> None:
+        """Let go of the elements of large values that only the capture still knows, so that their memory serves for others."""
+        kept = []
+        for entry in self.large:
+            tensor = entry.tensor
+            array = tensor._array
+            # Each is known to this function, the entry (the tensor: its array) and perhaps the recorder; `getrefcount` counts itself.
+            known = 3 + (self.recorder.fresh.get(id(tensor)) is tensor)
+            if (
+                getrefcount(tensor) > known
+                or getrefcount(array) > 3
+                or tensor._storage is not None
+                or entry.node in self.known
+                or getweakrefcount(tensor)
+            ):
+                kept.append(entry)
+                continue
+            del self.aliases.by_array[id(array)]
+            tensor._array = Spec(array.shape, array.dtype)
+        self.large = kept
+
+
+def set_grad_mode(mode: bool) -> None:
+    """Switch recording of gradients on or off, within a graph."""
+    state.grad_enabled = mode
+
+
+def set_inference_mode(mode: bool) -> None:
+    """Switch inference mode on or off, within a graph."""
+    if state.inference is not mode:
+        state.inference = mode
+        (flags.enter if mode else flags.leave)()

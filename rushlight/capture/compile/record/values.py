@@ -1,0 +1,595 @@
+"""What a captured program does to values: operators, attributes, items, names and iterators, each seen before it is done."""
+
+from __future__ import annotations
+
+import collections
+import enum
+import functools
+import operator
+import sys
+from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
+from typing import Any
+
+from ....core.base import TensorBase
+from ....core.state import flags
+from ....core.symbolic import SymbolicFloat, SymbolicInt, is_symbolic
+from ....nn.modules.module import Module
+from ..decode import NULL
+from ..guards.guards import CONTAINERS, PRIMITIVES, by_identity
+from ..guards.sources import Source
+from ..handlers.backward import set_gradient
+from ..handlers.callables import PACKAGE, class_attribute, is_users, python_method, python_methods
+from ..vm import operator_forms
+from ..vm.frame import Frame, Inline
+from ..vm.generator import Generator
+from .base import Effect, Observer, is_method, size_is_known
+from .graph_breaks import Break
+from .symbolic_numbers import binary as number_binary
+from .symbolic_numbers import equal_sequences, written
+from .symbolic_numbers import unary as number_unary
+
+_NAMES = {
+    "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "@": "matmul", "**": "pow", "&": "and", "|": "or",
+    "^": "xor", "<<": "lshift", ">>": "rshift",
+}  # fmt: skip
+_COMPARE = {
+    "<": ("__lt__", "__gt__"),
+    "<=": ("__le__", "__ge__"),
+    ">": ("__gt__", "__lt__"),
+    ">=": ("__ge__", "__le__"),
+    "==": ("__eq__", "__eq__"),
+    "!=": ("__ne__", "__ne__"),
+}
+_UNARY = {"-": "__neg__", "+": "__pos__", "~": "__invert__"}
+_PLAIN = frozenset((int, float, bool, str, complex, type(None), bytes))
+# Attributes of tensors that say something about how they came about, and differ from call to call.
+_HISTORY = frozenset(("grad_fn", "_version", "_base", "output_nr", "_backward_hooks", "_grad_fn", "__array_interface__"))
+_LAYOUT = frozenset(("stride", "is_contiguous", "storage_offset"))
+
+
+class Watcher(Observer):
+    """The machine that sees what an interpreted program does to values; calls are the matter of :class:`Recorder`."""
+
+    # -- operators -------------------------------------------------------------------------------------------------
+
+    def truth(self, value: Any) -> bool:
+        if type(value) in _PLAIN:
+            return bool(value)
+        if isinstance(value, TensorBase):
+            if self.tracer.is_traced(value) or id(value) in self.sources:
+                raise Break("truth")
+            return bool(value)
+        if isinstance(value, (SymbolicInt, SymbolicFloat)):
+            self.compare("!=", value, 0)
+            return bool(value)
+        source = self.sources.get(id(value))
+        if type(value) in (list, dict, tuple, set, collections.OrderedDict) and source is not None:
+            if id(value) in self.snapshots:
+                self.expand(value)
+            elif id(value) not in self.expanded:
+                self.guards.emptiness(source, value)
+            return bool(value)
+        hidden = python_methods(type(value)) & {"__bool__", "__len__"}
+        if hidden:
+            raise Break("hidden", name=f"{type(value).__name__}.{min(hidden)}")
+        if source is not None:
+            self.guards.value(source, value)
+            if isinstance(value, CONTAINERS):
+                self.expand(value)
+            elif isinstance(value, functools.partial) or not hasattr(type(value), "__len__") and not hasattr(type(value), "__bool__"):
+                pass
+            elif not by_identity(value) or isinstance(value, Module):
+                raise Break("hidden", name=f"{type(value).__name__}.__bool__")
+        return bool(value)
+
+    def unary(self, op: str, a: Any) -> Any:
+        if is_symbolic(a):
+            return number_unary(self, op, a)
+        method = self.special(a, _UNARY[op])
+        return super().unary(op, a) if method is None else Inline(method, (a,), {})
+
+    def binary(self, op: str, a: Any, b: Any) -> Any:
+        if type(a) in _PLAIN and type(b) in _PLAIN:
+            return super().binary(op, a, b)
+        if (is_symbolic(a) or is_symbolic(b)) and isinstance(a, (int, float)) and isinstance(b, (int, float)):
+            return number_binary(self, op.removesuffix("="), a, b)
+        symbol = op[:-1] if op.endswith("=") else op
+        in_place = symbol is not op and op != symbol
+        name = _NAMES[symbol]
+        asked: list[tuple[Any, bool]] = []
+        names = [(f"__i{name}__", a, False)] if in_place else []
+        names += [(f"__{name}__", a, False), (f"__r{name}__", b, True)]
+        if type(b) is not type(a) and isinstance(b, type(a)):
+            names[-2:] = names[-1:] + names[-2:-1]
+        mine = False
+        for special, value, swapped in names:
+            method = self.special(value, special)
+            mine = mine or method is not None
+            if method is None:
+                method = getattr(type(value), special, None)
+            if method is not None:
+                asked.append((method, swapped))
+        if mine:
+            return Inline(operator_forms.binary, (tuple(asked), op, a, b), {})
+        if in_place and isinstance(a, (list, dict, set, collections.deque)) and self.affect(a, op):
+            return self.change(a, _in_place(op), settled(b))
+        if in_place and id(a) in self.sources and not isinstance(a, (TensorBase, tuple, frozenset, *PRIMITIVES)):
+            raise Break("native", name=f"{op} of a {type(a).__name__}")
+        if not isinstance(a, TensorBase) and not isinstance(b, TensorBase):
+            self.look(a, b, text=symbol == "%" and isinstance(a, str))
+            if symbol != "+" or not isinstance(a, (list, tuple)) or not isinstance(b, (list, tuple)):
+                self.fix(*[each for each in (a, b) if symbol != "*" or not isinstance(each, (list, tuple))])
+        return super().binary(op, a, b)
+
+    def change(self, container: Any, function: Any, *arguments: Any, key: Any = NULL) -> Any:
+        """Change a container of before."""
+        self.touch(container, key)
+        result = function(container, *arguments)
+        self.effects.append(Effect(function, container, *arguments))
+        return result
+
+    def compare(self, op: str, a: Any, b: Any) -> Any:
+        if type(a) in _PLAIN and type(b) in _PLAIN:
+            return super().compare(op, a, b)
+        if isinstance(a, TensorBase) or isinstance(b, TensorBase):
+            return super().compare(op, a, b)
+        if is_symbolic(a) or is_symbolic(b):
+            return self.compare_sizes(op, a, b)
+        ours, theirs = _COMPARE[op]
+        asked: list[tuple[Any, bool, bool]] = []
+        mine = False
+        order = [(a, ours, False), (b, theirs, True)]
+        if type(b) is not type(a) and isinstance(b, type(a)):
+            order.reverse()
+        for value, special, swapped in order:
+            method, inverted = self.special(value, special), False
+            if method is None and op == "!=":
+                method, inverted = self.special(value, "__eq__"), True
+            mine = mine or method is not None
+            if method is not None:
+                asked.append((method, swapped, inverted))
+        if mine:
+            return Inline(operator_forms.compare, (tuple(asked), op, a, b), {})
+        if op in ("==", "!=") and _compares_by_identity(a) and _compares_by_identity(b):
+            return self.is_same(a, b) is (op == "==")
+        self.look(a, b)
+        if self.tracer.symbols or self.numbers:
+            plain_numbers = all(
+                isinstance(each, (int, float, tuple, list)) for part in (a, b) if isinstance(part, (tuple, list)) for each in part
+            )
+            if (
+                op in ("==", "!=")
+                and plain_numbers
+                and (isinstance(a, tuple) and isinstance(b, tuple) or isinstance(a, list) and isinstance(b, list))
+            ):
+                return equal_sequences(self, a, b) is (op == "==")
+            self.fix(a, b)
+        return super().compare(op, a, b)
+
+    def compare_sizes(self, op: str, a: Any, b: Any) -> Any:
+        """A comparison of sizes that may differ: its outcome is guarded."""
+        left, right = written(self, a), written(self, b)
+        if isinstance(a, SymbolicInt) and isinstance(b, SymbolicInt) and a.expression == b.expression:
+            return super().compare(op, a, b)  # whatever the size is
+        if left is None or right is None:
+            self.fix(a, b)
+            return super().compare(op, a, b)
+        for size in (a, b):
+            if isinstance(size, SymbolicInt) and not size_is_known(self, size):
+                raise Break("value", name="a size that depends on the values of a tensor")
+        result = super().compare(op, a, b)
+        if result is (op == "==") and op in ("==", "!="):
+            for one, other in ((a, b), (b, a)):
+                if isinstance(one, SymbolicInt) and not is_symbolic(other):
+                    self.broken_promise(one)
+        if not left[1] | right[1] <= set(self.symbol_sources):
+            raise Break("value", name="a number that depends on the values of a tensor")
+        self.guards.formula((f"({left[0]} {op} {right[0]}) is {result}", left[1] | right[1]), self.symbol_sources)
+        return result
+
+    def contains(self, container: Any, item: Any) -> bool:
+        if isinstance(container, TensorBase):
+            if self.tracer.is_traced(container) or id(container) in self.sources:
+                raise Break("value", name="in")
+            return super().contains(container, item)
+        self.fix(item)
+        if (
+            isinstance(container, dict)
+            and isinstance(item, (int, str))
+            and id(container) in self.sources
+            and id(container) not in self.snapshots
+        ):
+            if type(container).__module__ in ("builtins", "collections"):
+                source = self.sources[id(container)]
+                self.guards.type(source, container)
+                found = item in container
+                test = f"({item!r} in {self.guards.variable(source)}) is {found}"
+                self.guards.condition(f"{item!r} is {'' if found else 'not '}in {source.describe()}", test, ("in", source, item))
+                return found
+        if isinstance(item, TensorBase) or any(
+            isinstance(each, TensorBase) for each in (container if isinstance(container, (list, tuple)) else ())
+        ):
+            raise Break("value", name="in")
+        self.look(container, item)
+        self.fix(container)
+        return super().contains(container, item)
+
+    def is_same(self, a: Any, b: Any) -> bool:
+        first, second = self.sources.get(id(a)), self.sources.get(id(b))
+        if first is not None and second is not None and first is not second:
+            self.guards.related(first, second, a is b)
+            return a is b
+        for value, source, other in ((a, first, b), (b, second, a)):
+            if source is None:
+                continue
+            if isinstance(value, TensorBase):
+                self.tracer.node_of(value)
+            elif isinstance(value, FunctionType) or by_identity(other) and not isinstance(other, PRIMITIVES):
+                self.guards.identity(source, value)
+            else:
+                self.guards.value(source, value)
+        return a is b
+
+    # -- attributes ------------------------------------------------------------------------------------------------
+
+    def load_attr(self, value: Any, name: str) -> Any:
+        if isinstance(value, TensorBase):
+            return self.tensor_attribute(value, name)
+        kind = type(value)
+        if is_users(kind):
+            methods = python_methods(kind)
+            if "__getattribute__" in methods:
+                self.special(value, "__getattribute__")
+                return Inline(kind.__getattribute__, (value, name), {})
+            inlined = self.descriptor(value, kind, name)
+            if inlined is not None:
+                return inlined
+            if "__getattr__" in methods:
+                self.special(value, "__getattr__")
+                return self.load_plain(value, name, kind.__getattr__)
+        elif isinstance(value, Module):
+            inlined = self.descriptor(value, kind, name)
+            if inlined is not None:
+                return inlined
+        elif isinstance(value, type) and is_users(value):
+            inlined = self.descriptor(value, type(value), name) if is_users(type(value)) else None
+            if inlined is not None:
+                return inlined
+        elif kind is functools.cached_property or value is flags:  # a capture is always something special
+            return getattr(value, name)
+        return self.load_plain(value, name)
+
+    def descriptor(self, value: Any, kind: type, name: str) -> Any:
+        """A property or other descriptor of the user's: a call of the function that computes the attribute, or None."""
+        found = class_attribute(kind, name)
+        if found is None or isinstance(found, (FunctionType, staticmethod, classmethod, *PRIMITIVES)):
+            return None
+        source = self.sources.get(id(value))
+        if isinstance(found, property):
+            if not isinstance(found.fget, FunctionType) or not self.should_inline(found.fget):
+                return None
+            self.class_part(kind, name, found)
+            if source is not None:
+                self.guards.value(source, value)
+            return Inline(found.fget, (value,), {})
+        stored = not isinstance(value, type) and name in getattr(value, "__dict__", ())
+        if isinstance(found, functools.cached_property) and not stored:
+            if source is not None:
+                self.guards.value(source, value)
+                self.missing_field(source, name)
+            return Inline(operator_forms.cached_property, (found.func, found.attrname, value), {})
+        getter = self.special(found, "__get__")
+        if getter is not None and not (stored and not hasattr(type(found), "__set__")):
+            self.class_part(kind, name, found)
+            if source is not None:
+                self.guards.value(source, value)
+            return Inline(getter, (found, value, kind), {})
+        return None
+
+    def missing_field(self, source: Source, name: str) -> None:
+        """An instance has no attribute of its own under a name."""
+        test = f"{name!r} not in {self.guards.variable(source)}.__dict__"
+        self.guards.condition(f"{source.describe()} has no {name} of its own", test, ("field", source, name))
+
+    def special(self, value: Any, name: str) -> Any:
+        """A special method of a user's class that is written in Python, and stays what it is; None where there is none."""
+        found = python_method(value, name)
+        if found is not None:
+            self.class_part(type(value), name, found)
+        return found
+
+    def load_special(self, value: Any, name: str) -> Any:
+        self.special(value, name)
+        return super().load_special(value, name)
+
+    def class_part(self, kind: type, name: str, found: Any) -> None:
+        """Something that a class of the user's has is the same in later calls."""
+        owner = next((each for each in kind.__mro__ if name in each.__dict__), None)
+        if owner is not None and is_users(owner) and ("attribute", id(owner), name) not in self.written:
+            place = self.places.item(self.places.attribute(self.places.known(owner), "__dict__"), name)
+            if isinstance(found, FunctionType):
+                self.seen(place, found)
+            else:
+                self.guards.identity(place, found)
+
+    def load_plain(self, value: Any, name: str, missing: Any = None) -> Any:
+        """An attribute that is there, or not; ``missing`` is the class's own ``__getattr__``."""
+        if is_symbolic(value):
+            self.fix(value)
+        source = self.sources.get(id(value))
+        try:
+            result = getattr(value, name) if missing is None else _lookup(value, name)
+        except AttributeError:
+            if source is not None and ("attribute", id(value), name) not in self.written:
+                self.guards.value(source, value)
+                self.guards.absent(source, name, plain=missing is not None)
+            if missing is not None:
+                return Inline(missing, (value, name), {})
+            raise
+        if name == "__dict__" and source is not None:
+            self.guards.value(source, value)
+            self.fields[id(result)] = value
+            self.register(result, self.places.attribute(source, name))
+            return result
+        if source is None:
+            return self.part_of(value, name, result)
+        if ("attribute", id(value), name) in self.written:
+            self.changed(name)
+            return result
+        self.guards.value(source, value)
+        if is_method(result):
+            return self.bound(value, source, name, result)
+        if isinstance(value, ModuleType) and value.__name__.partition(".")[0] in (PACKAGE, *sys.stdlib_module_names):
+            self.register(
+                result, self.places.attribute(source, name)
+            )  # names of the package and of the standard library stay what they are
+            return result
+        if missing is not None:
+            place = self.places.field(source, name)
+        elif isinstance(value, Module):
+            place = self.module_part(value, source, name)
+        else:
+            place = self.places.attribute(source, name)
+        return self.number(place, result)
+
+    def module_part(self, module: Any, source: Source, name: str) -> Source:
+        """Where a Module has an attribute: looked up faster than by its ``__getattr__``."""
+        fields = module.__dict__
+        for table in ("_parameters", "_modules", "_buffers"):
+            if name in fields[table] if table in fields else False:
+                if ("attribute", id(module), table) in self.written or id(fields[table]) in self.snapshots:
+                    break
+                return self.places.item(self.places.attribute(source, table), name)
+        return self.places.attribute(source, name)
+
+    def bound(self, value: Any, source: Source, name: str, result: Any) -> Any:
+        """A method that was looked up on an object of before."""
+        own = getattr(value, "__dict__", None)
+        if own is not None and not isinstance(value, type) and name in own:
+            return self.seen(self.places.attribute(source, name), result)
+        function = getattr(result, "__func__", None)
+        if isinstance(function, FunctionType) and (name == "forward" or is_users(type(value)) or isinstance(value, type)):
+            self.guards.method(source, value, name, function)
+            self.register(function, self.places.attribute(self.places.attribute(source, name), "__func__"))
+        return result
+
+    def part_of(self, value: Any, name: str, result: Any) -> Any:
+        """An attribute of an object without a source: one that the program made, or one that is the same in all calls."""
+        if id(value) in self.fresh or not (by_identity(value) or isinstance(value, FunctionType)):
+            if is_method(result) and is_users(type(value)):
+                found = class_attribute(type(value), name)
+                if isinstance(found, FunctionType) and self.should_inline(found):
+                    self.class_part(type(value), name, found)
+            elif is_users(type(value)) and not isinstance(value, type) and name not in getattr(value, "__dict__", ()):
+                self.class_value(type(value), name, result)
+            return result
+        if isinstance(value, enum.Enum) or is_method(result) and not isinstance(value, type):
+            return result
+        if isinstance(value, type) and is_method(result):
+            return result
+        if (
+            isinstance(value, (FunctionType, type))
+            and not isinstance(result, (TensorBase, *PRIMITIVES, *CONTAINERS))
+            and not is_users(type(result))
+        ):
+            if isinstance(value, type) and is_users(value) and isinstance(result, FunctionType):
+                self.class_part(value, name, result)
+            return result
+        if name.startswith("__") and isinstance(value, (type, FunctionType, ModuleType)):
+            return result
+        return self.seen(self.places.attribute(self.places.known(value), name), result)
+
+    def class_value(self, kind: type, name: str, result: Any) -> None:
+        """An attribute that an instance which the program made has from its class."""
+        owner = next((each for each in kind.__mro__ if name in each.__dict__), None)
+        if owner is not None and is_users(owner) and ("attribute", id(owner), name) not in self.written:
+            found = owner.__dict__[name]
+            if found is result:
+                self.seen(self.places.attribute(self.places.known(owner), name), result)
+
+    def tensor_attribute(self, value: Any, name: str) -> Any:
+        source = self.sources.get(id(value))
+        traced = source is not None or self.tracer.is_traced(value)
+        if source is not None:
+            self.tracer.node_of(value)
+        if name == "grad" and source is not None:
+            result = value.grad
+            if ("attribute", id(value), name) in self.written:
+                return result
+            if result is not None:
+                self.register(result, self.places.attribute(source, "grad"))
+                test = f"{self.guards.variable(source)}.grad is not None"
+                self.guards.condition(f"{source.describe()}.grad is there", test, ("grad", source))
+            else:
+                self.guards.equal(self.places.attribute(source, "grad"), None)
+            return result
+        if traced and name in _HISTORY:
+            raise Break("history", name=name)
+        if source is not None and name in _LAYOUT:
+            self.guards.strides(source, value)
+        if source is not None and name in ("is_leaf", "retains_grad", "is_inference", "is_shared", "is_pinned"):
+            call = "()" if name.startswith("is_") and name != "is_leaf" else ""
+            now = getattr(value, name)
+            now = now() if call else now
+            self.guards.condition(f"{source.describe()}.{name}", f"{self.guards.variable(source)}.{name}{call} is {now}", (name, source))
+        fields = getattr(value, "__dict__", {})
+        if type(value).__module__.partition(".")[0] != PACKAGE and is_users(type(value)):
+            inlined = self.descriptor(value, type(value), name)
+            if inlined is not None:
+                return inlined
+        result = getattr(value, name)
+        if source is not None and name in fields:
+            return self.seen(self.places.attribute(source, name), result)
+        return result
+
+    def store_attr(self, value: Any, name: str, new: Any) -> Any:
+        if isinstance(value, TensorBase):
+            if name == "grad" and (new is None or isinstance(new, TensorBase)):
+                return set_gradient(self, value, new)
+            if id(value) in self.sources or self.tracer.is_traced(value):
+                raise Break("attribute", name=name)
+            return setattr(value, name, new)
+        kind = type(value)
+        if is_users(kind) or isinstance(value, Module):
+            setter = kind.__setattr__
+            if isinstance(setter, FunctionType) and self.should_inline(setter):
+                self.special(value, "__setattr__")
+                return Inline(setter, (value, name, new), {})
+        return self.store_plain(value, name, new)
+
+    def store_plain(self, value: Any, name: str, new: Any) -> Any:
+        """Set an attribute without asking the class's ``__setattr__``."""
+        found = class_attribute(type(value), name)
+        if isinstance(found, property) and isinstance(found.fset, FunctionType) and self.should_inline(found.fset):
+            return Inline(found.fset, (value, new), {})
+        setter = self.special(found, "__set__")
+        if setter is not None:
+            return Inline(setter, (found, value, new), {})
+        old = self.affect(value, name)
+        plain = setattr if not isinstance(type(value).__setattr__, FunctionType) else object.__setattr__
+        if old:
+            self.before_change(value, name)
+        plain(value, name, new)
+        if old:
+            self.effects.append(Effect(plain, value, name, new))
+        return None
+
+    def before_change(self, value: Any, name: str) -> None:
+        """An attribute of an object of before is about to be changed."""
+        source = self.sources[id(value)]
+        self.guards.value(source, value)
+        self.written.add(("attribute", id(value), name))
+        self.affected[id(value)] = value
+        fields = getattr(value, "__dict__", None)
+        if isinstance(fields, dict):
+            self.fields[id(fields)] = value
+            self.register(fields, self.places.attribute(source, "__dict__"))
+            self.touch(fields, name)
+        if isinstance(value, type):  # instances have it too
+            self.written.update(("attribute", id(each), name) for each in self.held if isinstance(each, value))
+
+    def delete_attr(self, value: Any, name: str) -> Any:
+        if isinstance(value, TensorBase):
+            raise Break("attribute", name=name)
+        deleter = type(value).__delattr__
+        if isinstance(deleter, FunctionType) and self.should_inline(deleter):
+            self.special(value, "__delattr__")
+            return Inline(deleter, (value, name), {})
+        return self.delete_plain(value, name)
+
+    def delete_plain(self, value: Any, name: str) -> Any:
+        """Delete an attribute without asking the class's ``__delattr__``."""
+        found = class_attribute(type(value), name)
+        if isinstance(found, property) or python_method(found, "__delete__") is not None:
+            raise Break("hidden", name=f"{type(value).__name__}.{name}")
+        old = self.affect(value, name)
+        plain = delattr if not isinstance(type(value).__delattr__, FunctionType) else object.__delattr__
+        if old:
+            if ("attribute", id(value), name) not in self.written:
+                self.load_plain(value, name)
+            self.before_change(value, name)
+        plain(value, name)
+        if old:
+            self.effects.append(Effect(plain, value, name))
+        return None
+
+    # -- names -----------------------------------------------------------------------------------------------------
+
+    def load_global(self, frame: Frame, name: str) -> Any:
+        value = super().load_global(frame, name)
+        if name not in frame.globals:
+            if not isinstance(value, (type, BuiltinFunctionType)):
+                return value
+            self.no_global(frame, name)
+            return value
+        if ("global", id(frame.globals), name) in self.written:
+            self.changed(name)
+            return value
+        own = str(frame.globals.get("__name__", "")).partition(".")[0] in (PACKAGE, *sys.stdlib_module_names)
+        place = self.places.name(frame.globals, name)
+        if isinstance(value, ModuleType) and own or own and not isinstance(value, (TensorBase, *PRIMITIVES, *CONTAINERS)):
+            self.register(value, place)
+            return value
+        return self.number(place, value)
+
+    def no_global(self, frame: Frame, name: str) -> None:
+        """A builtin name that no global hides; in the package and the standard library it stays so."""
+        if str(frame.globals.get("__name__", "")).partition(".")[0] not in (PACKAGE, *sys.stdlib_module_names):
+            scope = self.guards.names.of(frame.globals, "g")
+            self.guards.condition(f"no global {name}", f"{name!r} not in {scope}", ("no global", id(frame.globals), name))
+
+    def store_global(self, frame: Frame, name: str, value: Any) -> None:
+        self.affect_globals(frame, name)
+        super().store_global(frame, name, value)
+        self.effects.append(Effect(operator.setitem, frame.globals, name, value))
+
+    def delete_global(self, frame: Frame, name: str) -> None:
+        self.affect_globals(frame, name)
+        super().delete_global(frame, name)
+        self.effects.append(Effect(operator.delitem, frame.globals, name))
+
+    def affect_globals(self, frame: Frame, name: str) -> None:
+        """A global is about to be changed."""
+        if self.pure:
+            raise Break("effect", name=name)
+        self.register(frame.globals, self.places.known(frame.globals))
+        self.written.add(("global", id(frame.globals), name))
+
+    def store_cell(self, cell: CellType, value: Any) -> None:
+        if id(cell) in self.sources:
+            if self.pure:
+                raise Break("effect", name="a variable of an outer function")
+            self.written.add(("cell", id(cell)))
+            self.effects.append(Effect(setattr, cell, "cell_contents", value))
+        super().store_cell(cell, value)
+
+    def delete_cell(self, cell: CellType) -> None:
+        if id(cell) in self.sources:
+            if self.pure:
+                raise Break("effect", name="a variable of an outer function")
+            self.written.add(("cell", id(cell)))
+            self.effects.append(Effect(delattr, cell, "cell_contents"))
+        super().delete_cell(cell)
+
+
+def _lookup(value: Any, name: str) -> Any:
+    return object.__getattribute__(value, name)
+
+
+def _compares_by_identity(value: Any) -> bool:
+    return type(value).__eq__ is object.__eq__ and not isinstance(value, type)
+
+
+def _in_place(op: str) -> Any:
+    return {"+=": operator.iadd, "*=": operator.imul, "|=": operator.ior, "&=": operator.iand, "-=": operator.isub, "^=": operator.ixor}[op]
+
+
+def settled(value: Any) -> Any:
+    """What a container is changed with, as it is now: a list that is changed later, or an iterator, is not the same then."""
+    if isinstance(value, dict):
+        return dict(value)
+    if isinstance(value, (set, frozenset)):
+        return frozenset(value)
+    if isinstance(value, (list, collections.deque)) or type(value) is Generator or hasattr(type(value), "__next__"):
+        return list(value)
+    return value

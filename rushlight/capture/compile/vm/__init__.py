@@ -1,0 +1,5 @@
+"""A virtual machine for canonical bytecode: frames, instructions, generators, exceptions.
+
+In: decoded instructions.  Out: what CPython would have done.  What an operation on values does is asked of ``semantics.py``, which a capture overrides.
+Read ``interpreter.py`` first.
+"""

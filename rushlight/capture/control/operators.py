@@ -1,0 +1,66 @@
+"""Branches and loops by the values of tensors: ``cond`` and ``while_loop``.
+
+They simply run.  A capture keeps both ways, or the loop, in its graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...core.base import TensorBase
+from ...core.errors import OperationError
+from ...core.state import state
+from .branches import branch
+from .loops import loop
+
+
+def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: tuple[Any, ...] | list[Any] = ()) -> Any:
+    """``true_fn(*operands)`` where ``pred`` (a truth value, or a tensor of one element) holds, else ``false_fn(*operands)``.
+
+    >>> x = torch.arange(3.0)
+    >>> torch.cond(x.sum() > 2, lambda x: x * 2, lambda x: x - 1, (x,))
+    tensor([0., 2., 4.])
+    """
+    if isinstance(pred, TensorBase):
+        if pred._array.size != 1:
+            raise OperationError(f"Expected pred to be bool or single-element tensor, but got {pred}.")
+        if state.capture is not None:
+            return branch(pred, *operands, bodies={"then": true_fn, "otherwise": false_fn})
+        pred = bool(pred)  # type: ignore[call-overload]
+    elif not isinstance(pred, (bool, int, float)):
+        raise OperationError(f"Expected pred to be bool or tensor, but got {pred}.")
+    return true_fn(*operands) if pred else false_fn(*operands)
+
+
+def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: tuple[Any, ...] | list[Any]) -> tuple[Any, ...]:
+    """Values carried from turn to turn: ``body_fn`` makes those of the next turn, as long as ``cond_fn`` holds of them.
+
+    >>> torch.while_loop(lambda x: x < 100, lambda x: (x * 3,), (torch.tensor(5),))
+    (tensor(135),)
+    """
+    if not isinstance(carried_inputs, (tuple, list)):
+        raise OperationError(f"carried_inputs must be a tuple or list, but got {type(carried_inputs)}")
+    carried = tuple(carried_inputs)
+    holds = cond_fn(*carried)
+    if isinstance(holds, TensorBase) and holds._array.size != 1:
+        raise OperationError(f"cond_fn must return a boolean scalar tensor or a boolean, but got {holds}.")
+    if state.capture is not None and isinstance(holds, TensorBase):
+
+        def turn(_: int, *values: Any) -> Any:
+            following = _carried(body_fn(*values), carried)
+            return (cond_fn(*following), *following)
+
+        return tuple(loop(None, holds, carried, bodies={"body": turn}))
+    while holds:
+        carried = _carried(body_fn(*carried), carried)
+        holds = cond_fn(*carried)
+    return carried
+
+
+def _carried(values: Any, before: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What a turn gives: as many values as came in."""
+    following = tuple(values) if isinstance(values, (tuple, list)) else (values,)
+    if len(following) != len(before):
+        raise OperationError(f"body_fn must return as many values as there are carried inputs ({len(before)}), but got {len(following)}")
+    return following

@@ -1,0 +1,82 @@
+"""Marks on functions: how a script treats them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .types import checker, from_annotation
+
+IGNORED, UNUSED, EXPORTED, METHOD = "ignored", "unused", "exported", "method"
+
+
+def mark_of(function: Any) -> str | None:
+    """How a function is marked, or None."""
+    if isinstance(function, (staticmethod, classmethod)):
+        function = function.__func__
+    return getattr(function, "_script_mark", None)
+
+
+def _marked(function: Any, mark: str) -> Any:
+    if isinstance(function, property):
+        setattr(function.fget, "_script_mark", mark)  # noqa: B010
+        return function
+    if not callable(function):
+        raise TypeError(f"this marks functions and methods, not {type(function).__name__}")
+    function._script_mark = mark
+    return function
+
+
+def ignore(drop: Any = False, **kwargs: Any) -> Any:
+    """Leave a function or method to Python: a script calls it, and can't be exported or saved then.
+
+    With ``drop=True`` a call raises, as with :func:`unused`.
+    """
+    if callable(drop):
+        return _marked(drop, IGNORED)
+    return lambda function: _marked(function, UNUSED if drop else IGNORED)
+
+
+def unused(function: Any) -> Any:
+    """Say that a function is never called by scripts: a call of it raises an error when the program runs."""
+    return _marked(function, UNUSED)
+
+
+def export(function: Any) -> Any:
+    """Script a method although ``forward`` does not call it."""
+    return _marked(function, EXPORTED)
+
+
+def script_method(function: Any) -> Any:
+    """Script a method of a :class:`ScriptModule`."""
+    return _marked(function, METHOD)
+
+
+def annotate(the_type: Any, the_value: Any) -> Any:
+    """A value of a type, which a script can't see by itself: ``annotate(List[int], [])``."""
+    return the_value
+
+
+class Attribute(NamedTuple):
+    """An attribute of a Module with its type, where its value does not say it: ``self.names = jit.Attribute([], List[str])``."""
+
+    value: Any
+    type: Any
+
+
+def is_scripting() -> bool:
+    """Whether this runs as a script: False in Python, and True in what is made of the same line by ``jit.script``."""
+    return False
+
+
+def is_instance(obj: Any, target_type: Any) -> bool:
+    """Whether a value is of a type with brackets: ``jit.isinstance(x, List[int])``; scripts know the value's type after it."""
+    check = checker(from_annotation(target_type))
+    return check is None or check(obj)
+
+
+def interface(cls: Any) -> Any:
+    """Interfaces are not in rushlight: a script looks at the Modules that are there."""
+    raise NotImplementedError(
+        f"jit.interface is not in rushlight (class {getattr(cls, '__name__', cls)}): annotate the attribute with the Module's class, or leave "
+        "it without annotation; which Module is called is seen when the program is scripted"
+    )

@@ -1,0 +1,414 @@
+"""The types of values in scripts.
+
+Types are for the compiler: they decide which branches can be taken, and find mistakes before anything runs.  A value of type
+:data:`ANY` can be everything, and is looked at when the program runs.
+"""
+
+from __future__ import annotations
+
+import enum
+import types as python_types
+import typing
+from collections.abc import Callable
+from typing import Any
+
+from ....core.base import TensorBase
+from ....core.devices import device
+from ....core.dtypes import dtype
+from ....core.random import Generator
+from ....core.size import Size
+from ....nn.modules.module import Module
+
+
+class Type:
+    """A type by its name, as messages and graphs show it; there is one of each simple one."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> Any:
+        return (parse_type, (repr(self),))
+
+    def __copy__(self) -> Type:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Type:
+        return self
+
+
+class CompoundType(Type):
+    """A type that has others in it, or a class of the user's: two are the same if they have the same name."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, CompoundType) and repr(self) == repr(other))
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+
+TENSOR, INT, FLOAT, BOOL, STR = Type("Tensor"), Type("int"), Type("float"), Type("bool"), Type("str")
+COMPLEX, NONE, DEVICE, DTYPE, NUMBER = Type("complex"), Type("NoneType"), Type("Device"), Type("dtype"), Type("number")
+GENERATOR, ANY, NEVER, OBJECT = Type("Generator"), Type("Any"), Type("Never"), Type("object")
+SIMPLE = {each.name: each for each in (TENSOR, INT, FLOAT, BOOL, STR, COMPLEX, NONE, DEVICE, DTYPE, NUMBER, GENERATOR, ANY, NEVER, OBJECT)}
+
+
+class OptionalType(CompoundType):
+    """A value or None."""
+
+    __slots__ = ("inner",)
+
+    def __init__(self, inner: Type) -> None:
+        self.inner = inner
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return f"Optional[{self.inner}]"
+
+
+class UnionType(CompoundType):
+    """A value of one of several types."""
+
+    __slots__ = ("options",)
+
+    def __init__(self, options: tuple[Type, ...]) -> None:
+        self.options = options
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return f"Union[{', '.join(map(repr, self.options))}]"
+
+
+class ListType(CompoundType):
+    """A list; the element type of an empty one is open until something is put into it."""
+
+    __slots__ = ("element",)
+
+    def __init__(self, element: Type) -> None:
+        self.element = element
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return f"List[{self.element}]"
+
+
+class DictType(CompoundType):
+    """A dict."""
+
+    __slots__ = ("key", "value")
+
+    def __init__(self, key: Type, value: Type) -> None:
+        self.key = key
+        self.value = value
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return f"Dict[{self.key}, {self.value}]"
+
+
+class TupleType(CompoundType):
+    """A tuple with a type for each place; of a named tuple, also its class."""
+
+    __slots__ = ("elements", "kind")
+
+    def __init__(self, elements: tuple[Type, ...], kind: Any = None) -> None:
+        self.elements = elements
+        self.kind = kind
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        if self.kind is not None:
+            return str(self.kind.__name__)
+        return f"Tuple[{', '.join(map(repr, self.elements)) or '()'}]"
+
+
+class EnumType(CompoundType):
+    """A member of an enumeration."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: Any) -> None:
+        self.kind = kind
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return f"Enum<{self.kind.__name__}>"
+
+
+class ClassType(CompoundType):
+    """An object of a scripted class."""
+
+    __slots__ = ("described",)
+
+    def __init__(self, described: Any) -> None:
+        self.described = described
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return str(self.described.name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ClassType) and other.described is self.described
+
+    def __hash__(self) -> int:
+        return hash(id(self.described))
+
+
+CLASS_MAKERS: list[Callable[..., ClassType]] = []  # what scripts a class: see classes.py
+
+
+def class_type(kind: type) -> ClassType | None:
+    """The type of the objects of a class that was scripted; None of others."""
+    found: ClassType | None = vars(kind).get("_script_class_type")
+    return found
+
+
+def parse_type(text: str) -> Type:
+    """The type of a name that :func:`repr` gave; what is not known here any more (a named tuple) can be anything."""
+    found = SIMPLE.get(text)
+    if found is not None:
+        return found
+    head, _, rest = text.partition("[")
+    if not rest or head not in ("Optional", "Union", "List", "Dict", "Tuple"):
+        return ANY
+    parts: list[Type] = []
+    depth, start, inside = 0, 0, rest[:-1]
+    for at, letter in enumerate(inside + ","):
+        depth += (letter == "[") - (letter == "]")
+        if letter == "," and not depth:
+            if inside[start:at].strip() not in ("", "()"):
+                parts.append(parse_type(inside[start:at].strip()))
+            start = at + 1
+    if head == "Optional":
+        return OptionalType(parts[0])
+    if head == "Union":
+        return UnionType(tuple(parts))
+    if head == "List":
+        return ListType(parts[0])
+    return DictType(*parts) if head == "Dict" else TupleType(tuple(parts))
+
+
+# -- from Python ---------------------------------------------------------------------------------------------------------
+
+
+class UnknownAnnotation(Exception):
+    """An annotation that is no type of scripts."""
+
+
+def from_annotation(annotation: Any, resolve: Callable[[str], Any] | None = None) -> Type:
+    """The type that an annotation means."""
+    if isinstance(annotation, str):
+        if resolve is None:
+            raise UnknownAnnotation(annotation)
+        return from_annotation(resolve(annotation), resolve)
+    if isinstance(annotation, Type):
+        return annotation
+    if annotation is None or annotation is type(None):
+        return NONE
+    if annotation in _PLAIN:
+        return _PLAIN[annotation]
+    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+    parts = [each if each in ((), ...) else from_annotation(each, resolve) for each in args] if origin not in (typing.Literal, None) else []
+    if origin is typing.Union or origin is python_types.UnionType:
+        return union(parts)
+    if origin in (list, typing.List):  # noqa: UP006
+        return ListType(parts[0])
+    if origin in (dict, typing.Dict):  # noqa: UP006
+        return DictType(parts[0], parts[1])
+    if origin in (tuple, typing.Tuple):  # noqa: UP006
+        if parts and parts[-1] is ...:
+            return ListType(parts[0])
+        return TupleType(tuple(each for each in parts if isinstance(each, Type)))
+    if (
+        origin in (typing.Final, typing.Annotated, typing.ClassVar) or getattr(origin, "__qualname__", "") == "Future"
+    ):  # what is forked runs at once
+        return parts[0]
+    if origin is typing.Literal:
+        return type_of(args[0])
+    if annotation in (list, tuple, dict, typing.List, typing.Dict, typing.Tuple, typing.Optional):  # noqa: UP006
+        raise UnknownAnnotation(f"{annotation}, which needs the types of its elements in brackets")
+    if isinstance(annotation, typing.ForwardRef):
+        return from_annotation(annotation.__forward_arg__, resolve)
+    if isinstance(annotation, type):
+        if issubclass(annotation, tuple) and hasattr(annotation, "_fields"):
+            hints = getattr(annotation, "__annotations__", {})
+            return TupleType(tuple(from_annotation(hints.get(field, TensorBase), resolve) for field in annotation._fields), annotation)
+        if issubclass(annotation, enum.Enum):
+            return EnumType(annotation)
+        if issubclass(annotation, TensorBase):
+            return TENSOR
+        if issubclass(annotation, Module):
+            return ANY
+        found = class_type(annotation)
+        if found is not None:
+            return found
+        if annotation.__module__ not in ("builtins", "typing", "collections") and len(annotation.__mro__) == 2:
+            return CLASS_MAKERS[0](annotation)
+    raise UnknownAnnotation(str(annotation))
+
+
+_PLAIN: dict[Any, Type] = {
+    int: INT, float: FLOAT, bool: BOOL, str: STR, complex: COMPLEX, typing.Any: ANY, object: ANY, device: DEVICE, dtype: DTYPE,
+    Generator: GENERATOR, Size: ListType(INT), TensorBase: TENSOR,
+}  # fmt: skip
+
+
+def union(options: list[Any]) -> Type:
+    """The type of a value of one of several."""
+    flat: list[Type] = []
+    for each in options:
+        for part in each.options if isinstance(each, UnionType) else (each.inner, NONE) if isinstance(each, OptionalType) else (each,):
+            if part not in flat:
+                flat.append(part)
+    if len(flat) == 1:
+        return flat[0]
+    rest = [each for each in flat if each != NONE]
+    inner = rest[0] if len(rest) == 1 else UnionType(tuple(rest))
+    return OptionalType(inner) if len(rest) < len(flat) else inner
+
+
+def type_of(value: Any) -> Type:
+    """The type of a Python value."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return _PLAIN[kind]
+    if value is None:
+        return NONE
+    if isinstance(value, TensorBase):
+        return TENSOR
+    if isinstance(value, enum.Enum):
+        return EnumType(kind)
+    if isinstance(value, bool):
+        return BOOL
+    if isinstance(value, int):
+        return INT
+    if isinstance(value, float):
+        return FLOAT
+    if isinstance(value, tuple):
+        if hasattr(value, "_fields"):
+            return TupleType(tuple(map(type_of, value)), kind)
+        return TupleType(tuple(map(type_of, value)))
+    if isinstance(value, list):
+        return ListType(common([type_of(each) for each in value]) or ANY)
+    if isinstance(value, dict):
+        return DictType(common([type_of(each) for each in value]) or ANY, common([type_of(each) for each in value.values()]) or ANY)
+    described = class_type(kind)
+    if described is not None:
+        return described
+    return OBJECT
+
+
+def common(types: list[Type]) -> Type | None:
+    """One type for all of several, or None; of nothing, :data:`ANY`."""
+    found: Type = NEVER
+    for each in types:
+        joined = unify(found, each)
+        if joined is None:
+            return None
+        found = joined
+    return ANY if found == NEVER else found
+
+
+def unify(a: Type, b: Type) -> Type | None:
+    """The type of a value that is of one type on one way and of another on the other; None where there is none."""
+    if a == b:
+        return a
+    if a == NEVER:
+        return b
+    if b == NEVER:
+        return a
+    if ANY in (a, b):
+        return ANY
+    if NONE in (a, b) or isinstance(a, OptionalType) or isinstance(b, OptionalType):
+        inner = unify(without_none(a), without_none(b))
+        return None if inner is None else (NONE if inner == NEVER else OptionalType(inner))
+    if isinstance(a, UnionType) or isinstance(b, UnionType):
+        if assignable(a, b):
+            return b
+        return a if assignable(b, a) else None
+    if isinstance(a, ListType) and isinstance(b, ListType):
+        element = unify(a.element, b.element)
+        return None if element is None else ListType(element)
+    if isinstance(a, DictType) and isinstance(b, DictType):
+        key, value = unify(a.key, b.key), unify(a.value, b.value)
+        return None if key is None or value is None else DictType(key, value)
+    if isinstance(a, TupleType) and isinstance(b, TupleType) and len(a.elements) == len(b.elements):
+        parts = [unify(first, second) for first, second in zip(a.elements, b.elements)]
+        if None in parts:
+            return None
+        return TupleType(tuple(parts), a.kind if a.kind is b.kind else None)  # type: ignore[arg-type]
+    if NUMBER in (a, b) and {a, b} <= {NUMBER, INT, FLOAT, BOOL, COMPLEX}:
+        return NUMBER
+    return None
+
+
+def without_none(given: Type) -> Type:
+    """The type of a value of which it is known that it is not None."""
+    return given.inner if isinstance(given, OptionalType) else (NEVER if given == NONE else given)
+
+
+def assignable(given: Type, wanted: Type) -> bool:
+    """Whether a value of one type may stand where another is asked for."""
+    if given in (wanted, NEVER) or ANY in (given, wanted) or wanted == OBJECT:
+        return True
+    if isinstance(wanted, OptionalType):
+        return given == NONE or assignable(without_none(given), wanted.inner)
+    if isinstance(wanted, UnionType):
+        options = given.options if isinstance(given, UnionType) else (given,)
+        return all(any(assignable(each, option) for option in wanted.options) for each in options)
+    if isinstance(given, ListType) and isinstance(wanted, ListType):
+        return assignable(given.element, wanted.element)
+    if isinstance(given, DictType) and isinstance(wanted, DictType):
+        return assignable(given.key, wanted.key) and assignable(given.value, wanted.value)
+    if isinstance(given, TupleType) and isinstance(wanted, TupleType):
+        return len(given.elements) == len(wanted.elements) and all(map(assignable, given.elements, wanted.elements))
+    if wanted == NUMBER:
+        return given in (INT, FLOAT, BOOL, COMPLEX)
+    return given == NUMBER and wanted in (INT, FLOAT, BOOL, COMPLEX)
+
+
+def checker(wanted: Type) -> Callable[[Any], bool] | None:
+    """A quick test of whether an argument from outside is of a type; None where everything is."""
+    if wanted.__class__ is Type:
+        return _CHECKS.get(wanted.name)
+    if isinstance(wanted, OptionalType):
+        inner = checker(wanted.inner)
+        return None if inner is None else lambda value: value is None or inner(value)
+    if isinstance(wanted, UnionType):
+        tests = [checker(each) for each in wanted.options]
+        return None if None in tests else lambda value: any(test(value) for test in tests)  # type: ignore[misc]
+    if isinstance(wanted, ListType):
+        element = checker(wanted.element)
+        return lambda value: isinstance(value, (list, tuple)) and (element is None or all(map(element, value)))
+    if isinstance(wanted, DictType):
+        return lambda value: isinstance(value, dict)
+    if isinstance(wanted, TupleType):
+        elements = [checker(each) for each in wanted.elements]
+        return lambda value: (
+            isinstance(value, tuple) and len(value) == len(elements)
+            and all(test is None or test(each) for test, each in zip(elements, value))
+        )  # fmt: skip
+    if isinstance(wanted, EnumType):
+        return lambda value: isinstance(value, wanted.kind)
+    assert isinstance(wanted, ClassType)
+    return lambda value: isinstance(value, wanted.described.kind)
+
+
+_CHECKS: dict[str, Callable[[Any], bool]] = {
+    "Tensor": lambda value: isinstance(value, TensorBase),
+    "int": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "float": lambda value: isinstance(value, (float, int)) and not isinstance(value, bool),
+    "bool": lambda value: isinstance(value, bool),
+    "str": lambda value: isinstance(value, str),
+    "complex": lambda value: isinstance(value, (complex, float, int)),
+    "NoneType": lambda value: value is None,
+    "number": lambda value: isinstance(value, (int, float, complex)),
+    "dtype": lambda value: isinstance(value, (dtype, int)),
+    "Device": lambda value: isinstance(value, (device, str)),
+}

@@ -1,0 +1,658 @@
+"""Calls, attributes and what can be iterated over, in scripts."""
+
+from __future__ import annotations
+
+import ast
+import enum
+import functools
+import inspect
+import math
+import typing
+import warnings
+from types import BuiltinFunctionType, FunctionType
+from typing import Any
+
+from ....autograd.function import Function
+from ....core.base import TensorBase, runtime
+from ....core.declare import PACKAGE, Op
+from ....nn.modules.container import ModuleDict, ModuleList, Sequential
+from ....nn.modules.module import Module
+from ...trace.jit_trace import fork, wait
+from ..frontend.annotations import IGNORED, UNUSED, annotate, is_instance, is_scripting, mark_of
+from ..frontend.call_signature import mistake
+from ..frontend.errors import NotSupportedError, ScriptError
+from ..frontend.source import MISSING
+from ..frontend.types import (
+    ANY,
+    BOOL,
+    CLASS_MAKERS,
+    INT,
+    NONE,
+    STR,
+    TENSOR,
+    ClassType,
+    DictType,
+    EnumType,
+    ListType,
+    OptionalType,
+    TupleType,
+    Type,
+    UnknownAnnotation,
+    assignable,
+    class_type,
+    from_annotation,
+    type_of,
+)  # fmt: skip
+from ..run import builtins
+from .core import tuple_like
+from .iteration import PARAMETERS, parts_of
+from .objects import Objects
+from .result_types import LIST_METHODS, MUTATORS, STR_METHODS, attribute_type, builtin_type, function_type, method_type
+from .scope import Bound, ModuleValue, Static, Unrolled, Value
+
+_DICT_METHODS = frozenset("keys values items get pop setdefault update clear copy popitem".split())
+_PYTHON = frozenset(
+    (
+        len,
+        min,
+        max,
+        abs,
+        sum,
+        round,
+        int,
+        float,
+        bool,
+        str,
+        complex,
+        print,
+        list,
+        tuple,
+        dict,
+        sorted,
+        any,
+        all,
+        ord,
+        chr,
+        divmod,
+        pow,
+        hex,
+        oct,
+        bin,
+        repr,
+        format,
+    )
+)
+
+
+_PLAIN_ATTRIBUTES: dict[tuple[str, str], Type] = {
+    ("Device", "type"): STR, ("Device", "index"): OptionalType(INT), ("dtype", "is_floating_point"): BOOL, ("dtype", "is_complex"): BOOL,
+    ("dtype", "itemsize"): INT,
+}  # fmt: skip
+
+
+_NUMBERS: dict[str, type] = {"int": int, "float": float, "bool": bool, "complex": complex}
+
+
+class Calls(Objects):
+    """Compiles calls."""
+
+    # -- attributes ----------------------------------------------------------------------------------------------
+
+    def attribute(self, base: Any, name: str, node: ast.AST) -> Any:
+        """``base.name``."""
+        if isinstance(base, Static):
+            found = base.object
+            value = self.source.attribute(found, name, MISSING)
+            if value is MISSING:
+                raise ScriptError(f"{getattr(found, '__name__', found)!r} has no attribute '{name}'", self.source, node)
+            return self.wrap(value, node)
+        if isinstance(base, ModuleValue):
+            return self.module_attribute(base, name, node)
+        if isinstance(base, (Value, Bound)):
+            return self.value_attribute(self.plain(base, node) if isinstance(base, Bound) else base, name, node)
+        raise ScriptError(f"a {self.type_name(base)} has no attribute '{name}' in scripts", self.source, node)
+
+    def value_attribute(self, base: Value, name: str, node: ast.AST) -> Any:
+        """An attribute, or a method, of a value."""
+        kind = base.type
+        if isinstance(kind, ClassType):
+            return self.object_attribute(base, name, node)
+        if isinstance(kind, TupleType) and kind.kind is not None and name in kind.kind._fields:
+            return self.item(base, kind.kind._fields.index(name))
+        if isinstance(kind, EnumType) and name in ("value", "name"):
+            if base.constant:
+                return self.wrap(getattr(base.arg, name), node)
+            return self.emit(getattr, (base.arg, name), type_of(getattr(next(iter(kind.kind)), name)))
+        if isinstance(kind, OptionalType) or kind == NONE:
+            raise ScriptError(
+                f"a value of type {kind} may be None and has no attribute '{name}': test 'is not None' before", self.source, node
+            )
+        if kind == TENSOR:
+            return self.tensor_attribute(base, name, node)
+        if (repr(kind), name) in _PLAIN_ATTRIBUTES and not base.constant:
+            return self.emit(getattr, (base.arg, name), _PLAIN_ATTRIBUTES[repr(kind), name])
+        known = (
+            STR_METHODS
+            if kind == STR
+            else LIST_METHODS
+            if isinstance(kind, ListType)
+            else _DICT_METHODS
+            if isinstance(kind, DictType)
+            else None
+        )
+        if known is not None and name not in known:
+            if not (isinstance(kind, ListType) and name in ("numel", "count")):
+                raise ScriptError(f"a {kind} has no attribute '{name}' in scripts", self.source, node)
+        if known is not None or isinstance(kind, TupleType):
+            return Bound(self.materialized(base), name)
+        if base.constant and hasattr(base.arg, name) and not callable(getattr(base.arg, name)):
+            return self.wrap(getattr(base.arg, name), node)
+        if (base.constant and not hasattr(base.arg, name)) or (repr(kind) in _NUMBERS and not hasattr(_NUMBERS[repr(kind)], name)):
+            raise ScriptError(f"a value of type {kind} has no attribute '{name}'", self.source, node)
+        return Bound(base, name)
+
+    def tensor_attribute(self, base: Value, name: str, node: ast.AST) -> Any:
+        """An attribute of a tensor: read at once, unless it is a method."""
+        found = tensor_member(name)
+        if found is None:
+            if name in ("values", "indices"):  # of what may be several results
+                return self.emit(getattr, (base.arg, name), TENSOR)
+            raise ScriptError(f"Tensor has no attribute '{name}'", self.source, node)
+        if isinstance(found, property) or not callable(found):
+            return self.emit(getattr, (base.arg, name), attribute_type(name))
+        return Bound(base, name)
+
+    def module_attribute(self, base: ModuleValue, name: str, node: ast.AST) -> Any:
+        """An attribute of ``self`` or of a Module below it."""
+        module = base.module
+        if base.children:
+            return Bound(base, name)
+        if name == "_modules":
+            return ModuleValue(module, base.path, True)
+        for table in (module._parameters, module._buffers):
+            if name in table:
+                if table[name] is None:
+                    return Value(NONE, None)
+                return self.emit(base.below(name), (), TENSOR, op="get_attr")
+        if name in module._modules:
+            return self.child(base, name, node)
+        if name in module.__dict__ and not name.startswith("_script"):
+            return self.data_attribute(base, name, module.__dict__[name], node)
+        owner = getattr(module, "_script_class", type(module))
+        found = inspect.getattr_static(owner, name, None)
+        if isinstance(found, property):
+            if not hasattr(module, "_script_method"):
+                return self.emit(base.below(name), (), ANY, op="get_attr")
+            return self.call_method(base, name, [], {}, node)
+        if isinstance(found, staticmethod):
+            return Static(found.__func__)
+        if isinstance(found, classmethod):
+            raise NotSupportedError("class methods are not supported in scripts: use a static method", self.source, node)
+        if callable(found):
+            return Bound(base, name)
+        if found is not None:
+            return self.wrap(found, node)
+        raise ScriptError(f"Module '{owner.__name__}' has no attribute '{name}'", self.source, node)
+
+    def data_attribute(self, base: ModuleValue, name: str, found: Any, node: ast.AST) -> Any:
+        """An attribute that is no tensor and no Module: read when the program runs, unless it is declared as constant."""
+        if callable(found) and not isinstance(found, (Module, TensorBase, enum.Enum)) and class_type(type(found)) is None:
+            if getattr(found, "owner", getattr(found, "__self__", None)) is base.module:
+                return Bound(base, name)
+            return Static(found)
+        hints, constants = declared(base.module)
+        hint = hints.get(name)
+        if name in constants or typing.get_origin(hint) is typing.Final or hint is typing.Final:
+            return self.wrap(found, node)
+        if hint is not None:
+            try:
+                kind = from_annotation(hint, self.source.evaluate)
+            except (UnknownAnnotation, NameError):
+                kind = type_of(found)
+        else:
+            kind = type_of(found)
+            if kind == NONE:
+                return Value(NONE, None)
+        if isinstance(kind, EnumType):
+            return Value(kind, found)
+        return self.emit(base.below(name), (), kind, op="get_attr")
+
+    def set_attribute(self, owner: ModuleValue, target: ast.Attribute, value: Value) -> None:
+        """``self.name = value``."""
+        module, name = owner.module, target.attr
+        tables = (module._parameters, module._buffers)
+        if any(name in table for table in tables):
+            wanted: Type = TENSOR if any(table.get(name) is not None for table in tables) else OptionalType(TENSOR)
+        elif name in module.__dict__:
+            hint = declared(module)[0].get(name)
+            wanted = from_annotation(hint, self.source.evaluate) if hint is not None else type_of(module.__dict__[name])
+        else:
+            raise ScriptError(
+                f"Tried to set nonexistent attribute: {name}. Did you forget to initialize it in __init__()?", self.source, target
+            )
+        if wanted != NONE and not assignable(value.type, wanted):
+            raise ScriptError(
+                f"the attribute '{name}' is of type {wanted}, and a value of type {value.type} is assigned to it", self.source, target
+            )
+        self.emit(owner.below("__setattr__"), (name, value.arg), NONE, op="call_module", impure=True)
+
+    def child(self, base: ModuleValue, key: Any, node: ast.AST) -> Any:
+        """A Module below another: by name, or by its place in a container."""
+        table = parts_of(base.module)
+        if isinstance(key, slice):
+            return Unrolled([self.child(base, name, node) for name in list(table)[key]])
+        if isinstance(key, int) and not isinstance(key, bool):
+            if not -len(table) <= key < len(table):
+                raise ScriptError(f"there are {len(table)} Modules, and none of number {key}", self.source, node)
+            key = list(table)[key]
+        if key not in table:
+            raise ScriptError(f"there is no Module '{key}'", self.source, node)
+        found = table[key]
+        if found is None:
+            return Value(NONE, None)
+        return ModuleValue(found, base.below(key)) if isinstance(found, Module) else self.emit(base.below(key), (), TENSOR, op="get_attr")
+
+    # -- calls ---------------------------------------------------------------------------------------------------
+
+    def call(self, node: ast.Call) -> Any:
+        """A call of anything."""
+        special = self.special_form(node)
+        if special is not None and special.__class__ is not Static:
+            return special
+        called = self.expression(node.func) if special is None else special
+        if isinstance(called, Static) and called.object in (super,):
+            raise NotSupportedError(
+                "super() is not supported in scripts: call the method of the base class by another name", self.source, node
+            )
+        arguments: list[Any] = []
+        for each in node.args:
+            if isinstance(each, ast.Starred):
+                arguments += self.spread(self.expression(each.value), each)
+            else:
+                arguments.append(self.expression(each))
+        keywords: dict[str, Any] = {}
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                raise NotSupportedError("'**' in a call is not supported in scripts: write the keywords", self.source, node)
+            keywords[keyword.arg] = self.expression(keyword.value)
+        if isinstance(called, Bound):
+            return self.call_bound(called, arguments, keywords, node)
+        if isinstance(called, ModuleValue):
+            return self.call_module(called, arguments, keywords, node)
+        if isinstance(called, Static):
+            return self.call_object(called.object, arguments, keywords, node)
+        found = self.operated("__call__", called, arguments, node)
+        if found is not None:
+            return found
+        raise ScriptError(f"a value of type {self.type_name(called)} can't be called", self.source, node)
+
+    def spread(self, found: Any, node: ast.AST) -> list[Any]:
+        """The items of ``*items``."""
+        if isinstance(found, Unrolled):
+            return list(found.items)
+        if isinstance(found, Value) and isinstance(found.type, TupleType):
+            return [self.item(found, at) for at in range(len(found.type.elements))]
+        if isinstance(found, Value) and isinstance(found.arg, list):
+            assert isinstance(found.type, ListType)
+            return [Value(found.type.element, each) for each in found.arg]
+        raise NotSupportedError(
+            f"'*' needs a sequence whose length is known, as that of a tuple is; this is a {self.type_name(found)}", self.source, node
+        )
+
+    def special_form(self, node: ast.Call) -> Any:
+        """Calls whose arguments are no values: isinstance, hasattr, annotate, ...; of a plain function, what is called."""
+        first = node.func
+        while isinstance(first, ast.Attribute):
+            first = first.value
+        if not isinstance(first, ast.Name) or self.block.has(first.id):
+            return None
+        found = self.source.named(node.func)
+        if found is None or found.__hash__ is None:
+            return None
+        if found in _PYTHON or getattr(found, "op", None).__class__ is Op:
+            return Static(found)
+        if found in (isinstance, is_instance) and len(node.args) == 2:
+            return self.condition(node)[0]  # type: ignore[attr-defined]
+        if found in (hasattr, getattr) and len(node.args) >= 2:
+            return self.reflected(found, node)
+        if found is annotate or found is typing.cast:
+            value = self.expression(node.args[1])
+            kind = self.type_from(node.args[0])  # type: ignore[attr-defined]
+            if not isinstance(value, Value) or not (assignable(value.type, kind) or found is typing.cast):
+                raise ScriptError(f"expected a value of type {kind}, and found type {self.type_name(value)}", self.source, node)
+            return Value(kind, value.arg)
+        if found is is_scripting:
+            return Value(BOOL, True)
+        if found is wait and len(node.args) == 1:  # what was forked has run
+            return self.expression(node.args[0])
+        if found is fork and node.args:
+            return self.call(ast.copy_location(ast.Call(node.args[0], node.args[1:], node.keywords), node))
+        if found in (range, enumerate, zip, reversed):
+            return self.listed(node)
+        if found is type:
+            raise NotSupportedError("type() is not supported in scripts: use isinstance()", self.source, node)
+        return None
+
+    def reflected(self, function: Any, node: ast.Call) -> Any:
+        """``hasattr`` and ``getattr`` with a name that is known."""
+        base, name = self.expression(node.args[0]), self.value(node.args[1])
+        if not name.constant or not isinstance(name.arg, str):
+            raise ScriptError("the name of the attribute must be a constant", self.source, node.args[1])
+        if isinstance(base, ModuleValue):
+            there = hasattr(base.module, name.arg)
+        elif isinstance(base, Static):
+            there = self.source.attribute(base.object, name.arg, MISSING) is not MISSING
+        else:
+            kind = base.type if isinstance(base, Value) else ANY
+            there = (
+                hasattr(runtime.tensor_type, name.arg)
+                if kind == TENSOR
+                else isinstance(kind, TupleType) and name.arg in getattr(kind.kind, "_fields", ())
+            )
+        if function is hasattr:
+            return Value(BOOL, there)
+        if not there and len(node.args) == 3:
+            return self.expression(node.args[2])
+        return self.attribute(base, name.arg, node)
+
+    def values_of(self, arguments: list[Any], node: ast.AST, inline: bool = True) -> list[Any]:
+        """Arguments as they stand in a node; a list that is written down there needs no node of its own."""
+        made = []
+        for each in arguments:
+            made.append(each.arg if isinstance(each, Value) and inline else self.plain(each, node).arg)
+        return made
+
+    def call_object(self, found: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
+        """A call of a function or class from outside."""
+        if found.__class__ in (type, BuiltinFunctionType) and found in _PYTHON:
+            return self.call_builtin(found, arguments, keywords, node)
+        if mark_of(found) == UNUSED:
+            return self.emit(builtins.unused_call, (getattr(found, "__name__", str(found)),), self.python_type(found), impure=True)
+        if mark_of(found) == IGNORED:
+            return self.call_python(found, arguments, keywords, node)
+        if hasattr(found, "_script_signature"):  # a scripted function
+            return self.call_scripted(found, found, arguments, keywords, node)
+        op = getattr(found, "op", None)
+        if isinstance(op, Op) or self.is_library(found):
+            return self.call_library(found, arguments, keywords, node)
+        if inspect.ismethod(found) and isinstance(found.__self__, type) and issubclass(found.__self__, Function):
+            made = self.emit(
+                found, tuple(self.values_of(arguments, node)), ANY, dict(zip(keywords, self.values_of(list(keywords.values()), node)))
+            )
+            made.arg.meta = {"python": found.__self__.__name__}
+            return made
+        if isinstance(found, type):
+            return self.construct(found, arguments, keywords, node)
+        if isinstance(found, Module):
+            raise ScriptError(
+                "a Module from outside can't be called: make it an attribute of the Module that is scripted", self.source, node
+            )
+        if isinstance(found, FunctionType):
+            found = getattr(found, "_script_wrapped", found)
+            scripted = self.script_function(found, node)
+            return self.call_scripted(scripted, scripted, arguments, keywords, node)
+        if callable(found) and hasattr(found, "graph"):  # a traced function
+            return self.emit(found, tuple(self.values_of(arguments, node, False)), ANY, impure=True)
+        name = getattr(found, "__name__", str(found))
+        raise NotSupportedError(
+            f"Python function '{name}' can't be called in a script: mark it with jit.ignore to call it as Python", self.source, node
+        )
+
+    def script_function(self, found: Any, node: ast.AST) -> Any:
+        """A function of the user's, scripted too."""
+        raise NotImplementedError  # in Compiler
+
+    def is_library(self, found: Any) -> bool:
+        """Whether this is a function of the package, of math, or another that scripts know."""
+        if found is warnings.warn:
+            return True
+        if isinstance(found, BuiltinFunctionType):
+            return getattr(found, "__module__", None) in ("math", "_operator") or getattr(math, found.__name__, None) is found
+        place = getattr(found, "__module__", None) or ""
+        if not (place == PACKAGE or place.startswith(PACKAGE + ".")) or isinstance(found, Module) or not callable(found):
+            return False
+        return not (isinstance(found, type) and (issubclass(found, (tuple, enum.Enum, Module, Function, BaseException))))
+
+    def call_library(self, found: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Value:
+        """A call of a function of the package: it runs as it does in eager code."""
+        self.check_arguments(found, len(arguments), keywords, node)
+        args = self.values_of(arguments, node)
+        kwargs = dict(zip(keywords, self.values_of(list(keywords.values()), node)))
+        kinds = [each.type if isinstance(each, Value) else ANY for each in arguments]
+        kind = function_type(found, kinds, keywords)
+        constant = not isinstance(getattr(found, "op", None), Op) and all(
+            isinstance(each, Value) and each.constant for each in (*arguments, *keywords.values())
+        )
+        if constant and isinstance(found, BuiltinFunctionType):
+            return self.folded(found, args, kwargs, kind)
+        impure = found is warnings.warn or getattr(found, "__name__", "") == "manual_seed"
+        return self.emit(found, tuple(args), kind, kwargs, impure=impure)
+
+    def check_arguments(self, found: Any, count: int, keywords: Any, node: ast.AST) -> None:
+        """Refuse a call with too many or too few arguments, or ones of unknown names."""
+        wrong = mistake(found, count, keywords)
+        if wrong is not None:
+            raise ScriptError(wrong, self.source, node)
+
+    def folded(self, found: Any, args: list[Any], kwargs: dict[str, Any], kind: Type) -> Value:
+        """A call on values that are known, computed now; an error in it stays for when the program runs."""
+        try:
+            made = found(*args, **kwargs)
+        except Exception:
+            return self.emit(found, tuple(args), kind, kwargs)
+        return Value(type_of(made), made)
+
+    def call_builtin(self, found: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Any:
+        """A call of one of Python's own functions."""
+        self.check_arguments(found, len(arguments), keywords, node)
+        if found is len and len(arguments) == 1:
+            only = arguments[0]
+            if isinstance(only, Unrolled):
+                return Value(INT, len(only.items))
+            if isinstance(only, ModuleValue):
+                return Value(INT, len(parts_of(only.module)))
+            if isinstance(only, Value) and isinstance(only.type, TupleType):
+                return Value(INT, len(only.type.elements))
+        values = [self.plain(each, node) for each in arguments]
+        if len(values) == 1 and isinstance(values[0].type, ClassType) and found is not print:
+            return self.operated(f"__{found.__name__}__", values[0], [], node)
+        if found is tuple and len(values) == 1 and isinstance(values[0].type, TupleType):
+            return values[0]
+        if found is list and len(values) == 1 and isinstance(values[0].type, TupleType):
+            items = [self.item(values[0], at) for at in range(len(values[0].type.elements))]
+            return Value(ListType(self.common_type(items, node)), [each.arg for each in items])
+        kwargs = {name: self.plain(each, node) for name, each in keywords.items()}
+        kind = builtin_type(found, [each.type for each in values])
+        foldable = found not in (print, list, dict) and all(each.constant for each in (*values, *kwargs.values()))
+        plain = {name: each.arg for name, each in kwargs.items()}
+        if foldable:
+            return self.folded(found, [each.arg for each in values], plain, kind)
+        return self.emit(found, tuple(each.arg for each in values), kind, plain, impure=found is print)
+
+    def construct(self, found: type, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Any:
+        """A call of a class: named tuples and members of enumerations."""
+        if issubclass(found, tuple) and hasattr(found, "_fields"):
+            values = {name: self.plain(each, node) for name, each in zip(found._fields, arguments)}
+            values.update({name: self.plain(each, node) for name, each in keywords.items()})
+            for name, default in getattr(found, "_field_defaults", {}).items():
+                if name not in values:
+                    values[name] = self.plain(self.wrap(default, node), node)
+            missing = [name for name in found._fields if name not in values]
+            if missing or len(values) != len(found._fields) or len(arguments) > len(found._fields):
+                raise ScriptError(f"{found.__name__} takes {', '.join(found._fields)}", self.source, node)
+            ordered = [values[name] for name in found._fields]
+            kind = from_annotation(found, self.source.evaluate)
+            assert isinstance(kind, TupleType)
+            for name, wanted, value in zip(found._fields, kind.elements, ordered):
+                if not assignable(value.type, wanted):
+                    raise ScriptError(
+                        f"{found.__name__}.{name} is of type {wanted}, and a value of type {value.type} is given", self.source, node
+                    )
+            return Value(kind, tuple.__new__(found, [each.arg for each in ordered]))
+        if issubclass(found, enum.Enum) and len(arguments) == 1 and isinstance(arguments[0], Value) and arguments[0].constant:
+            return self.wrap(found(arguments[0].arg), node)
+        if issubclass(found, BaseException):
+            raise NotSupportedError("an exception can only be raised", self.source, node)
+        if issubclass(found, Module) or found.__module__ == "builtins":
+            raise NotSupportedError(
+                f"objects of the class '{found.__name__}' can't be made in a script: use a NamedTuple, or a Module that is an attribute",
+                self.source,
+                node,
+            )
+        try:
+            described = CLASS_MAKERS[0](found, self.frames).described  # type: ignore[attr-defined]
+        except ScriptError as error:
+            error.add_note(f"an object of it is made here:{self.source.excerpt(node)}")
+            raise
+        return self.call_scripted(described, described, arguments, keywords, node)
+
+    def python_type(self, found: Any) -> Type:
+        """The type that a Python function says it returns; a tensor where it says nothing."""
+        hint = getattr(found, "__annotations__", {}).get("return", TensorBase)
+        try:
+            return from_annotation(hint, self.source.evaluate)
+        except (UnknownAnnotation, NameError, TypeError):
+            return ANY
+
+    def call_python(self, found: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Value:
+        """A call of a function that stays Python."""
+        kwargs = dict(zip(keywords, self.values_of(list(keywords.values()), node, False)))
+        made = self.emit(found, tuple(self.values_of(arguments, node, False)), self.python_type(found), kwargs, impure=True)
+        made.arg.meta["python"] = getattr(found, "__name__", type(found).__name__)
+        return made
+
+    def call_scripted(
+        self, target: Any, scripted: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.AST, op: str = "call_function"
+    ) -> Value:
+        """A call of a scripted function or method: its arguments must fit its types."""
+        bound = scripted._script_signature.bind(self, arguments, keywords, node)
+        return self.emit(target, tuple(bound), scripted._script_signature.result, op=op, impure=True)
+
+    # -- methods -------------------------------------------------------------------------------------------------
+
+    def call_bound(self, called: Bound, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Any:
+        """A call of a method."""
+        base, name = called.receiver, called.name
+        if isinstance(base, ModuleValue):
+            return self.call_method(base, name, arguments, keywords, node)
+        kind = base.type
+        if isinstance(kind, ClassType):
+            return self.call_object_method(base, name, arguments, keywords, node)
+        args = self.values_of(arguments, node)
+        kwargs = dict(zip(keywords, self.values_of(list(keywords.values()), node)))
+        kinds = [each.type if isinstance(each, Value) else ANY for each in arguments]
+        owner = str if kind == STR else list if isinstance(kind, ListType) else dict if isinstance(kind, DictType) else None
+        if hasattr(owner, name):
+            self.check_arguments(getattr(owner, name), len(arguments) + 1, keywords, node)
+        if base.constant and kind == STR and all(isinstance(each, Value) and each.constant for each in (*arguments, *keywords.values())):
+            return self.folded(getattr(base.arg, name), args, kwargs, ANY)
+        if kind == TENSOR:
+            function: Any = tensor_member(name)
+            self.check_arguments(function, len(arguments) + 1, keywords, node)
+            op = getattr(function, "op", None)
+            if isinstance(op, Op) and op.call is function:
+                return self.emit(function, (base.arg, *args), function_type(function, [TENSOR, *kinds], keywords), kwargs)
+            result = method_type(TENSOR, name, kinds)
+            return self.emit(name, (base.arg, *args), result, kwargs, op="call_method", impure=name.endswith("_"))
+        if isinstance(kind, ListType) and name in ("append", "insert", "extend"):
+            self.grow(kind, name, arguments, node)
+        if isinstance(kind, TupleType) and kind.kind is not None and name == "_replace":
+            parts = {field: self.item(base, at).arg for at, field in enumerate(kind.kind._fields)}
+            return Value(kind, tuple_like(kind.kind(*[None] * len(parts)), list({**parts, **kwargs}.values())))
+        args = self.values_of(arguments, node, False)
+        result = method_type(kind, name, kinds)
+        made = self.emit(name, (base.arg, *args), result, kwargs, op="call_method", impure=kind == ANY or name in MUTATORS)
+        if isinstance(kind, DictType) and name in ("keys", "values", "items"):  # a list in scripts
+            return self.emit(list, (made.arg,), result)
+        return made
+
+    def grow(self, kind: ListType, name: str, arguments: list[Any], node: ast.AST) -> None:
+        """Something is put into a list: the first one settles what an empty list is a list of."""
+        item = self.plain(arguments[-1], node).type if arguments else ANY
+        if name == "extend":
+            item = self.element_type(item)
+        if kind.element == ANY:
+            kind.element = item
+        elif not assignable(item, kind.element):
+            raise ScriptError(f"a value of type {item} can't be put into a {kind}: a list has elements of one type", self.source, node)
+
+    def call_method(self, base: ModuleValue, name: str, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Any:
+        """A call of a method of ``self`` or of a Module below it."""
+        module = base.module
+        containers = (ModuleList, Sequential, ModuleDict, *PARAMETERS)
+        is_container = base.children or isinstance(module, containers) or issubclass(getattr(module, "_script_class", Module), containers)
+        if is_container and name in ("keys", "values", "items"):
+            parts = {key: self.child(base, key, node) for key in parts_of(module)}
+            if name == "values":
+                return Unrolled(list(parts.values()))
+            return Unrolled([Value(STR, key) if name == "keys" else Unrolled([Value(STR, key), part]) for key, part in parts.items()])
+        owner = getattr(module, "_script_class", type(module))
+        function = inspect.getattr_static(owner, name, None) or module.__dict__.get(name)
+        if name in ("named_children", "children", "named_modules", "modules") and not arguments:
+            pairs = [(path, part) for path, part in (module.named_children() if "children" in name else module.named_modules())]
+            values = [ModuleValue(part, base.below(path) if path else base.path) for path, part in pairs]
+            return Unrolled(
+                [Unrolled([Value(STR, path), part]) if name.startswith("named") else part for (path, _), part in zip(pairs, values)]
+            )
+        if mark_of(function) == UNUSED:
+            return self.emit(builtins.unused_call, (name,), self.python_type(function), impure=True)
+        scripted = module._script_method(name, self, node) if hasattr(module, "_script_method") else None
+        if scripted is None:
+            args = tuple(self.values_of(arguments, node, False))
+            kwargs = dict(zip(keywords, self.values_of(list(keywords.values()), node, False)))
+            kind = self.python_type(function) if mark_of(function) == IGNORED else ANY
+            made = self.emit(base.below(name), args, kind, kwargs, op="call_module", impure=True)
+            if mark_of(function) == IGNORED:
+                made.arg.meta["python"] = name
+            return made
+        return self.call_scripted(base.below(scripted.name), scripted, arguments, keywords, node, "call_module")
+
+    def call_module(self, base: ModuleValue, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Any:
+        """A call of a Module: its forward, with hooks."""
+        module = base.module
+        if not base.path:
+            raise ScriptError("a Module can't call itself: recursion is not supported in scripts", self.source, node)
+        scripted = module._script_method("forward", self, node) if hasattr(module, "_script_method") else None
+        if scripted is not None:
+            return self.call_scripted(base.path, scripted, arguments, keywords, node, "call_module")
+        args = tuple(self.values_of(arguments, node))
+        kwargs = dict(zip(keywords, self.values_of(list(keywords.values()), node)))
+        made = self.emit(base.path, args, module_type(module), kwargs, op="call_module", impure=True)
+        forward = inspect.getattr_static(type(module), "forward", None)
+        if mark_of(forward) == IGNORED:
+            made.arg.meta["python"] = f"{type(module).__name__}.forward"
+            made.type = made.arg.type = self.python_type(forward)
+        return made
+
+
+@functools.cache
+def tensor_member(name: str) -> Any:
+    """What the class of tensors has under a name, or None."""
+    getattr(runtime.tensor_type, name, None)  # a method that was not loaded yet is now
+    return inspect.getattr_static(runtime.tensor_type, name, None)
+
+
+def declared(module: Any) -> tuple[dict[str, Any], set[str]]:
+    """The annotations of a Module's class, and its attributes that are constants."""
+    hints: dict[str, Any] = {}
+    constants: set[str] = set()
+    for base in reversed(getattr(module, "_script_class", type(module)).__mro__):
+        hints.update(base.__dict__.get("__annotations__", {}))
+        constants |= set(base.__dict__.get("__constants__", ()))
+    hints.update(module.__dict__.get("_script_types", {}))
+    for name in [name for name, hint in hints.items() if hint.__class__ is str and "Final" in hint]:
+        if hints.pop(name).partition("[")[0].rpartition(".")[2] == "Final":
+            constants.add(name)
+    return hints, constants
+
+
+_SEVERAL = frozenset("RNN LSTM GRU RNNBase LSTMCell MultiheadAttention AdaptiveLogSoftmaxWithLoss".split())
+
+
+def module_type(module: Any) -> Type:
+    """The type of what a Module of the package returns."""
+    own = type(module).__module__.startswith(PACKAGE + ".nn.")
+    return ANY if not own or type(module).__name__ in _SEVERAL or getattr(module, "return_indices", False) else TENSOR
+
+
+__all__ = ["Calls", "declared", "module_type"]

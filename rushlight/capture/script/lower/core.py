@@ -1,0 +1,184 @@
+"""What all parts of the compiler do: making steps, and turning what is known into values."""
+
+from __future__ import annotations
+
+import ast
+import enum
+import operator
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any
+
+from ....core.base import TensorBase
+from ....core.devices import device
+from ....core.dtypes import dtype
+from ....tensor.layout import layout, memory_format
+from ..frontend.errors import ScriptError
+from ..frontend.source import Source
+from ..frontend.types import ANY, BOOL, FLOAT, INT, NONE, STR, TENSOR, DictType, ListType, TupleType, Type, common, type_of
+from ..ir.steps import FLAT, NOWHERE, Code, Step
+from .scope import Block, Bound, ModuleValue, Static, Undefined, Unrolled, Value
+
+_CONSTANTS = (int, float, complex, str, bool, type(None), dtype, device, layout, memory_format, enum.Enum, type(...))
+_NEVER_CONSTANT = frozenset((FunctionType, BuiltinFunctionType, ModuleType, type))
+
+
+class Core:
+    """Makes steps in the block that is being written."""
+
+    source: Source
+    owner: Any  # the Module that `self` is, or None
+    block: Block
+    here: ast.AST
+    return_type: Type | None
+    result_type: Type
+    output: Any  # what is returned
+
+    # -- steps ---------------------------------------------------------------------------------------------------
+
+    def emit(
+        self, target: Any, args: tuple[Any, ...], type: Type, kwargs: dict[str, Any] | None = None, *, op: str = "call_function",
+        impure: bool = False,
+    ) -> Value:  # fmt: skip
+        """A step, and the value that it gives."""
+        direct = len(args) if op == "call_function" and not kwargs else 0
+        for each in args:
+            if each.__class__ not in FLAT:
+                direct = 0
+        step = Step(op, target, args, kwargs, type, None, self.here.lineno, direct)  # type: ignore[attr-defined]
+        self.block.steps.append(step)
+        if impure:
+            step.meta = {"impure": True}
+        return Value(type, step)
+
+    def control(self, target: Any, args: tuple[Any, ...], bodies: dict[str, Code]) -> Step:
+        """A step that runs blocks."""
+        made = Step("call_function", target, args, None, ANY, None, self.here.lineno, 0)  # type: ignore[attr-defined]
+        made.bodies, made.results = bodies, []
+        self.block.steps.append(made)
+        return made
+
+    def result(self, step: Step, type: Type, name: str | None) -> Value:
+        """The next result of a step that runs blocks, under the name of the variable that it is."""
+        if type is NONE:
+            step.results.append(NOWHERE)
+            return Value(NONE, None)
+        made = Step("result", "", (), None, type, name.strip("$") if name is not None else None, 0, 0)
+        step.results.append(made)
+        return Value(type, made)
+
+    # -- values --------------------------------------------------------------------------------------------------
+
+    def materialized(self, value: Value) -> Value:
+        """A value that can be kept: a list that is only written down becomes a list of its own."""
+        kind = value.arg.__class__
+        if kind is Step:
+            return value
+        if kind is list:
+            return self.emit(list, (value.arg,), value.type)
+        if isinstance(value.arg, tuple) and isinstance(value.type, TupleType) and any(isinstance(each, list) for each in value.arg):
+            parts = [self.materialized(Value(kind, arg)) for kind, arg in zip(value.type.elements, value.arg)]
+            return Value(value.type, tuple_like(value.arg, [each.arg for each in parts]))
+        return value
+
+    def plain(self, result: Any, node: ast.AST) -> Value:
+        """What can be computed with: a value, or an error that says what stands here instead."""
+        if isinstance(result, Value):
+            return self.materialized(result)
+        if isinstance(result, Unrolled):
+            parts = [self.plain(each, node) for each in result.items]
+            return Value(TupleType(tuple(each.type for each in parts)), tuple(each.arg for each in parts))
+        if isinstance(result, Bound) and isinstance(result.receiver, Value) and result.receiver.type == ANY:
+            return self.emit(getattr, (result.receiver.arg, result.name), ANY)
+        if isinstance(result, ModuleValue):
+            what = f"the Module {type(result.module).__name__}" if result.path else "self"
+        elif isinstance(result, Bound):
+            what = f"the method '{result.name}'"
+        else:
+            what = f"{getattr(result.object, '__name__', result.object)!r}"
+            if isinstance(result.object, TensorBase):
+                raise ScriptError(
+                    "a tensor from outside can't be used in a script: give it as an argument, or keep it as a buffer of a Module",
+                    self.source,
+                    node,
+                )
+        raise ScriptError(f"{what} can't be used as a value in a script: call it, or write what it stands for", self.source, node)
+
+    def wrap(self, found: Any, node: ast.AST) -> Any:
+        """A Python object from outside as something the program can use."""
+        if found.__class__ in _NEVER_CONSTANT:
+            return Static(found)
+        if isinstance(found, _CONSTANTS):
+            return Value(type_of(found), found)
+        if isinstance(found, tuple) and all(isinstance(each, (*_CONSTANTS, tuple)) for each in found):
+            return Value(type_of(found), found)
+        if isinstance(found, list) and all(isinstance(each, _CONSTANTS) for each in found):
+            return Value(ListType(self.common_type([self.wrap(each, node) for each in found], node)), list(found))
+        return Static(found)
+
+    def common_type(self, values: list[Any], node: ast.AST) -> Type:
+        """The type of the elements of a list."""
+        kinds = [each.type if isinstance(each, Value) else ANY for each in values]
+        found = common(kinds)
+        if found is None:
+            shown = ", ".join(dict.fromkeys(map(repr, kinds)))
+            raise ScriptError(f"Lists must contain only a single type, and this one has {shown}", self.source, node)
+        return found
+
+    def item(self, value: Value, at: int) -> Value:
+        """An item of a tuple whose length is known."""
+        assert isinstance(value.type, TupleType)
+        kind = value.type.elements[at]
+        if isinstance(value.arg, tuple):
+            return Value(kind, value.arg[at])
+        return self.emit(operator.getitem, (value.arg, at % len(value.type.elements)), kind)
+
+    def element_type(self, kind: Type) -> Type:
+        """The type of what is in a container."""
+        if isinstance(kind, ListType):
+            return kind.element
+        if isinstance(kind, DictType):
+            return kind.key
+        if isinstance(kind, TupleType):
+            return common(list(kind.elements)) or ANY
+        return kind if kind in (TENSOR, STR) else ANY
+
+    def type_name(self, result: Any) -> str:
+        """The type of anything, for messages."""
+        if isinstance(result, Value):
+            return repr(result.type)
+        if isinstance(result, ModuleValue):
+            return type(result.module).__name__
+        return {Unrolled: "tuple", Bound: "method"}.get(type(result), "Python object")
+
+    def refine(self, types: dict[str, Type]) -> None:
+        """From here on in this block names are known to be of more special types."""
+        for name, kind in types.items():
+            found = self.block.find(name)
+            if isinstance(found, Value):
+                self.block.env[name] = Value(kind, None if kind == NONE else found.arg)
+
+    def read(self, node: ast.Name) -> Any:
+        """What a name stands for."""
+        found = self.block.find(node.id)
+        if found is None:
+            try:
+                return self.wrap(self.source.lookup(node.id), node)
+            except KeyError:
+                raise ScriptError(f"undefined value {node.id}", self.source, node) from None
+        if isinstance(found, Undefined):
+            raise ScriptError(f"undefined value {node.id}: {found.reason}", self.source, node)
+        return found
+
+
+def tuple_like(value: tuple[Any, ...], items: list[Any]) -> tuple[Any, ...]:
+    """A tuple of the class of another."""
+    return tuple.__new__(type(value), items) if hasattr(value, "_fields") else tuple(items)
+
+
+def number_type(first: Type, second: Type) -> Type:
+    """The type of arithmetic on two numbers."""
+    if ANY in (first, second):
+        return ANY
+    if FLOAT in (first, second):
+        return FLOAT
+    return INT if {first, second} <= {INT, BOOL} else ANY

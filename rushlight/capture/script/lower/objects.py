@@ -1,0 +1,70 @@
+"""Objects of scripted classes, in scripts: their attributes, methods and operators."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from ..frontend.errors import ScriptError
+from ..frontend.types import NONE, ClassType, assignable
+from ..run import builtins
+from .iteration import Iterating
+from .scope import Bound, Static, Value
+
+
+class Objects(Iterating):
+    """Compiles what is done with objects."""
+
+    def call_scripted(
+        self, target: Any, scripted: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.AST, op: str = "call_function"
+    ) -> Value:
+        raise NotImplementedError  # in Calls
+
+    def object_attribute(self, base: Value, name: str, node: ast.AST) -> Any:
+        """An attribute, a property or a method of an object."""
+        described = base.type.described  # type: ignore[attr-defined]
+        if name in described.attributes:
+            return self.emit(getattr, (base.arg, name), described.attributes[name])
+        member = described.member(name)
+        if isinstance(member, property):
+            return self.call_object_method(base, name, [], {}, node)
+        if isinstance(member, staticmethod):
+            return Static(member.__func__)
+        if described.is_method(member):
+            return Bound(base, name)
+        if member is not None and not callable(member):
+            return self.wrap(member, node)
+        raise ScriptError(
+            f"'{described.name}' object has no attribute or method '{name}'. Did you forget to initialize an attribute in __init__()?",
+            self.source,
+            node,
+        )
+
+    def set_object_attribute(self, owner: Value, target: ast.Attribute, value: Value) -> None:
+        """``object.name = value``; in ``__init__`` it says that there is such an attribute."""
+        described, name = owner.type.described, target.attr  # type: ignore[attr-defined]
+        if described.growing and self.source.name == "__init__":
+            described.attributes.setdefault(name, value.type)
+        wanted = described.attributes.get(name)
+        if wanted is None:
+            raise ScriptError(
+                f"Tried to set nonexistent attribute: {name}. Did you forget to initialize it in __init__()?", self.source, target
+            )
+        if not assignable(value.type, wanted):
+            raise ScriptError(
+                f"the attribute '{name}' is of type {wanted}, and a value of type {value.type} is assigned to it", self.source, target
+            )
+        self.emit(builtins.set_attribute, (owner.arg, name, value.arg), NONE, impure=True)
+
+    def call_object_method(self, base: Value, name: str, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Value:
+        """A call of a method of an object."""
+        scripted = base.type.described.method(name)  # type: ignore[attr-defined]
+        return self.call_scripted(scripted, scripted, [base, *arguments], keywords, node)
+
+    def operated(self, name: str, base: Any, arguments: list[Any], node: ast.AST) -> Value | None:
+        """What Python does by a method such as ``__add__``, of objects that have it; None of everything else."""
+        if not isinstance(base, Value) or not isinstance(base.type, ClassType):
+            return None
+        if not base.type.described.is_method(base.type.described.member(name)):
+            raise ScriptError(f"objects of the class '{base.type}' have no {name}(), which is needed here", self.source, node)
+        return self.call_object_method(base, name, arguments, {}, node)

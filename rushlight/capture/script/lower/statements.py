@@ -1,0 +1,550 @@
+"""Statements of scripts, as steps."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from ....graph.control import loop, within
+from ..frontend.errors import NotSupportedError, ScriptError
+from ..frontend.name_usage import names_in
+from ..frontend.single_exit import Guard, Set
+from ..frontend.types import (
+    ANY,
+    BOOL,
+    INT,
+    NEVER,
+    NONE,
+    STR,
+    TENSOR,
+    ClassType,
+    DictType,
+    ListType,
+    TupleType,
+    Type,
+    UnknownAnnotation,
+    assignable,
+    from_annotation,
+    unify,
+)  # fmt: skip
+from ..ir.steps import FLAT, NOWHERE, Code, Step, inputs_of
+from ..run import builtins
+from .expressions import INPLACE, OPERATORS, Expressions
+from .scope import Block, ModuleValue, Static, Undefined, Unrolled, Value
+
+_KNOWN: dict[type, Type] = {bool: BOOL, type(None): NONE, type(builtins.UNSET): NEVER}
+Side = tuple[list[Any], dict[str, Type]]  # statements of a branch, and what is known of names in it
+
+_HINTS = {
+    ast.Try: "exceptions can't be caught: test for the case with an if instead",
+    ast.FunctionDef: "write the inner function outside, and give it what it needs as arguments",
+    ast.ClassDef: "define the class outside",
+    ast.Global: "give the value as an argument and return the new one",
+    ast.Nonlocal: "give the value as an argument and return the new one",
+    ast.Import: "import at the top of the file",
+    ast.ImportFrom: "import at the top of the file",
+    ast.Match: "write it as if and elif",
+    ast.AsyncFor: "write it without async",
+    ast.AsyncWith: "write it without async",
+}
+
+
+class Statements(Expressions):
+    """Compiles statements."""
+
+    def statements(self, statements: list[ast.stmt], live: set[str]) -> None:
+        """Statements in order; ``live`` are the names that are read after them."""
+        before = self.following
+        for at, each in enumerate(statements, 1):
+            if self.block.dead:
+                break
+            self.following = (statements, at, live)
+            self.here = each
+            method = _STATEMENTS.get(each.__class__)
+            if method is None:
+                hint = _HINTS.get(type(each), "write it with what scripts have")
+                raise NotSupportedError(f"'{type(each).__name__}' statements are not supported in scripts: {hint}", self.source, each)
+            method(self, each)
+        self.following = before
+
+    # -- simple statements ---------------------------------------------------------------------------------------
+
+    def do_Pass(self, node: ast.Pass) -> None:
+        """Nothing."""
+
+    def do_Expr(self, node: ast.Expr) -> None:
+        """An expression for what it does."""
+        if not isinstance(node.value, ast.Constant):
+            self.expression(node.value)
+
+    def do_Return(self, node: ast.Return) -> None:
+        """The one return, at the end."""
+        value = self.materialized(self.value(node.value)) if node.value is not None else Value(NONE, None)
+        if self.return_type is not None and not assignable(value.type, self.return_type):
+            raise ScriptError(
+                f"Return value was annotated as having type {self.return_type} but is actually of type {value.type}", self.source, node
+            )
+        self.result_type = self.return_type or value.type
+        self.output = value.arg
+
+    def do_Assign(self, node: ast.Assign) -> None:
+        """``a = b = value``."""
+        value = self.expression(node.value)
+        if node.type_comment:
+            value = self.annotated(value, node.type_comment, node)
+        if value.__class__ is Value and value.arg.__class__ not in FLAT:
+            value = self.materialized(value)
+        for target in node.targets:
+            if target.__class__ is ast.Name:
+                self.assign_name(target.id, value)  # type: ignore[attr-defined]
+            else:
+                self.assign(target, value)
+
+    def do_Set(self, node: Set) -> None:
+        """A flag, or the value that is returned."""
+        if node.value is None:
+            self.block.set(node.name, Value(_KNOWN[node.known.__class__], node.known))
+        else:
+            self.assign_name(node.name, self.materialized(self.value(node.value)))
+
+    def do_AnnAssign(self, node: ast.AnnAssign) -> None:
+        """``a: type = value``."""
+        if node.value is None:
+            return
+        if isinstance(node.target, (ast.Name, ast.Attribute)) and isinstance(node.value, ast.List) and not node.value.elts:
+            value = Value(self.type_from(node.annotation), [])
+        else:
+            value = self.value(node.value)
+        self.assign(node.target, self.materialized(self.annotated(value, node.annotation, node)))
+
+    def annotated(self, value: Any, annotation: Any, node: ast.AST) -> Any:
+        """A value of a type that the program says it has."""
+        wanted = self.type_from(annotation)
+        if not isinstance(value, Value) or not assignable(value.type, wanted):
+            raise ScriptError(
+                f"a variable is annotated with type {wanted} but is being assigned to a value of type {self.type_name(value)}",
+                self.source,
+                node,
+            )
+        return Value(wanted, value.arg)
+
+    def type_from(self, annotation: Any, node: ast.AST | None = None) -> Type:
+        """The type that an annotation means."""
+        try:
+            return from_annotation(self.source.evaluate(annotation), self.source.evaluate)
+        except (UnknownAnnotation, NameError, TypeError, SyntaxError, AttributeError) as error:
+            text = annotation if isinstance(annotation, str) else ast.unparse(annotation)
+            raise ScriptError(
+                f"the annotation '{text}' is no type that scripts have ({error})",
+                self.source,
+                node if isinstance(annotation, str) else annotation,
+            ) from None
+
+    def assign(self, target: ast.expr, value: Any) -> None:
+        """Give a target a value."""
+        if target.__class__ is ast.Name:
+            self.assign_name(target.id, value)  # type: ignore[attr-defined]
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            self.unpack(target, value)
+        elif isinstance(target, ast.Subscript):
+            base = self.value(target.value)
+            if isinstance(base.type, ClassType):
+                self.operated("__setitem__", base, [self.value(target.slice), value], target)
+                return
+            self.check_item(base, value, target)
+            self.emit(operator.setitem, (base.arg, self.index(target.slice), self.plain(value, target).arg), ANY, impure=True)
+        elif isinstance(target, ast.Attribute):
+            owner = self.expression(target.value)
+            if isinstance(owner, Value) and isinstance(owner.type, ClassType):
+                self.set_object_attribute(owner, target, self.plain(value, target))
+                return
+            if not isinstance(owner, ModuleValue):
+                raise NotSupportedError(
+                    "attributes can be assigned to of self, its Modules and objects of scripted classes alone", self.source, target
+                )
+            self.set_attribute(owner, target, self.plain(value, target))
+        elif isinstance(target, ast.Starred):
+            raise NotSupportedError("a starred target may stand only among others on the left side", self.source, target)
+        else:
+            raise NotSupportedError(f"'{type(target).__name__}' can't be assigned to in scripts", self.source, target)
+
+    def assign_name(self, name: str, value: Any) -> None:
+        """Give a name a value."""
+        if value.__class__ is Value and value.type is NEVER and value.arg is not builtins.UNSET:
+            value = Value(ANY, value.arg)
+        block = self.block
+        block.env[name] = value
+        block.assigned.add(name)
+
+    def check_item(self, base: Value, value: Any, node: ast.AST) -> None:
+        """The type of what is put into a list or dict; the first one settles that of an empty one."""
+        if not isinstance(value, Value):
+            return
+        kind = base.type
+        if isinstance(kind, DictType) and kind.value == ANY:
+            kind.value = value.type
+        elif isinstance(kind, DictType) and not assignable(value.type, kind.value):
+            raise ScriptError(f"a value of type {value.type} can't be put into a {kind}", self.source, node)
+        elif isinstance(kind, ListType) and isinstance(getattr(node, "slice", None), ast.expr) and not isinstance(node.slice, ast.Slice):  # type: ignore[attr-defined]
+            if not assignable(value.type, kind.element):
+                raise ScriptError(f"a value of type {value.type} can't be put into a {kind}", self.source, node)
+
+    def unpack(self, target: ast.Tuple | ast.List, value: Any) -> None:
+        """``a, b = value``, also with ``*rest``."""
+        elements = target.elts
+        starred = [at for at, each in enumerate(elements) if isinstance(each, ast.Starred)]
+        if isinstance(value, Unrolled):
+            items = value.items
+        elif isinstance(value, Value) and isinstance(value.type, TupleType):
+            items = [self.item(value, at) for at in range(len(value.type.elements))]
+        elif isinstance(value, Value) and starred and isinstance(value.type, ListType) and isinstance(self.fresh_list(value), list):
+            items = [Value(value.type.element, each) for each in self.fresh_list(value)]
+        elif isinstance(value, Value) and value.type not in (INT, BOOL) and not starred:
+            element = self.element_type(value.type)
+            made = self.emit(builtins.unpack, (value.arg, len(elements)), TupleType((element,) * len(elements)))
+            items = [self.item(made, at) for at in range(len(elements))]
+        else:
+            raise ScriptError(f"a value of type {self.type_name(value)} can't be unpacked here", self.source, target)
+        if starred:
+            at, after = starred[0], len(elements) - starred[0] - 1
+            if len(items) < len(elements) - 1:
+                raise ScriptError(f"there are {len(items)} values for {len(elements)} targets", self.source, target)
+            middle = items[at : len(items) - after]
+            star: Any = elements[at]
+            rest = self.materialized(Value(ListType(self.common_type(middle, target)), [self.plain(each, target).arg for each in middle]))
+            items = [*items[:at], rest, *items[len(items) - after :]]
+            elements = [*elements[:at], star.value, *elements[at + 1 :]]
+        if len(items) != len(elements):
+            raise ScriptError(f"there are {len(items)} values for {len(elements)} targets", self.source, target)
+        for each, item in zip(elements, items):
+            self.assign(each, item)
+
+    def fresh_list(self, value: Value) -> Any:
+        """The items of a list that was written down in this block and not used yet, or None."""
+        step = value.arg
+        if not isinstance(step, Step) or step.target is not list or step not in self.block.steps or not isinstance(step.args[0], list):
+            return None
+        return None if any(step in inputs_of(each) for each in self.block.steps) else list(step.args[0])
+
+    def do_AugAssign(self, node: ast.AugAssign) -> None:
+        """``a += b``: in place of tensors and lists."""
+        target = node.target
+        right = self.value(node.value)
+        if isinstance(target, ast.Subscript):
+            base, index = self.value(target.value), self.index(target.slice)
+            left = self.emit(operator.getitem, (base.arg, index), self.item_type(base.type, target.slice))
+            made = self.augmented(left, right, node)
+            self.emit(operator.setitem, (base.arg, index, made.arg), ANY, impure=True)
+            return
+        self.assign(target, self.augmented(self.value(target), right, node))
+
+    def augmented(self, left: Value, right: Value, node: ast.AugAssign) -> Value:
+        """The new value of an augmented assignment."""
+        function = OPERATORS.get(type(node.op))
+        if function is None:
+            raise NotSupportedError(f"the operator '{type(node.op).__name__}' is not supported in scripts", self.source, node)
+        if left.type in (TENSOR, ANY) or isinstance(left.type, (ListType, DictType)):
+            kind = left.type if left.type != ANY else ANY
+            return self.emit(INPLACE[function], (left.arg, right.arg), kind, impure=True)
+        return self.binary(function, left, right, node)
+
+    def do_Delete(self, node: ast.Delete) -> None:
+        """``del d[key]``, ``del name``."""
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                self.block.set(target.id, Undefined(f"'{target.id}' was deleted"))
+            elif isinstance(target, ast.Subscript):
+                self.emit(builtins.delete_item, (self.value(target.value).arg, self.index(target.slice)), ANY, impure=True)
+            else:
+                raise NotSupportedError("del takes a name or an item", self.source, target)
+
+    def do_Assert(self, node: ast.Assert) -> None:
+        """``assert``: what it says holds from here on."""
+        condition, holds, _ = self.condition(node.test)
+        condition = self.truth(condition, node.test)
+        if condition.constant and condition.arg:
+            self.refine(holds)
+            return
+        message = self.value(node.msg) if node.msg is not None else None
+        self.emit(builtins.check, (condition.arg, *(() if message is None else (message.arg,))), ANY, impure=True)
+        if condition.constant:
+            self.block.dead = True
+        self.refine(holds)
+
+    def do_Raise(self, node: ast.Raise) -> None:
+        """``raise``: what follows is never reached."""
+        kind: Any = "Exception"
+        arguments: tuple[Any, ...] = ()
+        if node.exc is None:
+            raise NotSupportedError("a raise needs an exception: raise ValueError(...)", self.source, node)
+        called = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        found = self.expression(called)
+        if not isinstance(found, Static) or not isinstance(found.object, type) or not issubclass(found.object, BaseException):
+            raise NotSupportedError("a raise needs the class of an exception: raise ValueError(...)", self.source, node.exc)
+        kind = found.object.__name__ if builtins.EXCEPTIONS.get(found.object.__name__) is found.object else found.object
+        if isinstance(node.exc, ast.Call):
+            arguments = tuple(self.value(each).arg for each in node.exc.args)
+        self.emit(builtins.raise_error, (kind, *arguments), ANY, impure=True)
+        self.block.dead = True
+
+    # -- choices -------------------------------------------------------------------------------------------------
+
+    def do_If(self, node: ast.If) -> None:
+        """``if``."""
+        condition, holds, fails = self.condition(node.test)
+        self.choice(self.truth(condition, node.test), (node.body, holds), (node.orelse, fails), node)
+
+    def do_Guard(self, node: Guard) -> None:
+        """What runs unless flags are set."""
+        self.choice(self.none_of(node.flags), (node.body, {}), ([], {}), node)
+
+    def none_of(self, flags: list[str]) -> Value:
+        """Whether none of several flags is set."""
+        found: Value | None = None
+        for flag in flags:
+            value = self.block.find(flag)
+            if value.arg.__class__ is Step:
+                found = value if found is None else self.emit(operator.or_, (found.arg, value.arg), BOOL)
+            elif value.arg:
+                return Value(BOOL, False)
+        return Value(BOOL, True) if found is None else self.emit(operator.not_, (found.arg,), BOOL)
+
+    def choice(self, condition: Value, then: Side, otherwise: Side, node: Any) -> None:
+        """A step with two bodies, or one of them at once where the condition is known; each with what is known of names in it."""
+        live = self.live
+        if condition.constant:
+            statements, refined = then if condition.arg else otherwise
+            self.refine(refined)
+            self.statements(statements, live)
+            return
+        outer, here = self.block, self.here
+        blocks = []
+        for statements, refined in (then, otherwise):
+            block = self.block = Block(outer)
+            if refined:
+                self.refine(refined)
+            if statements:
+                self.statements(statements, live)
+            blocks.append(block)
+        self.block, self.here = outer, here
+        self.join(condition, blocks[0], blocks[1], live, node)
+        if blocks[0].dead != blocks[1].dead:  # the way that goes on is known
+            refined = otherwise[1] if blocks[0].dead else then[1]
+            self.refine({name: kind for name, kind in refined.items() if name not in self.joined})
+
+    def join(self, condition: Value, then: Block, otherwise: Block, live: set[str], node: ast.AST) -> None:
+        """The node for two branches; names that either sets have its results as values from here on."""
+        outer = self.block
+        names = sorted((then.assigned | otherwise.assigned) & live)
+        self.joined = set(names)
+        if then.dead and otherwise.dead:
+            outer.dead = True
+            names = []
+        outputs: tuple[list[Any], list[Any]] = ([], [])
+        results: list[tuple[str, Type]] = []
+        for name in names:
+            first = Value(NEVER, builtins.UNSET) if then.dead else then.find(name)
+            second = Value(NEVER, builtins.UNSET) if otherwise.dead else otherwise.find(name)
+            outcome = self.merged(name, first, second)
+            if isinstance(outcome, Type):
+                outputs[0].append(first.arg)
+                outputs[1].append(second.arg)
+                results.append((name, outcome))
+            else:
+                outer.set(name, outcome)
+        made = self.branch_step(condition, (then, otherwise), outputs)
+        for name, kind in results:
+            outer.set(name, self.result(made, kind, name))
+
+    def merged(self, name: str, first: Any, second: Any) -> Any:
+        """The type of a name after two branches, or what it stands for where nothing needs to be joined."""
+        if (
+            first.__class__ is second.__class__ is Value
+            and first.type is second.type
+            and (first.arg.__class__ is Step or second.arg.__class__ is Step)
+        ):
+            return first.type
+        shown = "the value" if name.startswith("$") else f"'{name}'"
+        for each, where in ((first, "true"), (second, "false")):
+            if each is None or isinstance(each, Undefined):
+                more = f": {each.reason}" if isinstance(each, Undefined) else ""
+                return Undefined(f"{shown} is not defined in the {where} branch of an if{more}")
+        if not isinstance(first, Value) or not isinstance(second, Value):
+            if isinstance(first, Value) and first.type == NEVER:
+                return second
+            if isinstance(second, Value) and second.type == NEVER:
+                return first
+            same = type(first) is type(second) and getattr(first, "object", getattr(first, "module", first)) is getattr(
+                second, "object", getattr(second, "module", second)
+            )
+            return first if same else Undefined(f"{shown} is something else in each branch of an if, and is no value")
+        if first.constant and second.constant and first.type == second.type and type(first.arg) is type(second.arg):
+            if first.arg is second.arg or repr(first.arg) == repr(second.arg):
+                return first
+        kind = unify(first.type, second.type)
+        if kind is None:
+            return Undefined(f"{shown} is set to type {first.type} in the true branch and type {second.type} in the false branch of an if")
+        return kind
+
+    # -- loops ---------------------------------------------------------------------------------------------------
+
+    def do_While(self, node: ast.While) -> None:
+        """``while``: the test is computed before the loop, and anew at the end of its body."""
+        self.refuse_else(node)
+        self.loop(node, None, None, node.test)
+
+    def refuse_else(self, node: Any) -> None:
+        if node.orelse:
+            raise NotSupportedError(
+                "'else' of a loop is not supported in scripts: set a flag before break and test it", self.source, node.orelse[0]
+            )
+
+    def do_For(self, node: ast.For) -> None:
+        """``for``: a loop by number of the iteration, or once for each item of what is known item by item."""
+        self.refuse_else(node)
+        iterated = self.iterable(node.iter)
+        if isinstance(iterated, Unrolled):
+            self.unrolled(node, iterated)
+            return
+        count, item = iterated
+        self.loop(node, count, lambda index: self.assign(node.target, item(index)), None)
+
+    def unrolled(self, node: ast.For, iterated: Unrolled) -> None:
+        """A loop over items that are known: its body once for each."""
+        live = self.live
+        stop = getattr(node, "stop", [])
+        again = names_in(node.body)[0].union(live, stop)
+        items = list(iterated.items)
+
+        def rest(at: int) -> None:
+            if at == len(items) or self.block.dead:
+                return
+            self.assign(node.target, items[at])
+            self.statements(node.body, again)
+            if not stop or at + 1 == len(items):
+                rest(at + 1)
+                return
+            outer, here = self.block, self.here
+            condition = self.none_of(stop)
+            if condition.constant:
+                if condition.arg:
+                    rest(at + 1)
+                return
+            then, otherwise = Block(outer), Block(outer)
+            self.block = then
+            rest(at + 1)
+            self.block, self.here = outer, here
+            self.join(condition, then, otherwise, live | set(stop), node)
+
+        rest(0)
+
+    def loop(self, node: Any, count: Value | None, begin: Any, test: ast.expr | None) -> None:
+        """A loop: what its body sets and what was there before is carried from one iteration to the next."""
+        outer, here, live = self.block, self.here, self.live
+        stop = getattr(node, "stop", [])
+        start = Value(BOOL, True) if test is None else self.truth(self.condition(test)[0], test)
+        if start.constant and not start.arg:
+            return
+        reads, sets = names_in([node.target if test is None else test, *node.body])
+        again = reads.union(live, stop)
+        names: list[str] = []
+        initial: list[Value] = []
+        for name in sorted(sets & again):
+            found = outer.find(name)
+            if found.__class__ is Value:
+                names.append(name)
+                initial.append(self.materialized(found))
+        types = [each.type for each in initial]
+        for _ in range(4):
+            inner = self.block = Block(outer)
+            index = inner.parameter("i", INT)
+            for name, kind in zip(names, types):
+                inner.env[name] = inner.parameter(name.strip("$"), kind)
+            if begin is not None:
+                begin(index)
+            self.statements(node.body, again)
+            goes_on = Value(BOOL, True)
+            if inner.dead:
+                ends = [Value(NEVER, builtins.UNSET)] * len(names)
+            else:
+                if stop:
+                    goes_on = self.none_of(stop)
+                if test is not None:
+                    goes_on = self.both(goes_on, test)
+                ends = [self.carried(name, node) for name in names]
+            self.block, self.here = outer, here
+            if [each.type for each in ends] == types:
+                break
+            joined = [self.loop_type(name, kind, end.type, node) for name, kind, end in zip(names, types, ends)]
+            if joined == types:
+                break
+            types = joined
+        body = Code(inner.parameters, inner.steps, (goes_on.arg, *[each.arg for each in ends]))
+        carried = tuple([each.arg for each in initial])
+        made = self.control(loop, (None if count is None else count.arg, start.arg, carried), {"body": body})
+        for name, kind in zip(names, types):
+            if name in live:
+                outer.set(name, self.result(made, kind, name))
+            else:
+                made.results.append(NOWHERE)
+                outer.set(name, Undefined("nobody reads it after the loop"))
+        for name in sets.difference(names):
+            if name[0] != "$":
+                outer.set(
+                    name, Undefined(f"'{name}' is defined inside a loop alone, which may run zero times: give it a value before the loop")
+                )
+
+    def carried(self, name: str, node: ast.AST) -> Value:
+        """What a variable is at the end of a loop's body."""
+        found = self.block.find(name)
+        if found.__class__ is not Value:
+            reason = found.reason if isinstance(found, Undefined) else "it is no value"
+            raise ScriptError(f"'{name}' can't be carried from one iteration of a loop to the next: {reason}", self.source, node)
+        return found if found.arg.__class__ is Step else self.materialized(found)
+
+    def loop_type(self, name: str, before: Type, after: Type, node: ast.AST) -> Type:
+        """The type of a variable that a loop carries."""
+        kind = unify(before, after)
+        if kind is None:
+            shown = "the returned value" if name.startswith("$") else f"Variable '{name}'"
+            raise ScriptError(
+                f"{shown} previously had type {before} but is now being assigned to a value of type {after} in a loop", self.source, node
+            )
+        return kind
+
+    # -- contexts ------------------------------------------------------------------------------------------------
+
+    def do_With(self, node: ast.With) -> None:
+        """``with``: a node whose body runs inside the context."""
+        context = self.expression(node.items[0].context_expr)
+        if not isinstance(context, Value) or context.constant or context.type in (TENSOR, INT, STR):
+            raise NotSupportedError(
+                "only contexts such as torch.no_grad() can be used with 'with' in scripts", self.source, node.items[0].context_expr
+            )
+        if node.items[0].optional_vars is not None:
+            raise NotSupportedError("'with ... as' is not supported in scripts", self.source, node.items[0].optional_vars)
+        body = node.body
+        if len(node.items) > 1:
+            body = [ast.copy_location(ast.With(node.items[1:], node.body), node)]
+        outer, here, live = self.block, self.here, self.live
+        inner = self.block = Block(outer)
+        self.statements(body, live)
+        self.block, self.here = outer, here
+        names = [] if inner.dead else sorted(inner.assigned & live)
+        found = {name: inner.env[name] for name in names}
+        outputs = [name for name in names if isinstance(found[name], Value) and not found[name].constant]
+        code = Code([], inner.steps, tuple(found[name].arg for name in outputs))
+        made = self.control(within, (context.arg,), {"body": code})
+        made.meta = {"impure": True}
+        for name in names:
+            outer.set(name, self.result(made, found[name].type, name) if name in outputs else found[name])
+        outer.dead = inner.dead
+
+
+_STATEMENTS: dict[type, Callable[[Any, Any], None]] = {
+    {"do_Set": Set, "do_Guard": Guard}.get(name) or getattr(ast, name[3:]): getattr(Statements, name)
+    for name in dir(Statements)
+    if name.startswith("do_")
+}

@@ -1,0 +1,145 @@
+"""Functions that graphs of scripted programs call, beside ops and Python's own: few, and each named in a graph as it is here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....core.base import TensorBase
+from ....core.devices import device as Device
+from ....core.dtypes import dtype as Dtype
+from ....core.errors import CaptureError
+from ....core.state import state
+from ....core.symbolic import Expression, SymbolicInt, is_symbolic, size_of
+from ....graph import has_side_effect
+from ....graph.control import UNSET
+from ...control.body_tracer import BodyTracer
+from ...control.branches import capture_warning
+from ...control.python_functions import is_traced
+from ...graph_module import UNDER_CAPTURE
+from ..frontend.errors import UnusedCallError, raised
+from ..frontend.types import class_type
+
+
+def unpack(value: Any, count: int) -> tuple[Any, ...]:
+    """The items of a sequence of a known length: the right side of ``a, b = value``."""
+    items = tuple(value)
+    if len(items) < count:
+        raise ValueError(f"not enough values to unpack (expected {count}, got {len(items)})")
+    if len(items) > count:
+        raise ValueError(f"too many values to unpack (expected {count})")
+    return items
+
+
+def range_length(start: Any, stop: Any, step: Any) -> Any:
+    """How many numbers a range has; of sizes that a capture knows by formulas, also a formula."""
+    if is_symbolic(start) or is_symbolic(stop):
+        if type(step) is int and step:
+            distance = Expression.of(stop) - Expression.of(start) if step > 0 else Expression.of(start) - Expression.of(stop)
+            stride = abs(step)
+            count = (distance + Expression({(): stride - 1})) // Expression({(): stride}) if stride > 1 else distance
+            value = len(range(plain(start), plain(stop), step))
+            if Expression.of(start).constant != 0 or step < 0:  # may be negative; a size never is
+                count = Expression({(("max", count, Expression({})),): 1})
+            return size_of(value, count)
+    return len(range(start, stop, step))
+
+
+def plain(value: Any) -> int:
+    """A size as a plain number."""
+    return int.__int__(value) if isinstance(value, SymbolicInt) else int(value)
+
+
+@has_side_effect
+def raise_error(kind: Any, *arguments: Any) -> None:
+    """Raise an exception of a class (or what a builtin exception of that name is)."""
+    error: Any = EXCEPTIONS[kind] if isinstance(kind, str) else kind
+    raise raised(error)(*arguments)
+
+
+@has_side_effect
+def check(condition: Any, message: Any = None) -> None:
+    """``assert``."""
+    if not condition:
+        raise raised(AssertionError)(*(() if message is None else (message,)))
+
+
+def checked(condition: Any, message: Any = None) -> None:
+    """``assert`` under a capture: what depends on the inputs holds for this run, and is left out."""
+    if is_traced(condition):
+        check(bool(condition._array), message)
+        capture_warning(state.capture, "an assertion about values that depend on the inputs is not part of the capture")
+        return
+    check(condition, message)
+
+
+UNDER_CAPTURE[check] = checked
+
+
+@has_side_effect
+def unused_call(name: str) -> None:
+    """Stands for a call of a function that was marked as unused."""
+    raise UnusedCallError(f"{name}() is marked as unused (jit.unused), and was called by a scripted program")
+
+
+def is_kind(value: Any, names: tuple[str, ...]) -> bool:
+    """``isinstance`` with the classes of scripts, by name."""
+    return isinstance(value, tuple(KINDS[name] for name in names))
+
+
+def formatted(value: Any, conversion: str, specification: str) -> str:
+    """One part of an f-string."""
+    if conversion:
+        value = repr(value) if conversion == "r" else str(value) if conversion == "s" else ascii(value)
+    return format(value, specification)
+
+
+def joined(*parts: str) -> str:
+    """An f-string of its parts."""
+    return "".join(parts)
+
+
+def slice_of(start: Any, stop: Any, step: Any) -> slice:
+    """A slice with bounds that are computed."""
+    return slice(start, stop, step)
+
+
+@has_side_effect
+def set_attribute(owner: Any, name: str, value: Any) -> None:
+    """``object.name = value`` of an object of a scripted class."""
+    kind = class_type(type(owner))
+    if kind is None or name not in kind.described.attributes:
+        raise AttributeError(f"'{type(owner).__name__}' object has no attribute '{name}' that a script can set")
+    if isinstance(state.capture, BodyTracer) and getattr(owner, "_script_capture", None) is not state.capture:
+        raise CaptureError(
+            f"the attribute '{name}' of an object of the class '{kind}' is set inside of a branch or a loop, which can't be captured: keep the value in a "
+            "variable, and set the attribute after it"
+        )
+    setattr(owner, name, value)
+
+
+@has_side_effect
+def delete_item(container: Any, key: Any) -> None:
+    """``del container[key]``."""
+    del container[key]
+
+
+KINDS: dict[str, Any] = {
+    "Tensor": TensorBase, "int": int, "float": float, "bool": bool, "str": str, "complex": complex, "NoneType": type(None),
+    "list": list, "tuple": tuple, "dict": dict, "Device": Device, "dtype": Dtype,
+}  # fmt: skip
+EXCEPTIONS: dict[str, type[BaseException]] = {
+    each.__name__: each
+    for each in (
+        ArithmeticError, AssertionError, AttributeError, Exception, FloatingPointError, ImportError, IndexError, KeyError, LookupError,
+        MemoryError, NameError, NotImplementedError, OSError, OverflowError, RuntimeError, StopIteration, TypeError, UnicodeError,
+        ValueError, Warning, ZeroDivisionError,
+    )
+}  # fmt: skip
+FUNCTIONS = {
+    each.__name__: each
+    for each in (
+        unpack, range_length, raise_error, check, unused_call, is_kind, formatted, joined, slice_of, delete_item, set_attribute,
+    )
+}  # fmt: skip
+
+__all__ = ["EXCEPTIONS", "FUNCTIONS", "KINDS", "UNSET"]

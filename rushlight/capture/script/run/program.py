@@ -1,0 +1,143 @@
+"""A graph as something that can be called: compiled to Python, or replayed under a capture."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from ....core.base import TensorBase
+from ....core.errors import CaptureError
+from ....core.state import state
+from ....graph import Graph
+from ...control.python_functions import Maybe
+from ...graph_module import Replay
+from ...tracer.tracer import tensors_in
+from ..frontend.types import FLOAT, OptionalType, checker
+from ..ir.graph_builder import Draft
+from ..ir.steps import PLAIN
+from ..lower.compiler import Parameter, Signature
+from ..transform.differentiable_regions import grouped
+from ..transform.unpack_lists import unpacked
+from .step_interpreter import LARGEST, Compiled, Walk
+
+
+class Program:
+    """A scripted function or method: its graph, its signature, and the code that runs it."""
+
+    def __init__(self, program: Graph | Draft, signature: Signature) -> None:
+        self._draft = program if isinstance(program, Draft) else None
+        self._graph = None if isinstance(program, Draft) else program
+        self.signature = signature
+        self.shared = False  # by several functions
+        self.private = False  # its graph was given away, and may be changed
+        self._walked = False
+        self._compiled: Compiled | None = None
+        self._executed: Graph | None = None
+        self.checks = [(at, each, checker(each.type)) for at, each in enumerate(signature.parameters)]
+
+    @property
+    def graph(self) -> Graph:
+        """The program as a graph, which is made when it is first asked for."""
+        if self._graph is None:
+            assert self._draft is not None
+            self._graph, self._draft = self._draft.graph(), None
+        return self._graph
+
+    @property
+    def executed(self) -> Graph:
+        """The graph that runs: without lists that never change, and with differentiable regions as single nodes."""
+        if self._executed is None:
+            self._executed = grouped(unpacked(self.graph))
+        return self._executed
+
+    def call(self, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run on arguments from outside."""
+        parameters = self.signature.parameters
+        if kwargs or len(args) != len(parameters):
+            args = self.complete(args, kwargs)
+        for at, parameter, check in self.checks:
+            if check is not None and not check(args[at]):
+                if args[at].__class__ is not Maybe:
+                    self.refuse(parameter, args[at])
+                elif not isinstance(parameter.type, OptionalType):  # the program has made sure that it is there
+                    args = (*args[:at], args[at].value, *args[at + 1 :])
+            elif parameter.type == FLOAT and type(args[at]) is int:
+                args = (*args[:at], float(args[at]), *args[at + 1 :])
+        if state.capture is not None:
+            if state.capture.without_values:
+                raise CaptureError("a scripted program chooses by values")
+            return Replay(owner, self.graph).run(*args)
+        compiled = self._compiled
+        if compiled is None:
+            draft = self._draft
+            if not self._walked and draft is not None and owner is None and len(draft.code.steps) <= LARGEST and not is_recorded(args):
+                self._walked = True
+                return Walk(draft).result(args)
+            compiled = self._compiled = Compiled(self.executed, self.signature.name)
+        try:
+            return compiled.run(owner, *args)
+        except Exception as error:
+            compiled.explain(error)
+            raise
+
+    def complete(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """Positional arguments, one for each parameter."""
+        name, parameters = self.signature.name, self.signature.parameters
+        if len(args) > len(parameters):
+            raise RuntimeError(
+                f"{name}() expected at most {len(parameters)} argument(s) but received {len(args)} argument(s). Declaration: {self.signature}"
+            )
+        if not kwargs:
+            rest = [each.default for each in parameters[len(args) :]]
+            if not any(each is ... for each in rest):
+                return (*args, *rest)
+        values = list(args)
+        left = dict(kwargs)
+        for at, parameter in enumerate(parameters):
+            if at < len(args):
+                if parameter.name in left:
+                    raise RuntimeError(f"{name}() received the argument '{parameter.name}' twice. Declaration: {self.signature}")
+            elif parameter.name in left:
+                values.append(left.pop(parameter.name))
+            elif parameter.default is not ...:
+                values.append(parameter.default)
+            else:
+                raise RuntimeError(f"{name}() is missing value for argument '{parameter.name}'. Declaration: {self.signature}")
+        if left:
+            raise RuntimeError(f"{name}() got an unknown keyword argument '{next(iter(left))}'. Declaration: {self.signature}")
+        return tuple(values)
+
+    def refuse(self, parameter: Parameter, value: Any) -> None:
+        """An argument of the wrong type."""
+        raise RuntimeError(
+            f"{self.signature.name}() expected a value of type '{parameter.type}' for argument '{parameter.name}' but instead found type "
+            f"'{type(value).__name__}'. Declaration: {self.signature}"
+        )
+
+    @property
+    def code(self) -> str:
+        """The graph as Python source."""
+        return self.graph.python_code("self", free_dead=False).src.replace("def forward(", f"def {self.signature.name}(", 1)
+
+    def python_signature(self, bound: bool = False) -> inspect.Signature:
+        """The signature for those who ask Python."""
+        parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)] if bound else []
+        for each in self.signature.parameters:
+            default = inspect.Parameter.empty if each.default is ... else each.default
+            parameters.append(inspect.Parameter(each.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default))
+        try:
+            return inspect.Signature(parameters)
+        except ValueError:  # a default before one that has none: of keyword-only parameters
+            return inspect.Signature([each.replace(default=inspect.Parameter.empty) for each in parameters])
+
+
+def is_recorded(args: Any) -> bool:
+    """Whether gradients of what is computed from arguments are recorded: by regions, which a compiled graph has."""
+    if state.grad_enabled:
+        for each in args:
+            if isinstance(each, TensorBase):
+                if each._requires_grad:
+                    return True
+            elif each.__class__ not in PLAIN and any(tensor._requires_grad for tensor in tensors_in(each)):
+                return True
+    return False

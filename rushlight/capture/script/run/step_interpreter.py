@@ -1,0 +1,172 @@
+"""A program run before it is worth compiling: step by step, until a body has run often enough to be compiled to Python."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from itertools import count
+from typing import Any
+
+from ....graph import Graph
+from ....graph.control import branch
+from ..ir.graph_builder import Draft, name_of
+from ..ir.steps import FLAT, Code, Step, map_steps
+
+LARGEST = 48  # steps of a program that is walked; walking keeps all values to the end
+_WALKS = 6  # of a body, before it is compiled
+_numbers = count()
+
+
+class Compiled:
+    """A graph as a Python function, which gets the owner of its attributes first."""
+
+    __slots__ = ("file", "graph", "run", "source")
+
+    def __init__(self, graph: Graph, name: str) -> None:
+        code = graph.python_code("self")
+        self.graph = graph
+        self.file = f"<graph of {name} {next(_numbers)}>"
+        self.source = code.src
+        namespace = dict(code.globals)
+        exec(compile(code.src, self.file, "exec"), namespace)
+        self.run = namespace["forward"]
+
+    def explain(self, error: BaseException) -> None:
+        """Add to an exception where in the user's program it came up."""
+        traceback, line = error.__traceback__, None
+        while traceback is not None:
+            if traceback.tb_frame.f_code.co_filename == self.file:
+                line = traceback.tb_lineno
+            traceback = traceback.tb_next
+        if line is not None:
+            lines: dict[int, Any] = {}
+            locate(ast.parse(self.source).body[0], self.graph, lines)
+            node = lines.get(line)
+            explain(error, node.meta.get("source") if node is not None else None)
+
+
+def explain(error: BaseException, place: Any) -> None:
+    """Add to an exception the line of the user's program that a node comes from: file, number and function."""
+    if place:
+        file, number, name = place
+        text = linecache.getline(file, number).strip()
+        error.add_note(f'in the scripted program:\n  File "{file}", line {number}, in {name}' + (f"\n    {text}" if text else ""))
+
+
+def locate(function: Any, graph: Graph, lines: dict[int, Any]) -> None:
+    """Which nodes the lines of a printed function come from."""
+    nodes = [node for node in graph.nodes if node.op != "placeholder"]
+    at = bodies = 0
+    for statement in function.body:
+        node = nodes[min(at, len(nodes) - 1)]
+        if isinstance(statement, ast.FunctionDef):
+            locate(statement, list(node.bodies.values())[bodies], lines)
+            bodies += 1
+            continue
+        lines.setdefault(statement.lineno, node)
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name) and statement.targets[0].id == node.name:
+            at, bodies = at + 1, 0
+
+
+class Walk:
+    """One run of a draft.  Values are kept by step, those of inner blocks among them; bodies of loops are compiled after a few iterations."""
+
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+        self.values: dict[Any, Any] = {}
+        self.bodies: dict[Step, dict[str, Body]] = {}
+        self.explained = False
+
+    def result(self, args: tuple[Any, ...]) -> Any:
+        """What the program gives on complete arguments."""
+        self.values.update(zip(self.draft.code.parameters, args))
+        try:
+            return self.run(self.draft.code)
+        finally:
+            self.bodies.clear()  # which know the walk
+
+    def run(self, code: Code) -> Any:
+        """The result of a finished block whose parameters have values."""
+        values = self.values
+        get = values.get
+        step: Any = None
+        try:
+            for step in code.steps:
+                given = step.args
+                count = step.direct
+                if count == 2:  # a plain constant stands for itself
+                    first, second = given
+                    values[step] = step.target(get(first, first), get(second, second))
+                elif count == 1:
+                    first = given[0]
+                    values[step] = step.target(get(first, first))
+                elif count:
+                    values[step] = step.target(*map(get, given, given))
+                elif step.target is branch:
+                    body = step.bodies["then" if get(given[0], given[0]) else "otherwise"]
+                    values.update(zip(step.results, self.run(body)))
+                elif step.bodies is not None:
+                    bodies = self.bodies.get(step) or self.bodies_of(step)
+                    values.update(zip(step.results, step.target(*filled(given, get), bodies=bodies)))
+                else:
+                    values[step] = self.call(step, filled(given, get), filled(step.kwargs or {}, get))
+            output = code.output
+            return tuple(map(get, output, output)) if code.direct else filled(output, get)
+        except Exception as error:
+            if not self.explained:
+                self.explained = True
+                explain(error, self.draft.place(step.line))
+            raise
+
+    def call(self, step: Step, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A step that is more than a function of plain arguments."""
+        if step.op == "call_function":
+            return step.target(*args, **kwargs)
+        assert step.op == "call_method", "a function has no attributes to read"
+        return getattr(args[0], step.target)(*args[1:], **kwargs)
+
+    def bodies_of(self, step: Step) -> dict[str, Body]:
+        """What runs the blocks of a step."""
+        found = self.bodies[step] = {name: Body(self, code) for name, code in (step.bodies or {}).items()}
+        return found
+
+
+def filled(argument: Any, get: Any) -> Any:
+    """An argument with values in the place of steps."""
+    if argument.__class__ is not tuple:
+        return map_steps(argument, get)
+    if FLAT.issuperset(map(type, argument)):
+        return tuple(map(get, argument, argument))
+    return tuple([filled(each, get) for each in argument])
+
+
+class Body:
+    """The body of a loop, or of a ``with``, as a function."""
+
+    __slots__ = ("code", "compiled", "inputs", "walk", "walks")
+
+    def __init__(self, walk: Walk, code: Code) -> None:
+        self.walk = walk
+        self.code = code
+        self.walks = 0
+        self.compiled: Compiled | None = None
+        self.inputs: list[Step] = []
+
+    def __call__(self, *args: Any) -> Any:
+        walk = self.walk
+        compiled = self.compiled
+        if compiled is None:
+            if self.walks < _WALKS:
+                self.walks += 1
+                walk.values.update(zip(self.code.parameters, args))
+                return walk.run(self.code)
+            self.inputs = list(self.code.inputs())
+            graph = walk.draft.graph(self.code, [(each, name_of(each)) for each in self.inputs])
+            compiled = self.compiled = Compiled(graph, walk.draft.name)
+        try:
+            return compiled.run(None, *args, *[walk.values[each] for each in self.inputs])
+        except Exception as error:
+            if not walk.explained:
+                walk.explained = True
+                compiled.explain(error)
+            raise

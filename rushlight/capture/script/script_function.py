@@ -1,0 +1,138 @@
+"""``jit.script`` of functions."""
+
+from __future__ import annotations
+
+import copy
+import sys
+import weakref
+from types import FunctionType
+from typing import Any
+
+from ...graph import Graph
+from ..trace.jit_trace import save
+from .frontend.annotations import IGNORED, UNUSED, mark_of
+from .frontend.errors import ScriptError
+from .frontend.types import Type
+from .lower.compiler import Compiler as PlainCompiler
+from .run.compile_cache import keep_program, known_program
+from .run.program import Program
+from .transform.inline import inlined
+
+
+class ScriptFunction:
+    """A scripted function: called like the function, and its graph can be looked at, exported and saved."""
+
+    def __init__(self, program: Program, name: str, function: Any = None) -> None:
+        self._program = program
+        self.name = self.__name__ = self.__qualname__ = self.qualified_name = name
+        self.__doc__ = getattr(function, "__doc__", None)
+        self._function = function
+
+    @property
+    def __signature__(self) -> Any:
+        return self._program.python_signature()
+
+    @property
+    def _script_signature(self) -> Any:
+        return self._program.signature
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._program.call(None, args, kwargs)
+
+    @property
+    def graph(self) -> Graph:
+        """The graph, with calls of other scripted functions."""
+        if self._program.shared:  # who has the graph may change it
+            self._program = Program(copy.deepcopy(self._program.graph), self._program.signature)
+        self._program.private = True
+        return self._program.graph
+
+    @property
+    def inlined_graph(self) -> Graph:
+        """The graph with the graphs of scripted functions in place of their calls."""
+        return inlined(self.graph)
+
+    def graph_for(self, *args: Any, **kwargs: Any) -> Graph:
+        """The graph that runs: with differentiable regions as single nodes."""
+        return self._program.executed
+
+    @property
+    def code(self) -> str:
+        """The graph as Python."""
+        return self._program.code
+
+    @property
+    def schema(self) -> str:
+        """Parameters and result with their types."""
+        return str(self._program.signature)
+
+    def print_readable(self, print_output: bool = True) -> str:
+        """The graph as Python, with the lines it comes from."""
+        return self.graph.print_readable(print_output, name=self.name)
+
+    def save(self, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
+        """Write it to a file: see :func:`rushlight.jit.save`."""
+        save(self, f, _extra_files)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(f"a scripted function ({self.name}) can't be pickled: write it with jit.save(), which needs no pickle")
+
+    def __repr__(self) -> str:
+        return f"<scripted function {self.name}>"
+
+    def __deepcopy__(self, memo: Any) -> ScriptFunction:
+        return self
+
+
+_scripted: weakref.WeakKeyDictionary[Any, ScriptFunction] = weakref.WeakKeyDictionary()
+
+
+class Compiler(PlainCompiler):
+    """A compiler that scripts the functions which a program calls."""
+
+    def script_function(self, found: Any, node: Any) -> ScriptFunction:
+        """A function that the program calls, scripted with it."""
+        try:
+            return script_function(found, self.frames)
+        except ScriptError as error:
+            error.add_note(f"which is called here:{self.source.excerpt(node)}")
+            raise
+
+
+def script_function(function: Any, frames: tuple[Any, ...] = (), examples: dict[str, Type] | None = None) -> ScriptFunction:
+    """Script a function; the same one again where that was done before."""
+    if isinstance(function, ScriptFunction):
+        return function
+    if mark_of(function) in (IGNORED, UNUSED):
+        raise ScriptError(
+            f"'{function.__name__}' is marked with jit.{'ignore' if mark_of(function) == IGNORED else 'unused'}: it stays Python"
+        )
+    found = _scripted.get(function) if examples is None else None
+    if found is None:
+        compiler = Compiler(function, None, frames, examples)
+        program = known_program(compiler.source) if examples is None else None
+        if program is None:
+            program = Program(*compiler.compile())
+            if examples is None:
+                keep_program(compiler.source, program)
+        else:
+            program.shared = True
+        found = ScriptFunction(program, function.__name__, function)
+        if examples is None:
+            _scripted[function] = found
+    return found
+
+
+def caller_frames(depth: int) -> tuple[Any, ...]:
+    """Those who call: annotations may name what is defined there."""
+    frame: Any = sys._getframe(depth)
+    found: list[Any] = []
+    while frame is not None and len(found) < 3:
+        found.append(frame)
+        frame = frame.f_back
+    return tuple(found)
+
+
+def is_function(value: Any) -> bool:
+    """Whether this is a plain Python function."""
+    return isinstance(value, FunctionType)

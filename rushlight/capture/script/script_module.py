@@ -1,0 +1,405 @@
+"""``jit.script`` of Modules, and Modules whose methods are scripted one by one."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import types
+import weakref
+from collections import OrderedDict
+from typing import Any
+
+from ...core.declare import PACKAGE
+from ...graph import Graph
+from ...graph.printer import all_graphs
+from ...nn.modules.container import ModuleDict, ModuleList, Sequential
+from ...nn.modules.module import Module
+from ..graph_module import GraphModule
+from ..trace.jit_trace import save
+from .frontend.annotations import EXPORTED, IGNORED, METHOD, UNUSED, Attribute, mark_of
+from .frontend.errors import NotSupportedError, ScriptError
+from .frontend.types import ClassType, EnumType, type_of
+from .lower.calls import declared
+from .lower.module_calls import CALL, forward_program, is_library_forward, needs_python
+from .run.program import Program
+from .script_function import Compiler
+from .transform.inline import inlined
+
+_OWN = frozenset(Module().__dict__)
+
+
+class ScriptMethod:
+    """A scripted method of a Module."""
+
+    def __init__(self, owner: Any, program: Program, name: str) -> None:
+        self.owner = owner
+        self._program = program
+        self.name = self.__name__ = name
+
+    @property
+    def __signature__(self) -> Any:
+        return self._program.python_signature()
+
+    @property
+    def _script_signature(self) -> Any:
+        return self._program.signature
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._program.call(self.owner, args, kwargs)
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of the method."""
+        return self._program.graph
+
+    @property
+    def inlined_graph(self) -> Graph:
+        """The graph with those of scripted functions, methods and Modules in place of their calls."""
+        return inlined(self._program.graph, self.owner)
+
+    @property
+    def code(self) -> str:
+        """The graph as Python."""
+        return self._program.code
+
+    @property
+    def schema(self) -> str:
+        """Parameters and result with their types."""
+        return str(self._program.signature)
+
+    def graph_for(self, *args: Any, **kwargs: Any) -> Graph:
+        """The graph that runs."""
+        return self._program.executed
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ScriptMethod:
+        return ScriptMethod(memo.get(id(self.owner), self.owner), self._program, self.name)
+
+    def __repr__(self) -> str:
+        return f"<scripted method {self.name} of {type(self.owner).__name__}>"
+
+
+_shared: weakref.WeakKeyDictionary[type, dict[Any, Program]] = weakref.WeakKeyDictionary()  # programs by class, method and structure
+
+
+def structure(module: Any) -> Any:
+    """All that the compiler sees of a Module: two that are equal in it have the same programs.  None where that can't be told."""
+    own = {name: value for name, value in module.__dict__.items() if name not in _OWN and not name.startswith("_script")}
+    hints, constants = declared(module) if own else ({}, set())
+    attributes = []
+    for name, value in own.items():
+        if isinstance(value, ScriptMethod):
+            continue
+        kind = type_of(value)
+        fixed = (
+            name in constants
+            or callable(value)
+            or kind.name == "object"
+            or isinstance(kind, EnumType)
+            or "Final" in str(hints.get(name, ""))
+        )
+        attributes.append((name, kind if isinstance(kind, ClassType) else repr(kind), value if fixed else None))
+    key = (
+        getattr(module, "_script_class", type(module)), isinstance(module, ScriptModule), tuple(attributes), module.__dict__.get("return_indices"),
+        repr(module.__dict__.get("_script_types")),
+        tuple((name, value is None) for table in (module._parameters, module._buffers) for name, value in table.items()),
+        tuple((name, None if child is None else structure(child)) for name, child in module._modules.items()),
+    )  # fmt: skip
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def _need(module: Any, program: Program) -> None:
+    """Make the methods that a program calls, of this Module and of those below it."""
+    for graph in all_graphs(program.graph):
+        for node in graph.nodes:
+            if node.op != "call_module":
+                continue
+            *way, last = node.target.split(".")
+            owner = module
+            for part in way:
+                owner = owner._modules[part]
+            if hasattr(owner, "_script_method") and last not in owner._modules and last not in owner.__dict__ and last != "__setattr__":
+                owner._script_method(last.removeprefix("_get_"))
+
+
+class _Constructed(type):
+    """Scripts the marked methods of a Module when it has been made."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = super().__call__(*args, **kwargs)
+        made._script_marked()
+        return made
+
+
+class ScriptModule(Module, metaclass=_Constructed):
+    """A Module some of whose methods are scripts: those marked with ``@jit.script_method`` (or ``@jit.export``).
+
+    ``forward`` of this one is a script, with its loop as a loop::
+
+        class Doubled(jit.ScriptModule):
+            @jit.script_method
+            def forward(self, x, times: int):
+                for _ in range(times):
+                    x = x + x
+                return x
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.__dict__["_script_programs"] = {}
+        self.__dict__["_script_compiling"] = []
+
+    @property
+    def _script_class(self) -> type:
+        return self.__dict__.get("_script_original") or type(self)
+
+    def _script_marked(self) -> None:
+        """Script what is marked."""
+        if "_script_programs" not in self.__dict__:
+            raise AttributeError(f"'{type(self).__name__}' was made without Module.__init__(): call super().__init__() first")
+        names = [
+            name for base in reversed(type(self).__mro__) for name, value in vars(base).items() if mark_of(value) in (METHOD, EXPORTED)
+        ]
+        if names:
+            script_children(self)
+        for name in dict.fromkeys(names):
+            self._script_method(name)
+
+    def _script_method(self, name: str, compiler: Any = None, node: Any = None) -> ScriptMethod | None:
+        """The scripted form of a method, made when it is first asked for; None for what stays Python."""
+        programs = self.__dict__["_script_programs"]
+        function = inspect.getattr_static(self._script_class, name, None)
+        if isinstance(function, property):
+            function, name = function.fget, f"_get_{name}"
+        if name not in programs:
+            if not inspect.isfunction(function) or mark_of(function) in (IGNORED, UNUSED):
+                return None
+            running = self.__dict__["_script_compiling"]
+            if name in running:
+                raise NotSupportedError(
+                    f"method '{name}' is called recursively: recursion is not supported in scripts", getattr(compiler, "source", None), node
+                )
+            known = _shared.setdefault(self._script_class, {})
+            key = (name, structure(self))
+            program = known.get(key) if key[1] is not None else None
+            if program is not None:  # of another Module that is made alike
+                self._script_adopt(name, program)
+                _need(self, program)
+                return ScriptMethod(self, program, name)
+            running.append(name)
+            try:
+                graph, signature = Compiler(function, self).compile()
+            except ScriptError as error:
+                if compiler is not None:
+                    error.add_note(f"which is called here:{compiler.source.excerpt(node)}")
+                raise
+            finally:
+                running.remove(name)
+            program = Program(graph, signature)
+            if key[1] is not None:
+                known[key] = program
+            self._script_adopt(name, program)
+        return ScriptMethod(self, programs[name], name)
+
+    def _script_adopt(self, name: str, program: Program) -> None:
+        """Take a program as a method."""
+        self.__dict__["_script_programs"][name] = program
+        self.__dict__[name] = ScriptMethod(self, program, name)
+
+    def _script_forward(self) -> ScriptMethod:
+        method = self.__dict__.get("forward")
+        if not isinstance(method, ScriptMethod):
+            raise ScriptError(f"the forward of {self._script_class.__name__} is no script: mark it with @jit.script_method")
+        return method
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of ``forward``."""
+        return self._script_forward().graph
+
+    @property
+    def inlined_graph(self) -> Graph:
+        """The graph of ``forward`` with those of submodules, methods and functions in place of their calls."""
+        return self._script_forward().inlined_graph
+
+    @property
+    def code(self) -> str:
+        """``forward`` as Python."""
+        return self._script_forward().code
+
+    @property
+    def original_name(self) -> str:
+        """The name of the class that was scripted."""
+        return self._script_class.__name__
+
+    def graph_for(self, *args: Any, **kwargs: Any) -> Graph:
+        """The graph that runs."""
+        return self._script_forward().graph_for(*args, **kwargs)
+
+    def save(self, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
+        """Write it to a file: see :func:`rushlight.jit.save`."""
+        save(self, f, _extra_files)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(f"a scripted Module ({self.original_name}) can't be pickled: write it with jit.save(), which needs no pickle")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        made = type(self).__new__(type(self))
+        memo[id(self)] = made
+        shared = {key: self.__dict__[key] for key in ("_script_programs", "_script_original") if key in self.__dict__}
+        rest = {key: value for key, value in self.__dict__.items() if key not in shared}
+        made.__dict__.update({key: dict(value) if isinstance(value, dict) else value for key, value in shared.items()})
+        made.__dict__.update(
+            {key: _rebound(value, self, made) if inspect.ismethod(value) else copy.deepcopy(value, memo) for key, value in rest.items()}
+        )
+        return made
+
+
+def _rebound(value: Any, before: Any, after: Any) -> Any:
+    return types.MethodType(value.__func__, after) if value.__self__ is before else value
+
+
+class RecursiveScriptModule(ScriptModule):
+    """A Module that ``jit.script`` made of another: the same parameters and buffers, with methods that are scripts."""
+
+    def _script_marked(self) -> None:
+        pass  # the marks are those of the original's class
+
+    def __repr__(self) -> str:
+        lines = [f"({name}): " + repr(module).replace("\n", "\n  ") for name, module in self._modules.items()]
+        head = f"RecursiveScriptModule(original_name={self.original_name}"
+        return head + ("\n  " + "\n  ".join(lines) + "\n)" if lines else ")")
+
+    def __getattr__(self, name: str) -> Any:
+        getter = self.__dict__.get(f"_get_{name}")
+        return super().__getattr__(name) if getter is None else getter()
+
+    def __len__(self) -> int:
+        if not issubclass(self._script_class, (ModuleList, ModuleDict, Sequential)):
+            raise TypeError(f"a scripted {self.original_name} has no length")
+        return len(self._modules)
+
+    def __iter__(self) -> Any:
+        if not issubclass(self._script_class, (ModuleList, ModuleDict, Sequential)):
+            raise TypeError(f"a scripted {self.original_name} can't be iterated over")
+        return iter(self._modules if issubclass(self._script_class, ModuleDict) else self._modules.values())
+
+    def __getitem__(self, key: Any) -> Any:
+        return list(self._modules.values())[key] if isinstance(key, (int, slice)) else self._modules[key]
+
+
+def is_library(module: Any) -> bool:
+    """Whether a Module is one of the package's own (or was traced): scripts call it as it is."""
+    return isinstance(module, GraphModule) or type(module).__module__.partition(".")[0] == PACKAGE
+
+
+def script_children(module: Module, memo: dict[int, Any] | None = None) -> None:
+    """Script the Modules below a Module."""
+    memo = {} if memo is None else memo
+    for name, child in module._modules.items():
+        if child is not None:
+            module._modules[name] = scripted(child, memo)
+
+
+def scripted(module: Any, memo: dict[int, Any], root: bool = False) -> Any:
+    """The scripted form of a Module: of the package's own, the Module itself."""
+    if isinstance(module, ScriptModule) or id(module) in memo:
+        return memo.get(id(module), module)
+    if is_library(module) and not root:
+        made = _container(module, memo)
+        memo[id(module)] = made
+        return made
+    if isinstance(module, GraphModule):
+        return module
+    if not is_library_forward(type(module)):
+        return from_source(module, memo)
+    before = dict(memo)
+    try:
+        made = from_source(module, memo)
+        if not any(map(needs_python, made._script_programs.values())):
+            return made
+    except ScriptError:
+        if any(not is_library(part) for part in module._modules.values() if part is not None):
+            raise  # it may be the user's Module below it that is wrong
+    memo.clear()
+    memo.update(before)
+    made = memo[id(module)] = script_class(type(module))
+    _take(made, module)
+    made._modules.update(module._modules)
+    made._script_adopt("forward", forward_program(module, type(module)))
+    return made
+
+
+def script_class(kind: type) -> Any:
+    """An empty scripted Module of a class of the package (or one derived from it): its graph calls the class's own ``forward``."""
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return kind.forward(self, *args, **kwargs)  # type: ignore[attr-defined]
+
+    derived: Any = type(kind.__name__, (RecursiveScriptModule, kind), {CALL: call, "__module__": __name__})
+    made = derived.__new__(derived)
+    Module.__init__(made)
+    made.__dict__.update(_script_programs={}, _script_compiling=[], _script_original=kind)
+    return made
+
+
+def from_source(module: Any, memo: dict[int, Any]) -> Any:
+    """A Module with its methods compiled from their source."""
+    made = RecursiveScriptModule()
+    memo[id(module)] = made
+    made.__dict__["_script_original"] = type(module)
+    _take(made, module)
+    for name, child in module._modules.items():
+        made._modules[name] = None if child is None else scripted(child, memo)
+    _methods(made, type(module))
+    return made
+
+
+def _take(made: Any, module: Any) -> None:
+    """Give a scripted Module what another one holds, but for the Modules below it."""
+    made._parameters.update(module._parameters)
+    made._buffers.update(module._buffers)
+    made.__dict__["_non_persistent_buffers_set"] = set(module._non_persistent_buffers_set)
+    made.training = module.training
+    for name in ("_forward_hooks", "_forward_pre_hooks", "_forward_hooks_with_kwargs", "_forward_pre_hooks_with_kwargs"):
+        if module.__dict__.get(name):
+            made.__dict__[name] = type(module.__dict__[name])(module.__dict__[name])
+    for name, value in module.__dict__.items():
+        if isinstance(value, Attribute):
+            made.__dict__[name] = value.value
+            made.__dict__["_script_types"] = {**made.__dict__.get("_script_types", {}), name: value.type}
+        elif name not in _OWN:
+            made.__dict__[name] = value
+
+
+def _container(module: Any, memo: dict[int, Any]) -> Any:
+    """A container with scripted Modules in it; a Module of the package with none of the user's below it stays what it is."""
+    if not isinstance(module, (ModuleList, ModuleDict, Sequential)) or isinstance(module, GraphModule):
+        return module
+    children = OrderedDict((name, scripted(child, memo)) for name, child in module._modules.items())
+    if all(children[name] is child for name, child in module._modules.items()):
+        return module
+    made = type(module)(children) if not isinstance(module, ModuleList) else type(module)(list(children.values()))
+    made.training = module.training
+    return made
+
+
+def _methods(made: RecursiveScriptModule, kind: type) -> None:
+    """Script ``forward`` and what is exported; what is ignored stays Python, with the scripted Module as ``self``."""
+    wanted = []
+    for base in reversed(kind.__mro__):
+        if base in Module.__mro__:
+            continue
+        for name, value in vars(base).items():
+            if mark_of(value) == IGNORED and inspect.isfunction(value):
+                made.__dict__[name] = types.MethodType(value, made)
+            elif mark_of(value) in (EXPORTED, METHOD):
+                wanted.append(name)
+    forward = inspect.getattr_static(kind, "forward", None)
+    if inspect.isfunction(forward) and forward is not Module.forward and mark_of(forward) is None:
+        wanted.insert(0, "forward")
+    for name in dict.fromkeys(wanted):
+        made._script_method(name)

@@ -1,0 +1,199 @@
+"""Freezing: a scripted Module as one graph without calls, whose parameters and attributes are constants."""
+
+from __future__ import annotations
+
+import copy
+import operator
+from typing import Any
+
+from ....core.base import TensorBase
+from ....graph import Graph, Node, map_arg
+from ....graph.control import branch
+from ....nn.modules.module import Module
+from ..frontend.errors import ScriptError
+from ..lower.compiler import Signature
+from ..lower.module_calls import CALL, needs_python
+from ..run.program import Program
+from ..script_module import RecursiveScriptModule, ScriptModule, from_source, is_library
+from .inference import optimise
+from .inline import inlined
+
+_PLAIN = (int, float, bool, str, type(None), complex)
+_FOLDED = frozenset(
+    (
+        operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.neg, operator.not_, operator.lt, operator.le,
+        operator.gt, operator.ge, operator.eq, operator.ne, operator.is_, operator.is_not, operator.and_, operator.or_, bool, int, float, len, abs,
+    )
+)  # fmt: skip
+
+
+def freeze(mod: Any, preserved_attrs: list[str] | None = None, optimize_numerics: bool = True) -> Any:
+    """A scripted Module in eval mode with its parameters, buffers and attributes as constants, and branches on them decided.
+
+    ``preserved_attrs`` names attributes and methods that the result has too.
+    """
+    if not isinstance(mod, ScriptModule):
+        raise RuntimeError(f"Freezing expects a ScriptModule as input, not {type(mod).__name__}: script it first")
+    if mod.training:
+        raise RuntimeError("Freezing module in training mode is not yet supported: call .eval() before")
+    made = RecursiveScriptModule()
+    made.__dict__["_script_original"] = mod._script_class
+    made.training = False
+    for name in preserved_attrs or ():
+        if name in mod._script_programs:
+            continue
+        if not hasattr(mod, name):
+            raise ScriptError(f"preserved_attrs names '{name}', which the Module does not have")
+        made.__dict__[name] = getattr(mod, name)
+    names = ["forward", *(name for name in preserved_attrs or () if name in mod._script_programs)]
+    written = _written(mod)
+    for name in dict.fromkeys(names):
+        if name not in mod._script_programs:
+            raise ScriptError(f"the {name} of {mod.original_name} is no script")
+        program = mod._script_programs[name]
+        graph = inlined(program.graph, _expanded(mod))
+        _constants(graph, mod, made, written)
+        fold(graph)
+        graph.eliminate_dead_code()
+        graph.lint()
+        made._script_adopt(name, Program(graph, Signature(name, program.signature.parameters, program.signature.result)))
+    made.__dict__["_script_frozen"] = True
+    if optimize_numerics:
+        optimise(made)
+    return made
+
+
+def run_frozen_optimizations(mod: Any, optimize_numerics: bool = True, preserved_methods: list[str] | None = None) -> None:
+    """Take dropout out of a frozen Module, and fold batch norms into the layers before them."""
+    if "_script_frozen" not in getattr(mod, "__dict__", {}):
+        raise RuntimeError("this is for Modules that jit.freeze() has made")
+    if optimize_numerics:
+        optimise(mod)
+
+
+def optimize_for_inference(mod: Any, other_methods: list[str] | None = None) -> Any:
+    """A frozen Module, without dropout and with batch norms folded into the convolutions and linear layers before them."""
+    if not isinstance(mod, ScriptModule):
+        return mod
+    if "_script_frozen" not in mod.__dict__:
+        return freeze(mod.eval(), other_methods)
+    made = copy.deepcopy(mod)
+    for name, program in made._script_programs.items():
+        made._script_adopt(name, Program(copy.deepcopy(program.graph), program.signature))
+    optimise(made)
+    return made
+
+
+def _written(mod: Module) -> set[str]:
+    """The paths of attributes that a method of the Module, or of one below it, sets."""
+    found = set()
+    for path, part in mod.named_modules():
+        for program in getattr(part, "_script_programs", {}).values():
+            for node in _all_nodes(program.graph):
+                if node.op == "call_module" and node.target.endswith("__setattr__"):
+                    owner = node.target[: -len("__setattr__")].rstrip(".")
+                    found.add(".".join(filter(None, (path, owner, node.args[0]))))
+    return found
+
+
+def _all_nodes(graph: Graph) -> list[Node]:
+    nodes = list(graph.nodes)
+    return [*nodes, *(inner for node in nodes for body in node.bodies.values() for inner in _all_nodes(body))]
+
+
+def _expanded(mod: Any) -> Any:
+    """The Module with those of the package scripted too, as far as their source lets."""
+    made: Any = object.__new__(type(mod))
+    made.__dict__.update(mod.__dict__)
+    made.__dict__["_modules"] = {name: None if child is None else _expanded_child(child) for name, child in mod._modules.items()}
+    return made
+
+
+def _expanded_child(child: Any) -> Any:
+    if not isinstance(child, ScriptModule) and is_library(child):
+        try:
+            made = from_source(child, {})
+        except ScriptError:
+            return child  # it stays one call
+        if any(map(needs_python, made._script_programs.values())):
+            return child
+        child = made
+    return _expanded(child) if isinstance(child, ScriptModule) else child
+
+
+def _constants(graph: Graph, mod: Any, made: Any, written: set[str]) -> None:
+    """Attributes as constants: plain ones in the graph, tensors as attributes that are no parameters."""
+    for node in list(graph.nodes):
+        for body in node.bodies.values():
+            _constants(body, mod, made, written)
+        if node.op == "call_module":
+            _kept(node, mod, made)
+        if node.op != "get_attr":
+            continue
+        value = mod
+        for part in node.target.split("."):
+            value = getattr(value, part)
+        if node.target in written:
+            raise ScriptError(
+                f"the attribute '{node.target}' is set by a method, and can't be frozen: name it in preserved_attrs of another design"
+            )
+        if isinstance(value, _PLAIN):
+            _replace(node, value)
+            graph.erase_node(node)
+        else:
+            name = "_frozen_" + node.target.replace(".", "_")
+            made.__dict__[name] = value.detach() if isinstance(value, TensorBase) else value
+            node.target = name
+
+
+def _kept(node: Node, mod: Any, made: Any) -> None:
+    """A Module that could not be taken apart stays one, with parameters that want no gradient."""
+    value = mod
+    target = node.target.removesuffix(CALL).rstrip(".")  # that of a Module of the package is the Module itself
+    for part in target.split(".") if target else ():
+        value = getattr(value, part)
+    if not isinstance(value, Module):
+        raise ScriptError(f"'{node.target}' can't be frozen: it is no scripted method")
+    name = "_frozen_" + (target or "self").replace(".", "_")
+    if name not in made._modules:
+        made._modules[name] = copy.deepcopy(value).requires_grad_(False)
+    node.target = name
+
+
+def _replace(node: Node, value: Any) -> None:
+    """A constant, or other nodes, wherever a node is used."""
+    for user in list(node.users):
+        user.args = map_arg(user.args, lambda each: value if each is node else each)
+        user.kwargs = map_arg(user.kwargs, lambda each: value if each is node else each)
+
+
+def fold(graph: Graph) -> None:
+    """Compute what follows from constants, and decide branches on them."""
+    for node in list(graph.nodes):
+        if node._erased:  # with a branch that was decided
+            continue
+        if node.op == "call_function" and node.target in _FOLDED and not node.all_input_nodes and not node.kwargs:
+            try:
+                value = node.target(*node.args)
+            except Exception:  # the program raises it when it runs
+                continue
+            _replace(node, value)
+            graph.erase_node(node)
+        elif node.op == "call_function" and node.target is branch and not isinstance(node.args[0], Node):
+            _decide(graph, node)
+        else:
+            for body in node.bodies.values():
+                fold(body)
+
+
+def _decide(graph: Graph, node: Node) -> None:
+    """The branch that is taken in place of a branch node."""
+    body = node.bodies["then" if node.args[0] else "otherwise"]
+    values: dict[Node, Any] = dict(zip(body.find_nodes(op="placeholder"), node.args[1:]))
+    with graph.inserting_before(node):
+        results = graph.graph_copy(body, values)
+    for user in list(node.users):
+        _replace(user, results[user.args[1]])
+        graph.erase_node(user)
+    graph.erase_node(node)
+    fold(graph)

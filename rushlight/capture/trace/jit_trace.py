@@ -1,0 +1,404 @@
+"""``jit.trace``: a function or Module, run once, as a graph that runs, trains, and is saved."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any, Generic, TypeVar
+
+from ...core.base import TensorBase
+from ...core.errors import CaptureError, RushlightError
+from ...graph import Graph
+from ...nn.modules.module import Module
+from ...nn.parameter import Parameter
+from ...serialization import load as load_archive
+from ...serialization import save as save_archive
+from ..graph_data import from_data, to_data
+from ..graph_module import GraphModule, assign, targets
+from ..tracer.tracer import TracerWarning, tensors_in
+from .capture import bind_arguments, capture, holds_tensor
+
+FORMAT, VERSION = "rushlight.jit", 1
+
+
+class TracingCheckError(RushlightError, RuntimeError):
+    """A second run of the program did something else than the trace."""
+
+    code = "RL403"
+
+
+class TracedModule(GraphModule):
+    """A Module's computation on example inputs.  It has all parameters and buffers of that Module, under the same names."""
+
+    original_name: str = ""
+
+    def __init__(self, root: Module | dict[str, Any], graph: Graph, class_name: str = "TracedModule") -> None:
+        super().__init__(root, graph, class_name)
+        self.__dict__["original_name"] = class_name
+
+    def adopt(self, module: Module) -> TracedModule:
+        """Take over the parameters, buffers, submodules and mode of the Module that was traced."""
+        for path, _ in module.named_modules():
+            if path and not _has(self, path):
+                assign(self, path, Module())
+        for name, value in (*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)):
+            assign(self, name, value)
+        for path, part in module.named_modules():
+            self.get_submodule(path).training = part.training
+        return self
+
+    def add_method(self, name: str, graph: Graph, parts: dict[str, Any]) -> None:
+        """A further method, by its graph; it computes with what this Module holds."""
+        for target, value in parts.items():
+            if not _reaches(self, target):
+                assign(self, target, value)
+        self.__dict__[name] = self.methods[name] = TracedMethod(self, GraphModule(parts, graph, "TracedMethod"), name)
+
+    @property
+    def methods(self) -> dict[str, TracedMethod]:
+        """The traced methods beside ``forward``."""
+        return self.__dict__.setdefault("_methods", {})  # type: ignore[no-any-return]
+
+    def without_forward(self) -> TracedModule:
+        """The same where only other methods were traced."""
+
+        def forward(*args: Any, **kwargs: Any) -> Any:
+            raise AttributeError(f"'{self.original_name}' has no attribute 'forward': only {', '.join(self.methods)} was traced")
+
+        self.__dict__["forward"] = forward
+        return self
+
+    def save(self, f: Any) -> None:
+        """Write it to a file: see :func:`save`."""
+        save(self, f)
+
+    @property
+    def inlined_graph(self) -> Graph:
+        """The graph; there are no calls of submodules in it."""
+        return self.graph
+
+    def __repr__(self) -> str:
+        return f"{self.original_name}(original_name={self.original_name})"
+
+
+def _reaches(root: Module, path: str) -> bool:
+    """Whether there is something at a dotted path."""
+    owner: Any = root
+    for part in path.split("."):
+        owner = getattr(owner, part, None)
+    return owner is not None
+
+
+def _has(root: Module, path: str) -> bool:
+    owner: Any = root
+    for part in path.split("."):
+        owner = owner._modules.get(part)
+        if owner is None:
+            return False
+    return True
+
+
+class TracedFunction:
+    """A function's computation on example inputs; called like the function."""
+
+    def __init__(self, module: GraphModule, name: str) -> None:
+        self._module = module
+        self.name = self.__name__ = self.qualified_name = name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._module(*args, **kwargs)
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that a call runs."""
+        return self._module.graph
+
+    inlined_graph = graph
+
+    @property
+    def code(self) -> str:
+        """The graph as Python."""
+        return self._module.code
+
+    def print_readable(self, print_output: bool = True) -> str:
+        """The graph as Python, with types, shapes and lines."""
+        return self._module.print_readable(print_output)
+
+    def save(self, f: Any) -> None:
+        """Write it to a file: see :func:`save`."""
+        save(self, f)
+
+    def __repr__(self) -> str:
+        return f"<traced function {self.name}>"
+
+
+class TracedMethod(TracedFunction):
+    """A method's computation on example inputs, with the parameters and buffers that the Module has when it is called."""
+
+    def __init__(self, owner: TracedModule, module: GraphModule, name: str) -> None:
+        super().__init__(module, name)
+        self._owner = owner
+        self._parts = [node.target for node in module.graph.nodes if node.op == "get_attr"]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        for path in self._parts:
+            value = attrgetter(path)(self._owner)
+            if attrgetter(path)(self._module) is not value:  # it was replaced, by .to() say
+                assign(self._module, path, value)
+        self._module.training = self._owner.training
+        return self._module(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<traced method {self.name}>"
+
+
+def trace(
+    func: Any, example_inputs: Any = None, optimize: Any = None, check_trace: bool = True, check_inputs: Any = None,
+    check_tolerance: float = 1e-5, strict: bool = True, _force_outplace: bool = False, _module_class: Any = None,
+    _compilation_unit: Any = None, example_kwarg_inputs: dict[str, Any] | None = None, _store_inputs: bool = True,
+) -> Any:  # fmt: skip
+    """Run a function or Module on example inputs and give what it computed as a graph that can be called, trained and saved.
+
+    Sizes of the inputs may differ in later calls; Python decisions on the values of tensors are fixed, with a
+    :class:`TracerWarning`.  ``check_trace`` runs the program a second time and compares.
+    """
+    if isinstance(func, (TracedModule, TracedFunction)):
+        return func
+    if not callable(func):
+        raise TypeError(f"jit.trace() takes a function or a Module, not {type(func).__name__}")
+    if example_inputs is None and example_kwarg_inputs is None:
+        raise RuntimeError("example_kwarg_inputs should be a dict or example_inputs should be given")
+    if isinstance(example_inputs, (TensorBase, dict)):
+        example_inputs = (example_inputs,)
+    args, kwargs = tuple(example_inputs or ()), dict(example_kwarg_inputs or {})
+    for name, value in bind_arguments(func, args, kwargs):
+        if not holds_tensor(value):
+            raise RuntimeError(
+                f"Type '{type(value).__name__}' of the argument '{name}' cannot be traced. Only Tensors and (possibly nested) Lists, "
+                "Dicts, and Tuples of Tensors can be traced"
+            )
+    traced = _traced(func, args, kwargs)
+    if check_trace:
+        for inputs in check_inputs if check_inputs is not None else [args]:
+            inputs = (inputs,) if isinstance(inputs, TensorBase) else tuple(inputs)
+            _check(func, traced, inputs, kwargs, check_tolerance)
+    return traced
+
+
+def trace_module(
+    mod: Any, inputs: dict[str, Any], optimize: Any = None, check_trace: bool = True, check_inputs: Any = None, check_tolerance: float = 1e-5,
+    strict: bool = True, _force_outplace: bool = False, _module_class: Any = None, _compilation_unit: Any = None, example_inputs_is_kwarg: bool = False,
+    _store_inputs: bool = True,
+) -> TracedModule:  # fmt: skip
+    """Trace several methods of a Module: ``inputs`` has the example inputs of each by its name; see :func:`trace`.
+
+    >>> import rushlight
+    >>> made = trace_module(rushlight.nn.Linear(2, 3), {"forward": rushlight.ones(1, 2)})
+    >>> tuple(made(rushlight.ones(4, 2)).shape)
+    (4, 3)
+    """
+    if not isinstance(mod, Module):
+        raise AttributeError(f"expected a Module as the first argument, not {type(mod).__name__}")
+    if not isinstance(inputs, dict):
+        raise AttributeError(f"expected a dictionary of (method_name, input) pairs, not {type(inputs).__name__}")
+    graphs: dict[str, tuple[Graph, dict[str, Any]]] = {}
+    for name, given in inputs.items():
+        method = mod if name == "forward" else getattr(mod, name)
+        args, kwargs = (
+            ((), dict(given)) if example_inputs_is_kwarg else (((given,) if isinstance(given, (TensorBase, dict)) else tuple(given)), {})
+        )
+        traced = _traced(method, args, kwargs, mod)
+        if check_trace:
+            for others in [each[name] for each in check_inputs if name in each] if check_inputs is not None else [args]:
+                _check(method, traced, (others,) if isinstance(others, TensorBase) else tuple(others), kwargs, check_tolerance, mod)
+        module = traced if isinstance(traced, TracedModule) else traced._module
+        graphs[name] = module.graph, dict(targets(module))
+    forward, parts = graphs.pop("forward", (None, {}))
+    if forward is None:
+        empty = Graph()
+        empty.output(None)
+    made = TracedModule(parts, empty if forward is None else forward, type(mod).__name__).adopt(mod)
+    for name, (graph, found) in graphs.items():
+        made.add_method(name, graph, found)
+    return made if forward is not None else made.without_forward()
+
+
+def _traced(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], root: Module | None = None) -> Any:
+    captured = capture(func, args, kwargs, dynamic=lambda name, dim: f"{name}_{dim}", root=root)
+    if not tensors_in(captured.result) and not _numbers_only(captured.result):
+        raise CaptureError(
+            f"the traced program returns {type(captured.result).__name__}: it must return a tensor, or containers that hold tensors"
+        )
+    parts = {}
+    for node in captured.graph.nodes:
+        if node.op == "get_attr":
+            constant = captured.constants.get(node.target)
+            parts[node.target] = captured.tracer.tensor_of(node.target) if constant is None else constant
+    if isinstance(func, Module):
+        return TracedModule(parts, captured.graph, type(func).__name__).adopt(func)
+    return TracedFunction(GraphModule(parts, captured.graph, "TracedFunction"), getattr(func, "__name__", type(func).__name__))
+
+
+def _numbers_only(result: Any) -> bool:
+    return isinstance(result, (int, float)) and not isinstance(result, bool)
+
+
+def _check(func: Any, traced: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tolerance: float, root: Module | None = None) -> None:
+    """Run the program and the trace again on copies of the inputs: the same graph, and the same values."""
+
+    def copied(value: Any) -> Any:
+        if isinstance(value, TensorBase):
+            return value.detach().clone()
+        if isinstance(value, dict):
+            return {key: copied(each) for key, each in value.items()}
+        if isinstance(value, (tuple, list)):
+            values = [copied(each) for each in value]
+            return type(value)(*values) if hasattr(value, "_fields") else type(value)(values)
+        return value
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TracerWarning)
+        again = _traced(func, copied(args), copied(kwargs), root)
+    if again.code != traced.code:
+        raise TracingCheckError(
+            "Tracing failed sanity checks! A second run of the program did something else than the first; graphs differ:\n"
+            f"{_difference(traced.code, again.code)}"
+        )
+    expected = tensors_in(func(*copied(args), **copied(kwargs)))
+    found = tensors_in(traced(*copied(args), **copied(kwargs)))
+    for index, (want, got) in enumerate(zip(expected, found)):
+        if want.is_quantized and got.is_quantized:
+            want, got = want.dequantize(), got.dequantize()
+        if want.shape != got.shape or not want.detach().isclose(got.detach(), rtol=tolerance, atol=tolerance, equal_nan=True).all():
+            warnings.warn(
+                f"Output nr {index + 1}. of the traced function does not match the corresponding output of the Python function. The program "
+                "may draw random numbers, or depend on something that the trace has fixed",
+                TracerWarning,
+                stacklevel=4,
+            )
+
+
+def _difference(first: str, second: str) -> str:
+    lines = [f"- {a}\n+ {b}" for a, b in zip(first.splitlines(), second.splitlines()) if a != b]
+    return "\n".join(lines[:5]) or f"{len(first.splitlines())} lines, then {len(second.splitlines())}"
+
+
+# -- files -------------------------------------------------------------------------------------------------------
+
+
+def save(m: Any, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
+    """Write a traced module or function to a path or file object: the graph as plain data, and its tensors."""
+    if isinstance(m, TracedFunction):
+        module, kind, name = m._module, "function", m.name
+    elif isinstance(m, GraphModule):
+        module, kind, name = m, "module", type(m).__name__
+    else:
+        for kinds, write in WRITERS:
+            if isinstance(m, kinds):
+                save_archive({"format": FORMAT, "version": VERSION, **write(m), "files": extra_files(_extra_files)}, f)
+                return
+        raise TypeError(f"jit.save() takes a traced module or function (or a scripted one), not {type(m).__name__}: trace it first")
+    parameters = {n: p.detach() for n, p in module.named_parameters(remove_duplicate=False)}
+    buffers = dict(module.named_buffers(remove_duplicate=False))
+    content = {
+        "format": FORMAT, "version": VERSION, "kind": kind, "name": name, "training": module.training,
+        "graph": json.dumps(to_data(module.graph)), "parameters": parameters, "buffers": buffers,
+        "frozen": [n for n, p in module.named_parameters(remove_duplicate=False) if not p.requires_grad],
+        "methods": {name: json.dumps(to_data(each.graph)) for name, each in m.methods.items()} if isinstance(m, TracedModule) else {},
+        "forward": "forward" not in module.__dict__, "files": extra_files(_extra_files),
+    }  # fmt: skip
+    save_archive(content, f)
+
+
+def extra_files(given: dict[str, Any] | None) -> dict[str, str]:
+    """Files that are stored beside the graph; each byte is a character here."""
+    return {key: (value.encode() if isinstance(value, str) else bytes(value)).decode("latin-1") for key, value in (given or {}).items()}
+
+
+# For the other captures: what writes objects of a type as a dict, and what makes an object of such a dict, by its "kind".
+WRITERS: list[tuple[Any, Callable[[Any], dict[str, Any]]]] = []
+READERS: dict[str, Callable[[dict[str, Any]], Any]] = {}
+
+
+def load(f: Any, map_location: Any = None, _extra_files: dict[str, Any] | None = None, _restore_shapes: bool = False) -> Any:
+    """Read what :func:`save` has written; reading runs no code of the file's."""
+    content = load_archive(f, map_location, weights_only=True)
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise CaptureError("the file holds no traced module: it was not written by jit.save() of rushlight")
+    try:
+        if content["version"] > VERSION:
+            raise CaptureError(f"the file is of version {content['version']} of the format, and this rushlight knows {VERSION}: update it")
+        _read_extra_files(content, _extra_files or {})
+        return READERS[content["kind"]](content)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:  # what is there is not what was written
+        if isinstance(error, RushlightError):
+            raise
+        raise CaptureError(f"the file is damaged: it holds no whole program ({type(error).__name__}: {error})") from error
+
+
+def _read_extra_files(content: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """Fill in the files that are asked for."""
+    texts = {key: each.encode() for key, each in content.get("extra", {}).items()}  # as files had them at first
+    stored = {**texts, **{key: each.encode("latin-1") for key, each in content.get("files", {}).items()}}
+    wanted.update({key: stored[key] for key in wanted if key in stored})
+
+
+def _read(content: dict[str, Any]) -> TracedModule | TracedFunction:
+    """What was traced, from what a file says."""
+    graph = from_data(json.loads(content["graph"]))
+    frozen = set(content["frozen"])
+    parts: dict[str, Any] = {name: Parameter(value, requires_grad=name not in frozen) for name, value in content["parameters"].items()}
+    parts.update(content["buffers"])
+    if content["kind"] == "function":
+        return TracedFunction(GraphModule(parts, graph, "TracedFunction"), content["name"])
+    made = TracedModule(parts, graph, content["name"])
+    for name, value in parts.items():
+        assign(made, name, value)
+    for name, text in content.get("methods", {}).items():
+        if not name.isidentifier() or hasattr(made, name):
+            raise CaptureError(f"the file is damaged: '{name}' is no name of a method")
+        graph = from_data(json.loads(text))
+        made.add_method(name, graph, {node.target: parts[node.target] for node in graph.nodes if node.op == "get_attr"})
+    if not content.get("forward", True):
+        made.without_forward()
+    return made.train(content["training"])
+
+
+READERS.update({"function": _read, "module": _read})
+
+
+# -- running beside ----------------------------------------------------------------------------------------------
+
+
+Result = TypeVar("Result")
+
+
+class Future(Generic[Result]):
+    """The result of :func:`fork`; it is there already, since the call ran at once."""
+
+    def __init__(self, value: Result) -> None:
+        self._value = value
+
+    def wait(self) -> Result:
+        """The result."""
+        return self._value
+
+    value = wait
+
+    def done(self) -> bool:
+        """Whether the result is there."""
+        return True
+
+
+def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future:
+    """Call a function; its result by :func:`wait`.  It runs at once, and in a trace its ops stand in line with the others."""
+    return Future(func(*args, **kwargs))
+
+
+def wait(future: Any) -> Any:
+    """The result of a fork."""
+    if not isinstance(future, Future):
+        raise TypeError(f"jit.wait() takes what jit.fork() gave, not {type(future).__name__}")
+    return future.wait()

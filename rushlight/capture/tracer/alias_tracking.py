@@ -1,0 +1,223 @@
+"""Tensors that share memory, in a capture: which value each of them is after a write to another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ...core.base import Spec, storage_of
+from ...core.errors import CaptureError
+from ...core.symbolic import SymbolicInt
+from ...graph import Node
+
+if TYPE_CHECKING:
+    from .tracer import Entry, Tracer
+
+
+class Aliases:
+    """Follows views and writes for a tracer.
+
+    A view knows its base and the chain of view ops that leads to it.  A write to a view makes a new value of the base, with the
+    chain undone step by step; every other view of that base is made anew from it when it is next used.
+    """
+
+    def __init__(self, tracer: Tracer) -> None:
+        self.tracer = tracer
+        self.versions: dict[int, int] = {}  # of a storage: how many writes the capture has seen
+        self.by_array: dict[int, Entry] = {}
+        self.held: list[Any] = []  # storages, so that their ids stay theirs
+        self.partners: dict[int, list[Any]] = {}  # by id: tensors that share memory with it on some ways through the program
+        self.list_reads: dict[int, int] = {}  # by id: how often the program has looked into a list
+        self.doubtful: dict[int, Any] = {}  # by id: tensors that a write to a partner may have changed
+        self.names: dict[int, dict[int, Any]] = {}  # by the id of memory (of an array, before it is shared): tensors that it may be of
+        self.detached: dict[int, tuple[Any, Any]] = {}  # by id: tensors without a history, and those whose memory they are
+
+    def bound(self, entry: Entry) -> None:
+        """A tensor has become the value of a node."""
+        self.by_array[id(entry.tensor._array)] = entry
+        if self.tracer.functional:
+            base = self.origin(entry.tensor)[0]
+            self.names.setdefault(id(base._storage or base._array), {})[id(entry.tensor)] = entry.tensor
+            entry.version = self.versions.get(id(base._storage), 0)
+
+    def cut(self, tensor: Any, source: Any) -> None:
+        """A tensor is another one without its history: it does not know that by itself, as a view does."""
+        self.detached[id(tensor)] = tensor, source
+
+    def origin(self, tensor: Any) -> tuple[Any, tuple[Any, ...]]:
+        """The tensor that owns the memory, and the chain of views from there, through tensors without a history."""
+        chain: tuple[Any, ...] = ()
+        while True:
+            view = tensor._view
+            if view is not None and view.chain:
+                tensor, chain = view.base, (*view.chain, *chain)
+            if id(tensor) not in self.detached:
+                return tensor, chain
+            tensor = self.detached[id(tensor)][1]
+
+    def share(self, one: Any, other: Any) -> None:
+        """On some ways through branches and loops two tensors are the same."""
+        if one is not other:
+            self.partners.setdefault(id(one), []).append(other)
+            self.partners.setdefault(id(other), []).append(one)
+            self.held += [one, other]
+
+    def doubt(self, tensor: Any) -> None:
+        """A tensor is written to: those that may be the same may hold other values now."""
+        waiting, seen = [tensor], {id(tensor)}
+        while waiting:
+            for each in self.partners.get(id(waiting.pop()), ()):
+                if id(each) not in seen:
+                    seen.add(id(each))
+                    self.doubtful[id(each)] = each
+                    waiting.append(each)
+
+    def check(self, tensor: Any) -> None:
+        """Refuse to use a tensor of which nobody knows what it holds."""
+        if id(tensor) in self.doubtful:
+            raise CaptureError(
+                "a tensor is used that was, on some ways through branches and loops, written to in place under another name: clone() it before it is "
+                "written to"
+            )
+
+    def stale(self, entry: Entry) -> bool:
+        """Whether the tensor's memory was written to, through another tensor, since its node was made."""
+        if not self.versions:
+            return False
+        return self.versions.get(id(self.origin(entry.tensor)[0]._storage), 0) != entry.version
+
+    def is_same_value(self, one: Any, other: Node) -> bool:
+        """Whether two nodes have the same value: the same, or the same view of something that nothing has been written to."""
+        if one is other or one is None or one.table_op is None or not one.table_op.view or self.versions:
+            return one is other
+        return (one.target, one.args, one.kwargs) == (other.target, other.args, other.kwargs)
+
+    def find(self, tensor: Any) -> Node | None:
+        """The node of a tensor that has none (any more): by its chain of views, or as another name of a known one."""
+        tracer = self.tracer
+        base, chain = self.origin(tensor)
+        if base is not tensor and (id(base) in tracer.entries or id(base) in tracer.attributes):
+            node, shape = self.replay(tracer.node_of(base), chain)[-1], tracer.shape_of(tensor)
+            tracer.bind(tensor, node, shape)
+            return node
+        known = self.by_array.get(id(tensor._array))
+        if known is None or known.tensor is tensor:
+            if id(tensor) in tracer.entries and tracer.entries[id(tensor)].node in tracer.depends:
+                raise CaptureError(
+                    "a tensor is used whose memory was written to through another one that nobody knows to share it: clone() it before"
+                )
+            return None
+        node = tracer.node_of(known.tensor)
+        if not tracer.functional:
+            node = tracer.derive("detach", node) if tensor._grad_fn is None else node
+        elif self.origin(known.tensor)[0] is not tensor:  # as ``data`` gives it
+            self.cut(tensor, known.tensor)
+        tracer.bind(tensor, node, known.shape)
+        return node
+
+    def replay(self, node: Node, chain: tuple[Any, ...]) -> list[Node]:
+        """The values along a chain of views, the base first."""
+        values = [node]
+        for call, arguments, index in chain:
+            args = self.tracer.argument(tuple(arguments))
+            op = call.op
+            if index is None:
+                values.append(self.tracer.derive(op.name, values[-1], *spread(op, args)))
+            else:
+                values.append(self.one_of(op.name, values[-1], args, index))
+        return values
+
+    def one_of(self, name: str, node: Node, args: tuple[Any, ...], index: int) -> Node:
+        """One result of a view op with several: ``unbind`` and the splits."""
+        dim, start, stop = self.extent(name, node, args, index)
+        if stop is None:
+            return self.tracer.derive("select", node, dim, start)
+        return self.tracer.derive("slice", node, dim, start, stop, 1)
+
+    def extent(self, name: str, node: Node, args: tuple[Any, ...], index: int) -> tuple[int, Any, Any]:
+        """Which part of a tensor one of several views is: dimension, start and stop (None for a single place)."""
+        if name == "unbind":
+            return (args[0] if args else 0), index, None
+        sizes, dim = args[0], (args[1] if len(args) > 1 else 0)
+        if name in ("split_with_sizes", "split_evenly"):
+            if isinstance(node.meta["val"].shape[dim], SymbolicInt):
+                raise CaptureError(
+                    "a write to a part of a tensor that was split along a dimension whose size may differ can't be captured: "
+                    "write to a slice of the tensor"
+                )
+            start = sum(sizes[:index])
+            return dim, start, start + sizes[index]
+        raise CaptureError(f"a write to one of the results of {name}() can't be captured: write to a clone() of it")
+
+    def written(self, target: Any, entry: Entry) -> None:
+        """A tensor was written to: its base follows, and all other views are out of date."""
+        base, chain = self.origin(target)
+        storage = storage_of(base)
+        self.held.append(storage)
+        base_node = None if base is target else self.undo(self.tracer.node_of(base), chain, entry.node)
+        self.versions[id(storage)] = self.versions.get(id(storage), 0) + 1
+        entry.version = self.versions[id(storage)]
+        if base_node is not None:
+            self.tracer.bind(base, base_node, self.tracer.shape_of(base))
+        for tensor in {**self.names.get(id(storage), {}), **self.names.get(id(storage.array), {})}.values():
+            if self.origin(tensor)[0]._storage is not storage:
+                continue
+            other = self.tracer.entries[id(tensor)]
+            if other.node is not entry.node and other.node is not base_node:
+                self.tracer.known.pop(other.node, None)  # its memory holds other values now
+            if other.tensor._array is target._array and other is not entry:  # another name: it sees the write, too
+                self.tracer.bind(other.tensor, entry.node, other.shape)
+
+    def undo(self, base: Node, chain: tuple[Any, ...], new: Node) -> Node:
+        """The base with the part that a chain of views leads to replaced."""
+        before = self.replay(base, chain)
+        for position in range(len(chain) - 1, -1, -1):
+            call, arguments, index = chain[position]
+            name, previous = call.op.name, before[position]
+            args = self.tracer.argument(tuple(arguments))
+            if index is not None:
+                dim, start, stop = self.extent(name, previous, args, index)
+                if stop is None:
+                    new = self.tracer.derive("select_scatter", previous, new, dim, start)
+                else:
+                    new = self.tracer.derive("slice_scatter", previous, new, dim, start, stop, 1)
+                continue
+            inverse = INVERSES.get(name)
+            if inverse is None:
+                raise CaptureError(
+                    f"a write through the view {name}() can't be captured: write to a clone() of it, or to the tensor itself"
+                )
+            new = inverse(self.tracer, previous, new, args)
+        return new
+
+
+def spread(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments after the first of a view op, as its schema has them: a variadic one is one tuple."""
+    return (args,) if op.parameters[-1].variadic else args
+
+
+def _reshaped(tracer: Tracer, previous: Node, new: Node, args: tuple[Any, ...]) -> Node:
+    found = previous.meta["val"]
+    assert isinstance(found, Spec)
+    return tracer.derive("reshape", new, tracer.argument(found.shape))
+
+
+def _permuted(tracer: Tracer, previous: Node, new: Node, args: tuple[Any, ...]) -> Node:
+    dims = [each % len(args) for each in args]
+    return tracer.derive("permute", new, tuple(dims.index(each) for each in range(len(dims))))
+
+
+# How the value before a view op follows from the value after it, for ops that move elements one by one.
+INVERSES: dict[str, Callable[[Any, Node, Node, tuple[Any, ...]], Node]] = {
+    "select": lambda tracer, previous, new, args: tracer.derive("select_scatter", previous, new, *args),
+    "slice": lambda tracer, previous, new, args: tracer.derive("slice_scatter", previous, new, *args),
+    "diagonal": lambda tracer, previous, new, args: tracer.derive("diagonal_scatter", previous, new, *args),
+    "transpose": lambda tracer, previous, new, args: tracer.derive("transpose", new, *args),
+    "t": lambda tracer, previous, new, args: tracer.derive("t", new),
+    "permute": _permuted,
+    "alias": lambda tracer, previous, new, args: new,
+    "detach": lambda tracer, previous, new, args: new,
+    "view_as_real": lambda tracer, previous, new, args: tracer.derive("view_as_complex", new),
+    "view_as_complex": lambda tracer, previous, new, args: tracer.derive("view_as_real", new),
+    **dict.fromkeys(("view_shape", "squeeze", "unsqueeze"), _reshaped),
+}

@@ -1,0 +1,52 @@
+"""Sizes that may differ, and which slices are known to lie inside a dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...core.symbolic import Expression, SymbolicInt
+from ...graph import Node
+
+
+class Symbol:
+    """A size that may differ: where it can be read, what it is in this run, and a value that stands for any size.
+
+    It is a dimension of the source's value or, with ``dim`` None, that value itself: a number that may be negative.  Of the number of
+    an iteration, which is 0 or more, ``most`` says how large it gets.
+    """
+
+    __slots__ = ("concrete", "dim", "generic", "most", "source")
+
+    def __init__(self, source: Node, dim: int | None, concrete: int, generic: int) -> None:
+        self.source = source
+        self.dim = dim
+        self.concrete = concrete
+        self.generic = generic
+        self.most: Expression | None = None
+
+
+def is_never_negative(formula: Expression, symbols: Mapping[str, Symbol]) -> bool:
+    """Whether a formula is seen to be 0 or more, whatever the inputs are."""
+    for _ in range(8):  # loops in loops: the end of one may be given by the number of another
+        worst = next((each for each, factor in formula.terms.items() if each and factor < 0), None)
+        if worst is None:
+            break
+        most = symbols[worst[0]].most if len(worst) == 1 and worst[0] in symbols else None
+        if most is None:
+            return False
+        factor = formula.terms[worst]
+        formula = formula + (most - Expression.symbol(worst[0])) * Expression({(): factor})
+    rest = [symbols.get(atom) for each in formula.terms for atom in each]
+    counted = all(each is not None and (each.dim is not None or each.most is not None) for each in rest)
+    return counted and all(factor >= 0 for factor in formula.terms.values())
+
+
+def known_slice(args: tuple[Any, ...], length: Any, symbols: Mapping[str, Symbol]) -> bool:
+    """Whether the size of a slice by numbers is known: its bounds are seen to lie inside, one behind the other."""
+    _, _, start, end, *_ = (*args, None, None)
+    numbers = [each for each in (start, end) if isinstance(each, SymbolicInt)]
+    if all(symbols[name].dim is not None for each in numbers for name in each.expression.symbols() if name in symbols):
+        return True  # sizes, which are taken for any
+    first, last, size = (Expression.of(each) for each in (start or 0, length if end is None else end, length))
+    return all(is_never_negative(each, symbols) for each in (first, last - first, size - last))

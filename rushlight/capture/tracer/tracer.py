@@ -1,0 +1,612 @@
+"""Watches a program run, and writes down what it did to tensors: the common machinery of trace and of export.
+
+A tracer is an interceptor of ops.  Every call becomes a node, and then runs as usual, so the program computes with real
+values and takes its real way.  A composite op stays one node.  Sizes that may differ from run to run are
+:class:`~rushlight.core.symbolic.SymbolicInt`; the shape of every value is kept by its formula.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ...core import symbolic
+from ...core.base import Spec, TensorBase, make
+from ...core.declare import Op, lookup
+from ...core.dispatch import dispatch, dispatch_in_place
+from ...core.dtypes import BY_NUMPY
+from ...core.errors import CaptureError
+from ...core.quantized import QuantizedArray
+from ...core.state import flags, state
+from ...core.symbolic import Expression, SymbolicFloat, SymbolicInt, as_size, is_symbolic, smaller
+from ...graph import Graph, Node
+from ...graph.calls import bind, canonical
+from ...graph.node import draws
+from .alias_tracking import Aliases
+from .fake_tensors import StandIns, holds, quietly
+from .slice_bounds import Symbol, known_slice
+
+PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_HOUSE = (PACKAGE_FOLDER, "<call of ", "<gradient of ", "<graph ")  # files whose lines are not the user's
+_MULTIPLIERS = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47)
+_OPERATORS: dict[str, Any] = {
+    "+": operator.add, "*": operator.mul, "//": operator.floordiv, "%": operator.mod, "max": max, "min": min,
+}  # fmt: skip
+
+
+class TracerWarning(Warning):
+    """The capture fixes something that may be different in another run."""
+
+
+class Entry:
+    """What a tracer knows about a tensor: the node that makes it, and its shape by formulas."""
+
+    __slots__ = ("node", "shape", "tensor", "version")
+
+    def __init__(self, tensor: Any, node: Node, shape: tuple[int, ...]) -> None:
+        self.tensor = tensor  # held, so that its id is not given to another
+        self.node = node
+        self.shape = shape
+        self.version = 0
+
+
+class Tracer:
+    """Captures what happens between ``with tracer:`` and its end.
+
+    ``functional=True`` writes in-place ops as ops that make new values, with all aliases brought up to date.  ``keep_function``
+    says which custom Functions stay one node; of others the body is captured.  ``escaped`` is called when a value that
+    depends on the inputs is turned into a Python value.
+    """
+
+    later: Any = None  # ops that are left to the compiled graph, where its back-end wants them
+
+    def __init__(
+        self,
+        names: Iterable[tuple[str, Any]] = (),
+        *,
+        functional: bool = False,
+        keep_function: Callable[[Any], bool] = lambda function: True,
+        escaped: Callable[[str, str], None] | None = None,
+    ) -> None:
+        self.graph = Graph()
+        self.entries: dict[int, Entry] = {}
+        self.attributes = {id(tensor): (name, tensor) for name, tensor in reversed(list(names))}
+        self.by_name = dict(self.attributes.values())
+        self.constants: dict[str, Any] = {}
+        self.symbols: dict[str, Symbol] = {}
+        self.size_nodes: dict[Any, Node] = {}
+        self.functional = functional
+        self.keep_function = keep_function
+        self.escaped = escaped or self.warn
+        self.aliases = Aliases(self)
+        self.modules: list[str] = []  # the paths of the Modules that are running
+        self.classes: dict[str, type] = {}  # of a path: the class of its Module
+        self.origin: dict[str, Any] | None = None  # of a node that is run again: where it came from
+        self.known: dict[Node, Any] = {}  # tensors that do not depend on the inputs: constants of the capture
+        self.depends: set[Node] = set()  # the nodes whose values depend on the inputs
+        self.outer: Any = None
+        self.bodies: dict[Graph, Any] = {}  # of nodes with sub-graphs: the tracers that captured those
+        self.body_symbols = 0  # how many symbols those have
+        self.sequences: dict[int, Any] = {}  # by id: lists to which a captured loop has appended
+        self.without_values = False  # whether the inputs have shapes and no data: the program is followed, and nothing computed
+        self.stand_ins = StandIns(self)
+        self.refusing = False  # whether calls of Python functions and dicts of scripts are errors
+
+    # -- being on ------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Tracer:
+        self.outer = state.capture
+        state.capture = self
+        state.interceptors.append(self)
+        flags.enter()
+        self.notice, symbolic.escape.notice = symbolic.escape.notice, self.size_escaped
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        symbolic.escape.notice = self.notice
+        flags.leave()
+        state.interceptors.remove(self)
+        state.capture = self.outer
+
+    def release(self) -> None:
+        """Let go of everything, when the graph is finished: parts of a tracer refer to it, and would stay until the garbage collector comes by."""
+        self.__dict__.clear()
+
+    # -- inputs --------------------------------------------------------------------------------------------------
+
+    def input(self, tensor: Any, name: str, dynamic: Callable[[int], str | None] = lambda dim: None) -> Node:
+        """A placeholder for a tensor; ``dynamic`` gives the symbol of a dimension that may differ, or None."""
+        node = self.graph.placeholder(name)
+        self.add_input(tensor, node, dynamic)
+        return node
+
+    def can_take(self, tensor: Any) -> bool:
+        """Whether a tensor that was not seen yet is an input when it is first used."""
+        return False
+
+    def note_grad_mode(self) -> None:
+        """Called before a node is written down; nothing here."""
+
+    def add_input(self, tensor: Any, node: Node, dynamic: Callable[[int], str | None] = lambda dim: None) -> None:
+        """The same for a node that is there already."""
+        shape: list[int] = []
+        for dim, size in enumerate(tensor._array.shape):
+            symbol = dynamic(dim)
+            shape.append(size if symbol is None else self.new_symbol(node, dim, size, symbol))
+        self.depends.add(node)
+        self.bind(tensor, node, tuple(shape))
+
+    def new_symbol(self, source: Node, dim: int | None, size: int, name: str | None = None) -> SymbolicInt:
+        """A size that may differ, read from a dimension of a node's value."""
+        if name is None:
+            name = f"u{len(self.symbols)}"
+        if name not in self.symbols:
+            multiplier = _MULTIPLIERS[len(self.symbols) % len(_MULTIPLIERS)]
+            generic = size * multiplier if size > 1 else multiplier + 2 * len(self.symbols) + 2
+            self.symbols[name] = Symbol(source, dim, size, generic)
+        return SymbolicInt(size, Expression.symbol(name))
+
+    def size_from(self, tensor: Any) -> int:
+        """A size that is the whole number a tensor holds: symbolic where that depends on the inputs."""
+        entry = self.entries.get(id(tensor))
+        if entry is None or entry.node not in self.depends:
+            return int(tensor)
+        if tensor._array.__class__ is Spec:
+            raise CaptureError("a size that is the value of a tensor is not known where only shapes are")
+        known = (name for name, each in self.symbols.items() if each.dim is None and self.aliases.is_same_value(each.source, entry.node))
+        return self.new_symbol(entry.node, None, tensor._array.item(), next(known, None))
+
+    def bind(self, tensor: Any, node: Node, shape: tuple[int, ...] | None = None) -> None:
+        """From here on a tensor is the value of this node."""
+        array = tensor._array
+        if shape is None:
+            shape = array.shape
+        node.meta["val"] = Spec(shape, array.dtype)
+        if array.__class__ is QuantizedArray:
+            node.meta["quantizer"] = array.quantizer
+        entry = self.entries[id(tensor)] = Entry(tensor, node, shape)
+        self.aliases.bound(entry)
+        if node not in self.depends and array.__class__ is not Spec:
+            self.known[node] = tensor
+
+    def tensor_of(self, name: str) -> Any:
+        """The parameter or buffer of a name."""
+        return self.by_name[name]
+
+    def shape_of(self, tensor: Any) -> tuple[int, ...]:
+        """The sizes of a tensor, those that may differ by their formulas."""
+        entry = self.entries.get(id(tensor))
+        return tensor._array.shape if entry is None else entry.shape
+
+    def is_traced(self, tensor: Any) -> bool:
+        """Whether a tensor's value depends on the inputs of the capture."""
+        entry = self.entries.get(id(tensor))
+        return entry is not None and entry.node in self.depends
+
+    # -- values as they are written down ---------------------------------------------------------------------------
+
+    def node_of(self, tensor: Any) -> Node:
+        """The node whose value a tensor is; parameters and constants get one when they are first seen."""
+        self.aliases.check(tensor)
+        entry = self.entries.get(id(tensor))
+        if entry is not None and not (self.functional and self.aliases.stale(entry)):
+            return entry.node
+        if self.functional or entry is None:
+            node = self.aliases.find(tensor)
+            if node is not None:
+                return node
+        name = self.attributes.get(id(tensor), (None,))[0]
+        if name is None:
+            if tensor._array.__class__ is Spec and self.without_values:
+                raise CaptureError("a tensor without data that no op has made")
+            name = f"_tensor_constant{len(self.constants)}"
+            self.constants[name] = tensor
+        node = self.graph.get_attr(name)
+        node.meta["source"], node.meta["module"] = self.where()
+        self.bind(tensor, node)
+        return node
+
+    def argument(self, value: Any) -> Any:
+        """An argument with nodes in place of tensors and sizes."""
+        if isinstance(value, TensorBase):
+            return self.node_of(value)
+        if isinstance(value, (SymbolicInt, SymbolicFloat)):
+            return self.number_node(value) if symbolic.escape.compared is None else value
+        if isinstance(value, (tuple, list)):
+            if id(value) in self.sequences:
+                raise CaptureError("a list whose length depends on the inputs can be indexed, stacked and concatenated, and nothing else")
+            values = [self.argument(each) for each in value]
+            if hasattr(value, "_fields"):
+                return tuple.__new__(type(value), values)  # type: ignore[type-var]  # its own may check tensors
+            return values if isinstance(value, list) else tuple(values)
+        if isinstance(value, dict):
+            return {key: self.argument(each) for key, each in value.items()}
+        if isinstance(value, slice):
+            return slice(self.argument(value.start), self.argument(value.stop), self.argument(value.step))
+        return value
+
+    def number_node(self, value: Any) -> Node:
+        """The node that computes a number from the sizes of values."""
+        if isinstance(value, SymbolicFloat):
+            arguments = tuple(self.argument(each) for each in value.arguments)
+            return self.make_number(value.function, arguments, value)
+        expression = value.expression
+
+        def compute(function: Any) -> Callable[[Any, Any], Any]:
+            def run(a: Any, b: Any) -> Any:
+                left, right = (each.meta["val"] if isinstance(each, Node) else each for each in (a, b))
+                found = (
+                    smaller(left, right)
+                    if function is min
+                    else left + right - smaller(left, right)
+                    if function is max
+                    else function(left, right)
+                )
+                return self.make_number(function, (a, b), found)
+
+            return run
+
+        functions = {name: compute(function) for name, function in _OPERATORS.items()}
+        values = {name: self.symbol_node(name) for name in expression.symbols()}
+        node = self.size_nodes.get(expression)
+        if node is None:
+            node = self.size_nodes[expression] = expression.evaluate(values, functions)
+        return node
+
+    def symbol_node(self, name: str) -> Node:
+        """The node that reads a symbol's value off a shape."""
+        expression = Expression.symbol(name)
+        node = self.size_nodes.get(expression)
+        if node is None:
+            symbol = self.symbols[name]
+            if symbol.source.graph is self.graph and symbol.dim is None:
+                node = self.graph.call_function(as_size, (symbol.source,))
+            elif symbol.source.graph is self.graph:
+                node = self.graph.call_method("size", (symbol.source, symbol.dim))
+            else:  # of the graph that this one is a part of
+                node = self.graph.placeholder(name)
+            node.meta["source"], node.meta["module"] = self.where()
+            node.meta["val"] = SymbolicInt(symbol.concrete, expression)
+            self.depends.add(node)
+            self.size_nodes[expression] = node
+        return node
+
+    def make_number(self, function: Any, arguments: tuple[Any, ...], value: Any) -> Node:
+        """A node of arithmetic on sizes, made once for each formula."""
+        key = (function, arguments)
+        node = self.size_nodes.get(key)
+        if node is None:
+            node = self.graph.call_function(function, arguments)
+            node.meta["source"], node.meta["module"] = self.where()
+            node.meta["val"] = value
+            self.depends.add(node)
+            self.size_nodes[key] = node
+        return node
+
+    def where(self) -> tuple[Any, str]:
+        """The user's line that is running now, and the path of the module."""
+        if self.origin is not None:
+            return self.origin.get("source"), self.origin.get("module", "")
+        frame: Any = sys._getframe(1)
+        while frame is not None and frame.f_code.co_filename.startswith(_HOUSE):
+            frame = frame.f_back
+        path = self.modules[-1] if self.modules else ""
+        if frame is None:
+            return None, path
+        return (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name), path
+
+    # -- ops -----------------------------------------------------------------------------------------------------
+
+    def __call__(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
+        """An op is being called: write it down, then run it (as an interceptor, with this tracer off)."""
+        if self.functional and op.notes.startswith("memory"):
+            return NotImplemented  # values have no strides: what its body calls has them as arguments
+        state.capture = None
+        try:
+            args = tuple([self.sized(value) if each.kind == "value" else value for each, value in zip(op.parameters, args)])
+            recorded = tuple([self.argument(value) for value in args])
+            in_place = op.functional is not None
+            if in_place:
+                self.aliases.doubt(args[0])
+            if in_place and self.functional:
+                return self.write(op, args, recorded)
+            keywords: dict[str, Any] = {}
+            if out is not None and not self.functional:
+                keywords["out"] = self.argument(out)
+            given = self.stand_ins.given(op, args) if self.without_values else args
+            result = self.compute(op, given, out)
+            node = self.emit(op, recorded, keywords)
+            self.results(op, args, recorded, node, result)
+            if out is not None and self.functional:
+                for target in out if isinstance(out, (tuple, list)) else (out,):
+                    self.aliases.written(target, self.entries[id(target)])
+            return result
+        finally:
+            state.capture = self
+
+    def compute(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
+        """The result of an op."""
+        return dispatch(op, args, out) if op.functional is None else dispatch_in_place(op, args)
+
+    def sized(self, value: Any) -> Any:
+        """An argument that is no tensor, with sizes for whole numbers that tensors hold."""
+        if isinstance(value, TensorBase) and not value._array.ndim and value._array.dtype.kind in "iu":
+            return self.size_from(value)
+        if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
+            values = [self.sized(each) for each in value]
+            return values if isinstance(value, list) else tuple(values)
+        return value
+
+    def derive(self, name: str, *recorded: Any) -> Node:
+        """A node for an op on nodes, which nobody called: its shape and type come from tensors without data."""
+        op = lookup(name)
+        node = self.emit(op, bind(op, recorded, {}))
+
+        def fake(value: Any) -> Any:
+            if isinstance(value, Node):
+                found = value.meta["val"]
+                return make(Spec(found.shape, found.dtype)) if isinstance(found, Spec) else found
+            return type(value)(fake(each) for each in value) if isinstance(value, (tuple, list)) else value
+
+        values = tuple([fake(each) for each in bind(op, recorded, {})])
+        enabled, state.grad_enabled = state.grad_enabled, False
+        try:
+            array = dispatch(op, values)._array
+        finally:
+            state.grad_enabled = enabled
+        node.meta["val"] = Spec(array.shape, array.dtype)
+        return node
+
+    def emit(self, op: Op, recorded: tuple[Any, ...], keywords: dict[str, Any] | None = None) -> Node:
+        """A node for a call of an op on complete arguments."""
+        if (
+            self.functional
+            and op.name in ("view", "view_shape")
+            and not any(hasattr(each, "numpy") for each in (*recorded[1], *recorded[2:]))
+        ):
+            # Where nothing is written to, whether memory is shared does not matter; and it may lie otherwise than it did.
+            op, recorded = lookup("reshape"), (recorded[0], tuple(recorded[1]))
+        positional, named = canonical(op, recorded)
+        node = self.graph.call_function(op.call, positional, {**named, **(keywords or {})})
+        node.meta["source"], node.meta["module"] = self.where()
+        if any(each in self.depends for each in node.all_input_nodes) or node.is_impure() and (self.functional or draws(op)):
+            self.depends.add(node)
+        return node
+
+    def results(self, op: Op, args: tuple[Any, ...], recorded: tuple[Any, ...], node: Node, result: Any) -> None:
+        """Tie the results of a call to its node."""
+        shapes = self.shapes(op, args, recorded, node, result)
+        if isinstance(result, TensorBase):
+            if op.view and not op.vjp and self.functional and result is not args[0]:
+                self.aliases.cut(result, args[0])
+            self.bind(result, node, shapes)
+        elif isinstance(result, (tuple, list)):
+            specs = []
+            for index, each in enumerate(result):
+                if isinstance(each, TensorBase):
+                    part = self.part(node, index, True)
+                    self.bind(each, part, shapes[index] if shapes is not None else None)
+                    specs.append(part.meta["val"])
+                else:
+                    specs.append(None)
+            node.meta["val"] = tuple(specs)
+        else:
+            node.meta["val"] = result
+            if node in self.depends and op.notes.startswith("data-dependent"):  # others look at types alone
+                self.escaped(op.public_name, "its result is a Python value")
+
+    def write(self, op: Op, args: tuple[Any, ...], recorded: tuple[Any, ...]) -> Any:
+        """An in-place op where the graph is to have none: a new value, of which the target is from here on the name."""
+        functional = op.functional
+        assert functional is not None
+        target = args[0]
+        before = self.shape_of(target)
+        dtype = target._array.dtype
+        dispatch_in_place(op, self.stand_ins.given(op, args) if self.without_values else args)
+        result = target
+        node = self.emit(functional, recorded)
+        shapes = self.shapes(functional, args, recorded, node, result)
+        shape = shapes if isinstance(shapes, tuple) and len(shapes) == len(before) else before
+        found = result_type(functional, args)
+        node.meta["val"] = Spec(shape, found or dtype)
+        if found is not None and found != dtype:
+            node = self.derive("cast", node, BY_NUMPY[dtype])
+        self.bind(target, node, shape)
+        self.aliases.written(target, self.entries[id(target)])
+        return result
+
+    def shapes(self, op: Op, args: tuple[Any, ...], recorded: tuple[Any, ...], node: Node, result: Any) -> Any:
+        """The shape of a result (or of each of several) by formulas; None where all sizes are fixed."""
+        if getattr(result, "_array", None).__class__ is Spec and not self.without_values:
+            return None  # its sizes are formulas already
+        masked = op.name == "index" and any(each is not None and each._array.dtype.kind == "b" for each in args[1])
+        data_dependent = (masked or op.notes.startswith("data-dependent")) and node in self.depends
+        if not data_dependent and not any(self.is_dynamic(value) for value in args):
+            return None
+        several = isinstance(result, (tuple, list))
+        actual = [getattr(each, "_array", None) for each in (result if several else (result,))]
+        found = self.try_shapes(op, args, generic=True)
+        if not data_dependent and (found is None or [len(each or ()) for each in found] != [getattr(each, "ndim", 0) for each in actual]):
+            found = self.try_shapes(op, args, generic=False)  # a size that is 1 in this run may decide on the dimensions
+        if op.name == "slice" and found and found[0] and not known_slice(args, self.shape_of(args[0])[args[1]], self.symbols):
+            found[0] = tuple([None if dim == args[1] % len(found[0]) else size for dim, size in enumerate(found[0])])
+        now = {name: each.concrete for name, each in self.symbols.items()}
+        results: list[tuple[int, ...]] = []
+        for index, array in enumerate(actual):
+            if array is None:
+                results.append(())
+                continue
+            guess = found[index] if found is not None and index < len(found) else None
+            if guess is not None and len(guess) == array.ndim:
+                sized = []
+                for dim, (size, known) in enumerate(zip(array.shape, guess)):
+                    if isinstance(known, SymbolicInt) and holds(known.expression, now, size):
+                        sized.append(SymbolicInt(size, known.expression))
+                    elif not isinstance(known, SymbolicInt) and known == size:
+                        sized.append(size)
+                    else:
+                        sized.append(self.new_symbol(self.part(node, index, several), dim, size))
+                results.append(tuple(sized))
+            elif data_dependent:
+                source = self.part(node, index, several)
+                results.append(tuple([self.new_symbol(source, dim, size) for dim, size in enumerate(array.shape)]))
+            else:
+                results.append(array.shape)
+        return results if several else results[0]
+
+    def part(self, node: Node, index: int, several: bool) -> Node:
+        """One of several results of a node, as a node."""
+        if not several:
+            return node
+        for user in node.users:
+            if user.target is operator.getitem and user.args[1] == index:
+                return user
+        part = self.graph.call_function(operator.getitem, (node, index))
+        part.meta["source"], part.meta["module"] = node.meta["source"], node.meta["module"]
+        if node in self.depends:
+            self.depends.add(part)
+        return part
+
+    def is_dynamic(self, value: Any) -> bool:
+        """Whether an argument has a size that may differ."""
+        if isinstance(value, TensorBase):
+            entry = self.entries.get(id(value))
+            return entry is not None and any(each.__class__ is SymbolicInt for each in entry.shape)
+        if isinstance(value, (tuple, list)):
+            return any(self.is_dynamic(each) for each in value)
+        return is_symbolic(value)
+
+    def try_shapes(self, op: Op, args: tuple[Any, ...], generic: bool) -> list[Any] | None:
+        """Shapes of an op's results from tensors without data, for sizes that stand for any (or those of this run)."""
+        values = {name: each.generic if generic else each.concrete for name, each in self.symbols.items()}
+
+        def fake(value: Any) -> Any:
+            if isinstance(value, TensorBase):
+                shape = self.shape_of(value)
+                return make(Spec(tuple([fake(each) for each in shape]), value._array.dtype))
+            if isinstance(value, SymbolicInt):
+                return SymbolicInt(value.expression.evaluate(values), value.expression)
+            if isinstance(value, SymbolicFloat):
+                return value.function(*[fake(each) for each in value.arguments])
+            if isinstance(value, (tuple, list)):
+                made = [fake(each) for each in value]
+                return made if isinstance(value, list) else tuple(made)
+            return value
+
+        notice, symbolic.escape.notice = symbolic.escape.notice, lambda kind, size: None
+        symbolic.escape.inferring += 1
+        enabled, state.grad_enabled = state.grad_enabled, False
+        try:
+            given = tuple([fake(value) for value in args])
+            if op.factory:  # it would make its tensor
+                return [op.meta(op, [each._array if isinstance(each, TensorBase) else each for each in given]).shape]
+            result = quietly(dispatch, op.functional or op, given)
+        except Exception:
+            return None  # sizes that do not fit together, or a result that depends on data: the caller knows what then
+        finally:
+            state.grad_enabled = enabled
+            symbolic.escape.inferring -= 1
+            symbolic.escape.notice = notice
+        return [
+            getattr(getattr(each, "_array", None), "shape", None) for each in (result if isinstance(result, (tuple, list)) else (result,))
+        ]
+
+    # -- custom Functions ----------------------------------------------------------------------------------------
+
+    def function(self, function: Any, args: tuple[Any, ...]) -> Any:
+        """A custom Function is being applied: one node, or (where it is left to go on) the nodes of its body."""
+        if not self.keep_function(function):
+            return NotImplemented
+        state.capture = None
+        try:
+            recorded = self.argument(tuple(args))
+            node = self.graph.call_function(function.apply, recorded)
+            node.meta["source"], node.meta["module"] = self.where()
+            node.meta["function"] = function
+            if any(each in self.depends for each in node.all_input_nodes):
+                self.depends.add(node)
+            result = function.apply(*args)
+            self.function_results(node, result)
+            return result
+        finally:
+            state.capture = self
+
+    def function_results(self, node: Node, result: Any) -> None:
+        """Tie the outputs of a Function to its node: what a size of theirs follows from is not known."""
+        several = isinstance(result, (tuple, list))
+        dynamic = bool(self.symbols)
+        specs: list[Any] = []
+        for index, each in enumerate(result if several else (result,)):
+            if not isinstance(each, TensorBase):
+                specs.append(None)
+                continue
+            part = self.part(node, index, several)
+            shape = each._array.shape
+            if dynamic and node in self.depends:
+                shape = tuple([self.new_symbol(part, dim, size) for dim, size in enumerate(shape)])
+            self.bind(each, part, shape)
+            specs.append(part.meta["val"])
+        if several:
+            node.meta["val"] = tuple(specs)
+
+    # -- what leaves the graph -------------------------------------------------------------------------------------
+
+    def size_escaped(self, kind: str, size: Any) -> None:
+        """``int(size)`` in the user's code fixes a size that may differ."""
+        if state.capture is self and not sys._getframe(3).f_code.co_filename.startswith(PACKAGE_FOLDER):
+            self.warn(f"{kind}()", f"the size {getattr(size, 'expression', 'computed here')} may differ")
+
+    def length_escaped(self, tensor: Any) -> int:
+        """``len(tensor)``, which can only be a plain number."""
+        size = self.shape_of(tensor)[0]
+        if isinstance(size, SymbolicInt):
+            self.warn("len() of a tensor", f"the size {size.expression} may differ")
+        return int.__int__(size)
+
+    def value_escaped(self, tensor: Any, how: str) -> None:
+        """A tensor's value becomes a Python value."""
+        if self.is_traced(tensor):
+            self.escaped(how, "its value depends on the inputs")
+
+    def warn(self, how: str, why: str) -> None:
+        """Say where the capture fixes what may differ."""
+        source, _ = self.where()
+        message = (
+            f"{how} gives a Python value while the program is captured ({why}): the capture holds it as a constant, and might not be right "
+            "for other inputs"
+        )
+        if source is None:
+            warnings.warn(message, TracerWarning, stacklevel=2)
+        else:  # as if the user's line had warned
+            warnings.warn_explicit(message, TracerWarning, source[0], source[1])
+
+
+def result_type(op: Op, args: tuple[Any, ...]) -> Any:
+    """The type that an op gives for these arguments, where its family can tell."""
+    if op.family is None:
+        return None
+
+    def array(value: Any) -> Any:
+        if isinstance(value, (tuple, list)):
+            return type(value)(array(each) for each in value)
+        return value._array if isinstance(value, TensorBase) else value
+
+    return getattr(op.meta(op, [array(each) for each in args]), "dtype", None)
+
+
+def tensors_in(value: Any) -> list[Any]:
+    """All tensors in nested containers, in order."""
+    if isinstance(value, TensorBase):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (tuple, list)):
+        return [tensor for each in value for tensor in tensors_in(each)]
+    return []
+
+
+__all__ = ["Entry", "Symbol", "Tracer", "TracerWarning", "as_size", "tensors_in"]

@@ -1,0 +1,406 @@
+"""Attention in blocks of queries: the scores of a block lie in the cache, and all scores together nowhere unless somebody wants them.
+
+Keys and values of a head are packed when its first block begins (``panels.py``).  A block multiplies its queries by as many keys as any of
+them may see, turns the scores into weights row by row, and multiplies those by the values.  The gradient goes through the same blocks, and computes
+weights again that were not kept.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...backends.native.executable import Piece, Program
+from ...core.base import Spec
+from ...schedule.symbolic_shape import differs
+from ...schedule.tensor_ir import ROUTINES, Builder, Reference, Routine, Value
+from . import vector_math
+from .gemm.panel import Panels, lanes_for, minus, share
+from .ir import TYPES, Code, Module, Scalar
+from .vectors import Vectors
+
+BLOCK = 32  # queries
+ROOM = 1 << 18  # bytes of scores that a block should keep to
+FLOPS_PER_NANOSECOND = 60
+
+
+class Heads:
+    """The batch of an attention: where in memory the matrices of each head begin."""
+
+    def __init__(self, c: Code, shape: tuple[int, ...]) -> None:
+        self.c = c
+        self.shape = shape
+        self.count = math.prod(shape)
+        self.indices: list[Scalar] = []
+
+    def at(self, head: Scalar) -> None:
+        """Go to a head."""
+        c, rest = self.c, head
+        self.indices = []
+        for size in reversed(self.shape):
+            self.indices.insert(0, c.let("i64", f"srem i64 {rest.name}, {size}"))
+            rest = c.let("i64", f"sdiv i64 {rest.name}, {size}")
+
+    def pointer(self, name: str, reference: Reference, row: Scalar | None = None) -> str:
+        """The address of the head's matrix, from a row on."""
+        c = self.c
+        place = c.integer(reference.offset)
+        for index, stride in zip(self.indices, reference.strides):
+            place = c.add(place, c.scale(index, stride))
+        if row is not None:
+            place = c.add(place, c.scale(row, reference.strides[-2]))
+        return c.address(name, place, TYPES[reference.dtype])
+
+
+def steps(reference: Reference) -> tuple[int, int]:
+    """The strides of a matrix; those of a single row or column are what they would be in row-major order."""
+    rows, columns = reference.strides[-2:]
+    return rows, columns if reference.shape[-1] > 1 else 1
+
+
+def order_in_memory(builder: Builder, node: Any, part: int, source: Reference, shape: tuple[int, ...]) -> list[int]:
+    """The order in memory of the dimensions of a result: that of a source, unless the result is given out.
+
+    Heads that were cut out of a wider tensor so give results that can be put together to one without being copied.
+    """
+    if builder.is_given_out(node, part):
+        return list(range(len(shape)))
+    return [*sorted(range(len(shape) - 1), key=lambda at: -source.strides[at]), len(shape) - 1]
+
+
+def arranged(spec: Spec, order: list[int]) -> Spec:
+    """The tensor that is stored, where a result's dimensions lie in another order."""
+    return Spec(tuple([spec.shape[at] for at in order]), spec.dtype)
+
+
+def as_wanted(value: Value, order: list[int]) -> Reference:
+    """The result, in the order of its own dimensions."""
+    places = [order.index(at) for at in range(len(order))]
+    return Reference(value, tuple([value.shape[at] for at in places]), tuple([value.strides[at] for at in places]))
+
+
+def rows_in(c: Code, start: Scalar, block: int, count: int) -> Scalar:
+    """How many rows a block has that begins there."""
+    return c.intrinsic("smin", minus(c, c.integer(count), start), c.integer(block))
+
+
+class Names:
+    """The buffers of a function, by the names of their parameters."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Value] = {}
+
+    def add(self, name: str, value: Value) -> str:
+        self.values[name] = value
+        return f"%{name}"
+
+    def piece(self, module: Module, c: Code, name: str, extent: int, nanoseconds: float) -> Piece:
+        parameters = ", ".join(f"ptr %{each}" for each in self.values)
+        function = module.add(f"{name}{len(module.names)}", c.function("NAME", f"{parameters}, i64 %first, i64 %last"))
+        return Piece(function, list(self.values.values()), extent, nanoseconds)
+
+
+class Row:
+    """Passes over one row of scores, in vectors; rows are filled up to whole panels, so that no pass has a rest."""
+
+    def __init__(self, c: Code, panels: Panels) -> None:
+        self.c = c
+        self.type = panels.type
+        self.v = Vectors(c, panels.type, panels.shape.lanes)
+        self.vectors = panels.shape.vectors
+        self.partial = c.slot(self.v.type)
+
+    def each(self, panels: Scalar, body: Any) -> None:
+        """``body(column)`` for the vectors of some panels."""
+        c = self.c
+        with c.loop(c.integer(0), panels) as panel:
+            for at in range(self.vectors):
+                body(c.add(c.scale(panel, self.vectors * self.v.count), c.integer(at * self.v.count)))
+
+    def fold(self, panels: Scalar, start: float, combine: Any, body: Any) -> Scalar:
+        """All that ``body(column)`` gives, combined; still a vector."""
+        c = self.c
+        c.write(self.v.spread(c.constant(self.type, start)), self.partial)
+        self.each(panels, lambda column: c.write(combine(c.read(self.partial, self.v.type), body(column)), self.partial))
+        return c.read(self.partial, self.v.type)
+
+    def add(self, a: Scalar, b: Scalar) -> Scalar:
+        return self.c.binary("fadd", a, b)
+
+    def multiply(self, a: Scalar, b: Scalar) -> Scalar:
+        return self.c.binary("fmul", a, b)
+
+    def number(self, value: float) -> Scalar:
+        """A vector of one constant."""
+        return self.v.spread(self.c.constant(self.type, value))
+
+    def some(self, column: Scalar, limit: Scalar | int) -> str | None:
+        """A mask of the elements of a vector that lie before a limit; None where all of them do."""
+        c = self.c
+        if isinstance(limit, int):
+            return self.v.first(minus(c, c.integer(limit), column)) if limit % (self.v.count * self.vectors) else None
+        return self.v.first(minus(c, limit if isinstance(limit, Scalar) else c.integer(limit), column))
+
+
+def attention(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
+    query, key, value, mask, causal, scale = args
+    batch, (length, size), (source, width) = tuple(specs[0].shape[:-2]), query.shape[-2:], value.shape[-2:]
+    fits = tuple(specs[1].shape[:-2]) == batch and query.dtype == key.dtype == value.dtype and query.dtype.char in "fd"
+    if (
+        not fits
+        or not math.prod(specs[0].shape)
+        or not source * size
+        or type(causal) is not bool
+        or not (isinstance(scale, (int, float)) or differs(scale))
+    ):
+        return NotImplemented
+    dtype, type_ = query.dtype, TYPES[query.dtype]
+    if mask is not None and mask.dtype.kind != "b" and mask.dtype != dtype:
+        return NotImplemented
+    query, key, value = (each.broadcast((*batch, *each.shape[-2:])) for each in (query, key, value))
+    mask = None if mask is None else mask.broadcast((*batch, length, source))
+    by_key, by_value = Panels(Module(), type_, size, source), Panels(Module(), type_, source, width)
+    wide = by_key.shape.width
+    row = by_key.count * wide  # of scores, filled up to whole panels
+    block = max(8, min(BLOCK, ROOM // (row * dtype.itemsize) // 8 * 8))
+    blocks = -(-length // block)
+    units = math.prod(batch) * blocks
+    lanes = lanes_for(units)
+    scratch = [Spec((lanes, each), dtype) for each in (by_key.size, by_value.size, block * row)]
+    order = order_in_memory(builder, node, 0, query, specs[0].shape)
+
+    def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
+        output, weights, *memories = routine.others
+        keys, values = Panels(module, type_, size, source), Panels(module, type_, source, width)
+        c, names = Code(module), Names()
+        heads, line, made = Heads(c, batch), Row(c, keys), as_wanted(output, order)
+        q, k, v, o = (names.add(name, each) for name, each in (("q", query.value), ("k", key.value), ("v", value.value), ("o", output)))
+        own = [names.add(name, each) for name, each in zip(("kp", "vp", "s"), memories)]
+        w = names.add("w", weights) if weights in program.slots else ""
+        m = "" if mask is None else names.add("m", mask.value)
+        with share(c, lanes, units) as (lane, first, last):
+            packed_key, packed_value, memory = (c.address(name, c.scale(lane, each.shape[1]), type_) for name, each in zip(own, scratch))
+            begin = c.let("i64", f"sdiv i64 {first.name}, {blocks}")
+            end = c.let("i64", f"sdiv i64 {c.add(last, c.integer(blocks - 1)).name}, {blocks}")
+            with c.loop(begin, end) as head:
+                heads.at(head)
+                keys.pack(c, steps(key)[::-1], packed_key, heads.pointer(k, key), c.integer(0), c.integer(keys.count))
+                values.pack(c, steps(value), packed_value, heads.pointer(v, value), c.integer(0), c.integer(values.count))
+                before = c.scale(head, blocks)
+                from_ = c.intrinsic("smax", minus(c, first, before), c.integer(0))
+                to = c.intrinsic("smin", minus(c, last, before), c.integer(blocks))
+                with c.loop(from_, to) as number:
+                    start = c.scale(number, block)
+                    rows = rows_in(c, start, block, length)
+                    seen = c.intrinsic("smin", c.add(start, rows), c.integer(source)) if causal else c.integer(source)
+                    count = c.let("i64", f"sdiv i64 {c.add(seen, c.integer(wide - 1)).name}, {wide}")
+                    down, across = steps(query)
+                    keys.multiply(
+                        c,
+                        (heads.pointer(q, query, start), down),
+                        packed_key,
+                        (memory, row),
+                        rows,
+                        columns=across,
+                        width=c.scale(count, wide),
+                    )
+                    with c.loop(c.integer(0), rows) as at:
+                        here = c.address(memory, c.scale(at, row), type_)
+                        mine = c.add(start, at)
+                        limit = c.intrinsic("smin", c.add(mine, c.integer(1)), c.integer(source)) if causal else source
+                        if mask is not None:
+                            masked(c, line, here, heads.pointer(m, mask, mine), mask, scale)
+                        place = c.address(w, c.scale(c.add(c.scale(head, length), mine), source), type_) if w else ""
+                        weigh(line, here, count, limit, 1.0 if mask is not None else scale, place, source)
+                        if w and causal:  # beyond what was looked at
+                            with c.loop(c.scale(count, wide), c.integer(source)) as column:
+                                c.store(c.constant(type_, 0.0), place, column)
+                    values.multiply(c, (memory, row), packed_value, (heads.pointer(o, made, start), made.strides[-2]), rows, depth=seen)
+        nanoseconds = units * block * source * (size + width) * 2 / FLOPS_PER_NANOSECOND
+        return [names.piece(module, c, "attention", lanes, nanoseconds)]
+
+    sources = [query, key, value] + ([] if mask is None else [mask])
+    output, weights = builder.routine(sources, [arranged(specs[0], order), specs[1]], node, write, scratch)
+    return as_wanted(output.value, order), weights
+
+
+def masked(c: Code, line: Row, here: str, masked_at: str, mask: Reference, scale: float) -> None:
+    """Scale a row of scores, and add a mask; what that leaves out is infinitely low."""
+    type_ = line.type
+    with c.loop(c.integer(0), c.integer(mask.shape[-1])) as column:
+        found = c.binary("fmul", c.load(here, column, type_), c.constant(type_, scale))
+        given = c.load(masked_at, c.scale(column, mask.strides[-1]), TYPES[mask.dtype])
+        lowest = c.constant(type_, -math.inf)
+        c.store(c.select(given, found, lowest) if mask.dtype.kind == "b" else c.binary("fadd", found, given), here, column)
+
+
+def weigh(line: Row, here: str, panels: Scalar, limit: Scalar | int, scale: float, place: str, source: int) -> None:
+    """Turn a row of scores up to a limit into weights, which are zeros beyond it; a row that may attend to nothing gives zeros.
+
+    They are written to another place, too, where one is given.
+    """
+    c, v, type_ = line.c, line.v, line.type
+    lowest, nothing = c.constant(type_, -math.inf), c.constant(type_, 0.0)
+
+    def score(column: Scalar) -> Scalar:
+        found = v.load(here, column)
+        if scale != 1:
+            found = line.multiply(found, line.number(scale))
+        inside = line.some(column, limit)
+        if inside is not None:
+            found = v.select(inside, found, line.number(-math.inf))
+        v.store(found, here, column)
+        return found
+
+    highest = v.largest(line.fold(panels, -math.inf, v.larger, score))
+    highest = c.select(c.compare("oeq", highest, lowest), nothing, highest)
+
+    def power(column: Scalar) -> Scalar:
+        with c.loop(c.integer(0), c.integer(v.count)) as lane:  # LLVM makes one vector of it
+            at = c.add(column, lane)
+            c.store(vector_math.decay(c, c.binary("fsub", c.load(here, at, type_), highest)), here, at)
+        return v.load(here, column)
+
+    total = v.sum(line.fold(panels, 0.0, line.add, power))
+    total = c.select(c.compare("oeq", total, nothing), c.constant(type_, 1.0), total)
+    factor = v.spread(c.binary("fdiv", c.constant(type_, 1.0), total))
+
+    def finish(column: Scalar) -> None:
+        made = line.multiply(v.load(here, column), factor)
+        v.store(made, here, column)
+        if place:
+            v.store(made, place, column, line.some(column, source))
+
+    line.each(panels, finish)
+
+
+def attention_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
+    grad, query, key, value, weights, scale, causal, mask = args
+    batch, length, source, size, width = tuple(grad.shape[:-2]), query.shape[-2], key.shape[-2], query.shape[-1], value.shape[-1]
+    same = (
+        all(each.dtype == grad.dtype for each in (query, key, value, *([] if weights is None else [weights]))) and grad.dtype.char in "fd"
+    )
+    if (
+        not same
+        or tuple(specs[0].shape[:-2]) != batch
+        or not math.prod(grad.shape)
+        or not source * size
+        or not (isinstance(scale, (int, float)) or differs(scale))
+    ):
+        return NotImplemented
+    if mask is not None and mask.dtype.kind != "b" and mask.dtype != grad.dtype:
+        return NotImplemented
+    dtype, type_ = grad.dtype, TYPES[grad.dtype]
+    query, key, value = (each.broadcast((*batch, *each.shape[-2:])) for each in (query, key, value))
+    mask = None if mask is None else mask.broadcast((*batch, length, source))
+    if weights is not None:
+        weights = weights if steps(weights)[1] == 1 else builder.copy(weights, None)
+    by_value = Panels(Module(), type_, width, source)
+    wide = by_value.shape.width
+    row = by_value.count * wide
+    block = max(8, min(BLOCK, ROOM // (row * dtype.itemsize) // 8 * 8))
+    heads_in_all = math.prod(batch)
+    lanes = lanes_for(heads_in_all)
+    shapes = [
+        (width, source),
+        (source, size),
+        (block, size),
+        (block, width),
+    ]  # of the right matrices: values turned, keys, queries, gradients
+    if weights is None:
+        shapes.append((size, source))  # and keys turned, for the scores
+    scratch = [Spec((lanes, each), dtype) for each in (block * row, *(Panels(Module(), type_, *shape).size for shape in shapes))]
+    if weights is None:
+        scratch.append(Spec((lanes, block * row), dtype))
+    orders = [order_in_memory(builder, node, at, each, spec.shape) for at, (each, spec) in enumerate(zip((query, key, value), specs))]
+
+    def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
+        results, memories = routine.others[:3], routine.others[3:]
+        wanted = [each in program.slots for each in results]
+        c, names = Code(module), Names()
+        heads, line = Heads(c, batch), Row(c, by_value)
+        g, q, k, v = (names.add(name, each.value) for name, each in (("g", grad), ("q", query), ("k", key), ("v", value)))
+        w = "" if weights is None else names.add("w", weights.value)
+        m = "" if mask is None else names.add("m", mask.value)
+        own = [names.add(f"m{at}", each) for at, each in enumerate(memories)]
+        targets = [names.add(f"r{at}", each) if want else "" for at, (each, want) in enumerate(zip(results, wanted))]
+        made = [as_wanted(each, order) for each, order in zip(results, orders)]
+        panels = [Panels(module, type_, *shape) for shape in shapes]
+        strides = [steps(value)[::-1], steps(key), steps(query), steps(grad), steps(key)[::-1]]
+        with share(c, lanes, heads_in_all) as (lane, first, last):
+            memory, *places = (c.address(name, c.scale(lane, each.shape[1]), type_) for name, each in zip(own, scratch))
+            with c.loop(first, last) as head:
+                heads.at(head)
+                for at, name, reference in ((0, v, value), (1, k, key), *([] if w else [(4, k, key)])):
+                    panels[at].pack(c, strides[at], places[at], heads.pointer(name, reference), c.integer(0), c.integer(panels[at].count))
+                for at, across in ((1, size), (2, width)):
+                    if wanted[at]:  # all queries are summed up, block by block, from zeros on
+                        to = heads.pointer(targets[at], made[at])
+                        with c.loop(c.integer(0), c.integer(source)) as line_of, c.loop(c.integer(0), c.integer(across)) as column:
+                            c.store(c.constant(type_, 0.0), to, c.add(c.scale(line_of, made[at].strides[-2]), column))
+                with c.loop(c.integer(0), c.integer(-(-length // block))) as number:
+                    begin = c.scale(number, block)
+                    rows = rows_in(c, begin, block, length)
+                    seen = c.intrinsic("smin", c.add(begin, rows), c.integer(source)) if causal else c.integer(source)
+                    count = c.let("i64", f"sdiv i64 {c.add(seen, c.integer(wide - 1)).name}, {wide}")
+                    for at, (name, reference) in enumerate(((q, query), (g, grad)), 2):
+                        origin = heads.pointer(name, reference, begin)
+                        panels[at].pack(c, strides[at], places[at], origin, c.integer(0), c.integer(panels[at].count), rows)
+                    gradient, given, apart = heads.pointer(g, grad, begin), places[-1], row
+                    down, across = steps(grad)
+                    panels[0].multiply(c, (gradient, down), places[0], (memory, row), rows, columns=across, width=c.scale(count, wide))
+                    if w:
+                        given, apart = heads.pointer(w, weights, begin), weights.strides[-2]
+                    else:
+                        down, across = steps(query)
+                        panels[4].multiply(
+                            c,
+                            (heads.pointer(q, query, begin), down),
+                            places[4],
+                            (given, row),
+                            rows,
+                            columns=across,
+                            width=c.scale(count, wide),
+                        )
+                    with c.loop(c.integer(0), rows) as at_row:
+                        own_weights = c.address(given, c.scale(at_row, apart), type_)
+                        if not w:
+                            mine = c.add(begin, at_row)
+                            limit = c.intrinsic("smin", c.add(mine, c.integer(1)), c.integer(source)) if causal else source
+                            if mask is not None:
+                                masked(c, line, own_weights, heads.pointer(m, mask, mine), mask, scale)
+                            weigh(line, own_weights, count, limit, 1.0 if mask is not None else scale, "", source)
+                        slope(line, c.address(memory, c.scale(at_row, row), type_), own_weights, count, source, scale)
+                    if wanted[0]:
+                        to = heads.pointer(targets[0], made[0], begin)
+                        panels[1].multiply(c, (memory, row), places[1], (to, made[0].strides[-2]), rows, depth=seen)
+                    for at, left, step in ((1, memory, row), (2, given, apart)):
+                        if wanted[at]:
+                            result = (heads.pointer(targets[at], made[at]), made[at].strides[-2])
+                            panels[at + 1].multiply(c, (left, 1), places[at + 1], result, seen, None, "matrix", columns=step, depth=rows)
+        nanoseconds = heads_in_all * length * source * (2 * width + (2 if w else 3) * size) * 2 / FLOPS_PER_NANOSECOND
+        return [names.piece(module, c, "attention_backward", lanes, nanoseconds)]
+
+    stored = [arranged(spec, order) for spec, order in zip(specs, orders)]
+    sources = [grad, query, key, value, *(each for each in (weights, mask) if each is not None)]
+    found = builder.routine(sources, stored, node, write, scratch)
+    return tuple([as_wanted(each.value, order) for each, order in zip(found, orders)])
+
+
+def slope(line: Row, here: str, weights: str, panels: Scalar, source: int, scale: float) -> None:
+    """From gradients of weights to those of scores, in place: ``w * (g - sum(w * g)) * scale``."""
+    c, v = line.c, line.v
+
+    def weight(column: Scalar) -> Scalar:
+        return v.load(weights, column, line.some(column, source))  # panels end in zeros, which the weights do not have
+
+    total = v.spread(v.sum(line.fold(panels, 0.0, line.add, lambda column: line.multiply(weight(column), v.load(here, column)))))
+
+    def change(column: Scalar) -> None:
+        made = line.multiply(weight(column), c.binary("fsub", v.load(here, column), total))
+        v.store(line.multiply(made, line.number(scale)), here, column)
+
+    line.each(panels, change)
+
+
+ROUTINES.update({"attention": attention, "attention_backward": attention_backward})

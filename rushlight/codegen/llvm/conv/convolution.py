@@ -1,0 +1,387 @@
+"""Convolutions as native code: panels of windows, strip by strip, times the weights.
+
+A panel is small enough for the cache and is multiplied where it lies (``tiles.py``).  The transpose of a convolution, which is the gradient
+of its input too, is a few convolutions with some of the taps each.  The gradient of the weights is a panel times the gradient, turned.
+Images, groups and strips are units of work; what one unit computes does not depend on how many threads share them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from contextlib import ExitStack, nullcontext
+from typing import Any
+
+from ....backends.native.executable import Piece
+from ....core.base import Spec
+from ....graph import Node
+from ....ops.nn.sliding_windows import expand_ints
+from ....schedule.symbolic_shape import at_most, least, may_reach
+from ....schedule.tensor_ir import ROUTINES, Builder, Reference, Routine
+from ..gemm.blas_call import FLOPS_PER_NANOSECOND
+from ..gemm.generic import Product, call, tile_for
+from ..gemm.tile import BYTES, Multiplication, Vectors, fill_run, lanes
+from ..image_tiling import (
+    FIRST,
+    LAST,
+    Decoder,
+    ImageRoutine,
+    clear,
+    give_slot,
+    offset,
+    parameters,
+    pool_of,
+    simple,
+    size_in_bytes,
+    slots_for,
+    take_slot,
+)
+from ..ir import TYPES, Code, Module, Scalar
+from . import cost, direct, winograd, winograd_transforms
+from .im2col import UNROLLED, Strip, Sweep, forward_sweep, odd_step, transposed_sweep, when
+
+CODE_LIMIT = 64  # phases: for each there is code
+
+
+class Convolution(ImageRoutine):
+    """A convolution, or its transpose: results from a source and weights of ``rows`` by ``channels`` and taps for each group."""
+
+    def __init__(
+        self, source: Reference, weight: Reference, bias: Reference | None, sweep: Sweep, groups: int, rows: int, turned: bool
+    ) -> None:
+        self.source, self.weight, self.bias, self.sweep, self.groups, self.rows = source, weight, bias, sweep, groups, rows
+        self.images, self.channels = source.shape[0], source.shape[1] // groups
+        self.type = TYPES[source.dtype]
+        self.blocks = cost.blocks(sweep, self.channels, BYTES[self.type], self.images * groups)
+        self.strips = self.blocks.strips(sweep)
+        if not may_reach(self.units, cost.UNITS) and rows > 16:
+            self.parts = cost.divisor(rows, min(cost.UNITS / self.units, rows / 16))
+        self.weights = math.prod(weight.shape) if turned else 0
+        taps = max(phase.depth for phase in sweep.phases)
+        self.directly = cost.directly(rows, taps)  # without panels
+        self.plain_product = (
+            sweep.plain and taps == 1 and sweep.stride == (1, 1, 1) and sweep.size == sweep.counts
+        )  # the image is the panel
+        whole = Strip(Code(Module()), self.type, sweep, self.blocks.axis, self.blocks.length)
+        if self.directly:  # all channels at once, since results are not read again
+            self.blocks = self.blocks._replace(channels=self.channels)
+        panel = 0 if self.directly else self.blocks.channels * taps * whole.panel_step
+        self.border = size_in_bytes(self.type, whole.border_elements(self.blocks.channels))
+        self.panel = size_in_bytes(self.type, panel)
+        self.temporary = 0 if sweep.plain else size_in_bytes(self.type, rows // self.parts * whole.panel_step)
+        self.slot = self.border + self.panel + self.temporary * len(sweep.phases)
+        self.target = groups * rows * math.prod(sweep.target)
+        self.room_for_images(cost.UNITS, cost.IMAGE_BYTES)
+        self.work = cost.Work(
+            sum(phase.depth for phase in sweep.phases) * math.prod(sweep.counts),
+            math.prod(weight.shape[2:]) * math.prod(self.strips), math.prod(weight.shape) * BYTES[self.type],
+        )  # fmt: skip
+        self.nanoseconds = 2.0 * self.work.multiplications * self.images * groups * self.channels * rows / FLOPS_PER_NANOSECOND
+
+    # -- code ----------------------------------------------------------------------------------------------------
+
+    def turn(self, module: Module) -> tuple[str, int]:
+        """Weights of ``(groups * channels, rows, taps)`` as matrices of ``rows`` by channels and taps, one for each phase."""
+        c = Code(module)
+        c.scalar = True  # elements that lie apart: vectors would take long to compile, and gain nothing
+        given = offset(c, "%weight", self.weight)
+        kernel = self.weight.shape[2:]
+        sizes = (*[1] * (3 - len(kernel)), *kernel)
+        taps = math.prod(kernel)
+        block = cost.divisor(self.rows, 16)  # rows that are read side by side
+        with c.loop(FIRST, LAST) as unit:
+            decoder = Decoder(c, unit)
+            start, group = c.scale(decoder.take(self.rows // block), block), decoder.rest
+            begin = 0
+            for phase in self.sweep.phases:
+                if not phase.depth:
+                    continue
+                with c.loop(c.integer(0), c.integer(self.channels)) as channel, c.loop(c.integer(0), c.integer(block)) as number:
+                    row = c.add(start, number)
+                    at = c.add(c.scale(c.add(c.scale(group, self.channels), channel), self.rows * taps), c.scale(row, taps))
+                    to = c.add(c.scale(c.add(c.scale(row, self.channels), channel), phase.depth), c.integer(begin))
+                    to = c.add(to, c.scale(group, self.rows * self.channels * taps))
+                    for place, numbers in enumerate(itertools.product(*[range(each.count) for each in phase.taps])):
+                        tap = 0
+                        for each, size, at_ in zip(phase.taps, sizes, numbers):
+                            tap = tap * size + each.number + at_ * each.stride
+                        c.store(c.load(given, c.add(at, c.integer(tap)), self.type), "%turned", c.add(to, c.integer(place)))
+                begin += self.rows * self.channels * phase.depth
+        name = module.add(f"turn{len(module.names)}", c.function("NAME", "ptr %weight, ptr %turned, i64 %first, i64 %last"))
+        return name, self.groups * (self.rows // block)
+
+    def strip(self, c: Code, module: Module, source: str, weight: str, bias: str, result: str, slot: str,
+              image: Scalar, goal: Scalar, group: Scalar, places: list[Scalar], part: Scalar) -> None:  # fmt: skip
+        """One unit, given the number of its strip along each dimension; the last strip may be shorter."""
+        axis, length = self.blocks.axis, self.blocks.length
+        number, count, strips = places[axis], self.sweep.counts[axis], self.strips[axis]
+        places = [c.scale(each, length) if at == axis else each for at, each in enumerate(places)]
+        sizes: list[tuple[Scalar | None, int]] = [(None, length)]
+        if strips * length != count:
+            last = c.compare("eq", number, c.integer(strips - 1))
+            sizes = [(c.binary("xor", last, c.constant("i1", True)), length), (last, count - (strips - 1) * length)]
+        for condition, size in sizes:
+            with when(c, condition) if condition is not None else nullcontext():
+                strip = Strip(c, self.type, self.sweep, axis, size)
+                self.unit(c, module, strip, source, weight, bias, result, slot, image, goal, group, places, part)
+
+    def unit(self, c: Code, module: Module, strip: Strip, source: str, weight: str, bias: str, result: str, slot: str,
+             image: Scalar, target_image: Scalar, group: Scalar, places: list[Scalar], part: Scalar) -> None:  # fmt: skip
+        """One strip of one image, for one group (or a part of its rows)."""
+        sweep, type = self.sweep, self.type
+        rows = self.rows // self.parts
+        border, panel = slot, c.address(slot, c.integer(self.border), "i8")
+        at = self.border + self.panel
+        temporaries = [c.address(slot, c.integer(at + number * self.temporary), "i8") for number in range(len(sweep.phases))]
+        base = c.scale(c.add(c.scale(image, self.groups), group), self.channels * math.prod(sweep.size))
+        row = c.add(c.scale(group, self.rows), c.scale(part, rows))
+        goal = c.scale(c.add(c.scale(target_image, self.groups * self.rows), row), math.prod(sweep.target))
+        start = c.address(bias, row, type) if bias else "null"
+        blocks = self.channels // self.blocks.channels
+        for first in sorted({0, min(1, blocks - 1)}):  # the first block of channels begins the sums, the others go on with them
+            last = 1 if first == 0 else blocks
+            with c.loop(c.integer(first), c.integer(last)) as block:
+                here = c.add(base, c.scale(block, self.blocks.channels * math.prod(sweep.size)))
+                pointer, window = strip.seen(source, here, self.blocks.channels, border, places)
+                begin_weight = 0
+                for number, phase in enumerate(sweep.phases):
+                    if not phase.depth:
+                        continue
+                    step = self.channels * phase.depth
+                    column = c.scale(block, self.blocks.channels * phase.depth)
+                    if self.weights:
+                        row_at = c.add(c.scale(group, self.rows * self.channels * math.prod(self.weight.shape[2:])),
+                                       c.add(c.integer(begin_weight), c.scale(c.scale(part, rows), step)))  # fmt: skip
+                    else:
+                        row_at = c.scale(row, step)
+                    begin_weight += self.rows * step
+                    target = c.address(result, c.add(goal, pixel_of(c, sweep, places)), type) if sweep.plain else temporaries[number]
+                    target_step = math.prod(sweep.target) if sweep.plain else strip.panel_step
+                    left = c.address(weight, c.add(row_at, column), type)
+                    if self.directly:
+                        begin_at = start if first == 0 else "null"
+                        direct.convolve(
+                            strip, phase, pointer, window, self.blocks.channels, left, rows, target, target_step, begin_at, first > 0
+                        )
+                        continue
+                    right, right_step = panel, strip.panel_step
+                    if self.plain_product and strip.direct:
+                        right, right_step = c.address(pointer, window, type), strip.steps[0]
+                    else:
+                        strip.pack(phase, pointer, window, self.blocks.channels, panel)
+                    product = Multiplication(
+                        type, rows, strip.pixels, self.blocks.channels * phase.depth, step, right_step, target_step,
+                        first > 0, bool(bias) and first == 0, right is panel,
+                    )  # fmt: skip
+                    given = (left, right, target, start)
+                    c.do(f"call void @{product.write(module)}({', '.join(f'ptr {each}' for each in given)})")
+        for number, phase in enumerate(sweep.phases):
+            if not phase.depth:
+                self.begin(c, strip, rows, temporaries[number], start)
+        if not sweep.plain:
+            strip.place(temporaries, strip.panel_step, rows, result, goal, places)
+
+    def begin(self, c: Code, strip: Strip, rows: int, target: str, start: str) -> None:
+        """The results of a phase that no tap reaches."""
+        with c.loop(c.integer(0), c.integer(rows)) as row:
+            value = c.constant(self.type, 0) if start == "null" else c.load(start, row, self.type)
+            with c.loop(c.integer(0), c.integer(strip.pixels)) as pixel:
+                c.store(value, target, c.add(c.scale(row, strip.panel_step), pixel))
+
+
+def pixel_of(c: Code, sweep: Sweep, places: list[Scalar]) -> Scalar:
+    """The number of a result, from its places along the dimensions."""
+    _, height, width = sweep.counts
+    return c.add(c.scale(places[0], height * width), c.add(c.scale(places[1], width), places[2]))
+
+
+class WeightGradient:
+    """The gradient of a convolution's weights: for each part of the batch a sum, then the sum of these."""
+
+    def __init__(self, source: Reference, grad: Reference, sweep: Sweep, groups: int) -> None:
+        self.source, self.grad, self.sweep, self.groups = source, grad, sweep, groups
+        self.type = TYPES[source.dtype]
+        self.images, self.channels, self.rows = source.shape[0], source.shape[1] // groups, grad.shape[1] // groups
+        self.taps = sweep.phases[0].depth
+        self.depth = self.channels * self.taps
+        self.directly = cost.directly(self.rows, self.taps)
+        self.blocks = cost.blocks(sweep, self.channels, BYTES[self.type], cost.UNITS)
+        channels = self.blocks.channels
+        self.apart = -(-self.rows // lanes(self.type)) * lanes(self.type)  # of rows of sums
+        weights = groups * self.depth * self.apart
+        self.chunks = max(1, at_most(self.images, min(2 * cost.UNITS, cost.PARTIAL_BYTES // (weights * BYTES[self.type]))))
+        wanted = 2 * cost.UNITS / (self.chunks * groups)
+        self.block = cost.divisor(self.channels, min(channels, max(1.0, self.channels / max(1.0, wanted), 64 / self.taps)))
+        self.units = self.chunks * groups * (self.channels // self.block)
+        self.weights = weights
+        whole = Strip(Code(Module()), self.type, sweep, self.blocks.axis, self.blocks.length)
+        self.turned_step = odd_step(self.type, self.rows)
+        self.border = size_in_bytes(self.type, whole.border_elements(self.block))
+        self.panel = size_in_bytes(self.type, self.block * self.taps * whole.panel_step)
+        self.slot = self.border + self.panel + size_in_bytes(self.type, whole.pixels * self.turned_step)
+        self.slots = slots_for(self.units)
+
+    def scratch(self) -> list[Spec]:
+        return [pool_of(self.slots, self.slot), Spec((self.chunks * self.weights,), self.source.dtype)]
+
+    def write(self, program: Any, module: Module, routine: Routine) -> list[Any]:
+        source, grad = (each.value for each in routine.sources)
+        result, pool, parts = routine.others
+        work = 2.0 * self.images * math.prod(self.sweep.counts) * self.groups * self.depth * self.rows / FLOPS_PER_NANOSECOND
+        pieces = [
+            Piece(clear(module), [pool], 1, 0.0),
+            Piece(self.main(module), [source, grad, pool, parts], self.units, work),
+        ]
+        name, extent = self.sum(module)
+        pieces.append(Piece(name, [parts, result], extent, (self.chunks + 1.0) * self.weights * 0.3))
+        return pieces
+
+    def main(self, module: Module) -> str:
+        c = Code(module)
+        c.rolled = True
+        source, grad = offset(c, "%source", self.source), offset(c, "%grad", self.grad)
+        slot, bit = take_slot(c, "%pool", self.slots, self.slot)
+        sweep = self.sweep
+        axis, length = self.blocks.axis, self.blocks.length
+        whole, rest = divmod(sweep.counts[axis], length)
+        with c.loop(FIRST, LAST) as unit:
+            decoder = Decoder(c, unit)
+            block = decoder.take(self.channels // self.block)
+            group, chunk = decoder.take(self.groups), decoder.rest
+            at = c.add(c.scale(chunk, self.weights), c.scale(group, self.depth * self.apart))
+            at = c.add(at, c.scale(block, self.block * self.taps * self.apart))
+            target = c.address("%parts", at, self.type)
+            fill_run(c, self.type, target, c.integer(0), self.block * self.taps * self.apart)
+            images = c.number(self.images)
+            first, last = (
+                c.let("i64", f"udiv i64 {c.binary('mul', each, images).name}, {self.chunks}")
+                for each in (chunk, c.add(chunk, c.integer(1)))
+            )
+            with ExitStack() as nest:
+                image = nest.enter_context(c.loop(first, last))
+                places = [nest.enter_context(c.loop(c.integer(0), c.integer(each))) for each in sweep.counts[:axis]]
+                after = [c.integer(0)] * (2 - axis)
+                for size, begin, many in ((length, 0, whole), (rest, whole * length, 1)):
+                    if size and many:
+                        with c.loop(c.integer(0), c.integer(many)) as number:
+                            place = c.add(c.integer(begin), c.scale(number, length))
+                            self.strip(c, module, size, source, grad, slot, target, image, group, block, [*places, place, *after])
+        give_slot(c, "%pool", bit)
+        return module.add(f"gradient{len(module.names)}", c.function("NAME", parameters(["%source", "%grad", "%pool", "%parts"])))
+
+    def strip(self, c: Code, module: Module, length: int, source: str, grad: str, slot: str, target: str,
+              image: Scalar, group: Scalar, block: Scalar, places: list[Scalar]) -> None:  # fmt: skip
+        """What one strip of an image adds."""
+        sweep, type = self.sweep, self.type
+        strip = Strip(c, type, sweep, self.blocks.axis, length)
+        border, panel, turned = slot, *(c.address(slot, c.integer(at), "i8") for at in (self.border, self.border + self.panel))
+        size, pixels = math.prod(sweep.size), math.prod(sweep.target)
+        channel = c.add(c.scale(c.add(c.scale(image, self.groups), group), self.channels), c.scale(block, self.block))
+        here = c.scale(channel, size)
+        pointer, window = strip.seen(source, here, self.block, border, places)
+        row = c.scale(c.add(c.scale(image, self.groups), group), self.rows * pixels)
+        at = c.add(row, pixel_of(c, sweep, places))
+        if self.directly:
+            direct.correlate(strip, sweep.phases[0], pointer, window, self.block, grad, at, pixels, self.rows, target, self.apart)
+            return
+        strip.pack(sweep.phases[0], pointer, window, self.block, panel)
+        turn = winograd_transforms.turn(module, type)
+        call(c, turn, (c.address(grad, at, type), turned), (self.rows, pixels, 1, strip.pixels, self.turned_step, 0))
+        vectors = self.apart // lanes(type)
+        multiply = Product(type, *tile_for(vectors, self.block * self.taps), False).write(module)
+        call(
+            c,
+            multiply,
+            (panel, turned, target),
+            (self.block * self.taps, vectors, strip.pixels, strip.panel_step, self.turned_step, self.apart),
+        )
+
+    def sum(self, module: Module) -> tuple[str, int]:
+        """Add up the parts of the batch, and put the weights in their order."""
+        c, rows = Code(module), cost.divisor(self.depth, 64)
+        c.rolled = True
+        vector = Vectors(c, self.type)
+        blocks = self.depth // rows
+        with c.loop(FIRST, LAST) as unit:
+            decoder = Decoder(c, unit)
+            block, group = decoder.take(blocks), decoder.rest
+            at = c.add(c.scale(group, self.depth * self.apart), c.scale(block, rows * self.apart))
+            with (
+                c.loop(c.integer(1), c.integer(self.chunks)) as chunk,
+                c.loop(c.integer(0), c.integer(rows * self.apart // vector.count)) as number,
+            ):
+                here = c.add(at, c.scale(number, vector.count))
+                other = vector.load("%parts", c.add(here, c.scale(chunk, self.weights)))
+                vector.store(c.binary("fadd", vector.load("%parts", here), other), "%parts", here)
+            to = c.add(c.scale(group, self.rows * self.depth), c.scale(block, rows))
+            pointers = (c.address("%parts", at, self.type), c.address("%result", to, self.type))
+            call(c, winograd_transforms.turn(module, self.type), pointers, (rows, self.apart, 1, self.rows, self.depth, 0))
+        name = module.add(f"sum{len(module.names)}", c.function("NAME", parameters(["%parts", "%result"])))
+        return name, self.groups * blocks
+
+
+# -- from ops ----------------------------------------------------------------------------------------------------
+
+
+def possible(sweep: Sweep) -> bool:
+    """Whether code for a sweep is of a reasonable size."""
+    return len(sweep.phases) <= CODE_LIMIT and not any(phase.taps[2].count > UNROLLED and sweep.stride[2] > 1 for phase in sweep.phases)
+
+
+def convolution(builder: Builder, args: tuple[Any, ...], spec: Any, node: Node) -> Any:
+    """The routine of a convolution or a transposed one."""
+    source, weight, bias, stride, padding, dilation, transposed, _, groups = args
+    ndim = len(weight.shape) - 2
+    if (
+        source.dtype.char not in "fd"
+        or not 1 <= ndim <= 3
+        or not spec.size
+        or not weight.value.size
+        or 0 in source.shape
+        or 0 in weight.shape
+    ):
+        return NotImplemented
+    steps, pads, apart = (expand_ints(each, ndim, "convolution", "") for each in (stride, padding, dilation))
+    make = transposed_sweep if transposed else forward_sweep
+    sweep = make(source.shape[2:], weight.shape[2:], spec.shape[2:], steps, pads, apart)
+    if not possible(sweep):
+        return NotImplemented
+    source, weight = simple(builder, source), simple(builder, weight)
+    bias = None if bias is None else simple(builder, bias)
+    rows = weight.shape[1] if transposed else weight.shape[0] // groups
+    work: Any = Convolution(source, weight, bias, sweep, groups, rows, bool(transposed))
+    axes = winograd.axes_for(weight.shape[2:], steps, pads, apart, bool(transposed))
+    if axes is not None:
+        other = winograd.Convolution(source, weight, bias, axes, groups, rows, bool(transposed), (spec.shape[2], spec.shape[3]))
+        if other.tiles.possible and may_reach(other.units, cost.UNITS) and cost.saves(work.work, other.work, rows, work.channels):
+            work = other
+    sources = [source, weight] + ([] if bias is None else [bias])
+    made = builder.routine(sources, [spec], node, work.write, work.scratch())[0]
+    made.value.joins = work.joins
+    return made
+
+
+def weight_gradient(builder: Builder, args: tuple[Any, ...], spec: Any, node: Node) -> Any:
+    """The routine of the gradient of a convolution's weights."""
+    source, grad, kernel, stride, padding, dilation, groups = args
+    ndim = len(kernel)
+    if source.dtype.char not in "fd" or not 1 <= ndim <= 3 or not spec.size or 0 in source.shape or 0 in grad.shape:
+        return NotImplemented
+    steps, pads, apart = (expand_ints(each, ndim, "convolution", "") for each in (stride, padding, dilation))
+    sweep = forward_sweep(source.shape[2:], tuple(kernel), grad.shape[2:], steps, pads, apart)
+    if not possible(sweep):
+        return NotImplemented
+    source, grad = simple(builder, source), simple(builder, grad)
+    work: Any = WeightGradient(source, grad, sweep, groups)
+    axes = winograd.axes_for(kernel, steps, pads, apart, False)
+    if axes is not None:
+        other = winograd.WeightGradient(source, grad, axes, groups)
+        plain = cost.Work(9 * math.prod(sweep.counts), 0, 0)
+        enough = may_reach(2 * other.units, least(cost.UNITS, work.units))
+        if other.tiles.possible and enough and cost.saves(plain, cost.Work(other.multiplications, 0, 0), work.rows, work.channels):
+            work = other
+    return builder.routine([source, grad], [spec], node, work.write, work.scratch())[0]
+
+
+ROUTINES["convolution"] = convolution
+ROUTINES["convolution_weight_gradient"] = weight_gradient

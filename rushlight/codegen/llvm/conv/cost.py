@@ -1,0 +1,97 @@
+"""How a convolution is done best: directly or by panels, and with blocks of which size."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from ....schedule.symbolic_shape import may_reach
+from .im2col import Sweep
+
+PANEL_BYTES = 320 << 10  # of a panel: with the rest that a product reads it stays in a core's second-level cache
+DEPTH = 128  # of a product: less than this, and writing the result takes longer than computing it
+PIXELS = 1024  # columns of a panel: more bring nothing
+IMAGE_BYTES = 512 << 10  # of a result that is read again at once, from the cache
+UNITS = 8  # pieces that work should fall into, so that several threads have something to do
+PACKING = 1.0  # cost of a vector of a panel, in multiplications
+WAITING = 2  # multiplications in the time that a product of one row takes: its sums wait for each other
+DIRECT = 1.3  # cost of a multiplication in a direct kernel, which reads both factors anew
+TAPS = 64  # of a direct kernel
+SUM_BYTES = 256 << 10  # of the sums of a source, where multiplications are saved
+NEAR_BYTES = 192 << 10  # of products that become results at once
+PARTIAL_BYTES = 8 << 20  # that sums of parts of a batch may take
+SAVING = 1.15  # times fewer multiplications: sums before and after them have to be paid for
+FEWEST = 16  # channels, and rows of results, that pay for these sums
+SHARED_BYTES = 8 << 20  # of weights: more than these, and they come from memory each time that they are read
+FETCHING = 20  # multiplications in the time that a weight takes to come from there
+
+
+class Blocks(NamedTuple):
+    """Sizes: of a strip of results (along an axis), and how many channels a panel has."""
+
+    axis: int
+    length: int
+    channels: int
+
+    def strips(self, sweep: Sweep) -> list[int]:
+        """How many strips there are along each dimension."""
+        found = [*sweep.counts[: self.axis], -(-sweep.counts[self.axis] // self.length)]
+        return found + [1] * (3 - len(found))
+
+
+def divisor(number: int, limit: float) -> int:
+    """The largest divisor that is at most the limit (at least 1)."""
+    return max((each for each in range(1, int(min(number, max(limit, 1))) + 1) if number % each == 0), default=1)
+
+
+def strip_length(count: int, limit: int) -> int:
+    """A length of strips, at most the limit: one that leaves no shorter strip at the end, where that costs little."""
+    limit = max(1, min(count, limit))
+    even = divisor(count, limit)
+    if 2 * even > limit:
+        return even
+    return -(-count // -(-count // limit))
+
+
+def blocks(sweep: Sweep, channels: int, itemsize: int, others: int) -> Blocks:
+    """The sizes of blocks for a source with so many channels; ``others`` is into how many units the work falls besides (images, groups)."""
+    taps = max(phase.depth for phase in sweep.phases)
+    depth = max(1, taps * channels)
+    pixels = max(1, min(PIXELS, PANEL_BYTES // itemsize // min(depth, DEPTH)))
+    axis = next((axis for axis in range(3) if sweep.counts[axis] > 1), 2)
+    if axis == 0 and sweep.counts[1] * sweep.counts[2] > pixels:
+        axis = 1  # a plane is too much
+    count, row = sweep.counts[axis], math.prod(sweep.counts[axis + 1 :])
+    length = strip_length(count, max(1, pixels // row))
+    others *= math.prod(sweep.counts[:axis])
+    if not may_reach(others, UNITS):  # few images: shorter strips, though not of less than a few vectors
+        length = min(length, max(strip_length(count, -(-count * others // UNITS)), -(-64 // row)))
+    return Blocks(axis, length, divisor(channels, PANEL_BYTES / itemsize / (taps * length * row)) if taps else channels)
+
+
+def directly(rows: int, taps: int) -> bool:
+    """Whether a group with so many rows of results is done without panels.
+
+    A panel costs something for each of its elements, which the rows that use it pay back; a direct kernel reads both factors anew for each
+    multiplication, and is written out tap by tap.
+    """
+    panel = PACKING + max(rows, WAITING)
+    return taps <= TAPS and DIRECT * rows < panel
+
+
+class Work(NamedTuple):
+    """What one way of doing a convolution takes, for each image, channel and row of results: multiplications, and weights that are read."""
+
+    multiplications: float
+    weights: float
+    bytes: int  # of all weights
+
+    @property
+    def cost(self) -> float:
+        """In multiplications."""
+        return self.multiplications + (FETCHING * self.weights if self.bytes > SHARED_BYTES else 0)
+
+
+def saves(plain: Work, fewer: Work, rows: int, channels: int) -> bool:
+    """Whether a convolution is done with fewer multiplications, given what both ways take."""
+    return min(rows, channels) >= FEWEST and fewer.cost * SAVING <= plain.cost

@@ -1,0 +1,372 @@
+"""Windows that slide over an image, as code: the image with its border, panels of its windows, results put in their places.
+
+A :class:`Sweep` says how a convolution (or its transpose) goes over its source.  Work is done strip by strip: a strip is a part of the
+results along one dimension, for one place of those before it, so small that what is copied for it stays in the cache.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ..gemm.tile import Vectors, copy_run, fill_run, lanes
+from ..ir import Code, Scalar
+
+Three = tuple[int, int, int]
+UNROLLED = 16  # taps along a row that are written out one by one
+
+
+@dataclass(frozen=True)
+class Taps:
+    """The taps of a window along one dimension: how many, where the first lies from the window's place, how far apart they are."""
+
+    count: int
+    first: int
+    step: int
+    number: int = 0  # of the first, among those of the whole kernel
+    stride: int = 1  # from one to the next there
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        ends = (self.first, self.first + (self.count - 1) * self.step)
+        return min(ends), max(ends)
+
+
+class Phase(NamedTuple):
+    """The results with one remainder by the step: they all use the same taps."""
+
+    offset: Three
+    taps: tuple[Taps, Taps, Taps]
+
+    @property
+    def depth(self) -> int:
+        return math.prod(each.count for each in self.taps)
+
+
+class Sweep(NamedTuple):
+    """How windows go over a source of a size: result ``q`` of a phase reads ``q * stride + tap`` and lies at ``q * step + offset``."""
+
+    size: Three
+    counts: Three  # results of a phase
+    stride: Three
+    phases: tuple[Phase, ...]
+    step: Three
+    target: Three  # the size of the result
+
+    @property
+    def low(self) -> Three:
+        """The first place that a window at 0 reads."""
+        return self._ends(0)
+
+    @property
+    def high(self) -> Three:
+        """The last one."""
+        return self._ends(1)
+
+    def _ends(self, which: int) -> Three:
+        used = [phase for phase in self.phases if phase.depth]
+        if not used:
+            return 0, 0, 0
+        found = [[phase.taps[axis].bounds[which] for phase in used] for axis in range(3)]
+        a, b, c = (min(each) if which == 0 else max(each) for each in found)
+        return a, b, c
+
+    @property
+    def plain(self) -> bool:
+        """Whether results are made in the order in which they lie."""
+        return len(self.phases) == 1 and self.step == (1, 1, 1) and self.counts == self.target
+
+
+def three(values: tuple[int, ...], default: int) -> Three:
+    """Numbers for three dimensions; those that are missing come first."""
+    a, b, c = (*[default] * (3 - len(values)), *values)
+    return a, b, c
+
+
+def forward_sweep(size: tuple[int, ...], kernel: tuple[int, ...], counts: tuple[int, ...], stride: tuple[int, ...],
+                  padding: tuple[int, ...], dilation: tuple[int, ...]) -> Sweep:  # fmt: skip
+    """The windows of a convolution."""
+    kernels, pads, apart = three(kernel, 1), three(padding, 0), three(dilation, 1)
+    a, b, c = (Taps(kernels[axis], -pads[axis], apart[axis]) for axis in range(3))
+    shape = three(counts, 1)
+    return Sweep(three(size, 1), shape, three(stride, 1), (Phase((0, 0, 0), (a, b, c)),), (1, 1, 1), shape)
+
+
+def transposed_sweep(size: tuple[int, ...], kernel: tuple[int, ...], target: tuple[int, ...], stride: tuple[int, ...],
+                     padding: tuple[int, ...], dilation: tuple[int, ...]) -> Sweep:  # fmt: skip
+    """A transposed convolution as convolutions with some of the taps each: one for each remainder of a place by the stride."""
+    steps, kernels, pads, apart = three(stride, 1), three(kernel, 1), three(padding, 0), three(dilation, 1)
+    goal = three(target, 1)
+    found: list[list[Taps]] = []
+    for axis in range(3):
+        step, taps = steps[axis], []
+        for remainder in range(step):
+            numbers = [tap for tap in range(kernels[axis]) if (remainder + pads[axis] - apart[axis] * tap) % step == 0]
+            shifts = [(remainder + pads[axis] - apart[axis] * tap) // step for tap in numbers]
+            if not numbers:
+                taps.append(Taps(0, 0, 0))
+                continue
+            several = len(numbers) > 1
+            taps.append(
+                Taps(
+                    len(numbers), shifts[0], shifts[1] - shifts[0] if several else 1, numbers[0], numbers[1] - numbers[0] if several else 1
+                )
+            )
+        found.append(taps)
+    phases = []
+    for offset in itertools.product(*[range(step) for step in steps]):
+        phases.append(Phase((offset[0], offset[1], offset[2]), (found[0][offset[0]], found[1][offset[1]], found[2][offset[2]])))
+    a, b, c = (-(-goal[axis] // steps[axis]) for axis in range(3))
+    return Sweep(three(size, 1), (a, b, c), (1, 1, 1), tuple(phases), steps, goal)
+
+
+@contextmanager
+def when(c: Code, condition: Scalar) -> Iterator[None]:
+    """The block that follows runs where a condition holds."""
+    inside, after = c.fresh("then"), c.fresh("after")
+    c.do(f"br i1 {condition.name}, label %{inside}, label %{after}")
+    c.label(inside)
+    yield
+    c.do(f"br label %{after}")
+    c.label(after)
+
+
+def subtract(c: Code, a: Scalar, b: Scalar) -> Scalar:
+    """The difference of two indices."""
+    return a if b.name == "0" else c.let("i64", f"sub nsw i64 {a.name}, {b.name}")
+
+
+def odd_step(type: str, length: int) -> int:
+    """The distance of rows of a matrix: an odd number of vectors, so that neighbours do not compete for one place in the cache."""
+    vectors = -(-length // lanes(type))
+    return (vectors + (vectors % 2 == 0)) * lanes(type)
+
+
+class Strip:
+    """Code for one strip of a sweep: ``length`` results along an axis, from a place that is known when it runs.
+
+    Of the dimensions before the axis it has one result, of those after it all.
+    """
+
+    def __init__(self, c: Code, type: str, sweep: Sweep, axis: int, length: int) -> None:
+        self.c = c
+        self.type = type
+        self.sweep = sweep
+        self.axis = axis
+        counts = [1] * axis + [length, *sweep.counts[axis + 1 :]]
+        self.counts: Three = (counts[0], counts[1], counts[2])
+        self.pixels = math.prod(counts)
+        low, high = sweep.low, sweep.high
+        self.extent = [(n - 1) * s + last - first + 1 for n, s, first, last in zip(self.counts, sweep.stride, low, high)]
+        # Columns of one remainder by the stride lie side by side, so that a row of windows is a run of memory.
+        self.planes = sweep.stride[2] if self.counts[2] > 1 else 1
+        self.width = -(-self.extent[2] // self.planes)
+        inside = all(
+            first >= 0 and (n - 1) * s + last < size for n, s, first, last, size in zip(sweep.counts, sweep.stride, low, high, sweep.size)
+        )
+        self.direct = inside and self.planes == 1
+        if self.direct:
+            self.steps = (math.prod(sweep.size), sweep.size[1] * sweep.size[2], sweep.size[2])
+        else:
+            row = self.planes * self.width
+            self.steps = (math.prod(self.extent[:2]) * row, self.extent[1] * row, row)
+        self.panel_step = odd_step(type, self.pixels)
+
+    def border_elements(self, channels: int) -> int:
+        """The memory of the image with its border."""
+        return 0 if self.direct else channels * self.steps[0] + lanes(self.type)
+
+    def start(self, places: list[Scalar]) -> list[Scalar]:
+        """The first place of the source that a strip reads, along each dimension; ``places`` is where its results begin."""
+        c, found = self.c, []
+        for axis in range(3):
+            first = c.scale(places[axis], self.sweep.stride[axis])
+            low = self.sweep.low[axis]
+            found.append(c.integer(low) if first.name == "0" else c.add(first, c.integer(low)))
+        return found
+
+    def seen(self, source: str, at: Scalar, channels: int, border: str, places: list[Scalar]) -> tuple[str, Scalar]:
+        """Where a strip finds some channels of the source, which begin at a place: there, or in a copy with a border.  Memory, and an index."""
+        if not self.direct:
+            self.fill(source, at, channels, border, places)
+            return border, self.c.integer(0)
+        c, begin = self.c, self.start(places)
+        return source, c.add(at, c.add(c.scale(begin[0], self.steps[1]), c.add(c.scale(begin[1], self.steps[2]), begin[2])))
+
+    # -- the image with its border -------------------------------------------------------------------------------
+
+    def fill(self, source: str, at: Scalar, channels: int, target: str, places: list[Scalar]) -> None:
+        """Copy what a strip reads of some channels, with zeros around it."""
+        c, size = self.c, self.sweep.size
+        first = self.start(places)
+        row = self.planes * self.width
+        with c.loop(c.integer(0), c.integer(channels)) as channel, c.loop(c.integer(0), c.integer(self.extent[0])) as one, \
+                c.loop(c.integer(0), c.integer(self.extent[1])) as two:  # fmt: skip
+            here = [c.add(each, start) for each, start in zip((one, two), first)]
+            to = c.add(c.scale(channel, self.steps[0]), c.add(c.scale(one, self.steps[1]), c.scale(two, self.steps[2])))
+            inside = self.inside(here[0], size[0], self.extent[0], first[0])
+            other = self.inside(here[1], size[1], self.extent[1], first[1])
+            known = [each for each in (inside, other) if each is not None]
+            begin = c.add(
+                at, c.add(c.scale(channel, math.prod(size)), c.add(c.scale(here[0], size[1] * size[2]), c.scale(here[1], size[2])))
+            )
+            if known:
+                condition = known[0] if len(known) == 1 else c.binary("and", known[0], known[1])
+                with when(c, c.binary("xor", condition, c.constant("i1", True))):
+                    fill_run(c, self.type, target, to, row)
+                with when(c, condition):
+                    self.fill_row(source, begin, target, to, first[2])
+            else:
+                self.fill_row(source, begin, target, to, first[2])
+
+    def inside(self, place: Scalar, size: int, extent: int, first: Scalar) -> Scalar | None:
+        """Whether a row is one of the source; None where every one is."""
+        constant = first.name.lstrip("-").isdigit()
+        if constant and int(first.name) >= 0 and int(first.name) + extent <= size:
+            return None
+        return self.c.compare("ult", place, self.c.integer(size))
+
+    def fill_row(self, source: str, at: Scalar, target: str, to: Scalar, first: Scalar) -> None:
+        """One row: by planes, and with zeros where the source has nothing."""
+        c, size, step = self.c, self.sweep.size[2], self.planes
+        for plane in range(step):
+            goal = c.add(to, c.integer(plane * self.width))
+            length = -(-(self.extent[2] - plane) // step)
+            if first.name.lstrip("-").isdigit():
+                begin = int(first.name) + plane  # of the source
+                left = min(max(0, -(begin // step)), length)
+                right = max(left, min(length, -(-(size - begin) // step)))
+                fill_run(c, self.type, target, goal, left)
+                if right > left:
+                    self.run(source, at, begin + left * step, target, c.add(goal, c.integer(left)), right - left)
+                fill_run(c, self.type, target, c.add(goal, c.integer(right)), self.width - right)
+                continue
+            with c.loop(c.integer(0), c.integer(self.width)) as index:
+                here = c.add(c.add(first, c.integer(plane)), c.scale(index, step))
+                known = c.compare("ult", here, c.integer(size))
+                safe = c.select(known, here, c.integer(0))
+                value = c.load(source, c.add(at, safe), self.type)
+                c.store(c.select(known, value, c.constant(self.type, 0)), target, c.add(goal, index))
+
+    def run(self, source: str, at: Scalar, begin: int, target: str, to: Scalar, length: int) -> None:
+        """Every ``planes``-th element of a row."""
+        c, step = self.c, self.planes
+        if step == 1:
+            copy_run(c, self.type, source, c.add(at, c.integer(begin)), target, to, length)
+            return
+        # Two vectors hold the even elements of a row (or the odd ones, from one place before): never beyond the row.
+        shift = 0 if begin + 2 * length <= self.sweep.size[2] else 1
+        if step != 2 or length < 4 or (shift and begin < 1):
+            with c.loop(c.integer(0), c.integer(length)) as index:
+                value = c.load(source, c.add(c.add(at, c.integer(begin)), c.scale(index, step)), self.type)
+                c.store(value, target, c.add(to, index))
+            return
+        wide = lanes(self.type)
+        while wide > length:
+            wide //= 2
+        both, one = Vectors(c, self.type, 2 * wide), Vectors(c, self.type, wide)
+        order = ", ".join(f"i32 {2 * lane + shift}" for lane in range(wide))
+        places = [each * wide for each in range(length // wide)] + ([length - wide] if length % wide else [])
+        for each in places:
+            value = both.load(source, c.add(at, c.integer(begin - shift + 2 * each)))
+            half = c.let(one.type, f"shufflevector {both.type} {value.name}, {both.type} poison, <{wide} x i32> <{order}>")
+            one.store(half, target, c.add(to, c.integer(each)))
+
+    # -- panels --------------------------------------------------------------------------------------------------
+
+    def pack(self, phase: Phase, source: str, at: Scalar, channels: int, panel: str) -> None:
+        """The windows of some channels as a matrix: a row for each channel and tap, a column for each result.
+
+        The source is the image with its border, or the image itself from where the strip begins.
+        """
+        c, taps = self.c, phase.taps
+        padded = -(-self.pixels // lanes(self.type)) * lanes(self.type)
+        low = self.sweep.low
+        with ExitStack() as nest:
+            channel = nest.enter_context(c.loop(c.integer(0), c.integer(channels)))
+            row, begin = channel, c.add(at, c.scale(channel, self.steps[0]))
+            for axis in (0, 1):
+                tap = nest.enter_context(c.loop(c.integer(0), c.integer(taps[axis].count))) if taps[axis].count > 1 else c.integer(0)
+                row = c.add(c.scale(row, taps[axis].count), tap)
+                shift = c.add(c.integer(taps[axis].first - low[axis]), c.scale(tap, taps[axis].step))
+                begin = c.add(begin, c.scale(shift, self.steps[1 + axis]))
+            last = taps[2]
+            loop = last.count > UNROLLED
+            if loop:
+                tap = nest.enter_context(c.loop(c.integer(0), c.integer(last.count)))
+                places = [(tap, c.add(c.integer(last.first - low[2]), c.scale(tap, last.step)))]
+            else:
+                places = []
+                for number in range(last.count):
+                    shift_ = last.first - low[2] + number * last.step
+                    places.append((c.integer(number), c.integer(shift_ % self.planes * self.width + shift_ // self.planes)))
+            if padded > self.pixels:
+                vector = Vectors(c, self.type)
+                for number_, _ in places:
+                    to = c.scale(c.add(c.scale(row, last.count), number_), self.panel_step)
+                    vector.store(vector.zero(), panel, c.add(to, c.integer(padded - vector.count)))
+            first, second, width = self.counts
+            one = nest.enter_context(c.loop(c.integer(0), c.integer(first))) if first > 1 else c.integer(0)
+            two = nest.enter_context(c.loop(c.integer(0), c.integer(second))) if second > 1 else c.integer(0)
+            stride = self.sweep.stride
+            here = c.add(begin, c.add(c.scale(one, stride[0] * self.steps[1]), c.scale(two, stride[1] * self.steps[2])))
+            there = c.add(c.scale(one, second * width), c.scale(two, width))
+            for number_, shift in places:
+                to = c.add(c.scale(c.add(c.scale(row, last.count), number_), self.panel_step), there)
+                copy_run(c, self.type, source, c.add(here, shift), panel, to, width)
+
+    # -- results -------------------------------------------------------------------------------------------------
+
+    def place(self, sources: list[str], step: int, rows: int, target: str, at: Scalar, starts: list[Scalar]) -> None:
+        """Write the results of all phases, matrices with a row for each channel, to their places."""
+        c, sweep = self.c, self.sweep
+        goal, steps = sweep.target, sweep.step
+        lines = list(itertools.product(range(steps[0]), range(steps[1])))
+        with ExitStack() as nest:
+            row = nest.enter_context(c.loop(c.integer(0), c.integer(rows)))
+            one = nest.enter_context(c.loop(c.integer(0), c.integer(self.counts[0])))
+            two = nest.enter_context(c.loop(c.integer(0), c.integer(self.counts[1])))
+            begin = c.add(c.scale(row, step), c.add(c.scale(one, self.counts[1] * self.counts[2]), c.scale(two, self.counts[2])))
+            for number, (first, second) in enumerate(lines):
+                here = [c.add(c.scale(c.add(each, start), each_step), c.integer(offset)) for each, start, each_step, offset
+                        in zip((one, two), starts, steps, (first, second))]  # fmt: skip
+                to = c.add(at, c.add(c.scale(row, math.prod(goal)), c.add(c.scale(here[0], goal[1] * goal[2]), c.scale(here[1], goal[2]))))
+                known = c.binary("and", c.compare("slt", here[0], c.integer(goal[0])), c.compare("slt", here[1], c.integer(goal[1])))
+                with when(c, known):
+                    self.place_row(sources[number * steps[2] : (number + 1) * steps[2]], begin, target, to, starts[2])
+
+    def place_row(self, sources: list[str], at: Scalar, target: str, to: Scalar, start: Scalar) -> None:
+        """One row, of the phases that share it."""
+        c, step, goal, width = self.c, self.sweep.step[2], self.sweep.target[2], self.counts[2]
+        if start.name != "0":
+            for offset, source in enumerate(sources):
+                with c.loop(c.integer(0), c.integer(width)) as index:
+                    here = c.add(c.scale(c.add(index, start), step), c.integer(offset))
+                    with when(c, c.compare("slt", here, c.integer(goal))):
+                        c.store(c.load(source, c.add(at, index), self.type), target, c.add(to, here))
+            return
+        valid = [max(0, min(width, -(-(goal - offset) // step))) for offset in range(step)]
+        if step == 1:
+            copy_run(c, self.type, sources[0], at, target, to, valid[0])
+            return
+        common = min(valid) if step == 2 else 0
+        if common >= 4:
+            wide = lanes(self.type)
+            while wide > common:
+                wide //= 2
+            one, both = Vectors(c, self.type, wide), Vectors(c, self.type, 2 * wide)
+            order = ", ".join(f"i32 {lane // 2 + lane % 2 * wide}" for lane in range(2 * wide))
+            for each in [block * wide for block in range(common // wide)] + ([common - wide] if common % wide else []):
+                a, b = (one.load(source, c.add(at, c.integer(each))) for source in sources)
+                joined = c.let(both.type, f"shufflevector {one.type} {a.name}, {one.type} {b.name}, <{2 * wide} x i32> <{order}>")
+                both.store(joined, target, c.add(to, c.integer(2 * each)))
+        else:
+            common = 0
+        for offset, source in enumerate(sources):
+            if valid[offset] > common:
+                with c.loop(c.integer(common), c.integer(valid[offset])) as index:
+                    c.store(c.load(source, c.add(at, index), self.type), target, c.add(to, c.add(c.scale(index, step), c.integer(offset))))

@@ -1,0 +1,401 @@
+"""Convolutions with fewer multiplications as routines: strips of an image, tile by tile (``transforms.py`` says how).
+
+The sums of a strip of the source lie in the cache, and so do the products of a few rows of weights with them, which become results at once.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ....backends.native.executable import Piece
+from ....core.base import Spec
+from ....schedule.symbolic_shape import at_most
+from ....schedule.tensor_ir import Reference, Routine
+from ..gemm.blas_call import FLOPS_PER_NANOSECOND
+from ..gemm.generic import Product, call, tile_for
+from ..gemm.tile import fill_run
+from ..image_tiling import (
+    FIRST,
+    LAST,
+    Decoder,
+    ImageRoutine,
+    clear,
+    give_slot,
+    offset,
+    parameters,
+    pool_of,
+    size_in_bytes,
+    slots_for,
+    take_slot,
+)
+from ..ir import TYPES, Code, Module, Scalar
+from ..vectors import BYTES, lanes
+from . import cost, winograd_transforms
+from .winograd_transforms import Axes, axis_for
+
+
+def axes_for(kernel: tuple[int, ...], stride: Any, padding: Any, dilation: Any, transposed: bool) -> Axes | None:
+    """The tiles of a convolution; None where this is not the way to do it."""
+    if tuple(kernel) != (3, 3) or any(each not in (1, 2) for each in stride) or any(each != 1 for each in dilation):
+        return None
+    down, across = (axis_for(step, pad, transposed) for step, pad in zip(stride, padding))
+    return Axes(down, across)
+
+
+def uneven(type: str, elements: int) -> int:
+    """The distance of matrices of a size: no multiple of a page, or what lies in the same place of each would compete for one place in the cache."""
+    line = 64 // BYTES[type]
+    lines = -(-elements // line)
+    return (lines + (lines + 1) % 2 + (2 if lines % 64 >= 62 else 0)) * line
+
+
+class Tiles:
+    """The tiles of an image, strip by strip, and the memory that their sums take."""
+
+    def __init__(self, type: str, axes: Axes, size: tuple[int, int], target: tuple[int, int], channels: int, images: int) -> None:
+        self.type, self.axes, self.size, self.target, self.channels, self.images = (
+            type,
+            axes,
+            size,
+            target,
+            channels,
+            images,
+        )
+        self.results = len(axes.down.result), len(axes.across.result)
+        self.down, self.across = (-(-count // each) for count, each in zip(target, self.results))
+        self.wide = winograd_transforms.lanes_for(type, self.across)
+        self.rows = cost.strip_length(
+            self.down, cost.SUM_BYTES // (BYTES[type] * axes.products * channels * self.across * images)
+        )  # of a strip
+        self.strips = -(-self.down // self.rows)
+        self.count = self.rows * self.across  # of one image
+        over = self.wide - 1 if self.across % self.wide else 0  # what vectors write beyond the last tile
+        self.apart = -(-(images * self.count + over) // lanes(type)) * lanes(type)
+        self.line = winograd_transforms.line_length(axes, self.wide, self.across)
+        self.lines = (self.rows - 1) * axes.down.step + axes.down.reach
+        self.left = max(0, -axes.across.begin)  # columns of the border
+        self.length = min(size[1] - max(0, axes.across.begin), self.line - self.left)  # of a row of the source that is used
+        self.border_bytes = size_in_bytes(type, self.lines * self.line + self.wide * axes.across.step)
+        self.block = uneven(type, channels * self.apart)
+        self.panel_bytes = size_in_bytes(type, axes.products * self.block)
+
+    @property
+    def possible(self) -> bool:
+        """Whether a row is long enough for a vector."""
+        return self.length >= self.wide >= 2
+
+    @property
+    def multiplications(self) -> int:
+        """For one channel and one row of weights, per image."""
+        return self.axes.products * self.strips * self.apart // self.images
+
+    def number_of_rows(self, c: Code, strip: Scalar) -> Scalar:
+        """How many rows of tiles a strip has."""
+        if self.down % self.rows == 0:
+            return c.integer(self.rows)
+        left = c.let("i64", f"sub nsw i64 {self.down}, {c.scale(strip, self.rows).name}")
+        return c.intrinsic("smin", left, c.integer(self.rows))
+
+    def clear(self, c: Code, border: str) -> None:
+        """Zeros all around what will be copied."""
+        fill_run(c, self.type, border, c.integer(0), self.lines * self.line)
+
+    def spread(self, c: Code, source: str, at: Scalar, strip: Scalar, border: str, panel: str) -> None:
+        """Write the sums of a strip; ``at`` is where the first channel begins."""
+        height, width = self.size
+        axis = self.axes.down
+        rows = self.number_of_rows(c, strip)
+        first = c.add(c.scale(strip, self.rows * axis.step), c.integer(axis.begin))
+        skipped = c.intrinsic("smax", c.integer(0), c.let("i64", f"sub nsw i64 0, {first.name}"))
+        last = c.intrinsic("smin", c.let("i64", f"sub nsw i64 {height}, {first.name}"), c.integer(self.lines))
+        lines = c.intrinsic("smax", c.integer(0), c.let("i64", f"sub nsw i64 {last.name}, {skipped.name}"))
+        start = c.add(c.add(at, c.scale(c.add(first, skipped), width)), c.integer(max(0, self.axes.across.begin)))
+        function = winograd_transforms.spread_source(c.module, self.type, self.axes, self.wide)
+        inside = c.add(c.scale(skipped, self.line), c.integer(self.left))
+        sizes = (
+            self.channels,
+            height * width,
+            width,
+            lines,
+            self.length,
+            self.line,
+            inside,
+            rows,
+            self.across,
+            self.apart,
+            self.block,
+        )
+        call(c, function, (c.address(source, start, self.type), border, panel), sizes)
+
+
+def lookup(c: Code, index: Scalar, table: list[int]) -> Scalar:
+    """An entry of a short table."""
+    if table == list(range(len(table))):
+        return index
+    found = c.integer(table[0])
+    for at, each in enumerate(table[1:], 1):
+        found = c.select(c.compare("eq", index, c.integer(at)), c.integer(each), found)
+    return found
+
+
+class Convolution(ImageRoutine):
+    """A convolution, or its transpose."""
+
+    def __init__(self, source: Reference, weight: Reference, bias: Reference | None, axes: Axes, groups: int, rows: int, transposed: bool,
+                 target: tuple[int, int]) -> None:  # fmt: skip
+        self.source, self.weight, self.bias, self.axes, self.groups, self.rows, self.transposed = (
+            source,
+            weight,
+            bias,
+            axes,
+            groups,
+            rows,
+            transposed,
+        )
+        self.images, self.channels = source.shape[0], source.shape[1] // groups
+        self.type = TYPES[source.dtype]
+        self.tiles = Tiles(self.type, axes, (source.shape[2], source.shape[3]), target, self.channels, 1)
+        self.strips = [1, self.tiles.strips, 1]
+        self.target = groups * rows * math.prod(target)
+        self.vectors = -(-self.tiles.count // lanes(self.type))
+        self.height, self.width = tile_for(self.vectors)
+        self.padded = -(-rows // self.height) * self.height
+        row = axes.products * self.tiles.apart * BYTES[self.type]  # bytes of the products of a row
+        self.block = min(self.padded, max(1, cost.NEAR_BYTES // row // self.height) * self.height)  # rows whose products are there at once
+        self.matrix = uneven(self.type, self.block * self.tiles.apart)
+        self.products = size_in_bytes(self.type, axes.products * self.matrix)
+        self.slot = self.tiles.border_bytes + self.tiles.panel_bytes + self.products
+        self.kind = uneven(self.type, self.padded * self.channels)
+        self.weights = groups * axes.kinds * self.kind
+        self.room_for_images(cost.UNITS, cost.IMAGE_BYTES)
+        self.work = cost.Work(self.tiles.multiplications, axes.kinds * self.tiles.strips, self.weights * BYTES[self.type])
+        self.nanoseconds = 2.0 * self.work.multiplications * self.images * groups * self.channels * rows / FLOPS_PER_NANOSECOND
+
+    def turn(self, module: Module) -> tuple[str, int]:
+        c = Code(module)
+        row, channel, group = (
+            (9, 9 * self.rows, 9 * self.rows * self.channels) if self.transposed else (9 * self.channels, 9, 9 * self.rows * self.channels)
+        )
+        sizes = (
+            FIRST,
+            LAST,
+            self.rows,
+            self.padded // self.height,
+            self.channels,
+            row,
+            channel,
+            group,
+            self.height,
+            self.kind,
+        )
+        call(c, winograd_transforms.spread_weights(module, self.type, self.axes), (offset(c, "%b0", self.weight), "%b1"), sizes)
+        return module.add(f"turn{len(module.names)}", c.function("NAME", parameters(["%b0", "%b1"]))), self.groups * (
+            self.padded // self.height
+        )
+
+    def strip(self, c: Code, module: Module, source: str, weight: str, bias: str, result: str, slot: str,
+              image: Scalar, goal: Scalar, group: Scalar, places: list[Scalar], part: Scalar) -> None:  # fmt: skip
+        tiles, axes, type = self.tiles, self.axes, self.type
+        strip = places[1]
+        panel, products = (c.address(slot, c.integer(at), "i8") for at in (tiles.border_bytes, tiles.border_bytes + tiles.panel_bytes))
+        tiles.clear(c, slot)
+        channel = c.scale(c.add(c.scale(image, self.groups), group), self.channels)
+        tiles.spread(c, source, c.scale(channel, math.prod(tiles.size)), strip, slot, panel)
+        function = Product(type, self.height, self.width, True).write(module)
+        across = len(axes.across.source)
+        with c.loop(c.integer(0), c.integer(-(-self.rows // self.block))) as number:
+            row = c.scale(number, self.block)
+            rows = c.intrinsic("smin", c.let("i64", f"sub nsw i64 {self.rows}, {row.name}"), c.integer(self.block))
+            with (
+                c.loop(c.integer(0), c.integer(len(axes.down.source))) as one,
+                c.loop(c.integer(0), c.integer(across)) as two,
+            ):
+                kind = c.add(
+                    c.scale(lookup(c, one, axes.down.kind_of), len(axes.across.kinds)),
+                    lookup(c, two, axes.across.kind_of),
+                )
+                kind = c.scale(c.add(c.scale(group, axes.kinds), kind), self.kind)
+                left = c.address(weight, c.add(kind, c.scale(row, self.channels)), type)
+                at = c.add(c.scale(one, across), two)
+                right, to = (
+                    c.address(panel, c.scale(at, tiles.block), type),
+                    c.address(products, c.scale(at, self.matrix), type),
+                )
+                call(c, function, (left, right, to), (rows, self.vectors, self.channels, 0, tiles.apart, tiles.apart))
+            row = c.add(c.scale(group, self.rows), row)
+            begin = c.scale(c.add(c.scale(goal, self.groups * self.rows), row), math.prod(tiles.target))
+            pointers = (products, c.address(bias, row, type) if bias else "null", c.address(result, begin, type))
+            first = c.scale(strip, tiles.rows * tiles.results[0])
+            given = (rows, tiles.number_of_rows(c, strip), tiles.across, tiles.apart, self.matrix, first, *tiles.target)
+            call(c, winograd_transforms.gather_results(module, type, axes, tiles.wide, bool(bias)), pointers, given)
+
+
+class WeightGradient:
+    """The gradient of a convolution's weights: for each part of the batch sums, then the sum of these."""
+
+    def __init__(self, source: Reference, grad: Reference, axes: Axes, groups: int) -> None:
+        self.source, self.grad, self.axes, self.groups = source, grad, axes, groups
+        self.type = type = TYPES[source.dtype]
+        self.images, self.channels, self.rows = source.shape[0], source.shape[1] // groups, grad.shape[1] // groups
+        size, target = (source.shape[2], source.shape[3]), (grad.shape[2], grad.shape[3])
+        tiles = math.prod(-(-count // len(axis.result)) for count, axis in zip(target, axes))
+        together = max(1, at_most(self.images, cost.DEPTH // 2 // tiles))  # images whose tiles are added up at once
+        self.apart = -(-self.rows // lanes(type)) * lanes(type)  # of rows of sums
+        self.kind = uneven(type, self.channels * self.apart)
+        self.part = groups * axes.kinds * self.kind
+        most = cost.PARTIAL_BYTES // (self.part * BYTES[type])
+        self.parts = max(1, at_most(-(-self.images // together), min(-(-cost.UNITS // groups), most)))
+        wanted = cost.UNITS / (self.parts * groups)  # units that channels fall into
+        fitting = cost.SUM_BYTES / (BYTES[type] * axes.products * min(tiles, cost.DEPTH // 2) * together)
+        self.block = cost.divisor(self.channels, min(fitting, max(self.channels / wanted, cost.FEWEST / 2)))
+        self.splits = cost.divisor(self.channels // self.block, wanted)
+        self.tiles = Tiles(type, axes, size, target, self.block, together)
+        if self.tiles.strips > 1:
+            self.tiles = Tiles(type, axes, size, target, self.block, 1)
+        self.together = self.tiles.images
+        self.units = self.parts * groups * self.splits
+        self.line = self.tiles.across * self.tiles.results[1] * self.apart  # a row of pixels, with their channels side by side
+        self.turned = size_in_bytes(type, self.tiles.rows * self.tiles.results[0] * self.line)
+        self.matrix = uneven(type, self.together * self.tiles.count * self.apart)
+        self.slot = self.tiles.border_bytes + self.tiles.panel_bytes + self.turned + size_in_bytes(type, axes.shares * self.matrix)
+
+    @property
+    def multiplications(self) -> int:
+        return self.axes.products * self.tiles.down * self.tiles.across
+
+    def scratch(self) -> list[Spec]:
+        return [pool_of(slots_for(self.units), self.slot), Spec((self.parts * self.part,), self.source.dtype)]
+
+    def write(self, program: Any, module: Module, routine: Routine) -> list[Any]:
+        source, grad = (each.value for each in routine.sources)
+        result, pool, parts = routine.others
+        work = 2.0 * self.images * self.groups * self.multiplications * self.channels * self.rows / FLOPS_PER_NANOSECOND
+        return [
+            Piece(clear(module), [pool], 1, 0.0),
+            Piece(self.main(module), [source, grad, pool, parts], self.units, work),
+            Piece(self.sum(module), [parts, result], self.groups * self.channels, (self.parts + 4.0) * self.part * 0.2),
+        ]
+
+    def main(self, module: Module) -> str:
+        c = Code(module)
+        c.rolled = True
+        names = ["%source", "%grad", "%pool", "%parts"]
+        source, grad = offset(c, "%source", self.source), offset(c, "%grad", self.grad)
+        slot, bit = take_slot(c, "%pool", slots_for(self.units), self.slot)
+        with c.loop(FIRST, LAST) as unit:
+            decoder = Decoder(c, unit)
+            split, group, part = decoder.take(self.splits), decoder.take(self.groups), decoder.rest
+            at = c.add(c.scale(part, self.part), c.scale(group, self.axes.kinds * self.kind))
+            target = c.address("%parts", at, self.type)
+            own = self.channels // self.splits * self.apart
+            with c.loop(c.integer(0), c.integer(self.axes.kinds)) as kind:
+                fill_run(c, self.type, target, c.add(c.scale(kind, self.kind), c.scale(split, own)), own)
+            images = c.number(self.images)
+            ends = [
+                c.let("i64", f"udiv i64 {c.binary('mul', each, images).name}, {self.parts}") for each in (part, c.add(part, c.integer(1)))
+            ]
+            length = c.add(c.let("i64", f"sub nsw i64 {ends[1].name}, {ends[0].name}"), c.integer(self.together - 1))
+            with c.loop(c.integer(0), c.let("i64", f"udiv i64 {length.name}, {self.together}")) as number, \
+                    c.loop(c.integer(0), c.integer(self.tiles.strips)) as strip:  # fmt: skip
+                first = c.add(ends[0], c.scale(number, self.together))
+                last = c.intrinsic("smin", c.add(first, c.integer(self.together)), ends[1])
+                place = strip if self.tiles.strips > 1 else c.integer(0)
+                self.several(c, source, grad, slot, target, first, last, group, split, place)
+        give_slot(c, "%pool", bit)
+        return module.add(f"gradient{len(module.names)}", c.function("NAME", parameters(names)))
+
+    def several(
+        self,
+        c: Code,
+        source: str,
+        grad: str,
+        slot: str,
+        target: str,
+        first: Scalar,
+        last: Scalar,
+        group: Scalar,
+        split: Scalar,
+        strip: Scalar,
+    ) -> None:
+        """What a strip of several images adds, for some of the channels."""
+        tiles, axes, type, module = self.tiles, self.axes, self.type, c.module
+        places = [
+            tiles.border_bytes,
+            tiles.border_bytes + tiles.panel_bytes,
+            tiles.border_bytes + tiles.panel_bytes + self.turned,
+        ]
+        panel, turned, shares = (c.address(slot, c.integer(at), "i8") for at in places)
+        height, width = tiles.target
+        rows = tiles.number_of_rows(c, strip)
+        count = c.scale(rows, tiles.across)
+        if height % tiles.results[0] or width % tiles.results[1]:  # zeros for what the last tiles have beyond the image
+            fill_run(c, type, turned, c.integer(0), self.turned // BYTES[type])
+        with c.loop(first, last) as image:
+            line = c.scale(strip, tiles.rows * tiles.results[0])
+            lines = c.intrinsic("smin", c.let("i64", f"sub nsw i64 {height}, {line.name}"), c.scale(rows, tiles.results[0]))
+            at = c.add(c.scale(c.add(c.scale(image, self.groups), group), self.rows * height * width), c.scale(line, width))
+            call(
+                c,
+                winograd_transforms.turn(module, type),
+                (c.address(grad, at, type), turned),
+                (self.rows, height * width, lines, width, self.apart, self.line),
+            )
+            to = c.scale(c.binary("mul", c.let("i64", f"sub nsw i64 {image.name}, {first.name}"), count), self.apart)
+            sizes = (self.apart // lanes(type), rows, tiles.across, self.apart, self.line, self.matrix)
+            call(c, winograd_transforms.spread_gradient(module, type, axes), (turned, c.address(shares, to, type)), sizes)
+        tiles.clear(c, slot)
+        function = Product(type, *tile_for(self.apart // lanes(type), self.block), False).write(module)
+        across = len(axes.across.source)
+        blocks = self.channels // self.block // self.splits
+        begin_block = c.scale(split, blocks)
+        with c.loop(begin_block, c.add(begin_block, c.integer(blocks))) as block:
+            channel = c.scale(block, self.block)
+            with c.loop(first, last) as image:
+                begin = c.scale(
+                    c.add(c.scale(c.add(c.scale(image, self.groups), group), self.channels), channel),
+                    math.prod(tiles.size),
+                )
+                to = c.binary("mul", c.let("i64", f"sub nsw i64 {image.name}, {first.name}"), count)
+                tiles.spread(c, source, begin, strip, slot, c.address(panel, to, type))
+            depth = c.binary("mul", c.let("i64", f"sub nsw i64 {last.name}, {first.name}"), count)
+            with (
+                c.loop(c.integer(0), c.integer(len(axes.down.source))) as one,
+                c.loop(c.integer(0), c.integer(across)) as two,
+            ):
+                left = c.address(panel, c.scale(c.add(c.scale(one, across), two), tiles.block), type)
+                share = c.add(
+                    c.scale(lookup(c, one, axes.down.share_of), len(axes.across.shares)),
+                    lookup(c, two, axes.across.share_of),
+                )
+                kind = c.add(
+                    c.scale(lookup(c, one, axes.down.kind_of), len(axes.across.kinds)),
+                    lookup(c, two, axes.across.kind_of),
+                )
+                right = c.address(shares, c.scale(share, self.matrix), type)
+                goal = c.address(target, c.add(c.scale(kind, self.kind), c.scale(channel, self.apart)), type)
+                vectors = self.apart // lanes(type)
+                call(c, function, (left, right, goal), (self.block, vectors, depth, tiles.apart, self.apart, self.apart))
+
+    def sum(self, module: Module) -> str:
+        """Add up the parts of the batch, and make weights of them."""
+        c = Code(module)
+        c.rolled = True
+        function = winograd_transforms.gather_weights(module, self.type, self.axes)
+        with c.loop(FIRST, LAST) as unit:
+            decoder = Decoder(c, unit)
+            channel, group = decoder.take(self.channels), decoder.rest
+            sums = c.address("%parts", c.scale(group, self.axes.kinds * self.kind), self.type)
+            result = c.address("%result", c.scale(group, 9 * self.rows * self.channels), self.type)
+            sizes = (
+                channel,
+                c.add(channel, c.integer(1)),
+                self.parts,
+                self.part,
+                self.rows,
+                self.channels,
+                self.apart,
+                self.kind,
+            )
+            call(c, function, (sums, result), sizes)
+        return module.add(f"sum{len(module.names)}", c.function("NAME", parameters(["%parts", "%result"])))

@@ -1,0 +1,418 @@
+"""Convolutions of 3 x 3 taps with fewer multiplications (Winograd's way), for steps of 1 and 2; their transposes, and gradients of weights.
+
+Along one dimension, a tile of a few results comes from a few sums of elements of the source, each multiplied by a sum of weights.  Two
+results of 3 taps take 4 multiplications where a plain convolution takes 6; with a step of 2 (its odd elements and its even ones by
+themselves) they take 5.  Along two dimensions that is 16 or 25 in the place of 36.  All coefficients are 0, 1, -1 or 1/2, so little
+is lost: a result is about as far off as one whose sum was added up in another order.
+
+For each of these products there is a matrix of weights, rows by channels, and one of the source, channels by tiles: a product of matrices.
+Sizes are arguments of the functions here, so that they are compiled once for all convolutions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from ..gemm.generic import multiple
+from ..ir import Code, Module, Scalar
+from ..vectors import Vectors, lanes
+from .im2col import when
+
+Matrix = tuple[tuple[float, ...], ...]
+
+
+class Axis(NamedTuple):
+    """Tiles along one dimension: which sums of the source and of the weights are multiplied, and which products a result is a sum of."""
+
+    source: Matrix  # of each product: coefficients of the elements of a tile
+    weight: Matrix  # of each product: coefficients of the three weights
+    result: Matrix  # of each result: coefficients of the products
+    step: int  # from one tile to the next, in the source
+    begin: int  # where the first tile begins in the source
+
+    @property
+    def reach(self) -> int:
+        """The elements of the source that a tile has."""
+        return len(self.source[0])
+
+    @property
+    def kinds(self) -> Matrix:
+        """Sums of weights, each once."""
+        return tuple(dict.fromkeys(self.weight))
+
+    @property
+    def shares(self) -> Matrix:
+        """Sums of results that the gradient of a product is, each once."""
+        return tuple(dict.fromkeys(zip(*self.result)))
+
+    @property
+    def kind_of(self) -> list[int]:
+        """The number of the sum of weights, for each product."""
+        return [self.kinds.index(each) for each in self.weight]
+
+    @property
+    def share_of(self) -> list[int]:
+        """The number of the sum of results, for each product."""
+        return [self.shares.index(each) for each in zip(*self.result)]
+
+
+_PLAIN = Axis(
+    ((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, 1, 0, -1)),
+    ((1, 0, 0), (0.5, 0.5, 0.5), (0.5, -0.5, 0.5), (0, 0, 1)),
+    ((1, 1, 1, 0), (0, 1, -1, -1)), 2, 0,
+)  # fmt: skip
+_STEPS = Axis(  # the elements between those that the middle weight belongs to are shared by neighbours
+    ((1, 0, -1, 0, 0), (0, 0, 1, 0, 0), (0, 0, -1, 0, 1), (0, 1, 0, 0, 0), (0, 0, 0, 1, 0)),
+    ((1, 0, 0), (1, 0, 1), (0, 0, 1), (0, 1, 0), (0, 1, 0)),
+    ((1, 1, 0, 1, 0), (0, 1, 1, 0, 1)), 4, 0,
+)  # fmt: skip
+_BACK = ((0, 0, 1), (1, 0, 1), (1, 0, 0), (0, 1, 0), (0, 1, 0))  # weights of the transpose of that
+_BACK_EVEN = Axis(  # every other result has the middle weight alone: the second one of a tile, or the first
+    ((1, -1, 0), (0, 1, 0), (0, -1, 1), (0, 1, 0), (0, 0, 1)), _BACK,
+    ((1, 1, 0, 0, 0), (0, 0, 0, 1, 0), (0, 1, 1, 0, 0), (0, 0, 0, 0, 1)), 2, 0,
+)  # fmt: skip
+_BACK_ODD = Axis(
+    ((1, -1, 0), (0, 1, 0), (0, -1, 1), (1, 0, 0), (0, 1, 0)), _BACK,
+    ((0, 0, 0, 1, 0), (1, 1, 0, 0, 0), (0, 0, 0, 0, 1), (0, 1, 1, 0, 0)), 2, 0,
+)  # fmt: skip
+
+
+def axis_for(stride: int, padding: int, transposed: bool) -> Axis:
+    """The tiles of a convolution of 3 taps."""
+    if not transposed:
+        return (_PLAIN if stride == 1 else _STEPS)._replace(begin=-padding)
+    if stride == 1:  # a convolution with its taps the other way round
+        return _PLAIN._replace(weight=tuple(each[::-1] for each in _PLAIN.weight), begin=padding - 2)
+    if padding % 2:
+        return _BACK_ODD._replace(begin=(padding - 1) // 2)
+    return _BACK_EVEN._replace(begin=padding // 2 - 1)
+
+
+class Axes(NamedTuple):
+    """Tiles of two dimensions."""
+
+    down: Axis
+    across: Axis
+
+    @property
+    def products(self) -> int:
+        return len(self.down.source) * len(self.across.source)
+
+    @property
+    def kinds(self) -> int:
+        return len(self.down.kinds) * len(self.across.kinds)
+
+    @property
+    def shares(self) -> int:
+        return len(self.down.shares) * len(self.across.shares)
+
+
+def combine(c: Code, kind: Vectors, values: list[Scalar], factors: tuple[float, ...]) -> Scalar:
+    """A sum of values with coefficients; those of one size are added before they are multiplied."""
+    total: Scalar | None = None
+    for size in sorted({abs(factor) for factor in factors if factor}, reverse=True):
+        used = sorted([(-factor, at) for at, factor in enumerate(factors) if abs(factor) == size])
+        negative, at = used[0]
+        part = values[at] if negative < 0 else c.let(kind.type, f"fneg {kind.type} {values[at].name}")
+        for negative, at in used[1:]:
+            part = c.binary("fadd" if negative < 0 else "fsub", part, values[at])
+        if size != 1:
+            part = c.binary("fmul", part, kind.spread(c.constant(kind.element, size)))
+        total = part if total is None else c.binary("fadd", total, part)
+    assert total is not None, "a sum of nothing"
+    return total
+
+
+def transformed(c: Code, kind: Vectors, values: list[list[Scalar]], down: Matrix, across: Matrix) -> list[list[Scalar]]:
+    """Sums along both dimensions."""
+    columns = [[combine(c, kind, [row[at] for row in values], factors) for at in range(len(values[0]))] for factors in down]
+    return [[combine(c, kind, row, factors) for factors in across] for row in columns]
+
+
+def _names(names: str) -> tuple[Scalar, ...]:
+    return tuple(Scalar(f"%{each}", "i64") for each in names.split())
+
+
+def _function(c: Code, key: str, pointers: str, sizes: str) -> str:
+    parameters = [f"ptr noalias %{each}" for each in pointers.split()] + [f"i64 %{each}" for each in sizes.split()]
+    return c.module.add(key, c.function("NAME", ", ".join(parameters)))
+
+
+def begin(module: Module) -> Code:
+    c = Code(module)
+    c.rolled = True
+    return c
+
+
+@contextmanager
+def one_by_one(c: Code) -> Iterator[None]:
+    """Loops that LLVM makes no vectors of: those for what is left over."""
+    c.scalar = True
+    yield
+    c.scalar = False
+
+
+def lanes_for(type: str, tiles: int) -> int:
+    """How many tiles of a row are worked on at once."""
+    wide = lanes(type)
+    while wide > max(tiles, 2):
+        wide //= 2
+    return wide
+
+
+def line_length(axes: Axes, wide: int, tiles: int) -> int:
+    """Of a row of the source with its border: as far as vectors of tiles reach."""
+    return axes.across.step * (-(-tiles // wide) * wide + 1)
+
+
+# -- the source --------------------------------------------------------------------------------------------------
+
+
+def spread_source(module: Module, type: str, axes: Axes, wide: int) -> str:
+    """The function that writes the sums of a strip of the source: for each product a matrix, channels by tiles.
+
+    ``border`` is zero but for what is written here, the inside of an image: ``lines`` rows from ``first`` on, ``length`` elements each, from
+    a place of the source and to a place of the border.
+    """
+    c = begin(module)
+    channels, image, width, lines, length, line, offset, tile_rows, tile_columns, apart, block = _names(
+        "channels image width lines length line offset tile_rows tile_columns apart block"
+    )
+    vector, both = Vectors(c, type, wide), Vectors(c, type, wide * axes.across.step)
+    with c.loop(c.integer(0), channels) as channel:
+        base = multiple(c, channel, image)
+        whole = c.let("i64", f"udiv i64 {length.name}, {wide}")
+        last = c.let("i64", f"sub nsw i64 {length.name}, {wide}")
+        with c.loop(c.integer(0), lines) as row:
+            at, to = c.add(base, multiple(c, row, width)), c.add(offset, multiple(c, row, line))
+            with c.loop(c.integer(0), whole) as number:
+                place = c.scale(number, wide)
+                vector.store(vector.load("%source", c.add(at, place)), "%border", c.add(to, place))
+            vector.store(vector.load("%source", c.add(at, last)), "%border", c.add(to, last))
+        panel = multiple(c, channel, apart)
+        columns = c.let("i64", f"udiv i64 {c.add(tile_columns, c.integer(wide - 1)).name}, {wide}")
+        with c.loop(c.integer(0), tile_rows) as row, c.loop(c.integer(0), columns) as number:
+            column = c.scale(number, wide)
+            here = c.add(multiple(c, c.scale(row, axes.down.step), line), c.scale(column, axes.across.step))
+            values: list[list[Scalar]] = []
+            for down in range(axes.down.reach):
+                at = c.add(here, multiple(c, c.integer(down), line))
+                loaded: dict[int, Scalar] = {}
+                values.append([])
+                for across in range(axes.across.reach):
+                    shift, lane = divmod(across, axes.across.step)
+                    if shift not in loaded:
+                        loaded[shift] = both.load("%border", c.add(at, c.integer(shift * axes.across.step)))
+                    order = ", ".join(f"i32 {lane + axes.across.step * each}" for each in range(wide))
+                    values[-1].append(
+                        c.let(
+                            vector.type,
+                            f"shufflevector {both.type} {loaded[shift].name}, {both.type} poison, <{wide} x i32> <{order}>",
+                        )
+                    )
+            made = transformed(c, vector, values, axes.down.source, axes.across.source)
+            to = c.add(c.add(panel, multiple(c, row, tile_columns)), column)
+            for each in [value for row_ in made for value in row_]:
+                vector.store(each, "%panel", to)
+                to = c.add(to, block)
+    return _function(
+        c,
+        "spread",
+        "source border panel",
+        "channels image width lines length line offset tile_rows tile_columns apart block",
+    )
+
+
+# -- results -----------------------------------------------------------------------------------------------------
+
+
+def gather_results(module: Module, type: str, axes: Axes, wide: int, starts: bool) -> str:
+    """The function that makes results of products: for some rows of weights, the tiles of a strip."""
+    c = begin(module)
+    rows, tile_rows, tile_columns, apart, block, first, height, width = _names("rows tile_rows tile_columns apart block first height width")
+    count = len(axes.across.result)
+    vector, joined = Vectors(c, type, wide), Vectors(c, type, wide * count)
+    rest = c.slot(type, wide * count)
+    order = ", ".join(f"i32 {lane // count + lane % count * wide}" for lane in range(wide * count))
+    plane = c.let("i64", f"mul nsw i64 {height.name}, {width.name}")
+    columns = c.let("i64", f"udiv i64 {c.add(tile_columns, c.integer(wide - 1)).name}, {wide}")
+    with c.loop(c.integer(0), rows) as row:
+        start = vector.spread(c.load("%start", row, type)) if starts else None
+        with c.loop(c.integer(0), tile_rows) as down, c.loop(c.integer(0), columns) as number:
+            column = c.scale(number, wide)
+            at = c.add(c.add(multiple(c, row, apart), multiple(c, down, tile_columns)), column)
+            values: list[list[Scalar]] = []
+            for _ in axes.down.source:
+                values.append([])
+                for _ in axes.across.source:
+                    values[-1].append(vector.load("%products", at))
+                    at = c.add(at, block)
+            made = transformed(c, vector, values, axes.down.result, axes.across.result)
+            begin_row = c.add(first, c.scale(down, len(made)))
+            for line, results in enumerate(made):
+                y = c.add(begin_row, c.integer(line))
+                with when(c, c.compare("slt", y, height)):
+                    if start is not None:
+                        results = [c.binary("fadd", each, start) for each in results]
+                    all_of = join(c, results, vector, joined, order)
+                    x = c.scale(column, count)
+                    to = c.add(c.add(multiple(c, row, plane), multiple(c, y, width)), x)
+                    left = c.let("i64", f"sub nsw i64 {width.name}, {x.name}")
+                    fits = c.compare("sge", left, c.integer(wide * count))
+                    with when(c, fits):
+                        joined.store(all_of, "%result", to)
+                    with when(c, c.binary("xor", fits, c.constant("i1", True))):
+                        joined.store(all_of, rest, c.integer(0))
+                        with one_by_one(c), c.loop(c.integer(0), left) as index:
+                            c.store(c.load(rest, index, type), "%result", c.add(to, index))
+    return _function(c, "gather", "products start result", "rows tile_rows tile_columns apart block first height width")
+
+
+def join(c: Code, parts: list[Scalar], part: Vectors, whole: Vectors, order: str) -> Scalar:
+    """The elements of two or four vectors in turn."""
+    pairs, kind = list(parts), part
+    while len(pairs) > 1:  # one after the other first
+        double = Vectors(c, part.element, 2 * kind.count)
+        all_of = ", ".join(f"i32 {lane}" for lane in range(double.count))
+        pairs = [
+            c.let(
+                double.type,
+                f"shufflevector {kind.type} {a.name}, {kind.type} {b.name}, <{double.count} x i32> <{all_of}>",
+            )
+            for a, b in zip(pairs[::2], pairs[1::2])
+        ]
+        kind = double
+    return c.let(whole.type, f"shufflevector {whole.type} {pairs[0].name}, {whole.type} poison, <{whole.count} x i32> <{order}>")
+
+
+# -- weights -----------------------------------------------------------------------------------------------------
+
+
+def spread_weights(module: Module, type: str, axes: Axes) -> str:
+    """The function that writes the sums of weights, as a packed product reads them: by tiles of ``height`` rows, the last one with zeros.
+
+    A unit is a tile of a group, which has ``tiles`` of them.
+    """
+    c = begin(module)
+    c.scalar = True  # elements that lie apart
+    first, last, rows, tiles, channels, row_step, channel_step, group_step, height, block = _names(
+        "first last rows tiles channels row_step channel_step group_step height block"
+    )
+    scalar = Vectors(c, type, 1)
+    with c.loop(first, last) as unit:
+        group, tile = (
+            c.let("i64", f"udiv i64 {unit.name}, {tiles.name}"),
+            c.let("i64", f"urem i64 {unit.name}, {tiles.name}"),
+        )
+        begin_row = multiple(c, tile, height)
+        base = multiple(c, group, group_step)
+        goal = c.add(multiple(c, c.scale(group, axes.kinds), block), multiple(c, begin_row, channels))
+        with c.loop(c.integer(0), channels) as channel, c.loop(c.integer(0), height) as lane:
+            row = c.add(begin_row, lane)
+            known = c.compare("slt", row, rows)
+            at = c.add(
+                c.add(base, c.select(known, multiple(c, row, row_step), c.integer(0))),
+                multiple(c, channel, channel_step),
+            )
+            values = [[c.load("%weight", c.add(at, c.integer(3 * down + across)), type) for across in range(3)] for down in range(3)]
+            to = c.add(c.add(goal, multiple(c, channel, height)), lane)
+            for row_ in transformed(c, scalar, values, axes.down.kinds, axes.across.kinds):
+                for each in row_:
+                    c.store(c.select(known, each, c.constant(type, 0)), "%sums", to)
+                    to = c.add(to, block)
+    return _function(c, "weights", "weight sums", "first last rows tiles channels row_step channel_step group_step height block")
+
+
+def gather_weights(module: Module, type: str, axes: Axes) -> str:
+    """The function that makes gradients of weights, rows by channels and taps, of sums over parts of a batch; of some channels.
+
+    A part has a matrix of channels by rows for each sum of weights; the parts are added in their order.
+    """
+    c = begin(module)
+    first, last, parts, part, rows, channels, apart, block = _names("first last parts part rows channels apart block")
+    scalar, vector = Vectors(c, type, 1), Vectors(c, type)
+    vectors = c.let("i64", f"udiv i64 {apart.name}, {vector.count}")
+    with c.loop(first, last) as channel:
+        begin_at = multiple(c, channel, apart)
+        with c.loop(c.integer(0), c.integer(axes.kinds)) as kind:
+            begin_kind = c.add(begin_at, multiple(c, kind, block))
+            with c.loop(c.integer(1), parts) as number, c.loop(c.integer(0), vectors) as index:
+                here = c.add(begin_kind, c.scale(index, vector.count))
+                other = vector.load("%sums", c.add(here, multiple(c, number, part)))
+                vector.store(c.binary("fadd", vector.load("%sums", here), other), "%sums", here)
+        with one_by_one(c), c.loop(c.integer(0), rows) as row:
+            at = c.add(begin_at, row)
+            values: list[list[Scalar]] = []
+            for _ in axes.down.kinds:
+                values.append([])
+                for _ in axes.across.kinds:
+                    values[-1].append(c.load("%sums", at, type))
+                    at = c.add(at, block)
+            down, across = (tuple(zip(*each.kinds)) for each in axes)
+            made = transformed(c, scalar, values, down, across)
+            to = c.scale(c.add(multiple(c, row, channels), channel), 9)
+            for tap, each in enumerate([value for row_ in made for value in row_]):
+                c.store(each, "%result", c.add(to, c.integer(tap)))
+    return _function(c, "gradients", "sums result", "first last parts part rows channels apart block")
+
+
+# -- gradients of results ----------------------------------------------------------------------------------------
+
+
+def turn(module: Module, type: str) -> str:
+    """The function that writes a strip of an image with its channels side by side, pixel by pixel: ``lines`` rows of ``width`` pixels."""
+    c = begin(module)
+    channels, plane, lines, width, apart, line = _names("channels plane lines width apart line")
+    block = Vectors(c, type, 8)
+    high, wide = (c.let("i64", f"udiv i64 {each.name}, 8") for each in (channels, width))
+    with c.loop(c.integer(0), lines) as row:
+        begin_at, begin_to = multiple(c, row, width), multiple(c, row, line)
+        with c.loop(c.integer(0), high) as number, c.loop(c.integer(0), wide) as other:
+            channel, column = c.scale(number, 8), c.scale(other, 8)
+            at, to = (
+                c.add(c.add(begin_at, multiple(c, channel, plane)), column),
+                c.add(c.add(begin_to, multiple(c, column, apart)), channel),
+            )
+            values = []
+            for _ in range(8):
+                values.append(block.load("%source", at))
+                at = c.add(at, plane)
+            for each in block.turned(values):
+                block.store(each, "%turned", to)
+                to = c.add(to, apart)
+        done, over = c.scale(high, 8), c.scale(wide, 8)
+        for first, last, begin_column in ((c.integer(0), done, over), (done, channels, c.integer(0))):
+            with one_by_one(c), c.loop(first, last) as channel, c.loop(begin_column, width) as column:
+                value = c.load("%source", c.add(c.add(begin_at, multiple(c, channel, plane)), column), type)
+                c.store(value, "%turned", c.add(c.add(begin_to, multiple(c, column, apart)), channel))
+    return _function(c, "turn", "source turned", "channels plane lines width apart line")
+
+
+def spread_gradient(module: Module, type: str, axes: Axes) -> str:
+    """The function that writes sums of a turned strip: for each of them a matrix, tiles by channels."""
+    c = begin(module)
+    vectors, tile_rows, tile_columns, apart, line, block = _names("vectors tile_rows tile_columns apart line block")
+    vector = Vectors(c, type)
+    with c.loop(c.integer(0), tile_rows) as row, c.loop(c.integer(0), tile_columns) as column:
+        here = c.add(
+            multiple(c, c.scale(row, len(axes.down.result)), line),
+            multiple(c, c.scale(column, len(axes.across.result)), apart),
+        )
+        goal = multiple(c, c.add(multiple(c, row, tile_columns), column), apart)
+        with c.loop(c.integer(0), vectors) as number:
+            place = c.scale(number, vector.count)
+            values: list[list[Scalar]] = []
+            for down in range(len(axes.down.result)):
+                at = c.add(c.add(here, place), multiple(c, c.integer(down), line))
+                values.append([])
+                for _ in axes.across.result:
+                    values[-1].append(vector.load("%turned", at))
+                    at = c.add(at, apart)
+            to = c.add(goal, place)
+            for row_ in transformed(c, vector, values, axes.down.shares, axes.across.shares):
+                for each in row_:
+                    vector.store(each, "%panel", to)
+                    to = c.add(to, block)
+    return _function(c, "share", "turned panel", "vectors tile_rows tile_columns apart line block")

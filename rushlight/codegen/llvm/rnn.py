@@ -1,0 +1,550 @@
+"""One direction of one layer of an LSTM, GRU or plain recurrent network as a loop over time inside native code.
+
+Sequences do not depend on each other, so blocks of them run through all times side by side, each with its own part of the
+states; the weights are packed once before (``panels.py``).  What only the gradient needs is stored only where it is used.
+"""
+
+from __future__ import annotations
+
+import zlib
+from contextlib import contextmanager
+from typing import Any
+
+from ...backends.native.executable import Piece, Program
+from ...core.base import Spec
+from ...schedule.symbolic_shape import differs, same
+from ...schedule.tensor_ir import ROUTINES, Builder, Product, Reference, Routine, Value, strides_of
+from . import vector_math
+from .gemm.panel import Panels, shape_for
+from .ir import TYPES, Code, Module, Scalar
+
+LARGE = 1 << 20  # bytes of weights that are read from beyond the cache: more sequences then share them
+FLOPS_PER_NANOSECOND = 80
+
+
+def sigmoid(c: Code, x: Scalar) -> Scalar:
+    """``1 / (1 + exp(-x))``."""
+    return c.binary("fdiv", c.like(x, 1.0), vector_math.growth(c, x, -1.0))
+
+
+class Arithmetic:
+    """Sums and products of scalars, to be read as formulas."""
+
+    def __init__(self, c: Code) -> None:
+        self.c = c
+
+    def product(self, first: Scalar, *others: Scalar) -> Scalar:
+        for each in others:
+            first = self.c.binary("fmul", first, each)
+        return first
+
+    def sum(self, a: Scalar, b: Scalar) -> Scalar:
+        return self.c.binary("fadd", a, b)
+
+    def difference(self, a: Scalar, b: Scalar) -> Scalar:
+        return self.c.binary("fsub", a, b)
+
+    def rest(self, a: Scalar) -> Scalar:
+        """``1 - a``."""
+        return self.c.binary("fsub", self.c.like(a, 1.0), a)
+
+
+class Sweep:
+    """A loop through time for blocks of sequences, as a function on named buffers."""
+
+    def __init__(
+        self, program: Program, module: Module, sizes: Any, rows: Value, states: Reference, descending: bool, type: str, weight: int
+    ) -> None:
+        """``rows`` has those of all sequences at all times, ``states`` one for each sequence; ``sizes`` are numbers of sequences, or of times (``fits``)."""
+        self.program = program
+        self.module = module
+        several = isinstance(sizes, (list, tuple))
+        self.sizes: list[int] | None = list(sizes) if several and sizes[-1] != sizes[0] else None  # None: all sequences run at all times
+        self.times_in_all: Any = len(sizes) if several else sizes
+        self.rows_in_all: Any = rows.shape[0]
+        self.descending = descending
+        self.type = type
+        self.batch: Any = states.shape[0]
+        self.block = shape_for(type).rows * (4 if weight * (8 if type == "double" else 4) > LARGE else 1)
+        self.buffers: dict[str, Value] = {}
+        self.pieces: list[Piece] = []
+        self.flops = 0.0
+        self.c = Code(module)
+        self.row0 = self.rows = self.c.integer(0)  # of the block that is being written
+
+    def has(self, name: str) -> bool:
+        return name in self.buffers
+
+    def name(self, **values: Value | None) -> None:
+        """Give buffers their names; a result that nobody uses has no buffer."""
+        for name, value in values.items():
+            if value is not None and value in self.program.slots:
+                self.buffers[name] = value
+
+    def packed(self, name: str, source: Reference, turned: bool, panels: Panels, target: Value) -> None:
+        """Pack a weight, as a piece of its own that comes before."""
+        strides = (source.strides[1], source.strides[0]) if turned else (source.strides[0], source.strides[1])
+        c = Code(self.module)
+        where = c.address("%b1", c.integer(source.offset), self.type)
+        panels.pack(c, strides, "%b0", where, Scalar("%first", "i64"), Scalar("%last", "i64"))
+        function = self.module.add(f"pack_weight{len(self.module.names)}", c.function("NAME", "ptr %b0, ptr %b1, i64 %first, i64 %last"))
+        self.pieces.append(Piece(function, [target, source.value], panels.count, panels.size * 0.4))
+        self.buffers[name] = target
+        self.flops += 2.0 * panels.depth * panels.width * self.rows_in_all
+
+    def time(self, step: Scalar) -> tuple[Scalar, Scalar]:
+        """Where the rows of a time begin, and how many they are."""
+        c = self.c
+        if self.descending:
+            step = c.let("i64", f"sub nsw i64 {c.number(self.times_in_all - 1).name}, {step.name}")
+        if self.sizes is None:
+            batch = c.number(self.batch)
+            return c.let("i64", f"mul nsw i64 {step.name}, {batch.name}"), batch
+        count = len(self.sizes)
+        starts = [sum(self.sizes[:at]) for at in range(count)]
+        found = []
+        for numbers in (starts, self.sizes):
+            text = ", ".join(f"i64 {each}" for each in numbers)
+            name = f"@times{zlib.crc32(text.encode())}"
+            self.module.declare(f"{name} = internal constant [{count} x i64] [{text}]")
+            found.append(c.load(name, step, "i64"))
+        return found[0], found[1]
+
+    @contextmanager
+    def blocks(self) -> Any:
+        """The block that follows is written for a block of sequences, ``rows`` from ``row0`` on."""
+        c = self.c
+        with c.loop(Scalar("%first", "i64"), Scalar("%last", "i64")) as block:
+            self.row0 = c.scale(block, self.block)
+            self.rows = self.at_most(c.number(self.batch))
+            yield
+
+    def at_most(self, count: Scalar) -> Scalar:
+        """The rows of the block, of so many sequences."""
+        c = self.c
+        left = c.let("i64", f"sub nsw i64 {count.name}, {self.row0.name}")
+        return c.intrinsic("smax", c.intrinsic("smin", left, c.integer(self.block)), c.integer(0))
+
+    @contextmanager
+    def times(self) -> Any:
+        """The block that follows is written for every time: gives where the rows of the block begin, and how many they are."""
+        c = self.c
+        with c.loop(c.integer(0), c.number(self.times_in_all)) as step:
+            start, count = self.time(step)
+            yield c.add(start, self.row0), self.at_most(count)
+
+    @contextmanager
+    def elements(self, rows: Scalar, base: Scalar, width: int) -> Any:
+        """The block that follows is written for every element: gives its row among all, its row among the sequences, its column."""
+        c = self.c
+        with c.loop(c.integer(0), rows) as row:
+            whole, own = c.add(base, row), c.add(self.row0, row)
+            with c.loop(c.integer(0), c.integer(width)) as column:
+                yield whole, own, column
+
+    def load(self, name: str, row: Scalar, width: int, column: Scalar, part: int = 0, size: int = 0) -> Scalar:
+        return self.c.load(f"%{name}", self.place(row, width, column, part * size), self.type)
+
+    def store(self, value: Scalar, name: str, row: Scalar, width: int, column: Scalar, part: int = 0, size: int = 0) -> None:
+        """Write an element, where somebody wants it."""
+        if self.has(name):
+            self.c.store(value, f"%{name}", self.place(row, width, column, part * size))
+
+    def place(self, row: Scalar, width: int, column: Scalar, extra: int) -> Scalar:
+        c = self.c
+        return c.add(c.add(c.scale(row, width), column), c.integer(extra))
+
+    def pointer(self, name: str, row: Scalar, width: int) -> str:
+        return self.c.address(f"%{name}", self.c.scale(row, width), self.type)
+
+    def copy(self, source: str, target: str, width: int) -> None:
+        """Copy the states of the block's sequences."""
+        if self.has(target):
+            with self.elements(self.rows, self.row0, width) as (_, own, column):
+                self.store(self.load(source, own, width, column), target, own, width, column)
+
+    def multiply(
+        self, panels: Panels, name: str, left: tuple[str, Scalar, int], result: tuple[str, Scalar, int], rows: Scalar,
+        start: tuple[str, Scalar, int] | None = None, how: str = "zero",
+    ) -> None:  # fmt: skip
+        """Some rows times a packed weight; each of the others is a buffer, a row and a width."""
+        begin = None
+        if start is not None:
+            begin = (f"%{start[0]}" if how == "row" else self.pointer(*start), start[2])
+        panels.multiply(self.c, (self.pointer(*left), left[2]), f"%{name}", (self.pointer(*result), result[2]), rows, begin, how)
+
+    def finish(self, name: str) -> list[Piece]:
+        """The pieces: weights are packed, then the loop runs."""
+        parameters = ", ".join(f"ptr noalias %{each}" for each in self.buffers)
+        text = self.c.function("NAME", f"{parameters}, i64 %first, i64 %last")
+        function = self.module.add(f"{name}{len(self.module.names)}", text)
+        return [*self.pieces, Piece(function, list(self.buffers.values()), -(-self.batch // self.block), self.flops / FLOPS_PER_NANOSECOND)]
+
+
+def plain(builder: Builder, reference: Any) -> Any:
+    """A reference (or None) that lies in row-major order from the beginning of its value; a copy where it does not."""
+    if reference is None or (
+        not reference.offset and same(reference.shape, reference.value.shape) and same(reference.strides, strides_of(reference.shape))
+    ):
+        return reference
+    return builder.copy(reference, None)
+
+
+def fits(builder: Builder, weight: Reference, sizes: Any, *given: Reference | None) -> bool:
+    """Whether native code has what a layer needs; ``sizes`` are the numbers of sequences at all times or, where they are equal, the number of times."""
+    whole = (
+        differs(sizes)
+        or type(sizes) is int
+        or isinstance(sizes, (list, tuple))
+        and len(sizes) > 0
+        and all(type(each) is int for each in sizes)
+    )
+    same = all(each is None or each.dtype == weight.dtype for each in given)
+    full = all(each is None or 0 not in each.shape for each in (weight, *given))
+    return whole and same and full and weight.dtype.char in "fd" and builder.products
+
+
+def weight_gradient(program: Program, module: Module, left: Value, right: Reference, result: Value) -> list[Piece]:
+    """The gradient of a weight: all rows of one matrix, turned, times those of another."""
+    if result not in program.slots:
+        return []
+    (height, width), rows = result.shape, right.shape[0]
+    product = Product(result.index, result.shape, result.dtype, None)
+    product.left = Reference(left, (height, rows), (1, height))
+    product.right = Reference(right.value, (rows, width), right.strides, right.offset)
+    piece = program.product(module, product)
+    return [piece._replace(buffers=[left, right.value, result])]
+
+
+def packed_spec(type: str, dtype: Any, depth: int, width: int) -> Spec:
+    """The memory of a packed weight."""
+    return Spec((Panels(Module(), type, depth, width).size,), dtype)
+
+
+# -- LSTM --------------------------------------------------------------------------------------------------------
+
+
+def lstm(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
+    gates, hidden, cell, weight, projection, sizes, reverse = args
+    if not fits(builder, weight, sizes, gates, hidden, cell, projection):
+        return NotImplemented
+    gates, hidden, cell = (plain(builder, each) for each in (gates, hidden, cell))
+    (batch, size), outside, dtype, type = cell.shape, hidden.shape[1], weight.dtype, TYPES[weight.dtype]
+    sources = [gates, hidden, cell, weight] + ([] if projection is None else [projection])
+    scratch = [
+        Spec((batch, outside), dtype),
+        Spec((batch, size), dtype),
+        Spec((batch, 4 * size), dtype),
+        packed_spec(type, dtype, outside, 4 * size),
+    ]
+    if projection is not None:
+        scratch += [packed_spec(type, dtype, size, outside), Spec((batch, size), dtype)]
+
+    def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
+        sweep = Sweep(program, module, sizes, gates.value, hidden, reverse, type, weight.value.size)
+        output, last_hidden, last_cell, activated, cells, before, h, old, now, packed, *rest = routine.others
+        sweep.name(
+            gates=gates.value, hidden=hidden.value, cell=cell.value, output=output, last_hidden=last_hidden, last_cell=last_cell,
+            activated=activated, cells=cells, before=before, h=h, c=old, now=now,
+        )  # fmt: skip
+        panels = Panels(module, type, outside, 4 * size)
+        sweep.packed("weight", weight, True, panels, packed)
+        if projection is not None:
+            narrow = Panels(module, type, size, outside)
+            sweep.packed("projection", projection, True, narrow, rest[0])
+            sweep.name(wide=rest[1])
+        c = sweep.c
+        m = Arithmetic(c)
+        with sweep.blocks():
+            sweep.copy("hidden", "h", outside)
+            sweep.copy("cell", "c", size)
+            with sweep.times() as (base, rows):
+                sweep.multiply(
+                    panels, "weight", ("h", sweep.row0, outside), ("now", sweep.row0, 4 * size), rows, ("gates", base, 4 * size), "matrix"
+                )
+                if sweep.has("before"):
+                    with sweep.elements(rows, base, outside) as (row, own, column):
+                        sweep.store(sweep.load("h", own, outside, column), "before", row, outside, column)
+                with sweep.elements(rows, base, size) as (row, own, column):
+                    parts = [sweep.load("now", own, 4 * size, column, part, size) for part in range(4)]
+                    i, f, g, o = (vector_math.tanh(c, each) if at == 2 else sigmoid(c, each) for at, each in enumerate(parts))
+                    previous = sweep.load("c", own, size, column)
+                    fresh = m.sum(m.product(previous, f), m.product(i, g))
+                    result = m.product(vector_math.tanh(c, fresh), o)
+                    for part, each in enumerate((i, f, g, o)):
+                        sweep.store(each, "activated", row, 4 * size, column, part, size)
+                    sweep.store(previous, "cells", row, size, column)
+                    sweep.store(fresh, "c", own, size, column)
+                    if projection is not None:
+                        sweep.store(result, "wide", own, size, column)
+                    else:
+                        sweep.store(result, "h", own, size, column)
+                        sweep.store(result, "output", row, size, column)
+                if projection is not None:
+                    sweep.multiply(narrow, "projection", ("wide", sweep.row0, size), ("h", sweep.row0, outside), rows)
+                    with sweep.elements(rows, base, outside) as (row, own, column):
+                        sweep.store(sweep.load("h", own, outside, column), "output", row, outside, column)
+            sweep.copy("h", "last_hidden", outside)
+            sweep.copy("c", "last_cell", size)
+        return sweep.finish("lstm")
+
+    return tuple(builder.routine(sources, list(specs), node, write, scratch))
+
+
+def lstm_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
+    *gradients, weight, projection, activated, cells, before, sizes, reverse = args
+    if not fits(builder, weight, sizes, *gradients, projection, activated, cells, before):
+        return NotImplemented
+    grad_output, grad_hidden, grad_cell, activated, cells, before = (
+        plain(builder, each) for each in (*gradients, activated, cells, before)
+    )
+    (batch, outside), size, dtype, type = grad_hidden.shape, cells.shape[1], weight.dtype, TYPES[weight.dtype]
+    sources = [grad_output, grad_hidden, grad_cell, weight, activated, cells, before] + ([] if projection is None else [projection])
+    scratch = [Spec((batch, outside), dtype), Spec((batch, size), dtype), packed_spec(type, dtype, 4 * size, outside)]
+    if projection is not None:
+        scratch += [
+            packed_spec(type, dtype, outside, size),
+            Spec(cells.shape, dtype),
+            Spec(before.shape, dtype),
+            Spec((batch, size), dtype),
+        ]
+
+    def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
+        sweep = Sweep(program, module, sizes, activated.value, grad_hidden, not reverse, type, weight.value.size)
+        to, first_hidden, first_cell, of_weight, of_projection, h, old, packed, *rest = routine.others
+        sweep.name(
+            grad_output=grad_output.value, grad_hidden=grad_hidden.value, grad_cell=grad_cell.value, activated=activated.value, cells=cells.value,
+            to=to, first_hidden=first_hidden, first_cell=first_cell, h=h, c=old,
+        )  # fmt: skip
+        panels = Panels(module, type, 4 * size, outside)
+        sweep.packed("weight", weight, False, panels, packed)
+        if projection is not None:
+            wide = Panels(module, type, outside, size)
+            sweep.packed("projection", projection, False, wide, rest[0])
+            sweep.name(unprojected=rest[1], projected=rest[2], narrow=rest[3])
+        c = sweep.c
+        m = Arithmetic(c)
+        with sweep.blocks():
+            sweep.copy("grad_hidden", "h", outside)
+            sweep.copy("grad_cell", "c", size)
+            with sweep.times() as (base, rows):
+                if projection is not None:
+                    with sweep.elements(rows, base, outside) as (row, own, column):
+                        grad = m.sum(sweep.load("h", own, outside, column), sweep.load("grad_output", row, outside, column))
+                        sweep.store(grad, "projected", row, outside, column)
+                    sweep.multiply(wide, "projection", ("projected", base, outside), ("narrow", sweep.row0, size), rows)
+                with sweep.elements(rows, base, size) as (row, own, column):
+                    i, f, g, o = (sweep.load("activated", row, 4 * size, column, part, size) for part in range(4))
+                    previous = sweep.load("cells", row, size, column)
+                    squashed = vector_math.tanh(c, m.sum(m.product(f, previous), m.product(i, g)))
+                    if projection is not None:
+                        grad = sweep.load("narrow", own, size, column)
+                        sweep.store(m.product(o, squashed), "unprojected", row, size, column)
+                    else:
+                        grad = m.sum(sweep.load("h", own, size, column), sweep.load("grad_output", row, size, column))
+                    carried = m.sum(sweep.load("c", own, size, column), m.product(grad, o, m.rest(m.product(squashed, squashed))))
+                    made = (
+                        m.product(carried, g, i, m.rest(i)), m.product(carried, previous, f, m.rest(f)), m.product(carried, i, m.rest(m.product(g, g))),
+                        m.product(grad, squashed, o, m.rest(o)),
+                    )  # fmt: skip
+                    for part, each in enumerate(made):
+                        sweep.store(each, "to", row, 4 * size, column, part, size)
+                    sweep.store(m.product(carried, f), "c", own, size, column)
+                sweep.multiply(panels, "weight", ("to", base, 4 * size), ("h", sweep.row0, outside), rows)
+            sweep.copy("h", "first_hidden", outside)
+            sweep.copy("c", "first_cell", size)
+        pieces = sweep.finish("lstm_backward") + weight_gradient(program, module, to, before, of_weight)
+        if projection is not None:
+            unprojected = Reference(rest[1], rest[1].shape, rest[1].strides)
+            pieces += weight_gradient(program, module, rest[2], unprojected, of_projection)
+        return pieces
+
+    return tuple(builder.routine(sources, list(specs), node, write, scratch))
+
+
+# -- GRU ---------------------------------------------------------------------------------------------------------
+
+
+def gru(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
+    gates, hidden, weight, bias, sizes, reverse = args
+    if not fits(builder, weight, sizes, gates, hidden, bias):
+        return NotImplemented
+    gates, hidden, bias = (plain(builder, each) for each in (gates, hidden, bias))
+    (batch, size), dtype, type = hidden.shape, weight.dtype, TYPES[weight.dtype]
+    sources = [gates, hidden, weight] + ([] if bias is None else [bias])
+    scratch = [Spec((batch, size), dtype), Spec((batch, 3 * size), dtype), packed_spec(type, dtype, size, 3 * size)]
+
+    def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
+        sweep = Sweep(program, module, sizes, gates.value, hidden, reverse, type, weight.value.size)
+        output, last_hidden, activated, before, h, now, packed = routine.others
+        sweep.name(
+            gates=gates.value, hidden=hidden.value, bias=None if bias is None else bias.value, output=output, last_hidden=last_hidden,
+            activated=activated, before=before, h=h, now=now,
+        )  # fmt: skip
+        panels = Panels(module, type, size, 3 * size)
+        sweep.packed("weight", weight, True, panels, packed)
+        c = sweep.c
+        m = Arithmetic(c)
+        with sweep.blocks():
+            sweep.copy("hidden", "h", size)
+            with sweep.times() as (base, rows):
+                start = None if bias is None else ("bias", base, 0)
+                sweep.multiply(
+                    panels, "weight", ("h", sweep.row0, size), ("now", sweep.row0, 3 * size), rows, start, "zero" if bias is None else "row"
+                )
+                with sweep.elements(rows, base, size) as (row, own, column):
+                    own_r, own_z, own_n = (sweep.load("now", own, 3 * size, column, part, size) for part in range(3))
+                    given_r, given_z, given_n = (sweep.load("gates", row, 3 * size, column, part, size) for part in range(3))
+                    reset, update = sigmoid(c, m.sum(given_r, own_r)), sigmoid(c, m.sum(given_z, own_z))
+                    candidate = vector_math.tanh(c, m.sum(given_n, m.product(reset, own_n)))
+                    previous = sweep.load("h", own, size, column)
+                    result = m.sum(m.product(candidate, m.rest(update)), m.product(update, previous))
+                    for part, each in enumerate((reset, update, candidate, own_n)):
+                        sweep.store(each, "activated", row, 4 * size, column, part, size)
+                    sweep.store(previous, "before", row, size, column)
+                    sweep.store(result, "h", own, size, column)
+                    sweep.store(result, "output", row, size, column)
+            sweep.copy("h", "last_hidden", size)
+        return sweep.finish("gru")
+
+    return tuple(builder.routine(sources, list(specs), node, write, scratch))
+
+
+def gru_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
+    *gradients, weight, activated, before, sizes, reverse = args
+    if not fits(builder, weight, sizes, *gradients, activated, before):
+        return NotImplemented
+    grad_output, grad_hidden, activated, before = (plain(builder, each) for each in (*gradients, activated, before))
+    (batch, size), dtype, type = grad_hidden.shape, weight.dtype, TYPES[weight.dtype]
+    sources = [grad_output, grad_hidden, weight, activated, before]
+    rows_of_all = before.shape[0]
+    scratch = [
+        Spec((batch, size), dtype),
+        Spec((batch, size), dtype),
+        packed_spec(type, dtype, 3 * size, size),
+        Spec((rows_of_all, 3 * size), dtype),
+    ]
+
+    def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
+        sweep = Sweep(program, module, sizes, activated.value, grad_hidden, not reverse, type, weight.value.size)
+        to, first_hidden, of_weight, of_bias, h, part_of_grad, packed, own_gates = routine.others
+        sweep.name(
+            grad_output=grad_output.value, grad_hidden=grad_hidden.value, activated=activated.value, before=before.value,
+            to=to, first_hidden=first_hidden, h=h, direct=part_of_grad, own=own_gates,
+        )  # fmt: skip
+        panels = Panels(module, type, 3 * size, size)
+        sweep.packed("weight", weight, False, panels, packed)
+        m = Arithmetic(sweep.c)
+        with sweep.blocks():
+            sweep.copy("grad_hidden", "h", size)
+            with sweep.times() as (base, rows):
+                with sweep.elements(rows, base, size) as (row, own, column):
+                    reset, update, candidate, own_n = (sweep.load("activated", row, 4 * size, column, part, size) for part in range(4))
+                    grad = m.sum(sweep.load("h", own, size, column), sweep.load("grad_output", row, size, column))
+                    to_candidate = m.product(grad, m.rest(update), m.rest(m.product(candidate, candidate)))
+                    to_reset = m.product(to_candidate, own_n, reset, m.rest(reset))
+                    change = m.difference(sweep.load("before", row, size, column), candidate)
+                    to_update = m.product(grad, change, update, m.rest(update))
+                    for name, last in (("to", to_candidate), ("own", m.product(to_candidate, reset))):
+                        for part, each in enumerate((to_reset, to_update, last)):
+                            sweep.store(each, name, row, 3 * size, column, part, size)
+                    sweep.store(m.product(grad, update), "direct", own, size, column)
+                sweep.multiply(
+                    panels, "weight", ("own", base, 3 * size), ("h", sweep.row0, size), rows, ("direct", sweep.row0, size), "matrix"
+                )
+            sweep.copy("h", "first_hidden", size)
+        pieces = sweep.finish("gru_backward") + weight_gradient(program, module, own_gates, before, of_weight)
+        return pieces + column_sums(program, module, own_gates, of_bias)
+
+    return tuple(builder.routine(sources, list(specs), node, write, scratch))
+
+
+def column_sums(program: Program, module: Module, source: Value, result: Value) -> list[Piece]:
+    """The sums of the columns of a matrix, added in double precision."""
+    if result not in program.slots:
+        return []
+    c, type, (rows, width) = Code(module), TYPES[source.dtype], source.shape
+    wide = "double"
+    sums = c.slot(wide, width)
+    with c.loop(c.integer(0), c.integer(width)) as column:
+        c.store(c.constant(wide, 0.0), sums, column)
+    with c.loop(c.integer(0), c.number(rows)) as row, c.loop(c.integer(0), c.integer(width)) as column:
+        each = c.load("%b0", c.add(c.scale(row, width), column), type)
+        each = each if type == wide else c.convert("fpext", each, wide)
+        c.store(c.binary("fadd", c.load(sums, column, wide), each), sums, column)
+    with c.loop(c.integer(0), c.integer(width)) as column:
+        total = c.load(sums, column, wide)
+        c.store(total if type == wide else c.convert("fptrunc", total, type), "%b1", column)
+    name = module.add(f"column_sums{len(module.names)}", c.function("NAME", "ptr noalias %b0, ptr noalias %b1, i64 %first, i64 %last"))
+    return [Piece(name, [source, result], 1, 0.0)]
+
+
+# -- plain recurrence --------------------------------------------------------------------------------------------
+
+
+def rnn(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
+    gates, hidden, weight, relu, sizes, reverse = args
+    if not fits(builder, weight, sizes, gates, hidden):
+        return NotImplemented
+    gates, hidden = (plain(builder, each) for each in (gates, hidden))
+    (batch, size), dtype, type = hidden.shape, weight.dtype, TYPES[weight.dtype]
+    scratch = [Spec((batch, size), dtype), Spec((batch, size), dtype), packed_spec(type, dtype, size, size)]
+
+    def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
+        sweep = Sweep(program, module, sizes, gates.value, hidden, reverse, type, weight.value.size)
+        output, last_hidden, before, h, now, packed = routine.others
+        sweep.name(gates=gates.value, hidden=hidden.value, output=output, last_hidden=last_hidden, before=before, h=h, now=now)
+        panels = Panels(module, type, size, size)
+        sweep.packed("weight", weight, True, panels, packed)
+        c = sweep.c
+        with sweep.blocks():
+            sweep.copy("hidden", "h", size)
+            with sweep.times() as (base, rows):
+                sweep.multiply(panels, "weight", ("h", sweep.row0, size), ("now", sweep.row0, size), rows, ("gates", base, size), "matrix")
+                with sweep.elements(rows, base, size) as (row, own, column):
+                    sweep.store(sweep.load("h", own, size, column), "before", row, size, column)
+                    now_value = sweep.load("now", own, size, column)
+                    result = c.intrinsic("maximum", now_value, c.like(now_value, 0.0)) if relu else vector_math.tanh(c, now_value)
+                    sweep.store(result, "h", own, size, column)
+                    sweep.store(result, "output", row, size, column)
+            sweep.copy("h", "last_hidden", size)
+        return sweep.finish("rnn")
+
+    return tuple(builder.routine([gates, hidden, weight], list(specs), node, write, scratch))
+
+
+def rnn_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
+    *gradients, weight, output, before, relu, sizes, reverse = args
+    if not fits(builder, weight, sizes, *gradients, output, before):
+        return NotImplemented
+    grad_output, grad_hidden, output, before = (plain(builder, each) for each in (*gradients, output, before))
+    (batch, size), dtype, type = grad_hidden.shape, weight.dtype, TYPES[weight.dtype]
+    scratch = [Spec((batch, size), dtype), packed_spec(type, dtype, size, size)]
+
+    def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
+        sweep = Sweep(program, module, sizes, output.value, grad_hidden, not reverse, type, weight.value.size)
+        to, first_hidden, of_weight, h, packed = routine.others
+        sweep.name(grad_output=grad_output.value, grad_hidden=grad_hidden.value, output=output.value, to=to, first_hidden=first_hidden, h=h)
+        panels = Panels(module, type, size, size)
+        sweep.packed("weight", weight, False, panels, packed)
+        c = sweep.c
+        m = Arithmetic(c)
+        with sweep.blocks():
+            sweep.copy("grad_hidden", "h", size)
+            with sweep.times() as (base, rows):
+                with sweep.elements(rows, base, size) as (row, own, column):
+                    now = sweep.load("output", row, size, column)
+                    grad = m.sum(sweep.load("h", own, size, column), sweep.load("grad_output", row, size, column))
+                    zero, one = c.like(now, 0.0), c.like(now, 1.0)
+                    slope = c.select(c.compare("ogt", now, zero), one, zero) if relu else m.rest(m.product(now, now))
+                    sweep.store(m.product(grad, slope), "to", row, size, column)
+                sweep.multiply(panels, "weight", ("to", base, size), ("h", sweep.row0, size), rows)
+            sweep.copy("h", "first_hidden", size)
+        return sweep.finish("rnn_backward") + weight_gradient(program, module, to, before, of_weight)
+
+    return tuple(builder.routine([grad_output, grad_hidden, weight, output, before], list(specs), node, write, scratch))
+
+
+ROUTINES.update({
+    "lstm_layer": lstm, "lstm_backward": lstm_backward, "gru_layer": gru, "gru_backward": gru_backward, "rnn_layer": rnn, "rnn_backward": rnn_backward,
+})  # fmt: skip

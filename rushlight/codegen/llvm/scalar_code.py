@@ -1,0 +1,199 @@
+"""Expressions as instructions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from ...runtime.cpu.jit import machine
+from ...schedule.scalar_ir import Expression
+from . import vector_math
+from .ir import BITS, HALVES, STORED, TYPES, Code, Scalar
+from .vector_code import Wide
+
+OFTEN = 3  # uses of a function like exp in one kernel; where there are more, it is called
+
+_COMPARISONS = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
+_SINGLE = np.dtype(np.float32)
+_ARITHMETIC = {"add": "add", "sub": "sub", "mul": "mul"}
+_ROUNDING = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "rint", "sqrt": "sqrt"}
+
+
+class Emission:
+    """Writes expressions into code; what was written once is used again.
+
+    ``operand`` gives the value of an operand that is not known yet.
+    """
+
+    def __init__(self, code: Code, operand: Callable[[Any], Scalar]) -> None:
+        self.code = code
+        self.operand = operand
+        self.known: dict[int, tuple[Expression, Scalar]] = {}  # by id; the expression is held, so that its id stays its own
+
+    def value(self, expression: Expression) -> Scalar:
+        """The value of an expression."""
+        found = self.known.get(id(expression))
+        if found is None:
+            found = self.known[id(expression)] = (expression, self._make(expression))
+        return found[1]
+
+    def _make(self, expression: Expression) -> Scalar:
+        c, op, dtype = self.code, expression.op, expression.dtype
+        type = STORED[dtype]
+        if op == "constant":
+            return c.constant(
+                type, np.asarray(expression.data).astype(dtype).view(np.int16) if dtype in HALVES and type == "i16" else expression.data
+            )
+        if op == "operand":
+            return self.operand(expression.data)
+        args = [self.value(each) for each in expression.args]
+        if op == "cast":
+            return convert(c, args[0], expression.args[0].dtype, dtype)
+        if op == "where":
+            return c.select(args[0], args[1], args[2])
+        if op in vector_math.UNARY or op in vector_math.SINGLE_ONLY:
+            return called(c, op, args[0]) if (op, dtype) in c.called else write_function(c, op, args[0])
+        if op in vector_math.OTHERS:
+            return vector_math.OTHERS[op](c, *args, *(() if expression.data is None else (expression.data,)))  # type: ignore[no-any-return]
+        if op in _ROUNDING:
+            return c.intrinsic(_ROUNDING[op], args[0])
+        if op in _COMPARISONS:
+            return compare(c, op, args[0], args[1], expression.args[0].dtype)
+        if op in ("max", "min"):
+            second = expression.args[1]
+            return extreme(c, op, args[0], args[1], dtype, second.op == "constant" and second.data == second.data)
+        floating = dtype.kind == "f"
+        if op in _ARITHMETIC:
+            return c.binary(("f" if floating else "") + op, args[0], args[1])
+        if op == "div":
+            return c.binary("fdiv", args[0], args[1])
+        if op == "fmod":
+            return c.binary("frem", args[0], args[1])
+        if op == "neg":
+            return c.neg(args[0]) if floating else c.binary("sub", c.like(args[0], 0), args[0])
+        if op == "abs":
+            if floating:
+                return c.intrinsic("fabs", args[0])
+            negative = c.compare("slt", args[0], c.like(args[0], 0))
+            return c.select(negative, c.binary("sub", c.like(args[0], 0), args[0]), args[0])
+        if op == "copysign":
+            return c.intrinsic("copysign", *args)
+        if op == "signbit":
+            word = f"i{BITS[args[0].type]}"
+            return c.compare("slt", c.convert("bitcast", args[0], word), c.constant(word, 0))
+        if op == "not":
+            return c.binary("xor", args[0], c.like(args[0], 1))
+        if op in ("and", "or", "xor", "shl"):
+            return c.binary(op, args[0], args[1])
+        if op == "shr":
+            return c.binary("lshr" if dtype.kind == "u" else "ashr", args[0], args[1])
+        raise AssertionError(f"no instruction for {op}")
+
+
+def write_function(c: Code, op: str, x: Scalar) -> Scalar:
+    """exp or its like, written out."""
+    return vector_math.UNARY.get(op, vector_math.SINGLE_ONLY.get(op))(c, x)  # type: ignore[no-any-return, misc]
+
+
+def frequent(expressions: Iterable[Expression]) -> set[Any]:
+    """Functions like exp that expressions use so often that they are called: written out each time, they would take long to compile."""
+    seen: set[int] = set()
+    counts: Counter[Any] = Counter()
+    waiting = list(expressions)
+    while waiting:
+        each = waiting.pop()
+        if id(each) not in seen:
+            seen.add(id(each))
+            waiting.extend(each.args)
+            if each.op in vector_math.UNARY or each.op in vector_math.SINGLE_ONLY:
+                counts[each.op, each.dtype] += 1
+    return {key for key, count in counts.items() if count > OFTEN}
+
+
+def called(c: Code, op: str, x: Scalar) -> Scalar:
+    """exp or its like by a call.  LLVM is told of a function of vectors that it can call instead, for many elements at once."""
+    memo, key = c.module.memo, ("function", op, x.type)
+    if key not in memo:
+        wide = Wide(c.module, machine().processor.vector_bits // BITS[x.type])
+        memo[key] = c.module.add(
+            f"{op}_of_many", wide.returning("NAME", f"{wide.vector(x.type)} %x", write_function(wide, op, Scalar("%x", x.type)))
+        )
+    many = memo[key]
+    if isinstance(c, Wide) and c.lanes > 1:
+        return c.let(x.type, f"call {c.vector(x.type)} @{many}({c.vector(x.type)} {x.name})")
+    if (key, "one") not in memo:
+        inner, count = Code(c.module), machine().processor.vector_bits // BITS[x.type]
+        type = f"<{count} x {x.type}>"
+        given = inner.let(type, f"insertelement {type} zeroinitializer, {x.type} %x, i64 0")
+        made = inner.let(type, f"call {type} @{many}({type} {given.name})")
+        text = inner.function("NAME", f"{x.type} %x", inner.let(x.type, f"extractelement {type} {made.name}, i64 0"))
+        memo[key, "one"] = c.module.add(op, text.replace("{", f"{vector_math.variant(f'{count}v', many)} {{", 1), quick=True)
+    return c.let(x.type, f"call {x.type} @{memo[key, 'one']}({x.type} {x.name})")
+
+
+def compare(c: Code, op: str, a: Scalar, b: Scalar, dtype: np.dtype[Any]) -> Scalar:
+    """A comparison of two values of one type."""
+    if dtype.kind == "f":
+        return c.compare(_COMPARISONS[op], a, b)
+    return c.compare(op if op in ("eq", "ne") else ("u" if dtype.kind in "ub" else "s") + op, a, b)
+
+
+def extreme(c: Code, op: str, a: Scalar, b: Scalar, dtype: np.dtype[Any], number: bool = False) -> Scalar:
+    """The larger or smaller of two values; NaN where either is (the second can't be where it is a number)."""
+    if dtype.kind != "f":
+        return c.intrinsic(("u" if dtype.kind == "u" else "s") + op, a, b)
+    found = c.select(c.compare("ugt" if op == "max" else "ult", a, b), a, b)
+    return found if number else c.select(c.compare("uno", b, b), b, found)
+
+
+def convert(c: Code, a: Scalar, source: np.dtype[Any], target: np.dtype[Any]) -> Scalar:
+    """A value in another type, as NumPy casts it."""
+    if source in HALVES:
+        a, source = widened(c, a), _SINGLE
+        if target == _SINGLE:
+            return a
+    if target in HALVES:
+        return narrowed(c, a if source == _SINGLE else convert(c, a, source, _SINGLE), HALVES[target])
+    type = TYPES[target]
+    if target.kind == "b":
+        return c.compare("une" if source.kind == "f" else "ne", a, c.like(a, 0))
+    if source.kind == "f" and target.kind == "f":
+        return c.convert("fpext" if target.itemsize > source.itemsize else "fptrunc", a, type)
+    if target.kind == "f":
+        return c.convert("uitofp" if source.kind in "ub" else "sitofp", a, type)
+    if source.kind == "f":
+        # What does not fit gives the smallest integer, as x86 has it (others differ, and NumPy there), before it is cut to size.
+        wide = "i64" if target.itemsize == 8 or target.kind == "u" else "i32"
+        limit = 2.0 ** (BITS[wide] - 1)
+        inside = c.binary("and", c.compare("oge", a, c.like(a, -limit)), c.compare("olt", a, c.like(a, limit)))
+        whole = c.convert("fptosi", c.select(inside, a, c.like(a, 0.0)), wide)
+        whole = c.select(inside, whole, c.constant(wide, -int(limit)))
+        return whole if wide == type else c.convert("trunc", whole, type)
+    if target.itemsize == source.itemsize and source.kind != "b":
+        return a
+    if target.itemsize < source.itemsize:
+        return c.convert("trunc", a, type)
+    return c.convert("zext" if source.kind in "ub" else "sext", a, type)
+
+
+def widened(c: Code, a: Scalar) -> Scalar:
+    """A value of half precision, or its like, in single precision."""
+    if a.type == "half":
+        return c.convert("fpext", a, "float")
+    bits = c.convert("zext", a, "i32")  # a bfloat16 is the upper half of a float32
+    return c.convert("bitcast", c.binary("shl", bits, c.like(bits, 16)), "float")
+
+
+def narrowed(c: Code, a: Scalar, type: str) -> Scalar:
+    """A value of single precision, rounded."""
+    if type == "half":
+        return c.convert("fptrunc", a, "half")
+    bits = c.convert("bitcast", a, "i32")
+    odd = c.binary("and", c.binary("lshr", bits, c.like(bits, 16)), c.like(bits, 1))
+    rounded = c.binary("add", bits, c.binary("add", odd, c.like(bits, 0x7FFF)))
+    quiet = c.binary("or", bits, c.like(bits, 0x400000))  # a NaN stays one
+    upper = c.binary("lshr", c.select(c.compare("uno", a, a), quiet, rounded), c.like(bits, 16))
+    return c.convert("trunc", upper, "i16")

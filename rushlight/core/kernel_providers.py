@@ -1,0 +1,101 @@
+"""Faster kernels for large arrays, from a part of the package that ``ops`` does not know.
+
+A kernel that may have one asks ``faster``.  What has such kernels is loaded when the first large array asks for one, and only where the
+packages that it needs are installed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+_NEEDED = "llvmlite"
+_PROVIDER = "rushlight.backends.native.eager.ops"
+_LOOPS = "rushlight.backends.native.eager.pointwise"
+_ROWS = "rushlight.backends.native.eager.rows"
+_CHANCE = "rushlight.backends.native.eager.bernoulli"
+_MANY = 1 << 14  # elements for which it pays to load such a part of the package
+_once = threading.local()
+_found: dict[str, Callable[..., Any] | None] = {}
+
+
+def faster(name: str, *args: Any) -> Any:
+    """The result of an op's arguments by a faster kernel, or None: then the caller's own kernel does it."""
+    provider = None if runs_once() else _provider(_PROVIDER)
+    return None if provider is None else provider(name, args)
+
+
+def runs_once() -> bool:
+    """Whether what runs now runs once, so that compiling kernels for it would take longer than they save."""
+    return bool(getattr(_once, "depth", 0))
+
+
+@contextmanager
+def once() -> Iterator[None]:
+    """What runs here runs once, for a capture: nothing is compiled for it."""
+    _once.depth = getattr(_once, "depth", 0) + 1
+    try:
+        yield
+    finally:
+        _once.depth -= 1
+
+
+def backward_once(nodes: Iterable[Any], since: int) -> None:
+    """Have the nodes from which these follow, as far as they were recorded since a number of the sequence, run their gradients ``once``, too."""
+    waiting, seen = [each for each in nodes if each is not None], set()
+    while waiting:
+        node = waiting.pop()
+        if getattr(node, "sequence", since) >= since or node in seen:  # a leaf has no such number
+            continue
+        seen.add(node)
+        node.__dict__["backward"] = _backward_once(weakref.ref(node))  # a node that holds itself would not be freed at once
+        waiting += [each[0] if isinstance(each, tuple) else each for each in node.inputs if each is not None]
+
+
+def _backward_once(reference: Any) -> Callable[[Any], Any]:
+    def backward(gradient: Any) -> Any:
+        node = reference()
+        with once():
+            return type(node).backward(node, gradient)
+
+    return backward
+
+
+def faster_loop(op: Any, arguments: list[Any], positions: list[int], compute: Any, dtype: Any) -> Any:
+    """The result of a pointwise op on large arrays by a loop of its own, or None."""
+    provider = _provider(_LOOPS)
+    return None if provider is None else provider(op, arguments, positions, compute, dtype)
+
+
+def faster_rows(name: str, rows: Any) -> Any:
+    """What is known by a name (``sum``, ``maximum``, ``softmax``, …) of the rows of a large matrix, or None."""
+    provider = _provider(_ROWS)
+    return None if provider is None else provider(name, rows)
+
+
+def faster_choices(twister: Any, count: int, dtype: Any, p: float) -> Any:
+    """Ones and zeros by the next words of NumPy's twister, or None: then no word has been drawn."""
+    provider = _provider(_CHANCE) if count >= _MANY or _CHANCE in _found else None
+    return None if provider is None else provider(twister, count, dtype, p)
+
+
+def _provider(module: str) -> Callable[..., Any] | None:
+    """What a part of the package has for this, if it can be loaded."""
+    if module not in _found:
+        _found[module] = importlib.import_module(module).run if importlib.util.find_spec(_NEEDED) is not None else None
+    return _found[module]
+
+
+def switch_off() -> None:
+    """Use the plain kernels from now on (for comparisons)."""
+    _found.update(dict.fromkeys((_PROVIDER, _LOOPS, _ROWS, _CHANCE)))
+
+
+def switch_on() -> None:
+    """Look for faster kernels anew."""
+    _found.clear()

@@ -1,0 +1,357 @@
+"""``onnx.export``: from a model and example inputs to an ONNX file."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ..capture.trace.capture import Captured, capture, class_of
+from ..capture.tracer.tracer import tensors_in
+from ..core.base import TensorBase
+from ..core.symbolic import SymbolicInt
+from ..nn.modules.module import Module
+from .cleanup import clean
+from .enums import OperatorExportTypes, TrainingMode
+from .errors import ExportInputError, OnnxExporterError
+from .generalization import check_other_sizes
+from .globals import GLOBALS
+from .ir import OnnxGraph, Value
+from .local_functions import group_modules
+from .lowering import Lowering
+from .names import dynamic_names, input_symbols, name_outputs, output_names_of
+from .program import ONNXProgram
+from .proto import Model
+from .registration import registry
+
+FIRST_OPSET = 9
+
+
+class _Exporting(threading.local):
+    depth = 0
+
+
+_exporting = _Exporting()
+
+
+def is_in_onnx_export() -> bool:
+    """Whether an export is running in this thread."""
+    return _exporting.depth > 0
+
+
+def newest_opset() -> int:
+    """The newest opset that the installed onnx package knows."""
+    try:
+        import onnx
+    except ImportError:
+        raise ImportError("ONNX export needs the package onnx: pip install onnx") from None
+
+    return int(onnx.defs.onnx_opset_version())
+
+
+@contextlib.contextmanager
+def select_model_mode_for_export(model: Any, mode: TrainingMode | None) -> Iterator[None]:
+    """Put a Module into the mode it is exported in (each submodule back into its own afterwards)."""
+    if not isinstance(mode, TrainingMode) and mode is not None:
+        raise TypeError(f"'mode' should be a onnx.TrainingMode enum, but got '{type(mode).__name__}'.")
+    if not isinstance(model, Module) or mode in (None, TrainingMode.PRESERVE):
+        yield
+        return
+    before = [(module, module.training) for module in model.modules()]
+    model.train(mode is TrainingMode.TRAINING)
+    try:
+        yield
+    finally:
+        for module, training in before:
+            module.training = training
+
+
+class Request:
+    """The arguments of one export, checked."""
+
+    with_values = False  # whether the program runs on data at once; what each op computed is then known afterwards
+
+    def __init__(
+        self, model: Any, args: Any, *, kwargs: dict[str, Any] | None, input_names: Sequence[str] | None, output_names: Sequence[str] | None,
+        opset_version: int | None, dynamic_axes: Any, dynamic_shapes: Any, training: TrainingMode, mode: OperatorExportTypes,
+        folding: bool, custom_opsets: Mapping[str, int] | None, autograd_inlining: bool, export_params: bool,
+        keep_initializers_as_inputs: bool | None, modules_as_functions: Any,
+    ) -> None:  # fmt: skip
+        newest = newest_opset()
+        self.model = model
+        self.opset = GLOBALS.export_onnx_opset_version if opset_version is None else opset_version
+        if isinstance(self.opset, bool) or not isinstance(self.opset, int) or not FIRST_OPSET <= self.opset <= newest:
+            raise ExportInputError(
+                f"opset_version={opset_version!r}: the opsets that can be exported here are {FIRST_OPSET} to {newest} (the newest that "
+                "the installed onnx package knows)"
+            )
+        if not callable(model):
+            raise TypeError(f"export() takes a Module or a function, not {type(model).__name__}")
+        self.args, self.kwargs = split_arguments(model, args, kwargs)
+        self.input_names = checked_names(input_names, "input_names")
+        self.output_names = checked_names(output_names, "output_names")
+        self.dynamic_axes = dynamic_axes
+        self.dynamic_shapes = dynamic_shapes
+        self.training = training
+        self.mode = mode
+        self.folding = (
+            folding
+            and training is not TrainingMode.TRAINING
+            and not (training is TrainingMode.PRESERVE and getattr(model, "training", False))
+        )
+        self.custom_opsets = dict(custom_opsets or {})
+        self.inlining = autograd_inlining
+        self.export_params = export_params
+        self.initializers_as_inputs = bool(keep_initializers_as_inputs)
+        self.modules_as_functions = modules_as_functions
+
+    def keeps(self, function: Any) -> bool:
+        """Whether a custom Function stays one node, or its body is exported."""
+        return (
+            hasattr(function, "symbolic") or registry.custom("prim::PythonOp", self.opset) is not None
+            or self.mode is OperatorExportTypes.ONNX_FALLTHROUGH or not self.inlining
+        )  # fmt: skip
+
+    def declared(self, name: str) -> str:
+        """The type that a script declares for an input."""
+        called = self.model.__dict__.get("forward") if isinstance(self.model, Module) else self.model
+        signature = getattr(called, "_script_signature", None)
+        return next((str(each.type) for each in signature.parameters if each.name == name), "") if signature is not None else ""
+
+    def is_optional(self, name: str) -> bool:
+        """Whether an input may be None when the file is run, although the example is a tensor: a script says so."""
+        return self.opset >= 15 and self.declared(name) == "Optional[Tensor]"
+
+    def is_list(self, name: str, items: list[Any]) -> bool:
+        """Whether a list is one input, of any length: a script says so, and its tensors are of one shape."""
+        alike = {(each._array.shape, each._array.dtype) for each in items if isinstance(each, TensorBase)}
+        return (
+            self.declared(name) == "List[Tensor]"
+            and self.opset >= 11
+            and len(alike) == 1
+            and all(isinstance(each, TensorBase) for each in items)
+        )
+
+    def captured(self) -> Captured:
+        """Run the model on the example inputs."""
+        flat = tensors_in((list(self.args), self.kwargs))
+        if len(self.input_names) > len(flat):
+            raise ExportInputError(f"input_names has {len(self.input_names)} names, but the model has {len(flat)} input tensors")
+        names = self.input_names
+        symbols = dynamic_names(self.dynamic_axes, self.dynamic_shapes, self.model, self.args, self.kwargs)
+        taken: list[str] = []
+
+        def escaped(how: str, why: str) -> None:
+            tracer = captured_tracer[0]
+            source, module = tracer.where()
+            place = f'\n  File "{source[0]}", line {source[1]}, in {source[2]}' if source else ""
+            raise OnnxExporterError(
+                f"{how} while the model is exported: {why}, so the file would hold for this value alone. Write the choice with "
+                f"torch.where, keep the number a tensor, or script the function that makes the choice{place}"
+            )
+
+        captured_tracer: list[Any] = []
+
+        def hold(tracer: Any) -> None:
+            captured_tracer.append(tracer)
+            tracer.refusing = True  # what scripted code can't have in a file
+
+        def rename(position: int, name: str) -> str:
+            found = names[position] if position < len(names) else name
+            taken.append(found)
+            return found
+
+        def run(values: bool, args: tuple[Any, ...] = self.args, kwargs: dict[str, Any] = self.kwargs) -> Captured:
+            taken.clear()
+            captured_tracer.clear()
+            return capture(
+                self.model, args, kwargs, dynamic=lambda name, dim: symbols(name, dim, len(taken) - 1), names=rename, functional=True, listed=self.is_list, optional=self.is_optional,
+                keep_function=self.keeps, escaped=escaped, started=hold, values=values,
+            )  # fmt: skip
+
+        try:  # first on shapes alone, which computes nothing
+            captured = run(values=self.with_values)
+        except OnnxExporterError:
+            raise
+        except Exception:
+            if self.with_values:
+                raise
+            captured = run(values=True)
+        input_symbols(self.dynamic_axes, captured, self.output_names)
+        if captured.tracer.without_values:
+            check_other_sizes(captured, self.model, self.args, self.kwargs, lambda args, kwargs: run(False, args, kwargs))
+        return captured
+
+    def lowered(self) -> tuple[OnnxGraph, dict[str, Any], Any, Captured]:
+        """The finished graph, the arrays it refers to, what the model returned, and the capture."""
+        _exporting.depth += 1
+        try:
+            with select_model_mode_for_export(self.model, self.training), preserved(self.model):
+                captured = self.captured()
+            lowering = self.lowering = Lowering(captured, self.opset, mode=self.mode, folding=self.folding)
+            g = lowering.run()
+            output = lowering.argument(captured.graph.output_node().args[0])
+            outputs = flat_outputs(g, output, captured.outputs)
+            name_outputs(g, outputs, output_names_of(captured.outputs), self.output_names, self.dynamic_axes)
+            order = list(self.model.state_dict(keep_vars=True)) if isinstance(self.model, Module) else []
+            known = set(order)
+            order += [name for name, _ in reversed(captured.tracer.attributes.values()) if name not in known]
+            clean(g, order)
+        finally:
+            _exporting.depth -= 1
+        return g.graph, g.params_dict, captured.result, captured
+
+    def model_file(self) -> Model:
+        """The finished model."""
+        graph, arrays, result, captured = self.lowered()
+        if not graph._outputs:
+            raise ExportInputError("the model returns no tensor: there is nothing to export")
+        functions = None
+        if self.modules_as_functions:
+            functions = group_modules(graph, captured.tracer.classes, self.modules_as_functions, self.opset)
+        held = self.model.named_modules() if isinstance(self.model, Module) else ()  # those that only hold others too: lists of modules
+        return Model(
+            graph, arrays, self.opset, domains=self.custom_opsets, classes={**{path: class_of(module) for path, module in held}, **captured.tracer.classes},
+            export_params=self.export_params, initializers_as_inputs=self.initializers_as_inputs, functions=functions,
+        )  # fmt: skip
+
+
+@contextlib.contextmanager
+def preserved(model: Any) -> Iterator[None]:
+    """Buffers that running the model changes (running statistics) get their values back."""
+    if not isinstance(model, Module) or not model.training:
+        yield
+        return
+    before = [(buffer, buffer._array.copy()) for buffer in model.buffers()]
+    try:
+        yield
+    finally:
+        for buffer, array in before:
+            buffer._array[...] = array
+
+
+def split_arguments(model: Any, args: Any, kwargs: dict[str, Any] | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Example inputs as positional and keyword arguments: a tensor, a tuple, or a tuple with a dict of keywords last."""
+    if isinstance(args, TensorBase) or not isinstance(args, (tuple, list)):
+        args = (args,) if args is not None else ()
+    args = tuple(args)
+    named = dict(kwargs or {})
+    if args and isinstance(args[-1], dict) and kwargs is None:
+        last = args[-1]
+        called = model.forward if isinstance(model, Module) else model
+        try:
+            parameters = inspect.signature(called).parameters
+        except (TypeError, ValueError):
+            parameters = {}  # type: ignore[assignment]
+        if not last or (all(isinstance(key, str) and key in parameters for key in last)):
+            named = last
+            args = args[:-1]
+    return args, named
+
+
+def checked_names(names: Sequence[str] | None, what: str) -> list[str]:
+    """Names of inputs or outputs: strings, each once."""
+    if names is None:
+        return []
+    if isinstance(names, str) or not all(isinstance(each, str) for each in names):
+        raise ExportInputError(f"{what} must be a list of strings, not {names!r}")
+    repeated = {each for each in names if list(names).count(each) > 1}
+    if repeated:
+        raise ExportInputError(f"{what} has the name '{sorted(repeated)[0]}' more than once")
+    return list(names)
+
+
+def flat_outputs(g: Any, output: Any, result: Any) -> list[Value]:
+    """The values that the model returns, in order; numbers that follow from sizes are values too."""
+    if isinstance(output, Value):
+        if output.pair is not None:
+            raise g.unsupported("the model returns complex numbers, which ONNX does not compute with: return view_as_real(...) of them")
+        return [output]
+    if output is None:
+        if result is None:
+            raise ExportInputError("the model returns None: it must return a tensor, or a tuple, list or dict that holds tensors")
+        return []
+    if isinstance(output, dict):
+        return [value for each in output.values() for value in (flat_outputs(g, each, each) if each is not None else [])]
+    if isinstance(output, (tuple, list)):
+        return [value for each in output for value in (flat_outputs(g, each, each) if each is not None else [])]
+    if isinstance(output, SymbolicInt) or (isinstance(output, (int, float)) and not isinstance(output, bool)):
+        return [g.number(output)]
+    raise ExportInputError(
+        f"the model returns a {type(output).__name__}, which holds no tensor: return a tensor, or a tuple, list or dict that holds tensors"
+    )
+
+
+def export(
+    model: Callable[..., Any], args: Any = (), f: Any = None, export_params: bool = True, verbose: bool | None = None,
+    training: TrainingMode = TrainingMode.EVAL, input_names: Sequence[str] | None = None, output_names: Sequence[str] | None = None,
+    operator_export_type: OperatorExportTypes = OperatorExportTypes.ONNX, opset_version: int | None = None, do_constant_folding: bool = True,
+    dynamic_axes: Any = None, keep_initializers_as_inputs: bool | None = None, custom_opsets: Mapping[str, int] | None = None,
+    export_modules_as_functions: Any = False, autograd_inlining: bool = True, *, kwargs: dict[str, Any] | None = None,
+    dynamo: bool | None = None, external_data: bool | None = None, dynamic_shapes: Any = None, verify: bool = False, report: bool = False,
+    optimize: bool = True, profile: bool = False, dump_exported_program: bool = False, artifacts_dir: Any = ".", fallback: bool = False,
+    custom_translation_table: Mapping[Any, Any] | None = None,
+) -> ONNXProgram:  # fmt: skip
+    """Write a model as an ONNX file.
+
+    The model (a Module, a function or a traced module) is run once on the example inputs, and what it computes is written with the
+    operations of exactly the requested opset (20 where none is given).  ``f`` is a path, a file object, or None; the result is an
+    :class:`ONNXProgram` with ``.model_proto``, ``.save(path)`` and ``.run(*inputs)``.
+
+    ``dynamic_axes={"x": {0: "batch"}}`` (or ``{"x": [0]}``) and ``dynamic_shapes`` say which sizes may differ from the example's.
+    Custom Functions are exported by their ``symbolic`` method where they have one, else by their body.  ``dynamo`` is accepted
+    and makes no difference: there is one exporter.  ``external_data=True`` stores large tensors in a second file, ``f + ".data"``;
+    above 2 GB that is done in any case.
+
+        >>> import rushlight, tempfile, os
+        >>> path = os.path.join(tempfile.mkdtemp(), "double.onnx")
+        >>> program = export(lambda x: x * 2, rushlight.ones(3), path)
+        >>> [node.op_type for node in program.model_proto.graph.node][-1]
+        'Mul'
+    """
+    request = Request(
+        model, args, kwargs=kwargs, input_names=input_names, output_names=output_names, opset_version=opset_version,
+        dynamic_axes=dynamic_axes, dynamic_shapes=dynamic_shapes, training=training, mode=OperatorExportTypes(operator_export_type),
+        folding=do_constant_folding, custom_opsets=custom_opsets, autograd_inlining=autograd_inlining, export_params=export_params,
+        keep_initializers_as_inputs=keep_initializers_as_inputs, modules_as_functions=export_modules_as_functions,
+    )  # fmt: skip
+    if custom_translation_table:
+        raise ExportInputError("custom_translation_table is for onnxscript functions; use register_custom_op_symbolic here")
+    made = request.model_file()
+    program = ONNXProgram(made)
+    program._request = request  # for verification
+    if verbose:
+        print(made.graph)
+    if f is not None:
+        if isinstance(f, (str, os.PathLike)):
+            made.save(os.fspath(f), external_data)
+        elif hasattr(f, "write"):
+            made.write(f)
+        else:
+            raise ExportInputError(f"f must be a path, a file object or None, not {type(f).__name__}")
+    if operator_export_type in (OperatorExportTypes.ONNX, OperatorExportTypes.ONNX_ATEN_FALLBACK, OperatorExportTypes.ONNX_ATEN):
+        made.check()
+    if verify:
+        program.verify(request.args, request.kwargs)
+    return program
+
+
+def export_to_pretty_string(
+    model: Any, args: Any, export_params: bool = True, verbose: bool = False, training: TrainingMode = TrainingMode.EVAL,
+    input_names: Sequence[str] | None = None, output_names: Sequence[str] | None = None,
+    operator_export_type: OperatorExportTypes = OperatorExportTypes.ONNX, export_type: Any = None, google_printer: bool = False,
+    opset_version: int | None = None, keep_initializers_as_inputs: bool | None = None, custom_opsets: Mapping[str, int] | None = None,
+    add_node_names: bool = True, do_constant_folding: bool = True, dynamic_axes: Any = None,
+) -> str:  # fmt: skip
+    """The ONNX graph of a model as text; ``google_printer`` gives the protobuf message's own form."""
+    request = Request(
+        model, args, kwargs=None, input_names=input_names, output_names=output_names, opset_version=opset_version, dynamic_axes=dynamic_axes,
+        dynamic_shapes=None, training=training, mode=OperatorExportTypes(operator_export_type), folding=do_constant_folding,
+        custom_opsets=custom_opsets, autograd_inlining=True, export_params=export_params,
+        keep_initializers_as_inputs=keep_initializers_as_inputs, modules_as_functions=False,
+    )  # fmt: skip
+    made = request.model_file()
+    return str(made.proto()) if google_printer else str(made.graph)

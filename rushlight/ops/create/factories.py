@@ -1,0 +1,579 @@
+"""Creation: tensors out of nothing, or like another.
+
+Every op here is a factory: it takes ``dtype``, ``layout``, ``device`` and ``requires_grad``.  What it makes is described
+by a Spec, from which the kernel allocates; a tensor on the meta device is the Spec itself.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ...core.base import Spec
+from ...core.base import TensorBase as Tensor
+from ...core.declare import composite, primitive
+from ...core.devices import CPU, META
+from ...core.dtypes import BOOL, BY_NUMPY, INTEGRAL, bool_, complex128, default, float64, int64, scalar_dtype
+from ...core.dtypes import dtype as dtype_class
+from ...core.errors import ArgumentError, NotSupported, OperationError, ShapeError
+from ...core.families import as_scalar
+from ...core.samples import Sample, cases
+from ..shape.memory import channels_last_strides, element_strides, is_contiguous, lies_as
+
+Number = int | float | complex | bool
+
+MOST_DIMENSIONS = 64  # NumPy's limit
+_PYTHON_TYPES = {float: float64, int: int64, bool: bool_, complex: complex128}
+_FORMAT_RANKS = {"channels_last": 4, "channels_last_3d": 5}
+
+
+# -- what users pass ---------------------------------------------------------------------------------------------
+
+
+def as_dtype(dtype: Any) -> dtype_class:
+    """A dtype from what a user may pass for one: a dtype, or Python's ``float``, ``int``, ``bool``, ``complex``."""
+    if isinstance(dtype, dtype_class):
+        if dtype.integer is not None:
+            raise NotSupported(
+                f"a tensor of {dtype} is made by quantize_per_tensor() or quantize_per_channel(), which say how it is quantized"
+            )
+        return dtype
+    found = _PYTHON_TYPES.get(dtype) if isinstance(dtype, type) else None
+    if found is None:
+        shown = dtype.__name__ if isinstance(dtype, type) else type(dtype).__name__
+        raise ArgumentError(f"argument 'dtype' must be torch.dtype, not {shown}")
+    return found
+
+
+def numpy_dtype(dtype: Any, otherwise: Any = None) -> Any:
+    """The NumPy type of a dtype argument; for None the other one, or the default float."""
+    if dtype is None:
+        return default.numpy if otherwise is None else otherwise
+    return as_dtype(dtype).numpy
+
+
+def number(value: Any, name: str) -> Any:
+    """A Python number from what a user may pass for one: a number of Python's or NumPy's, or a 0-dim tensor."""
+    if isinstance(value, Tensor) and not value._array.ndim:
+        return value.item()
+    if isinstance(value, np.generic) and value.dtype.kind in "biufc":
+        return value.item()
+    if isinstance(value, Tensor) or not hasattr(value, "__float__") and not isinstance(value, complex):
+        raise ArgumentError(f"argument '{name}' must be Number, not {type(value).__name__}")
+    return value
+
+
+def whole_number(value: Any, name: str) -> int:
+    """An int from an int of Python's or NumPy's, or an integer tensor of one element."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise ArgumentError(f"argument '{name}' must be int, not {type(value).__name__}")
+    return value.__index__()  # type: ignore[no-any-return]
+
+
+def checked_size(size: Any, itemsize: int = 1) -> tuple[int, ...]:
+    """A shape given by a user, as a tuple of non-negative ints that memory can be asked for."""
+    if not isinstance(size, (tuple, list)):
+        raise ArgumentError(f"argument 'size' must be tuple of ints, not {type(size).__name__}")
+    if len(size) > MOST_DIMENSIONS:
+        raise ShapeError(f"a tensor has at most {MOST_DIMENSIONS} dimensions here, but {len(size)} sizes were given")
+    shape = tuple([each if type(each) is int else _one_size(each) for each in size])
+    for each in shape:
+        if each < 0:
+            raise ShapeError(f"Trying to create tensor with negative dimension {each}: {list(shape)}")
+        if each >= 2**63:
+            raise ArgumentError(f"argument 'size': {each} overflows a 64-bit integer")
+    if math.prod(shape) * itemsize >= 2**63:
+        raise ShapeError(f"Storage size calculation overflowed with sizes={list(shape)}")
+    return shape
+
+
+def _one_size(size: Any) -> Any:
+    if isinstance(size, bool) or not hasattr(size, "__index__"):
+        raise ArgumentError(f"argument 'size' must be tuple of ints, not {type(size).__name__}")
+    # Only tensors and NumPy's integers are read; a symbolic size stays as it is.
+    return int(size) if isinstance(size, (Tensor, np.integer)) else size  # type: ignore[arg-type]
+
+
+def fitting(value: Any, numpy_type: Any) -> Any:
+    """A number as a scalar of a type, which has to have that value: 300 does not fit in a uint8, nor 1j in a float."""
+    kind = BY_NUMPY[numpy_type]
+    if kind.category == BOOL:
+        return np.bool_(value != 0)
+    fits = True
+    if isinstance(value, complex) and not kind.is_complex:
+        fits, value = not value.imag, value.real
+    if kind.category == INTEGRAL:
+        limits = np.iinfo(numpy_type)
+        if isinstance(value, float):
+            fits = fits and limits.min <= value <= limits.max
+            value = int(value) if fits else 0
+        else:  # a negative number wraps around in an unsigned type
+            fits = fits and (limits.min or -limits.max) <= value <= limits.max
+    else:
+        limit = float(ml_dtypes.finfo(kind.to_real().numpy).max)
+        parts = (value.real, value.imag) if isinstance(value, complex) else (value,)
+        fits = fits and not any(limit < abs(part) < math.inf for part in parts)
+    if not fits:
+        raise OperationError(f"value cannot be converted to type {kind.name} without overflow")
+    return as_scalar(value, numpy_type)
+
+
+def check_options(layout: Any, pin_memory: Any) -> None:
+    """Refuse what no tensor here can be: sparse, or in pinned memory."""
+    if layout is not None and getattr(layout, "name", None) != "strided":
+        raise NotSupported(f"layout {layout!r} is not in rushlight: every tensor is strided")
+    if pin_memory:
+        raise OperationError("pin_memory=True requires an accelerator: there is no pinned memory here")
+
+
+def format_name(memory_format: Any) -> str:
+    """The name of a memory format argument."""
+    return "preserve_format" if memory_format is None else memory_format.name  # type: ignore[no-any-return]
+
+
+def strides_in(memory_format: str, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The strides that a memory format gives a shape; None for row-major order."""
+    rank = _FORMAT_RANKS.get(memory_format)
+    if rank is None:
+        return None
+    if len(shape) != rank:
+        raise ShapeError(f"required rank {rank} tensor to use {memory_format} format")
+    return channels_last_strides(shape)
+
+
+def like_strides(array: Any) -> tuple[int, ...] | None:
+    """Strides of a new tensor in the shape of an array that keep its order of dimensions in memory, without gaps."""
+    if is_contiguous(array):
+        return None
+    shape, strides = array.shape, element_strides(array)
+    order: list[int] = []  # from the outermost dimension to the innermost
+    for dim, stride in enumerate(strides):
+        place = len(order)
+        for position in range(len(order) - 1, -1, -1):
+            other = order[position]
+            if stride == 0 or strides[other] == 0 or shape[dim] == 1 or shape[other] == 1:
+                continue  # a dimension that takes no steps says nothing about the order
+            if stride <= strides[other]:
+                break
+            place = position
+        order.insert(place, dim)
+    result = [0] * len(shape)
+    step = 1
+    for dim in reversed(order):
+        result[dim] = step
+        step *= max(shape[dim], 1)
+    return tuple(result)
+
+
+# -- from Specs to arrays ----------------------------------------------------------------------------------------
+
+
+def allocate(make: Any, spec: Spec) -> Any:
+    """An array for a Spec, by ``xp.empty``, ``xp.zeros`` or ``xp.ones``."""
+    strides = spec._strides
+    if strides is None or lies_as(spec.shape, strides, Spec(spec.shape, spec.dtype).element_strides):
+        return make(spec.shape, spec.dtype)
+    count = 1 + sum((size - 1) * stride for size, stride in zip(spec.shape, strides))
+    flat = make(count if 0 not in spec.shape else 0, spec.dtype)
+    return np.ndarray(spec.shape, spec.dtype, flat, 0, spec.strides)
+
+
+def new_spec(size: Any, dtype: Any, layout: Any, device: Any, requires_grad: Any, pin_memory: Any, memory_format: Any = None) -> Spec:
+    """What a factory function was asked to make."""
+    check_options(layout, pin_memory)
+    numpy_type = numpy_dtype(dtype)
+    shape = checked_size(size, numpy_type.itemsize)
+    if memory_format is None:
+        return Spec(shape, numpy_type)
+    if memory_format.name == "preserve_format":
+        raise OperationError("unsupported memory format Preserve: there is no tensor whose format could be kept")
+    return Spec(shape, numpy_type, strides_in(memory_format.name, shape))
+
+
+def like_spec(input: Any, dtype: Any, layout: Any, device: Any, requires_grad: Any, pin_memory: Any, memory_format: Any) -> Spec:
+    """What a ``*_like`` function was asked to make."""
+    check_options(layout, pin_memory)
+    wanted = format_name(memory_format)
+    strides = like_strides(input) if wanted == "preserve_format" else strides_in(wanted, input.shape)
+    return Spec(input.shape, numpy_dtype(dtype, input.dtype), strides)
+
+
+_OPTIONS: dict[str, Any] = {"vjp": {}, "factory": True, "exact": True}
+_LIKE: dict[str, Any] = {**_OPTIONS, "method": False, "out": False}
+
+
+def _sizes(m: Any) -> list[Sample]:
+    return [
+        Sample(2, 3), Sample((0, 2)), Sample(()), Sample(2, dtype=np.dtype(np.int64)),
+        Sample([2, 1], dtype=np.dtype(np.bool_)), Sample(size=(3,), dtype=np.dtype(np.complex64)),
+        Sample(2, dtype=np.dtype(ml_dtypes.bfloat16)), Sample(np.int64(2), 3), Sample(-1), Sample(2.5), Sample(True),
+        Sample(2**62), Sample(2**40, 2**40), Sample("a"), Sample([2] * 1_000),
+        Sample(2, dtype=np.dtype(np.int64), requires_grad=True), Sample(2, requires_grad=True),
+        Sample(2, dtype="float32"), Sample(2, dtype=int), Sample(2, pin_memory=True), Sample(2**62, device="meta"),
+    ]  # fmt: skip
+
+
+def _likes(m: Any) -> list[Sample]:
+    return [
+        Sample(m.real(2, 3)), Sample(m.integers(3)), Sample(m.real()), Sample(m.real(0, 2)), Sample(m.real(2, 3).T),
+        Sample(m.real(4, 6)[:, ::2], gradient=False), Sample(m.complex(2)), Sample(m.booleans(3)),
+        Sample(m.real(2, 3), dtype=np.dtype(np.int32)), Sample(m.integers(3), dtype=np.dtype(np.float16)),
+        Sample(m.real(2, 3), requires_grad=True), Sample(3), Sample([1.0]),
+    ]  # fmt: skip
+
+
+def _compared(samples: Any, compare: bool) -> Any:
+    """Samples, without comparison of values where these are whatever was in memory."""
+
+    def build(m: Any) -> list[Sample]:
+        found = samples(m)
+        for sample in found:
+            sample.compare = compare
+        return found  # type: ignore[no-any-return]
+
+    return cases(build)
+
+
+@primitive(
+    meta=new_spec,
+    kernel=lambda xp, *values: allocate(xp.zeros, new_spec(*values)),
+    samples=cases(_sizes),
+    **_OPTIONS,
+    onnx={9: lambda g, *values: g.full(g.outputs[0].shape, 0, g.outputs[0].dtype)},
+)
+def zeros(
+    *size: int,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A tensor of zeros."""
+
+
+@primitive(
+    meta=new_spec,
+    kernel=lambda xp, *values: allocate(xp.ones, new_spec(*values)),
+    samples=cases(_sizes),
+    **_OPTIONS,
+    onnx={9: lambda g, *values: g.full(g.outputs[0].shape, 1, g.outputs[0].dtype)},
+)
+def ones(
+    *size: int,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A tensor of ones."""
+
+
+@primitive(
+    meta=new_spec,
+    kernel=lambda xp, *values: allocate(xp.empty, new_spec(*values)),
+    samples=_compared(lambda m: [Sample(2, 3), Sample((0, 2)), Sample(()), Sample(2, dtype=np.dtype(np.int64))], False),
+    **_OPTIONS,
+    onnx={9: lambda g, *values: g.full(g.outputs[0].shape, 0, g.outputs[0].dtype)},
+)
+def empty(
+    *size: int, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+    pin_memory: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """A tensor whose elements are whatever was in memory."""
+
+
+@primitive(
+    meta=like_spec,
+    kernel=lambda xp, *values: allocate(xp.zeros, like_spec(*values)),
+    samples=cases(_likes),
+    **_LIKE,
+    onnx={9: lambda g, *values: g.full(g.outputs[0].shape, 0, g.outputs[0].dtype)},
+)
+def zeros_like(
+    input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+    pin_memory: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """Zeros in the shape of another tensor."""
+
+
+@primitive(
+    meta=like_spec,
+    kernel=lambda xp, *values: allocate(xp.ones, like_spec(*values)),
+    samples=cases(_likes),
+    **_LIKE,
+    onnx={9: lambda g, *values: g.full(g.outputs[0].shape, 1, g.outputs[0].dtype)},
+)
+def ones_like(
+    input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+    pin_memory: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """Ones in the shape of another tensor."""
+
+
+@primitive(
+    meta=like_spec,
+    kernel=lambda xp, *values: allocate(xp.empty, like_spec(*values)),
+    samples=_compared(lambda m: [Sample(m.real(2, 3)), Sample(m.real(2, 3).T), Sample(m.integers(2))], False),
+    **_LIKE,
+    onnx={9: lambda g, *values: g.full(g.outputs[0].shape, 0, g.outputs[0].dtype)},
+)
+def empty_like(
+    input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+    pin_memory: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """A tensor in the shape of another whose elements are whatever was in memory."""
+
+
+def _full(size: Any, fill_value: Any, dtype: Any, *rest: Any) -> tuple[Spec, Any]:
+    if not isinstance(size, (tuple, list)):
+        raise ArgumentError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
+    value = number(fill_value, "fill_value")
+    spec = new_spec(size, dtype if dtype is not None else BY_NUMPY[scalar_dtype(value)], *rest)
+    return spec, fitting(value, spec.dtype)
+
+
+def _fill(xp: Any, made: tuple[Spec, Any]) -> Any:
+    spec, value = made
+    array = allocate(xp.empty, spec)
+    array[...] = value
+    return array
+
+
+@primitive(
+    meta=lambda *values: _full(*values)[0],
+    kernel=lambda xp, *values: _fill(xp, _full(*values)),
+    samples=cases(
+        lambda m: [
+            Sample((2, 3), 1.5), Sample((2,), 3), Sample((), True), Sample((2,), 1.5, dtype=np.dtype(np.float64)),
+            Sample([2], 1j), Sample((2,), 1.5, dtype=np.dtype(np.int32)), Sample((2,), -1, dtype=np.dtype(np.uint8)),
+            Sample((2,), np.float64(2)), Sample((2,), 300, dtype=np.dtype(np.uint8)),
+            Sample((2,), -256, dtype=np.dtype(np.uint8)), Sample((2,), 1e40),
+            Sample((2,), 1j, dtype=np.dtype(np.float32)), Sample((2,), float("nan"), dtype=np.dtype(np.int64)),
+            Sample((), float("inf"), dtype=np.dtype(np.float16)), Sample((2,), 70000, dtype=np.dtype(np.float16)),
+            Sample((2,), np.array([3.0]), gradient=False), Sample(2, 1), Sample([2], "a"),
+            Sample((2,), 3.5, dtype=np.dtype(np.bool_)), Sample((2,), 1.1, dtype=np.dtype(ml_dtypes.bfloat16)),
+            Sample((-2,), 1), Sample((2,), 1 << 63), Sample((2,), 1 << 63, dtype=np.dtype(np.uint64)),
+        ]
+    ),
+    **_OPTIONS,
+    onnx={9: lambda g, size, fill_value, *rest: g.full(g.outputs[0].shape, fill_value, g.outputs[0].dtype)},
+)  # fmt: skip
+def full(
+    size: Any, fill_value: Number, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """A tensor with every element the same."""
+
+
+def _full_like(input: Any, fill_value: Any, *rest: Any) -> tuple[Spec, Any]:
+    spec = like_spec(input, *rest)
+    return spec, fitting(number(fill_value, "fill_value"), spec.dtype)
+
+
+@primitive(
+    meta=lambda *values: _full_like(*values)[0],
+    kernel=lambda xp, *values: _fill(xp, _full_like(*values)),
+    samples=cases(
+        lambda m: [
+            Sample(m.real(2, 3), 3), Sample(m.integers(3), 3.7), Sample(m.real(2, 3).T, 2.5), Sample(m.real(2), True),
+            Sample(m.real(), 1), Sample(m.integers(2), 3j), Sample(m.real(2), 1e39),
+            Sample(m.real(2), 1, dtype=np.dtype(np.bool_)), Sample(m.real(2), "a"),
+        ]
+    ),
+    **_LIKE,
+    onnx={9: lambda g, input, fill_value, *rest: g.full(g.outputs[0].shape, fill_value, g.outputs[0].dtype)},
+)  # fmt: skip
+def full_like(
+    input: Tensor, fill_value: Number, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """A tensor in the shape of another with every element the same."""
+
+
+@composite(
+    samples=cases(lambda m: [Sample(3), Sample(2, dtype=np.dtype(np.int64)), Sample(True), Sample(3j)]),
+    out=False,
+)
+def scalar_tensor(
+    s: Number,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A 0-dim tensor of the default type, or another."""
+    dtype = BY_NUMPY[numpy_dtype(dtype)]
+    return full((), s, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
+
+
+def _eye(n: Any, m: Any, *rest: Any) -> Spec:
+    shape = (whole_number(n, "n"), whole_number(n if m is None else m, "m"))
+    for name, size in zip("nm", shape):
+        if size < 0:
+            raise ShapeError(f"{name} must be greater or equal to 0, got {size}")
+    return new_spec(shape, *rest)
+
+
+def _eye_onnx(g: Any, *values: Any) -> Any:
+    spec = g.outputs[0]
+    return g.cast(g.diagonal_mask(spec.shape[0], spec.shape[1]), spec.dtype)
+
+
+@primitive(
+    meta=_eye,
+    kernel=lambda xp, n, m, dtype, *rest: xp.eye(*_eye(n, m, dtype, *rest).shape, dtype=numpy_dtype(dtype)),
+    samples=cases(lambda m: [
+        Sample(3), Sample(2, 3), Sample(3, m=2), Sample(0), Sample(0, 3), Sample(2, dtype=np.dtype(np.bool_)),
+        Sample(-2), Sample(2, -3), Sample(2.5), Sample(2, dtype=np.dtype(np.int32)), Sample(2**40),
+    ]),
+    **_OPTIONS,
+    onnx={9: _eye_onnx},
+)  # fmt: skip
+def eye(
+    n: int, m: int | None = None, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """A matrix with ones on the diagonal and zeros elsewhere."""
+
+
+# -- memory laid out by hand -------------------------------------------------------------------------------------
+
+
+def _strided_spec(size: Any, stride: Any, *rest: Any) -> Spec:
+    spec = new_spec(tuple(size), *rest)
+    if len(spec.shape) != len(stride):
+        raise ShapeError(f"dimensionality of sizes ({len(spec.shape)}) must match dimensionality of strides ({len(stride)})")
+    strides = tuple(whole_number(each, "stride") for each in stride)
+    if any(each < 0 for each in strides):
+        raise ShapeError(f"Storage size calculation overflowed with sizes={list(spec.shape)} and strides={list(strides)}")
+    if spec.itemsize * sum((size - 1) * step for size, step in zip(spec.shape, strides)) >= 2**63:
+        raise ShapeError(f"Storage size calculation overflowed with sizes={list(spec.shape)} and strides={list(strides)}")
+    return Spec(spec.shape, spec.dtype, strides)
+
+
+@primitive(
+    meta=_strided_spec,
+    kernel=lambda xp, *values: allocate(xp.empty, _strided_spec(*values)),
+    samples=_compared(
+        lambda m: [Sample((2, 3), (1, 2)), Sample((2, 3), (10, 2)), Sample((2, 0), (1, 1)), Sample((2, 3), (0, 1))],
+        False,
+    ),
+    **{**_OPTIONS, "out": False},
+    onnx={9: lambda g, *values: g.full(g.outputs[0].shape, 0, g.outputs[0].dtype)},
+)
+def empty_strided(
+    size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """A tensor of given strides whose elements are whatever was in memory."""
+
+
+def _permuted_spec(size: Any, physical_layout: Any, *rest: Any) -> Spec:
+    spec = new_spec(tuple(size), *rest)
+    order = tuple(physical_layout)
+    count = len(spec.shape)
+    if len(order) != count:
+        raise ShapeError(
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. "
+            f"len(size) = {count} is not equal to len(physical_layout) = {len(order)}"
+        )
+    for index, dim in enumerate(order):
+        if not 0 <= dim < count:
+            raise ShapeError(f"Dimension out of range (expected to be between 0 and {count - 1}, but got {dim} at index {index}).")
+    if len(set(order)) != count:
+        raise ShapeError("Duplicate dim not allowed")
+    inner = Spec([spec.shape[dim] for dim in order], spec.dtype).element_strides
+    return Spec(spec.shape, spec.dtype, tuple(inner[order.index(dim)] for dim in range(count)))
+
+
+@primitive(
+    meta=_permuted_spec,
+    kernel=lambda xp, *values: allocate(xp.empty, _permuted_spec(*values)),
+    samples=_compared(lambda m: [Sample((2, 3, 5), (0, 2, 1)), Sample((), ()), Sample((0, 2), (1, 0))], False),
+    **_OPTIONS,
+    onnx={9: lambda g, *values: g.full(g.outputs[0].shape, 0, g.outputs[0].dtype)},
+)
+def empty_permuted(
+    size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """A tensor without gaps whose dimensions lie in memory in a given order, the outermost first."""
+
+
+# -- methods that make a tensor of the same type -----------------------------------------------------------------
+
+
+def _as_input(input: Any, dtype: Any, device: Any) -> dict[str, Any]:
+    """Type and device: those asked for, else the input's."""
+    found = META if input._array.__class__ is Spec else CPU
+    return {"dtype": BY_NUMPY[numpy_dtype(dtype, input._array.dtype)], "device": found if device is None else device}
+
+
+_NEW: dict[str, Any] = {"namespace": None, "method": True, "out": False, "vjp": {}}
+
+
+def _news(m: Any) -> list[Sample]:
+    return [
+        Sample(m.real(2), 2, 3), Sample(m.integers(2), (2,)), Sample(m.real(2), size=(0, 2)), Sample(m.booleans(1), ()),
+        Sample(m.real(2), 2, dtype=np.dtype(np.int64)), Sample(m.real(2), -1), Sample(m.real(2), 2.5),
+    ]  # fmt: skip
+
+
+@composite(samples=_compared(_news, True), **_NEW)
+def new_zeros(
+    input: Tensor, *size: int, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """Zeros of the tensor's own type."""
+    return zeros(size, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory, **_as_input(input, dtype, device))
+
+
+@composite(samples=_compared(_news, True), **_NEW)
+def new_ones(
+    input: Tensor, *size: int, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """Ones of the tensor's own type."""
+    return ones(size, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory, **_as_input(input, dtype, device))
+
+
+@composite(samples=_compared(lambda m: _news(m)[:4], False), **_NEW)
+def new_empty(
+    input: Tensor, *size: int, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """A tensor of the same type whose elements are whatever was in memory."""
+    return empty(size, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory, **_as_input(input, dtype, device))
+
+
+@composite(samples=_compared(lambda m: [Sample(m.real(2), (2, 3), (1, 2)), Sample(m.integers(2), (2,), (3,))], False), **_NEW)
+def new_empty_strided(
+    input: Tensor, size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """A tensor of the same type and of given strides whose elements are whatever was in memory."""
+    options = _as_input(input, dtype, device)
+    return empty_strided(size, stride, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory, **options)
+
+
+@composite(
+    samples=cases(lambda m: [
+        Sample(m.real(2), (2, 3), 3), Sample(m.integers(2), (2,), 3.5), Sample(m.real(2), (2,), 3j),
+        Sample(m.real(2), (), True), Sample(m.real(2), (2,), 2, dtype=np.dtype(np.int64)),
+    ]),
+    **_NEW,
+)  # fmt: skip
+def new_full(
+    input: Tensor, size: Any, fill_value: Number, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """A tensor of the same type with every element the same."""
+    options = _as_input(input, dtype, device)
+    return full(size, fill_value, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory, **options)

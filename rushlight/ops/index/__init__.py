@@ -1,0 +1,1 @@
+"""Ops that read and write by position: indexing, gather/scatter, masks, search, sort."""

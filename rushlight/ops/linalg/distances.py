@@ -1,0 +1,144 @@
+"""Distances between every two of many points."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...core.base import Spec
+from ...core.base import TensorBase as Tensor
+from ...core.declare import composite, joint, primitive, table
+from ...core.dtypes import LOW_PRECISION, legacy_name
+from ...core.errors import DtypeError, NotSupported, OperationError, ShapeError, ValueRangeError
+from ...core.families import broadcast_shapes
+from ...core.samples import Sample, cases
+from ..reduce.reductions_onnx import vector_norm_form
+from .matmul import array_product, matmul, refused
+from .norms import vector_norm
+
+_MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
+_FEW = 25  # up to so many points on either side, distances are taken one by one, which is more exact
+
+
+def _euclidean_kernel(xp: Any, x1: Any, x2: Any) -> Any:
+    squares = array_product(xp, x1, x2.swapaxes(-1, -2))
+    squares *= -2
+    squares += (x1 * x1).sum(axis=-1)[..., :, None]
+    squares += (x2 * x2).sum(axis=-1)[..., None, :]
+    return xp.sqrt(xp.maximum(squares, 0, out=squares), out=squares)
+
+
+def _euclidean_form(g: Any, x1: Any, x2: Any) -> Any:
+    """``|a|^2 + |b|^2 - 2 a b``, which rounding may make a little negative."""
+    product = g.MatMul(x1, g.swap(x2))
+    squares = g.Add(g.reduce("ReduceSumSquare", x1, [-1], True), g.swap(g.reduce("ReduceSumSquare", x2, [-1], True)))
+    return g.Sqrt(g.Relu(g.Sub(squares, g.Mul(product, g.constant(2, x1.dtype)))))
+
+
+def _euclidean_gradient(g: Any, x1: Any, x2: Any, result: Any, needs: Any) -> Any:
+    ratio = (g / result).masked_fill(result == 0, 0)
+    first = x1 * ratio.sum(-1, True) - matmul(ratio, x2) if needs[0] else None
+    turned = ratio.transpose(-2, -1)
+    second = x2 * turned.sum(-1, True) - matmul(turned, x1) if needs[1] else None
+    return first, second
+
+
+@primitive(
+    meta=lambda x1, x2: Spec((*broadcast_shapes([tuple(x1.shape[:-2]), tuple(x2.shape[:-2])]), x1.shape[-2], x2.shape[-2]), x1.dtype),
+    kernel=_euclidean_kernel,
+    vjp=joint("x1", "x2")(_euclidean_gradient),
+    namespace=None,
+    method=False,
+    out=False,
+    node_name="EuclideanDistBackward0",
+    onnx={9: _euclidean_form},
+)
+def euclidean_distances(x1: Tensor, x2: Tensor) -> Tensor:
+    """Euclidean distances by one matrix product: ``|a|^2 + |b|^2 - 2 a b``."""
+
+
+def _check_points(name: str, **tensors: Any) -> None:
+    for label, tensor in tensors.items():
+        array = tensor._array
+        if array.dtype.kind == "c" or array.dtype.kind in "iub":
+            raise DtypeError(f"{name} only supports floating-point dtypes, {label} got: {legacy_name(array.dtype)}")
+        if array.dtype in LOW_PRECISION:
+            raise NotSupported(f"\"{name}\" not implemented for '{legacy_name(array.dtype)}'")
+
+
+@composite(
+    samples=cases(lambda m: [
+        *(Sample(m.real(3, 2), m.real(2, 2), p=p) for p in (1.0, 2.0, 3.0, 1.5, 0.5, math.inf)),
+        Sample(m.real(3, 2), m.real(2, 2)),
+        Sample(m.real(2, 3, 2), m.real(2, 2)), Sample(m.real(2, 1, 3, 2), m.real(3, 2, 2), 2.0),
+        Sample(m.real(3, 2), m.real(2, 2), p=0.0, gradient=False),
+        Sample(m.real(3, 2), m.real(2, 2), compute_mode="use_mm_for_euclid_dist"),
+        Sample(m.real(2, 3, 2), m.real(2, 2, 2), compute_mode="use_mm_for_euclid_dist"),
+        Sample(m.real(3, 2), m.real(2, 2), compute_mode="donot_use_mm_for_euclid_dist"),
+        Sample(m.real(2, 0), m.real(3, 0), gradient=False),
+        Sample(m.real(0, 2), m.real(3, 2)), Sample(m.real(3, 2, dtype=np.float64), m.real(2, 2, dtype=np.float64)),
+        refused(m.real(2, 3), m.real(2, 2)), refused(m.real(3), m.real(2, 3)),
+        refused(m.real(2, 3), m.real(2, 3), p=-1.0), refused(m.integers(2, 3), m.integers(2, 3)),
+        refused(m.real(2, 3, dtype=np.float16), m.real(2, 3, dtype=np.float16)),
+        refused(m.complex(2, 3), m.complex(2, 3)), refused(m.real(2, 3), m.real(2, 3), compute_mode="x"),
+        refused(m.real(2, 3), m.real(2, 3, dtype=np.float64)),
+    ])
+)  # fmt: skip
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
+    """The p-norm distances of every row of ``x1`` from every row of ``x2``."""
+    if compute_mode is not None and compute_mode not in _MODES:
+        raise ValueRangeError(f"{compute_mode} is not a valid value for compute_mode")
+    _check_points("cdist", X1=x1, X2=x2)
+    a, b = tuple(x1._array.shape), tuple(x2._array.shape)
+    for label, shape in (("X1", a), ("X2", b)):
+        if len(shape) < 2:
+            raise ShapeError(f"cdist only supports at least 2D tensors, {label} got: {len(shape)}D")
+    if a[-1] != b[-1]:
+        raise ShapeError(f"X1 and X2 must have the same number of columns. X1: {a[-1]} X2: {b[-1]}")
+    if x1._array.dtype != x2._array.dtype:
+        raise DtypeError(f"expected scalar type {legacy_name(x1._array.dtype)} but found {legacy_name(x2._array.dtype)}")
+    if p < 0:
+        raise OperationError("cdist only supports non-negative p values")
+    many = compute_mode in (None, _MODES[0]) and (a[-2] > _FEW or b[-2] > _FEW)
+    if p == 2 and (many or compute_mode == _MODES[1]):
+        return euclidean_distances(x1, x2)
+    difference = x1.unsqueeze(-2) - x2.unsqueeze(-3)
+    return vector_norm(difference, p, -1, False) if a[-1] else difference.sum(-1)
+
+
+def _pairs_form(g: Any, input: Any, p: float) -> Any:
+    """For an open number of rows: all distances, and of these the ones above the diagonal."""
+    count = input.shape[0]
+    if type(count) is int:
+        return NotImplemented
+    distances = vector_norm_form(g, g.Sub(g.unsqueeze(input, [1]), g.unsqueeze(input, [0])), p, -1, False)
+    places = g.range(0, count)
+    above = g.Less(g.unsqueeze(places, [1]), places)
+    return g.op("Compress", g.reshape(distances, (count * count,)), g.reshape(above, (count * count,)), axis_i=0)
+
+
+@composite(
+    onnx={9: _pairs_form},
+    samples=cases(lambda m: [
+        *(Sample(m.real(4, 2), p) for p in (1.0, 2.0, 3.0, 0.5, math.inf)), Sample(m.real(4, 2)),
+        Sample(m.real(1, 2), gradient=False), Sample(m.real(0, 2), gradient=False),
+        Sample(m.real(3, 2), 0.0, gradient=False), refused(m.real(4, 3, 2)), refused(m.real(4, 3), -1.0),
+        refused(m.integers(3, 2)), refused(m.real(3)),
+    ]),
+    method=False,
+    aliases=("nn.functional.pdist",),
+)  # fmt: skip
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
+    """The p-norm distances of every two rows, as a vector: (0, 1), (0, 2), ..., (1, 2), ..."""
+    _check_points("pdist", input=input)
+    if input._array.ndim != 2:
+        raise ShapeError(f"pdist only supports 2D tensors, got: {input._array.ndim}D")
+    if p < 0:
+        raise OperationError("pdist only supports non-negative p values")
+    count = input._array.shape[0]
+    pairs = table["triu_indices"].call(count, count, 1, device=input.device)
+    select = table["index_select"].call
+    difference = select(input, 0, pairs.select(0, 0)) - select(input, 0, pairs.select(0, 1))
+    return vector_norm(difference, p, -1, False) if difference._array.size else difference.sum(-1)

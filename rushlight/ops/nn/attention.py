@@ -1,0 +1,218 @@
+"""Attention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.base import Spec
+from ...core.base import TensorBase as Tensor
+from ...core.declare import composite, joint, primitive, table
+from ...core.dtypes import bool_
+from ...core.errors import OperationError, ShapeError
+from ...core.families import broadcast_shapes
+from ...core.parallel import over_rows
+from ...core.recording import differentiate_body
+from ...core.samples import Sample, cases
+from ...core.state import state
+from ...core.symbolic import sqrt
+from ..reduce.sums import sum_axes
+from . import attention_onnx as onnx_forms
+from .softmax import near_zero
+
+
+def _scores(query: Any, key: Any, mask: Any, causal: bool, scale: float) -> tuple[Any, Any]:
+    """Scaled products of queries and keys with what is masked at -inf, and which rows may attend to nothing."""
+    if causal:
+        length, source = query._array.shape[-2], key._array.shape[-2]
+        mask = table["ones"].call(length, source, dtype=bool_, device=query.device).tril()
+    scores = (query * scale) @ key.transpose(-2, -1)
+    if mask is None:
+        return scores, None
+    if mask._array.dtype.kind == "b":
+        return scores.masked_fill(~mask, float("-inf")), ~mask.any(-1, True)
+    return scores + mask, (mask == float("-inf")).all(-1, True)
+
+
+def _weights(query: Any, key: Any, mask: Any, causal: bool, scale: float) -> Any:
+    scores, empty = _scores(query, key, mask, causal, scale)
+    weights = scores.softmax(-1)
+    return weights if empty is None else weights.masked_fill(empty, 0)
+
+
+def _attention_meta(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float) -> list[Spec]:
+    batch = broadcast_shapes([tuple(each.shape[:-2]) for each in (query, key, value)])
+    if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
+        raise ShapeError(
+            f"scaled_dot_product_attention: shapes {list(query.shape)}, {list(key.shape)} and {list(value.shape)} do not fit together"
+        )
+    if mask is not None:
+        broadcast_shapes([tuple(mask.shape), (*batch, query.shape[-2], key.shape[-2])])
+    rows = (*broadcast_shapes([tuple(query.shape[:-2]), tuple(key.shape[:-2])]), query.shape[-2])
+    return [Spec((*batch, query.shape[-2], value.shape[-1]), query.dtype), Spec((*rows, key.shape[-2]), query.dtype)]
+
+
+def _in_parts(task: Any, arrays: list[Any], work: int) -> None:
+    """``task(slice of the batch)``: on several threads where arrays have the same first dimension, to be cut there."""
+    count = len(arrays[0])
+    if arrays[0].ndim < 3 or any(each.ndim != arrays[0].ndim or len(each) != count for each in arrays):
+        task(...)
+        return
+    over_rows(lambda start, end: task(slice(start, end)), count, arrays[-1].size, work)
+
+
+def _attention_kernel(xp: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float) -> list[Any]:
+    output, weights = [xp.empty(spec.shape, spec.dtype) for spec in _attention_meta(query, key, value, mask, causal, scale)]
+    if causal:
+        mask = xp.tri(*weights.shape[-2:], dtype=bool)
+
+    def attend(part: Any) -> None:
+        masked = mask[part] if mask is not None and mask.ndim == weights.ndim and len(mask) > 1 else mask
+        made = weights[part]
+        xp.matmul(query[part] * query.dtype.type(scale), key[part].swapaxes(-1, -2), out=made)
+        _softmax_masked(xp, made, masked)
+        xp.matmul(made, value[part], out=output[part])
+
+    _in_parts(attend, [query, key, value, output, weights], 16 + query.shape[-1] // 2 + value.shape[-1] // 2)
+    return [output, weights]
+
+
+def _softmax_masked(xp: Any, weights: Any, mask: Any) -> None:
+    """Turn scores into weights of attention, in place."""
+    kind = weights.dtype.type
+    chosen = mask is not None and mask.dtype.kind == "b"
+    if mask is not None and not chosen:
+        weights += mask.astype(weights.dtype, copy=False)
+    if weights.size and near_zero(xp, weights):
+        xp.exp(weights, out=weights)
+        if chosen:  # a product with zeros and ones is faster than filling in -inf
+            weights *= mask.astype(weights.dtype)
+    else:
+        if chosen:
+            xp.copyto(weights, kind(-np.inf), where=~mask)
+        highest = xp.maximum.reduce(weights, axis=-1, keepdims=True, initial=-np.inf)
+        weights -= xp.where(xp.isneginf(highest), kind(0), highest)
+        xp.exp(weights, out=weights)
+    total = sum_axes(xp, weights, (weights.ndim - 1,), True)
+    weights *= 1 / xp.where(total == 0, kind(1), total)  # a row that may attend to nothing gives zeros
+
+
+def _attention_gradient(needs: Any, g: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float, weights: Any) -> Any:
+    if state.grad_enabled or needs[3]:
+        return differentiate_body(table["attention"], needs, g, (query, key, value, mask, causal, scale))
+    return (*attention_backward(g, query, key, value, weights, scale, causal), None)
+
+
+def _backward_meta(grad: Any, query: Any, key: Any, value: Any, weights: Any, scale: float, causal: bool, mask: Any) -> list[Spec]:
+    shape = (_attention_meta(query, key, value, mask, causal, scale)[1] if weights is None else weights).shape
+    return [
+        Spec((*shape[:-1], key.shape[-1]), grad.dtype),
+        Spec((*shape[:-2], shape[-1], query.shape[-1]), grad.dtype),
+        Spec((*grad.shape[:-2], shape[-1], grad.shape[-1]), grad.dtype),
+    ]
+
+
+def _attention_backward_kernel(
+    xp: Any, grad: Any, query: Any, key: Any, value: Any, weights: Any, scale: float, causal: bool, mask: Any
+) -> list[Any]:
+    if weights is None:
+        weights = _attention_kernel(xp, query, key, value, mask, causal, scale)[1]
+    specs = _backward_meta(grad, query, key, value, weights, scale, causal, mask)
+    made = [xp.empty(spec.shape, spec.dtype) for spec in specs]
+
+    def run(part: Any) -> None:
+        given = weights[part]
+        slope = xp.matmul(grad[part], value[part].swapaxes(-1, -2))
+        slope -= xp.einsum("...j,...j->...", slope, given)[..., None]
+        slope *= given
+        slope *= query.dtype.type(scale)
+        xp.matmul(slope, key[part], out=made[0][part])
+        xp.matmul(slope.swapaxes(-1, -2), query[part], out=made[1][part])
+        xp.matmul(given.swapaxes(-1, -2), grad[part], out=made[2][part])
+
+    _in_parts(run, [query, key, value, grad, weights], 16 + query.shape[-1] + value.shape[-1])
+    return made
+
+
+@primitive(
+    meta=_backward_meta,
+    kernel=_attention_backward_kernel,
+    vjp={},
+    returns=("query", "key", "value"),
+    namespace=None,
+    method=False,
+    out=False,
+    notes="second derivatives go through the body of attention",
+    onnx={9: onnx_forms.attention_backward},
+)
+def attention_backward(
+    grad: Tensor, query: Tensor, key: Tensor, value: Tensor, weights: Tensor | None, scale: float, causal: bool = False,
+    mask: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """The gradients of queries, keys and values; ``causal`` says that weights above the diagonal are zeros.
+
+    Weights that were not kept are computed again, with the mask.
+    """
+
+
+@composite(
+    kernel=_attention_kernel,
+    meta=_attention_meta,
+    vjp=joint("query", "key", "value", "mask")(_attention_gradient),
+    samples=cases(lambda m: [
+        Sample(m.real(2, 3, 4), m.real(2, 5, 4), m.real(2, 5, 2), None, False, 0.5),
+        Sample(m.real(2, 3, 4), m.real(1, 3, 4), m.real(3, 2), None, True, 0.5),
+        Sample(m.real(3, 4), m.real(3, 4), m.real(3, 2), m.real(3, 3), False, 0.5),
+        Sample(m.real(3, 4), m.real(3, 4), m.real(3, 2), np.array([[1, 0, 1], [0, 0, 0], [1, 1, 1]], bool), False, 0.5),
+    ]),
+    returns=("output", "weights"),
+    nondifferentiable=("weights",),
+    namespace=None,
+    method=False,
+    onnx={9: onnx_forms.attention},
+)  # fmt: skip
+def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, scale: float) -> Tensor:
+    """Attention without dropout: the output and the weights."""
+    weights = _weights(query, key, mask, causal, scale)
+    return weights @ value, weights  # type: ignore[return-value]
+
+
+def _attend(query: Any, key: Any, value: Any, mask: Any, dropout_p: float, is_causal: bool, scale: Any, repeat: bool) -> Any:
+    if is_causal and mask is not None:
+        raise OperationError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+    if repeat:
+        heads = query._array.shape[-3]
+        key = key.repeat_interleave(heads // key._array.shape[-3], -3)
+        value = value.repeat_interleave(heads // value._array.shape[-3], -3)
+    factor = 1 / sqrt(query._array.shape[-1]) if scale is None else scale
+    if dropout_p == 0:
+        return attention(query, key, value, mask, is_causal, factor)[0]
+    weights = table["dropout"].call(_weights(query, key, mask, is_causal, factor), dropout_p, True)
+    return weights @ value
+
+
+@composite(
+    namespace="nn.functional", name="scaled_dot_product_attention",
+    samples=cases(lambda m: [
+        Sample(m.real(2, 3, 4), m.real(2, 5, 4), m.real(2, 5, 4)), Sample(m.real(1, 2, 3, 4), m.real(1, 2, 3, 4), m.real(1, 2, 3, 2), is_causal=True),
+        Sample(m.real(2, 3, 4), m.real(2, 3, 4), m.real(2, 3, 4), m.booleans(3, 3) | True, scale=0.3),
+        Sample(m.real(2, 3, 4), m.real(2, 3, 4), m.real(2, 3, 4), m.real(2, 3, 3)),
+        Sample(m.real(1, 4, 2, 2), m.real(1, 2, 2, 2), m.real(1, 2, 2, 2), enable_gqa=True),
+        Sample(m.real(3, 4), m.real(3, 5), m.real(3, 4), gradient=False),
+    ]),
+    onnx={23: onnx_forms.scaled_dot_product_attention},
+)  # fmt: skip
+def scaled_dot_product_attention(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False,
+    scale: float | None = None, enable_gqa: bool = False,
+) -> Tensor:  # fmt: skip
+    """``softmax(query @ key.T * scale + mask) @ value``."""
+    if query._array.ndim < 2 or key._array.ndim < 2 or value._array.ndim < 2:
+        raise ShapeError("scaled_dot_product_attention: all inputs must have at least 2 dimensions")
+    if not query._array.dtype == key._array.dtype == value._array.dtype:
+        raise OperationError(
+            f"Expected query, key, and value to have the same dtype, but got query.dtype: {query.dtype} key.dtype: {key.dtype} and "
+            f"value.dtype: {value.dtype} instead."
+        )
+    return _attend(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)

@@ -1,0 +1,234 @@
+"""Embeddings: rows of a table by index, and bags of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.base import Spec
+from ...core.base import TensorBase as Tensor
+from ...core.declare import composite, primitive, table
+from ...core.errors import DimensionError, DtypeError, NotSupported, OperationError, ShapeError, ValueRangeError
+from ...core.samples import Sample, cases
+from ...core.state import state
+from . import embedding_onnx as onnx_forms
+
+
+def _check_indices(weight: Any, input: Any) -> None:
+    if input.dtype.kind not in "iu":
+        raise DtypeError(
+            f"Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got {input.dtype}"
+        )
+    if weight.ndim != 2:
+        raise ShapeError("'weight' must be 2-D")
+
+
+def _embedding_meta(weight: Any, input: Any, padding_idx: int, scale_grad_by_freq: bool) -> Spec:
+    _check_indices(weight, input)
+    return Spec((*input.shape, weight.shape[1]), weight.dtype)
+
+
+def _embedding_kernel(xp: Any, weight: Any, input: Any, padding_idx: int, scale_grad_by_freq: bool) -> Any:
+    _check_indices(weight, input)
+    if input.size and (input.min() < 0 or input.max() >= weight.shape[0]):
+        raise DimensionError("index out of range in self")
+    return weight.take(input, axis=0)
+
+
+@primitive(
+    meta=_embedding_meta,
+    kernel=_embedding_kernel,
+    vjp={
+        "weight": lambda g, weight_shape, input, padding_idx, scale_grad_by_freq: embedding_backward(
+            g, input, weight_shape[0], padding_idx, scale_grad_by_freq
+        )
+    },
+    exact=True,
+    name="embedding",
+    namespace="",
+    method=False,
+    out=False,
+    node_name="EmbeddingBackward0",
+    onnx={9: onnx_forms.rows},
+)
+def embedding_rows(weight: Tensor, input: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False) -> Tensor:
+    """The rows of a table that indices name."""
+
+
+def sum_rows(xp: Any, values: Any, index: Any, rows: int) -> Any:
+    """Add rows of values to the rows that an index names; sorted, so that equal indices are summed at once."""
+    result = xp.zeros((rows, values.shape[-1]), values.dtype)
+    if not index.size:
+        return result
+    order = xp.argsort(index, kind="stable")
+    ordered = index[order]
+    starts = xp.flatnonzero(xp.concatenate([xp.ones(1, bool), ordered[1:] != ordered[:-1]]))
+    result[ordered[starts]] = xp.add.reduceat(values[order], starts, axis=0)
+    return result
+
+
+def _embedding_backward_kernel(xp: Any, grad: Any, input: Any, rows: int, padding_idx: int, scale_grad_by_freq: bool) -> Any:
+    index = input.reshape(-1)
+    values = grad.reshape(-1, grad.shape[-1])
+    if padding_idx >= 0:
+        kept = index != padding_idx
+        index, values = index[kept], values[kept]
+    if scale_grad_by_freq and index.size:
+        values = values / xp.bincount(index, minlength=rows)[index][:, None].astype(values.dtype)
+    return sum_rows(xp, values, index, rows)
+
+
+def _embedding_again(g: Any, input: Any, padding_idx: int, scale_grad_by_freq: bool, rows: int) -> Any:
+    found = embedding_rows(g, input)
+    if padding_idx >= 0:
+        found = found.masked_fill((input == padding_idx).unsqueeze(-1), 0)
+    if scale_grad_by_freq:
+        counts = table["bincount"].call(input.reshape(-1), minlength=rows)[input]
+        found = found / counts.unsqueeze(-1)
+    return found
+
+
+@primitive(
+    meta=lambda grad, input, rows, padding_idx, scale_grad_by_freq: Spec((rows, grad.shape[-1]), grad.dtype),
+    kernel=_embedding_backward_kernel,
+    vjp={"grad": _embedding_again},
+    namespace=None,
+    method=False,
+    out=False,
+    onnx={9: onnx_forms.rows_backward},
+)
+def embedding_backward(grad: Tensor, input: Tensor, rows: int, padding_idx: int, scale_grad_by_freq: bool) -> Tensor:
+    """The gradient of the table: for every row the sum of the gradients of its uses."""
+
+
+def _renormalize(weight: Any, index: Any, max_norm: float, norm_type: float) -> None:
+    """Shrink the named rows of a table, in place, to a largest norm."""
+    enabled = state.grad_enabled
+    state.grad_enabled = False
+    try:
+        rows = index.reshape(-1)  # one that comes twice is shrunk to the same twice
+        picked = weight[rows]
+        norms = table["linalg_vector_norm"].call(picked, norm_type, 1, True)
+        scale = (max_norm / (norms + 1e-7)).clamp(max=1.0)
+        weight[rows] = picked * table["where"].call(norms > max_norm, scale, table["ones_like"].call(scale))
+    finally:
+        state.grad_enabled = enabled
+
+
+@composite(
+    namespace="nn.functional", name="nn_functional_embedding",
+    samples=cases(lambda m: [
+        Sample(m.integers(2, 3, low=0, high=4), m.real(4, 2)), Sample(np.array([0, 2, 0, 2]), m.real(3, 2), padding_idx=2, gradient=False),
+        Sample(np.array([0, 2, 0, 1]), m.real(3, 2), scale_grad_by_freq=True, gradient=False), Sample(np.array(1), m.real(3, 2)),
+        Sample(np.zeros((0,), np.int64), m.real(3, 2)), Sample(np.array([3]), m.real(3, 2), gradient=False),
+        Sample(np.array([1, 2], np.int32), m.real(3, 2)), Sample(np.array([1, 2], np.int64), m.real(3, 2), max_norm=0.5, gradient=False),
+    ]),
+    onnx={9: onnx_forms.embedding},
+)  # fmt: skip
+def embedding(
+    input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False, sparse: bool = False,
+) -> Tensor:  # fmt: skip
+    """The rows of ``weight`` that ``input`` names; the row ``padding_idx`` gets no gradient."""
+    if sparse:
+        raise NotSupported("embedding: sparse gradients are not in rushlight; leave sparse=False")
+    rows = weight._array.shape[0]
+    if padding_idx is not None:
+        if not -rows <= padding_idx < rows:
+            raise AssertionError("Padding_idx must be within num_embeddings")
+        padding_idx %= rows
+    else:
+        padding_idx = -1
+    if max_norm is not None:
+        _renormalize(weight, input, max_norm, norm_type)
+    return embedding_rows(weight, input, padding_idx, scale_grad_by_freq)
+
+
+# -- bags --------------------------------------------------------------------------------------------------------
+
+
+def _bag_numbers(offsets: Any, count: int, include_last: bool) -> Any:
+    """For every index the number of the bag it lies in."""
+    positions = table["arange"].call(count, device=offsets.device)
+    starts = offsets[:-1] if include_last else offsets
+    return table["searchsorted"].call(starts.to(positions.dtype).contiguous(), positions, right=True) - 1
+
+
+def _bag_maximum(values: Any, bags: Any, count: int, kept: Any) -> Any:
+    """The largest value of each bag, element by element, 0 for an empty one."""
+    lowest = table["full"].call((count, values._array.shape[1]), float("-inf"), dtype=values.dtype, device=values.device)
+    if kept is not None:
+        values = values.masked_fill(~kept.unsqueeze(-1), float("-inf"))
+    index = bags.unsqueeze(-1).expand(values._array.shape)
+    found = lowest.scatter_reduce(0, index, values, "amax")
+    return found.masked_fill(found == float("-inf"), 0)
+
+
+@composite(
+    namespace="nn.functional", name="embedding_bag",
+    samples=cases(lambda m: [
+        *(Sample(m.integers(2, 3, low=0, high=4), m.real(4, 2), mode=mode) for mode in ("sum", "mean", "max")),
+        *(Sample(np.array([0, 2, 1, 3, 2]), m.real(4, 2), np.array([0, 2, 2]), mode=mode) for mode in ("sum", "mean", "max")),
+        Sample(np.array([0, 2, 1]), m.real(4, 2), np.array([0, 1]), mode="sum", per_sample_weights=m.real(3)),
+        Sample(np.array([0, 2, 1]), m.real(4, 2), np.array([0, 1, 3]), include_last_offset=True),
+        Sample(np.array([0, 2, 1]), m.real(4, 2), np.array([0, 1]), padding_idx=2),
+        Sample(np.array([0, 2, 1]), m.real(4, 2), np.array([1, 2]), gradient=False), Sample(np.array([0, 2, 1]), m.real(4, 2), gradient=False),
+    ]),
+    onnx={9: onnx_forms.embedding_bag},
+)  # fmt: skip
+def embedding_bag(
+    input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2,
+    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False, padding_idx: int | None = None,
+) -> Tensor:  # fmt: skip
+    """Sum, mean or maximum of the rows of ``weight`` named by each bag of indices."""
+    if mode not in ("sum", "mean", "max"):
+        raise ValueRangeError("mode has to be one of sum, mean or max")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            f"embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got mode='{mode}'). "
+            "Please open a feature request on GitHub."
+        )
+    if per_sample_weights is not None and tuple(per_sample_weights._array.shape) != tuple(input._array.shape):
+        raise ValueRangeError(
+            f"embedding_bag: If per_sample_weights ({tuple(per_sample_weights._array.shape)}) is not None, then it must have the same "
+            f"shape as the input ({tuple(input._array.shape)})"
+        )
+    if input._array.ndim == 2:
+        if offsets is not None:
+            raise ValueRangeError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. However, "
+                f"found offsets of type {type(offsets)}"
+            )
+        count, length = input._array.shape
+        bags = table["arange"].call(count, device=input.device).unsqueeze(1).expand(count, length).reshape(-1)
+        input = input.reshape(-1)
+        per_sample_weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
+    elif input._array.ndim == 1:
+        if offsets is None:
+            raise ValueRangeError("offsets has to be a 1D Tensor but got None")
+        if offsets._array.ndim != 1:
+            raise ValueRangeError("offsets has to be a 1D Tensor")
+        if offsets._array.size and offsets._array.__class__ is not Spec and int(offsets[0]) != 0:
+            raise OperationError(
+                f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got {int(offsets[0])}"
+            )
+        count = offsets._array.shape[0] - bool(include_last_offset)
+        bags = _bag_numbers(offsets, input._array.shape[0], include_last_offset)
+    else:
+        raise ValueRangeError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input._array.ndim}")
+    rows = embedding(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
+    kept = None if padding_idx is None else input != padding_idx % weight._array.shape[0]
+    if mode == "max":
+        return _bag_maximum(rows, bags, count, kept)
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.unsqueeze(-1)
+    if kept is not None:
+        rows = rows * kept.unsqueeze(-1)
+    total = table["zeros"].call(count, weight._array.shape[1], dtype=weight.dtype, device=weight.device).index_add(0, bags, rows)
+    if mode == "sum":
+        return total
+    ones = table["ones"].call(input._array.shape[0], device=weight.device) if kept is None else kept.to(weight.dtype)
+    sizes = table["zeros"].call(count, dtype=weight.dtype, device=weight.device).index_add(0, bags, ones.to(weight.dtype))
+    return total / sizes.clamp(min=1).unsqueeze(-1)

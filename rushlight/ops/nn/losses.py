@@ -1,0 +1,428 @@
+"""Loss functions and the distances they are made of."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ...core.base import Spec
+from ...core.base import TensorBase as Tensor
+from ...core.declare import composite, primitive, table
+from ...core.dtypes import legacy_name
+from ...core.errors import DimensionError, OperationError, ShapeError, ValueRangeError
+from ...core.families import broadcast_shapes
+from ...core.samples import Sample, cases
+from . import losses_onnx as onnx_forms
+
+Number = int | float
+REDUCTIONS = ("none", "mean", "sum")
+_CLASSES = (np.dtype(np.int64), np.dtype(np.uint8))  # the types that numbers of classes may have
+
+
+def reduced(loss: Tensor, reduction: str) -> Tensor:
+    """A loss for every element, or their mean or sum."""
+    if reduction == "mean":
+        return loss.mean()
+    if reduction == "sum":
+        return loss.sum()
+    if reduction == "none":
+        return loss
+    raise ValueRangeError(f"{reduction} is not a valid value for reduction")
+
+
+def old_reduction(reduction: str, size_average: bool | None, reduce: bool | None) -> str:
+    """The reduction that the two switches of long ago stand for."""
+    if size_average is None and reduce is None:
+        return reduction
+    warnings.warn("size_average and reduce args will be deprecated, please use reduction instead.", stacklevel=3)
+    if reduce is False:
+        return "none"
+    return "mean" if size_average in (None, True) else "sum"
+
+
+def matched(input: Tensor, target: Tensor, what: str) -> tuple[Tensor, Tensor]:
+    """Two tensors broadcast to one shape, with a warning where they differ."""
+    first, second = tuple(input._array.shape), tuple(target._array.shape)
+    if first == second:
+        return input, target
+    warnings.warn(
+        f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead to incorrect "
+        "results due to broadcasting. Please ensure they have the same size.", stacklevel=3,
+    )  # fmt: skip
+    shape = broadcast_shapes([first, second])
+    return input.expand(shape), target.expand(shape)
+
+
+def pairs(*extra: dict[str, Any]) -> Any:
+    """Samples for losses of two tensors of one shape: each reduction, and further options."""
+    return cases(lambda m: [
+        Sample(m.apart(3, 2, gap=0.31), m.real(3, 2), reduction=reduction, **options)
+        for reduction in REDUCTIONS for options in ({}, *extra)
+    ] + [Sample(m.apart(2, gap=0.4, dtype=np.float64), m.real(2, dtype=np.float64))])  # fmt: skip
+
+
+@composite(namespace="nn.functional", samples=pairs(), name="l1_loss")
+def l1_loss(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Any = None
+) -> Tensor:
+    """The absolute difference."""
+    input, target = matched(input, target, "l1_loss")
+    loss = (input - target).abs()
+    return _weighted(loss, weight, old_reduction(reduction, size_average, reduce))
+
+
+@composite(namespace="nn.functional", samples=pairs(), name="mse_loss")
+def mse_loss(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Any = None
+) -> Tensor:
+    """The squared difference."""
+    input, target = matched(input, target, "mse_loss")
+    difference = input - target
+    return _weighted(difference * difference, weight, old_reduction(reduction, size_average, reduce))
+
+
+def _weighted(loss: Tensor, weight: Any, reduction: str) -> Tensor:
+    if weight is None:
+        return reduced(loss, reduction)
+    loss = loss * weight
+    return loss.sum() / weight.expand(loss.shape).sum() if reduction == "mean" else reduced(loss, reduction)
+
+
+@composite(namespace="nn.functional", samples=pairs({"beta": 0.5}, {"beta": 0.0}), name="smooth_l1_loss")
+def smooth_l1_loss(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0
+) -> Tensor:
+    """The squared difference where it is below ``beta`` (halved, scaled), the absolute difference elsewhere."""
+    reduction = old_reduction(reduction, size_average, reduce)
+    if beta < 0:
+        raise OperationError("smooth_l1_loss does not support negative values for beta.")
+    if beta == 0:
+        return l1_loss(input, target, reduction=reduction)
+    input, target = matched(input, target, "smooth_l1_loss")
+    distance = (input - target).abs()
+    return reduced(table["where"].call(distance < beta, distance * distance * (0.5 / beta), distance - 0.5 * beta), reduction)
+
+
+@composite(namespace="nn.functional", samples=pairs({"delta": 0.5}), name="huber_loss")
+def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Tensor:
+    """Half the squared difference where it is below ``delta``, a straight line elsewhere."""
+    if delta <= 0:
+        raise OperationError("huber_loss does not support non-positive values for delta.")
+    input, target = matched(input, target, "huber_loss")
+    distance = (input - target).abs()
+    loss = table["where"].call(distance <= delta, distance * distance * 0.5, (distance - 0.5 * delta) * delta)
+    return _weighted(loss, weight, reduction)
+
+
+@composite(
+    namespace="nn.functional", name="soft_margin_loss",
+    samples=cases(lambda m: [Sample(m.real(3, 2), np.sign(m.apart(3, 2)), reduction=r) for r in REDUCTIONS]),
+)  # fmt: skip
+def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Tensor:
+    """``log(1 + exp(-target * input))`` for targets of 1 and -1."""
+    return reduced((-target * input).exp().log1p(), old_reduction(reduction, size_average, reduce))
+
+
+# -- classification ----------------------------------------------------------------------------------------------
+
+
+def _nll_meta(input: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> list[Spec]:
+    shape = tuple(input.shape)
+    if not len(shape) > 0:
+        raise ShapeError("input tensor should be 1D or 2D or more")
+    classes = shape[1] if len(shape) > 1 else shape[0]
+    wanted = (shape[0], *shape[2:]) if len(shape) > 1 else ()
+    if tuple(target.shape) != wanted:
+        if len(shape) > 1 and target.shape[:1] != shape[:1]:
+            batch = target.shape[0] if target.ndim else 1
+            raise ValueRangeError(f"Expected input batch_size ({shape[0]}) to match target batch_size ({batch}).")
+        raise ShapeError(f"Expected target size {list(wanted)}, got {list(target.shape)}")
+    if target.dtype not in _CLASSES:
+        raise OperationError(f"expected target dtype to be Long or Byte, but got {legacy_name(target.dtype)}")
+    if weight is not None and tuple(weight.shape) != (classes,):
+        raise ShapeError(
+            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: {list(weight.shape)}"
+        )
+    return [Spec(wanted if reduction == "none" else (), input.dtype), Spec((), input.dtype)]
+
+
+def _spread_classes(xp: Any, input: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any, Any, Any]:
+    """The class axis, the targets with ignored ones at 0, and the weight of every target (0 where ignored)."""
+    axis = 1 if input.ndim > 1 else 0
+    classes = input.shape[axis]
+    counted = target != ignore_index
+    safe = xp.where(counted, target, 0)
+    if safe.size and (safe.min() < 0 or safe.max() >= classes):
+        bad = safe[(safe < 0) | (safe >= classes)].reshape(-1)[0] if safe.ndim else safe
+        raise DimensionError(f"Target {bad} is out of bounds.")
+    weights = counted.astype(input.dtype) if weight is None else xp.where(counted, weight[safe], weight.dtype.type(0))
+    return axis, safe, weights
+
+
+def _nll_kernel(xp: Any, input: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> list[Any]:
+    _nll_meta(input, target, weight, reduction, ignore_index)
+    axis, safe, weights = _spread_classes(xp, input, target, weight, ignore_index)
+    picked = xp.take_along_axis(input, xp.expand_dims(safe, axis), axis).squeeze(axis)
+    loss = -picked * weights
+    total = xp.asarray(weights.sum(dtype=input.dtype))
+    if reduction == "none":
+        return [loss, total]
+    loss = loss.sum(dtype=input.dtype)
+    return [loss / total if reduction == "mean" else loss, total]
+
+
+@primitive(
+    meta=_nll_meta,
+    kernel=_nll_kernel,
+    vjp={
+        "input": lambda g, input_shape, target, weight, reduction, ignore_index, total: nll_gradient(
+            g, input_shape, target, weight, reduction, ignore_index, total
+        )
+    },
+    returns=("loss", "total"),
+    nondifferentiable=("total",),
+    namespace=None,
+    method=False,
+    out=False,
+    node_name="NllLossBackward0",
+    onnx={9: onnx_forms.nll_forward},
+)
+def nll_forward(input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignore_index: int) -> Tensor:
+    """The negative of the input at each target's class, weighted; and the sum of the weights."""
+
+
+def _nll_gradient_kernel(xp: Any, grad: Any, shape: Any, target: Any, weight: Any, reduction: str, ignore_index: int, total: Any) -> Any:
+    result = xp.zeros(shape, grad.dtype)
+    axis, safe, weights = _spread_classes(xp, result, target, weight, ignore_index)
+    values = -weights * (grad / total if reduction == "mean" else grad)
+    xp.put_along_axis(result, xp.expand_dims(safe, axis), xp.expand_dims(values.astype(grad.dtype), axis), axis)
+    return result
+
+
+def _nll_pick(g: Any, target: Any, weight: Any, reduction: str, ignore_index: int, total: Any) -> Any:
+    return nll_forward(g, target, weight, reduction, ignore_index)[0]
+
+
+@primitive(
+    meta=lambda grad, shape, target, weight, reduction, ignore_index, total: Spec(shape, grad.dtype),
+    kernel=_nll_gradient_kernel,
+    vjp={"grad": _nll_pick},
+    namespace=None,
+    method=False,
+    out=False,
+    onnx={9: onnx_forms.nll_gradient},
+)
+def nll_gradient(
+    grad: Tensor, shape: Any, target: Tensor, weight: Tensor | None, reduction: str, ignore_index: int, total: Tensor
+) -> Tensor:
+    """The gradient of ``nll_forward``: the incoming gradient at each target's class, 0 elsewhere."""
+
+
+def _labels(m: Any, *shape: int, classes: int = 4) -> Any:
+    return m.integers(*shape, low=0, high=classes)
+
+
+@composite(
+    namespace="nn.functional", name="nll_loss",
+    samples=cases(lambda m: [
+        *(Sample(m.real(3, 4), _labels(m, 3), reduction=r) for r in REDUCTIONS),
+        Sample(m.real(3, 4), _labels(m, 3), m.real(4, low=0.2, high=1.0), constants=(2,)),
+        Sample(m.real(3, 4), np.array([1, -100, 2])), Sample(m.real(3, 4), np.array([1, 2, 2]), ignore_index=2, reduction="none"),
+        Sample(m.real(4), np.array(2)), Sample(m.real(2, 4, 2, 2), _labels(m, 2, 2, 2), m.real(4, low=0.2, high=1.0), constants=(2,)),
+        Sample(m.real(3, 4), np.array([1, 4, 2]), gradient=False), Sample(m.real(3, 4), _labels(m, 2), gradient=False),
+    ]),
+    onnx={12: onnx_forms.nll_loss},
+)  # fmt: skip
+def nll_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100,
+    reduce: Any = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """The negative log-likelihood loss: minus the input (log-probabilities) at each target's class."""
+    reduction = old_reduction(reduction, size_average, reduce)
+    if reduction not in REDUCTIONS:
+        raise ValueRangeError(f"{reduction} is not a valid value for reduction")
+    return nll_forward(input, target, weight, reduction, ignore_index)[0]
+
+
+def _soft(m: Any, *shape: int) -> Any:
+    values = m.real(*shape, low=0.1, high=1.0)
+    return (values / values.sum(1, keepdims=True)).astype(np.float32)
+
+
+@composite(
+    namespace="nn.functional", name="cross_entropy",
+    samples=cases(lambda m: [
+        *(Sample(m.real(3, 4), _labels(m, 3), reduction=r) for r in REDUCTIONS),
+        *(
+            Sample(m.real(3, 4), _labels(m, 3), m.real(4, low=0.2, high=1.0), label_smoothing=0.3, reduction=r, constants=(2,))
+            for r in REDUCTIONS
+        ),
+        Sample(m.real(3, 4), np.array([1, -100, 2]), label_smoothing=0.1),
+        Sample(m.real(4), np.array(2)), Sample(m.real(2, 4, 3), _labels(m, 2, 3)),
+        *(Sample(m.real(3, 4), _soft(m, 3, 4), reduction=r) for r in REDUCTIONS),
+        Sample(m.real(3, 4), _soft(m, 3, 4), m.real(4, low=0.2, high=1.0), label_smoothing=0.2),
+        Sample(m.real(2, 4, 3), _soft(m, 2, 4, 3)),
+        Sample(m.real(3, 4), np.array([1, 9, 2]), gradient=False), Sample(m.real(3, 4), _labels(m, 3), label_smoothing=1.5, gradient=False),
+    ]),
+    onnx={12: onnx_forms.cross_entropy},
+)  # fmt: skip
+def cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100,
+    reduce: Any = None, reduction: str = "mean", label_smoothing: float = 0.0,
+) -> Tensor:  # fmt: skip
+    """The cross entropy between logits and targets, given as classes or as probabilities."""
+    reduction = old_reduction(reduction, size_average, reduce)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise OperationError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    axis = 1 if input._array.ndim > 1 else 0
+    logs = input.log_softmax(axis)
+    if tuple(target._array.shape) == tuple(input._array.shape) and target._array.dtype.kind not in "iub":
+        return _soft_cross_entropy(logs, target, weight, reduction, label_smoothing, axis)
+    loss = nll_loss(logs, target, weight, None, ignore_index, None, reduction)
+    if label_smoothing == 0:
+        return loss
+    classes = input._array.shape[axis]
+    shape = [classes if i == axis else 1 for i in range(input._array.ndim)]
+    smooth = -(logs if weight is None else logs * weight.reshape(shape)).sum(axis)
+    counted = target != ignore_index
+    smooth = smooth.masked_fill(~counted, 0)
+    if reduction == "mean":
+        total = counted.sum() if weight is None else (weight[target.masked_fill(~counted, 0)] * counted).sum()
+        smooth = smooth.sum() / total
+    else:
+        smooth = reduced(smooth, reduction)
+    return loss * (1 - label_smoothing) + smooth * (label_smoothing / classes)
+
+
+def _soft_cross_entropy(logs: Any, target: Any, weight: Any, reduction: str, smoothing: float, axis: int) -> Any:
+    classes = logs._array.shape[axis]
+    if smoothing > 0:
+        target = target * (1 - smoothing) + smoothing / classes
+    if weight is not None:
+        logs = logs * weight.reshape([classes if i == axis else 1 for i in range(logs._array.ndim)])
+    loss = -(logs * target).sum(axis)
+    if reduction == "mean":
+        return loss.sum() / (logs._array.size // classes)
+    return reduced(loss, reduction)
+
+
+@composite(
+    namespace="nn.functional", name="binary_cross_entropy",
+    samples=cases(lambda m: [
+        *(Sample(m.real(3, 2, low=0.05, high=0.95), m.real(3, 2, low=0, high=1), reduction=r) for r in REDUCTIONS),
+        Sample(m.real(3, 2, low=0.05, high=0.95), m.real(3, 2, low=0, high=1), m.real(2)),
+        Sample(np.array([0.0, 1.0, 0.5], np.float32), np.array([1.0, 1.0, 0.0], np.float32), gradient=False),
+        Sample(m.real(3), m.real(4), gradient=False),
+    ]),
+)  # fmt: skip
+def binary_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Tensor:
+    """The cross entropy of probabilities and targets between 0 and 1; logarithms are held at -100."""
+    if tuple(input._array.shape) != tuple(target._array.shape):
+        raise ValueRangeError(
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. Please ensure they "
+            "have the same size."
+        )
+    loss = (target - 1) * (-input).log1p().clamp(min=-100) - target * input.log().clamp(min=-100)
+    if weight is not None:
+        loss = loss * weight
+    return reduced(loss, old_reduction(reduction, size_average, reduce))
+
+
+@composite(
+    namespace="nn.functional", name="binary_cross_entropy_with_logits",
+    samples=cases(lambda m: [
+        *(Sample(m.apart(3, 2), m.real(3, 2, low=0, high=1), reduction=r) for r in REDUCTIONS),
+        Sample(m.apart(3, 2), m.real(3, 2, low=0, high=1), m.real(2), pos_weight=m.real(2, low=0.5, high=2)),
+        Sample(m.real(3), m.real(4), gradient=False),
+    ]),
+)  # fmt: skip
+def binary_cross_entropy_with_logits(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None,
+    reduction: str = "mean", pos_weight: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """The cross entropy of logits and targets between 0 and 1, without overflow."""
+    if tuple(input._array.shape) != tuple(target._array.shape):
+        raise ValueRangeError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+    logs = table["logsigmoid"].call(input)
+    if pos_weight is None:
+        loss = (1 - target) * input - logs
+    else:
+        loss = (1 - target) * input - ((pos_weight - 1) * target + 1) * logs
+    if weight is not None:
+        loss = loss * weight
+    return reduced(loss, old_reduction(reduction, size_average, reduce))
+
+
+@composite(
+    namespace="nn.functional", name="kl_div",
+    samples=cases(lambda m: [
+        *(Sample(m.real(3, 2, low=-3, high=-0.1), m.real(3, 2, low=0.1, high=1), reduction=r) for r in (*REDUCTIONS, "batchmean")),
+        Sample(m.real(3, 2, low=-3, high=-0.1), m.real(3, 2, low=-3, high=-0.1), log_target=True, reduction="sum"),
+        Sample(m.real(3), np.array([0.0, 0.5, 1.0], np.float32), reduction="none", gradient=False),
+    ]),
+)  # fmt: skip
+def kl_div(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", log_target: bool = False
+) -> Tensor:
+    """The Kullback-Leibler divergence of targets from log-probabilities."""
+    reduction = old_reduction(reduction, size_average, reduce)
+    loss = target.exp() * (target - input) if log_target else table["xlogy"].call(target, target) - target * input
+    if reduction == "batchmean":
+        return loss.sum() / input._array.shape[0] if input._array.ndim else loss.sum()
+    return reduced(loss, reduction)
+
+
+@composite(
+    namespace="nn.functional", name="poisson_nll_loss",
+    samples=cases(lambda m: [
+        *(Sample(m.real(3, 2), m.real(3, 2, low=0.2, high=4), reduction=r) for r in REDUCTIONS),
+        Sample(m.real(3, 2, low=0.2, high=2), m.real(3, 2, low=2, high=4), log_input=False, full=True),
+    ]),
+)  # fmt: skip
+def poisson_nll_loss(
+    input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average: Any = None, eps: float = 1e-8,
+    reduce: Any = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """The negative log-likelihood of counts under a Poisson distribution."""
+    reduction = old_reduction(reduction, size_average, reduce)
+    loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    if full:
+        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
+        loss = loss + stirling.masked_fill(target <= 1, 0)
+    return reduced(loss, reduction)
+
+
+@composite(
+    namespace="nn.functional", name="gaussian_nll_loss",
+    samples=cases(lambda m: [
+        *(Sample(m.real(3, 2), m.real(3, 2), m.real(3, 2, low=0.2, high=2), reduction=r) for r in REDUCTIONS),
+        Sample(m.real(3, 2), m.real(3, 2), m.real(3, 1, low=0.2, high=2), True), Sample(m.real(3, 2), m.real(3, 2), 0.7),
+    ]),
+)  # fmt: skip
+def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> Tensor:
+    """The negative log-likelihood of targets under normal distributions with given means and variances."""
+    if isinstance(var, Tensor):
+        shape, of_var = tuple(input._array.shape), tuple(var._array.shape)
+        if of_var != shape:
+            if of_var == shape[:-1]:
+                var = var.unsqueeze(-1)
+            elif of_var[:-1] != shape[:-1] or of_var[-1:] != (1,):
+                raise ValueRangeError("var is of incorrect size")
+        clamped = var.detach().clamp(min=eps)
+        var = var + (clamped - var.detach())
+        loss = 0.5 * (var.log() + (input - target) ** 2 / var)
+    else:
+        if var < 0:
+            raise ValueRangeError("var has negative entry/entries")
+        var = max(var, eps)
+        loss = 0.5 * (math.log(var) + (input - target) ** 2 / var)
+    if full:
+        loss = loss + 0.5 * math.log(2 * math.pi)
+    if reduction not in REDUCTIONS:
+        raise ValueRangeError(reduction + " is not valid")
+    return reduced(loss, reduction)

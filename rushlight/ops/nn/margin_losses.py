@@ -1,0 +1,285 @@
+"""Losses with margins, of embeddings, and over alignments (CTC)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.base import Spec
+from ...core.base import TensorBase as Tensor
+from ...core.declare import composite, primitive, table
+from ...core.dtypes import bool_
+from ...core.errors import OperationError, ShapeError, ValueRangeError
+from ...core.samples import Sample, cases
+from .losses import REDUCTIONS, old_reduction, reduced
+from .normalization import pairwise_distance
+
+
+def _signs(m: Any, *shape: int) -> Any:
+    return np.sign(m.apart(*shape)).astype(np.float32)
+
+
+@composite(
+    namespace="nn.functional",
+    samples=cases(lambda m: [Sample(m.apart(3, 2), _signs(m, 3, 2), 0.53, reduction=r, constants=(1,)) for r in REDUCTIONS]),
+)
+def hinge_embedding_loss(
+    input: Tensor, target: Tensor, margin: float = 1.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Tensor:
+    """The input where the target is 1, ``max(0, margin - input)`` where it is -1."""
+    hinge = (margin - input).clamp(min=0)
+    loss = table["where"].call(target == 1, input, hinge * 0) + table["where"].call(target == -1, hinge, hinge * 0)
+    return reduced(loss, old_reduction(reduction, size_average, reduce))
+
+
+@composite(
+    namespace="nn.functional",
+    samples=cases(lambda m: [Sample(m.apart(4), m.real(4), _signs(m, 4), 0.17, reduction=r, constants=(2,)) for r in REDUCTIONS]),
+)
+def margin_ranking_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Any = None, reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """``max(0, -target * (input1 - input2) + margin)``."""
+    return reduced((-target * (input1 - input2) + margin).clamp(min=0), old_reduction(reduction, size_average, reduce))
+
+
+@composite(
+    namespace="nn.functional",
+    samples=cases(lambda m: [
+        *(Sample(m.real(3, 4), m.real(3, 4), _signs(m, 3), 0.1, reduction=r, constants=(2,)) for r in REDUCTIONS),
+        Sample(m.real(4), m.real(4), np.array(1.0, np.float32), constants=(2,)),
+    ]),
+)  # fmt: skip
+def cosine_embedding_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Any = None, reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
+    dim = target._array.ndim
+    first, second = (input1 * input1).sum(dim) + 1e-12, (input2 * input2).sum(dim) + 1e-12
+    cosine = (input1 * input2).sum(dim) / (first * second).sqrt()
+    zero = cosine * 0
+    apart = (cosine - margin).clamp(min=0)
+    loss = table["where"].call(target == 1, 1 - cosine, zero) + table["where"].call(target == -1, apart, zero)
+    return reduced(loss, old_reduction(reduction, size_average, reduce))
+
+
+@composite(
+    namespace="nn.functional",
+    samples=cases(lambda m: [
+        *(Sample(m.real(3, 4), m.real(3, 4), m.real(3, 4), reduction=r) for r in REDUCTIONS),
+        Sample(m.real(3, 4), m.real(3, 4), m.real(3, 4), 0.5, 1.0, swap=True),
+    ]),
+)  # fmt: skip
+def triplet_margin_loss(
+    anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2, eps: float = 1e-6, swap: bool = False,
+    size_average: Any = None, reduce: Any = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """``max(0, |anchor - positive| - |anchor - negative| + margin)``."""
+    if margin <= 0:
+        raise ValueRangeError(f"margin must be greater than 0, got {margin}")
+    return triplet_margin_with_distance_loss(
+        anchor, positive, negative, distance_function=lambda a, b: pairwise_distance(a, b, p, eps), margin=margin, swap=swap,
+        reduction=old_reduction(reduction, size_average, reduce),
+    )  # fmt: skip
+
+
+@composite(
+    namespace="nn.functional",
+    samples=cases(lambda m: [Sample(m.real(3, 4), m.real(3, 4), m.real(3, 4), reduction=r) for r in REDUCTIONS]),
+)
+def triplet_margin_with_distance_loss(
+    anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Any = None, margin: float = 1.0, swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """The triplet loss for a distance of the user's."""
+    if margin <= 0:
+        raise ValueRangeError(f"margin must be greater than 0, got {margin}")
+    distance = distance_function or pairwise_distance
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = table["minimum"].call(far, distance(positive, negative))
+    return reduced((near - far + margin).clamp(min=0), reduction)
+
+
+@composite(
+    namespace="nn.functional",
+    samples=cases(lambda m: [
+        *(Sample(m.apart(3, 4, gap=0.137), m.integers(3, low=0, high=4), reduction=r) for r in REDUCTIONS),
+        Sample(m.apart(3, 4, gap=0.137), m.integers(3, low=0, high=4), 2, 0.7, m.real(4, low=0.3, high=1), constants=(4,)),
+        Sample(m.apart(4, gap=0.137), np.array(2)), Sample(m.apart(3, 4, gap=0.137), m.integers(3, low=0, high=4), 3, gradient=False),
+    ]),
+)  # fmt: skip
+def multi_margin_loss(
+    input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, size_average: Any = None,
+    reduce: Any = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """For every class but the target's: ``max(0, margin - input[target] + input[class]) ** p``, summed and divided by classes."""
+    reduction = old_reduction(reduction, size_average, reduce)
+    if p not in (1, 2):
+        raise ValueRangeError("only p == 1 and p == 2 supported")
+    single = input._array.ndim == 1
+    rows, labels = (input.unsqueeze(0), target.reshape(1)) if single else (input, target)
+    classes = rows._array.shape[1]
+    picked = rows.gather(1, labels.unsqueeze(1))
+    loss = (margin - picked + rows).clamp(min=0) ** p
+    if weight is not None:
+        loss = loss * weight[labels].unsqueeze(1)
+    loss = loss.masked_fill(table["one_hot"].call(labels, classes).to(bool_), 0).sum(1) / classes
+    return reduced(loss[0] if single and reduction == "none" else loss, reduction)
+
+
+@composite(
+    namespace="nn.functional",
+    samples=cases(lambda m: [
+        *(Sample(m.apart(2, 4, gap=0.137), np.array([[3, 0, -1, 1], [1, -1, 2, 0]]), reduction=r) for r in REDUCTIONS),
+        Sample(m.apart(4, gap=0.137), np.array([2, 1, -1, 0])),
+    ]),
+)  # fmt: skip
+def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Tensor:
+    """For every target class and every other class: ``max(0, 1 - (input[target] - input[other]))``, divided by classes."""
+    reduction = old_reduction(reduction, size_average, reduce)
+    if tuple(target._array.shape) != tuple(input._array.shape):
+        raise ShapeError(f"inconsistent target size: {list(target._array.shape)} for input of size: {list(input._array.shape)}")
+    single = input._array.ndim == 1
+    rows, labels = (input.unsqueeze(0), target.unsqueeze(0)) if single else (input, target)
+    classes = rows._array.shape[1]
+    used = (labels < 0).cumsum(1) == 0  # labels count up to the first -1
+    safe = labels.masked_fill(~used, 0)
+    is_target = table["zeros_like"].call(rows.detach()).scatter_add(1, safe, used.to(rows.dtype)) > 0
+    difference = 1 - rows.gather(1, safe).unsqueeze(2) + rows.unsqueeze(1)
+    counted = used.unsqueeze(2) & ~is_target.unsqueeze(1)
+    loss = difference.clamp(min=0).masked_fill(~counted, 0).sum((1, 2)) / classes
+    return reduced(loss[0] if single and reduction == "none" else loss, reduction)
+
+
+@composite(
+    namespace="nn.functional",
+    samples=cases(lambda m: [
+        *(Sample(m.real(3, 4), m.integers(3, 4, low=0, high=2).astype(np.float32), reduction=r, constants=(1,)) for r in REDUCTIONS),
+        Sample(m.real(3, 4), m.integers(3, 4, low=0, high=2).astype(np.float32), m.real(4), constants=(1, 2)),
+    ]),
+)  # fmt: skip
+def multilabel_soft_margin_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Tensor:
+    """The mean over classes of the binary cross entropy of logits."""
+    logs = table["logsigmoid"].call
+    loss = -(target * logs(input) + (1 - target) * logs(-input))
+    if weight is not None:
+        loss = loss * weight
+    return reduced(loss.sum(-1) / input._array.shape[-1], old_reduction(reduction, size_average, reduce))
+
+
+# -- CTC ---------------------------------------------------------------------------------------------------------
+
+
+def _ctc_paths(xp: Any, labels: Any, blank: int) -> tuple[Any, Any]:
+    """Labels with blanks between them, and where a path may jump over a blank."""
+    path = xp.full(2 * len(labels) + 1, blank, np.int64)
+    path[1::2] = labels
+    skip = xp.zeros(len(path), bool)
+    skip[3::2] = labels[1:] != labels[:-1]
+    return path, skip
+
+
+def _ctc_forward(xp: Any, logs: Any, path: Any, skip: Any) -> Any:
+    """Log-probabilities of all beginnings of alignments: a row for each time."""
+    times, width = logs.shape[0], len(path)
+    alpha = xp.full((times, width), -np.inf, logs.dtype)
+    if not times:
+        return alpha
+    picked = logs[:, path]
+    alpha[0, : min(2, width)] = picked[0, : min(2, width)]
+    for t in range(1, times):
+        total = alpha[t - 1].copy()
+        total[1:] = xp.logaddexp(total[1:], alpha[t - 1, :-1])
+        total[2:] = xp.where(skip[2:], xp.logaddexp(total[2:], alpha[t - 1, :-2]), total[2:])
+        alpha[t] = total + picked[t]
+    return alpha
+
+
+def _ctc_kernel(xp: Any, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int) -> list[Any]:
+    loss = xp.empty(log_probs.shape[1], log_probs.dtype)
+    slope = xp.zeros(log_probs.shape, log_probs.dtype)
+    starts = np.concatenate([[0], np.cumsum(target_lengths)[:-1]]).astype(int) if targets.ndim == 1 else None
+    for n, (length, count) in enumerate(zip(input_lengths, target_lengths)):
+        labels = targets[starts[n] : starts[n] + count] if starts is not None else targets[n, :count]
+        logs = log_probs[:length, n]
+        path, skip = _ctc_paths(xp, labels, blank)
+        alpha = _ctc_forward(xp, logs, path, skip)
+        if not length:
+            loss[n] = 0 if not count else np.inf
+            continue
+        total = xp.logaddexp(alpha[-1, -1], alpha[-1, -2]) if len(path) > 1 else alpha[-1, -1]
+        loss[n] = -total
+        # endings are beginnings read backwards
+        back_path, back_skip = _ctc_paths(xp, labels[::-1], blank)
+        beta = _ctc_forward(xp, logs[::-1], back_path, back_skip)[::-1, ::-1]
+        share = alpha + beta - logs[:, path] - total
+        weights = xp.where(np.isnan(share), 0, xp.exp(share))
+        for s in range(len(path)):
+            slope[:length, n, path[s]] -= weights[:, s]
+        if not np.isfinite(total):
+            slope[:length, n] = np.nan
+    return [loss, slope]
+
+
+@primitive(
+    meta=lambda log_probs, targets, input_lengths, target_lengths, blank: [
+        Spec((log_probs.shape[1],), log_probs.dtype), Spec(log_probs.shape, log_probs.dtype),
+    ],
+    kernel=_ctc_kernel,
+    vjp={"log_probs": lambda g, slope: g.reshape(1, -1, 1) * slope},
+    returns=("loss", "slope"),
+    nondifferentiable=("slope",),
+    namespace=None,
+    method=False,
+    out=False,
+    notes="once differentiable",
+    onnx="its sums over alignments run back and forth over time, and ONNX has no node for them",
+)  # fmt: skip
+def ctc_alignments(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int) -> Tensor:
+    """Minus the log-probability of all alignments of each target, and its derivative by the log-probabilities."""
+
+
+def _log_probs(m: Any, *shape: int) -> Any:
+    values = m.real(*shape, dtype=np.float64)
+    return (values - np.log(np.exp(values).sum(-1, keepdims=True))).astype(np.float32)
+
+
+@composite(
+    namespace="nn.functional",
+    samples=cases(lambda m: [
+        *(Sample(_log_probs(m, 6, 2, 4), np.array([[1, 2, 2], [3, 1, 0]]), (6, 5), (3, 2), reduction=r) for r in REDUCTIONS),
+        Sample(_log_probs(m, 6, 2, 4), np.array([1, 2, 2, 3, 1]), (6, 5), (3, 2)), Sample(_log_probs(m, 6, 4), np.array([1, 1]), (6,), (2,)),
+        Sample(_log_probs(m, 2, 1, 4), np.array([[1, 1]]), (2,), (2,), zero_infinity=True, gradient=False),
+        Sample(_log_probs(m, 4, 1, 4), np.array([[2, 1]]), (4,), (2,), blank=3),
+    ]),
+    notes="once differentiable",
+)  # fmt: skip
+def ctc_loss(
+    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:  # fmt: skip
+    """The connectionist temporal classification loss: minus the log-probability that outputs spell the targets."""
+    lengths, counts = (each.tolist() if isinstance(each, Tensor) else list(each) for each in (input_lengths, target_lengths))
+    single = log_probs._array.ndim == 2
+    if single:
+        log_probs = log_probs.unsqueeze(1)
+        targets = targets.reshape(1, -1)
+    if not 0 <= blank < log_probs._array.shape[2]:
+        raise OperationError("blank must be in label range")
+    if len(lengths) != log_probs._array.shape[1] or len(counts) != log_probs._array.shape[1]:
+        raise OperationError("input_lengths must be of size batch_size")
+    if max(lengths, default=0) > log_probs._array.shape[0]:
+        raise OperationError(f"Expected input_lengths to have value at most {log_probs._array.shape[0]}, but got value {max(lengths)}")
+    loss = ctc_alignments(log_probs, targets, lengths, counts, blank)[0]
+    if zero_infinity:
+        loss = loss.masked_fill(loss == float("inf"), 0)
+    if reduction == "mean":
+        divisor = loss.new_tensor([max(count, 1) for count in counts])
+        return (loss / divisor).mean()
+    return reduced(loss[0] if single and reduction == "none" else loss, reduction)

@@ -1,0 +1,506 @@
+"""Normalisation: by batch, layer, group, instance, root mean square, neighbourhood and norm."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...core.base import Spec
+from ...core.base import TensorBase as Tensor
+from ...core.declare import composite, joint, primitive, table
+from ...core.dtypes import BY_NUMPY
+from ...core.errors import OperationError, ShapeError, UnsupportedDtype, ValueRangeError
+from ...core.families import broadcast_shapes, elementwise
+from ...core.kernel_providers import faster
+from ...core.parallel import BLOCK, over_rows
+from ...core.samples import Sample, cases
+from ...core.state import state
+from ..reduce.sums import sum_axes, sum_rows
+from . import normalization_onnx as onnx_forms
+
+_LARGE = 1 << 17  # elements, from which on native code is worth its compilation
+_WIDEST = 4096  # rows that are added up in one go: few enough numbers that rounding errors stay small
+
+# -- mean 0, variance 1 ------------------------------------------------------------------------------------------
+
+
+def _kept(shape: Any, dims: Any) -> tuple[int, ...]:
+    return tuple(1 if i in dims else size for i, size in enumerate(shape))
+
+
+def _standardize_meta(input: Any, dims: Any, eps: float) -> list[Spec]:
+    kept = _kept(input.shape, dims)
+    return [Spec(input.shape, input.dtype), Spec(kept, input.dtype), Spec(kept, input.dtype)]
+
+
+def _as_rows(array: Any, dims: Any) -> Any:
+    """A contiguous array as a matrix with a row for each group of elements to normalise; None where it is not one."""
+    kept = array.ndim - len(dims)
+    if not array.flags.c_contiguous or array.dtype.char not in "fd" or tuple(dims) != tuple(range(kept, array.ndim)):
+        return None
+    width = math.prod(array.shape[kept:])
+    return array.reshape(-1, width) if 0 < width <= _WIDEST and array.size else None
+
+
+def _in_row_blocks(work: Any, rows: Any) -> None:
+    """``work(rows)``, for slices of rows that stay in the cache, on several threads."""
+    step = max(1, BLOCK // rows.shape[1])
+
+    def run(first: int, last: int) -> None:
+        for start in range(first, last, step):
+            work(slice(start, min(start + step, last)))
+
+    over_rows(run, len(rows), rows.size, 8)
+
+
+def _standardize_kernel(xp: Any, input: Any, dims: Any, eps: float) -> list[Any]:
+    kind = input.dtype.type
+    count = kind(max(1, math.prod(input.shape[i] for i in dims)))
+    rows = _as_rows(input, dims)
+    if rows is None and xp is np and input.size >= _LARGE and input.dtype.char in "fd":
+        found = faster("standardize", input, tuple(dims), float(eps))
+        if found is not None:
+            return list(found)
+    if rows is None:
+        mean = sum_axes(xp, input, tuple(dims), True) / count
+        result = input - mean
+        variance = sum_axes(xp, result * result, tuple(dims), True) / count
+        result *= 1 / xp.sqrt(variance + kind(eps))
+        return [result, mean, variance]
+    result, mean, variance = xp.empty_like(rows), xp.empty((len(rows), 1), rows.dtype), xp.empty((len(rows), 1), rows.dtype)
+
+    def work(part: slice) -> None:
+        made = result[part]
+        xp.divide(sum_rows(xp, rows[part])[:, None], count, out=mean[part])
+        xp.subtract(rows[part], mean[part], out=made)
+        xp.divide(xp.einsum("ij,ij->i", made, made)[:, None], count, out=variance[part])
+        made *= 1 / xp.sqrt(variance[part] + kind(eps))
+
+    _in_row_blocks(work, rows)
+    kept = _kept(input.shape, dims)
+    return [result.reshape(input.shape), mean.reshape(kept), variance.reshape(kept)]
+
+
+@primitive(
+    meta=_standardize_meta,
+    kernel=_standardize_kernel,
+    vjp={"input": lambda g, input, standard, variance, dims, eps: standardize_backward(g, input, standard, variance, dims, eps)},
+    samples=cases(lambda m: [Sample(m.real(3, 4), (1,), 1e-5), Sample(m.real(2, 3, 4), (0, 2), 1e-3)]),
+    returns=("standard", "mean", "variance"),
+    nondifferentiable=("mean", "variance"),
+    namespace=None,
+    method=False,
+    out=False,
+    onnx={9: onnx_forms.standardize},
+)
+def standardize(input: Tensor, dims: Any, eps: float) -> Tensor:
+    """The input less its mean over dimensions, divided by its standard deviation; with mean and (biased) variance."""
+
+
+def _standardize_backward_kernel(xp: Any, grad: Any, input: Any, result: Any, variance: Any, dims: Any, eps: float) -> Any:
+    kind = grad.dtype.type
+    count = kind(max(1, math.prod(grad.shape[i] for i in dims)))
+    scale = 1 / xp.sqrt(variance + kind(eps))
+    rows, given = _as_rows(grad, dims), _as_rows(result, dims)
+    if (rows is None or given is None) and xp is np and grad.size >= _LARGE and grad.dtype.char in "fd":
+        made = faster("standardize_backward", grad, input, result, variance, tuple(dims), float(eps))
+        if made is not None:
+            return made
+    if rows is None or given is None:
+        found = grad * result
+        slope = sum_axes(xp, found, tuple(dims), True) / count
+        xp.multiply(result, slope, out=found)
+        xp.subtract(grad, found, out=found)
+        found -= sum_axes(xp, grad, tuple(dims), True) / count
+        found *= scale
+        return found
+    found, scale = xp.empty_like(rows), scale.reshape(-1, 1)
+
+    def work(part: slice) -> None:
+        made = found[part]
+        slope = xp.einsum("ij,ij->i", rows[part], given[part]) / count
+        xp.multiply(given[part], slope[:, None], out=made)
+        xp.subtract(rows[part], made, out=made)
+        made -= (sum_rows(xp, rows[part]) / count)[:, None]
+        made *= scale[part]
+
+    _in_row_blocks(work, rows)
+    return found.reshape(grad.shape)
+
+
+@composite(
+    kernel=_standardize_backward_kernel,
+    meta=lambda grad, input, result, variance, dims, eps: Spec(grad.shape, grad.dtype),
+    namespace=None,
+    method=False,
+)
+def standardize_backward(grad: Tensor, input: Tensor, result: Tensor, variance: Tensor, dims: Any, eps: float) -> Tensor:
+    """The gradient of ``standardize``.  The body starts from the input, so that it can be differentiated again."""
+    dims = list(dims)
+    centred = input - input.mean(dims, True)
+    scale = ((centred * centred).mean(dims, True) + eps).rsqrt()
+    standard = centred * scale
+    return scale * (grad - grad.mean(dims, True) - standard * (grad * standard).mean(dims, True))
+
+
+def _scale_shift_kernel(xp: Any, input: Any, weight: Any, bias: Any) -> Any:
+    result = input * weight
+    return xp.add(result, bias, out=result) if result.shape == input.shape and input.ndim else result + bias
+
+
+@primitive(
+    meta=elementwise(),
+    kernel=_scale_shift_kernel,
+    vjp={"input": lambda g, weight: g * weight, "weight": lambda g, input: g * input, "bias": lambda g: g},
+    samples=cases(lambda m: [Sample(m.real(2, 3), m.real(3), m.real(3)), Sample(m.real(2, 3, 2), m.real(3, 1), m.real(3, 1))]),
+    namespace=None,
+    method=False,
+    out=False,
+    in_place=False,
+)
+def scale_shift(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """``input * weight + bias`` for broadcast weight and bias."""
+
+
+def _affine(value: Any, weight: Any, bias: Any, shape: Any = None) -> Any:
+    """A scale and a shift, either of which may be absent."""
+    if weight is not None and shape is not None:
+        weight = weight.reshape(shape)
+    if bias is not None and shape is not None:
+        bias = bias.reshape(shape)
+    if weight is not None and bias is not None:
+        return scale_shift(value, weight, bias)
+    if weight is not None:
+        return value * weight
+    return value if bias is None else value + bias
+
+
+# -- layers ------------------------------------------------------------------------------------------------------
+
+
+def _layer_meta(input: Any, weight: Any, bias: Any, dims: Any, eps: float) -> list[Spec]:
+    return [Spec(input.shape, input.dtype), Spec(input.shape, input.dtype), Spec(_kept(input.shape, dims), input.dtype)]
+
+
+def _layer_kernel(xp: Any, input: Any, weight: Any, bias: Any, dims: Any, eps: float) -> list[Any]:
+    standard, _, variance = _standardize_kernel(xp, input, dims, eps)
+    result = standard.copy() if weight is None else standard * weight
+    if bias is not None:
+        result += bias
+    return [result, standard, variance]
+
+
+def _layer_backward_meta(grad: Any, input: Any, weight: Any, standard: Any, variance: Any, dims: Any, eps: float) -> list[Spec]:
+    shape = tuple(grad.shape[i] for i in dims)
+    return [Spec(grad.shape, grad.dtype), Spec(shape, grad.dtype), Spec(shape, grad.dtype)]
+
+
+def _layer_backward_kernel(xp: Any, grad: Any, input: Any, weight: Any, standard: Any, variance: Any, dims: Any, eps: float) -> list[Any]:
+    before = tuple(range(grad.ndim - len(dims)))
+    of_weight = sum_axes(xp, grad * standard, before)
+    of_bias = sum_axes(xp, grad, before)
+    if weight is not None:
+        grad = grad * weight
+    return [_standardize_backward_kernel(xp, grad, input, standard, variance, dims, eps), of_weight, of_bias]
+
+
+@composite(
+    kernel=_layer_backward_kernel,
+    meta=_layer_backward_meta,
+    returns=("of_input", "of_weight", "of_bias"),
+    namespace=None,
+    method=False,
+)
+def layer_standardize_backward(
+    grad: Tensor, input: Tensor, weight: Tensor | None, standard: Tensor, variance: Tensor, dims: Any, eps: float
+) -> Any:
+    """The gradients of ``layer_standardize``."""
+    before = list(range(grad._array.ndim - len(dims)))
+    scaled: Any = grad if weight is None else grad * weight
+    of_weight: Any = grad * standardize(input, dims, eps)[0]
+    found = standardize_backward(scaled, input, standard, variance, dims, eps)
+    return (found, of_weight.sum(before), grad.sum(before)) if before else (found, of_weight, grad)
+
+
+@composite(
+    kernel=_layer_kernel,
+    meta=_layer_meta,
+    vjp=joint("input", "weight", "bias")(
+        lambda g, input, weight, standard, variance, dims, eps: layer_standardize_backward(
+            g, input, weight, standard, variance, dims, eps
+        )
+    ),
+    samples=cases(lambda m: [
+        Sample(m.real(3, 4), m.real(4), m.real(4), (1,), 1e-5), Sample(m.real(2, 3, 4), m.real(3, 4), None, (1, 2), 1e-3),
+        Sample(m.real(3), None, m.real(3), (0,), 1e-5),
+    ]),
+    returns=("output", "standard", "variance"),
+    nondifferentiable=("standard", "variance"),
+    namespace=None,
+    method=False,
+)  # fmt: skip
+def layer_standardize(input: Tensor, weight: Tensor | None, bias: Tensor | None, dims: Any, eps: float) -> Any:
+    """``standardize`` over the last dimensions with a scale and a shift, either of which may be absent."""
+    standard, _, variance = standardize(input, dims, eps)  # type: ignore[misc]
+    return _affine(standard, weight, bias), standard, variance
+
+
+def _check_normalized(input: Any, normalized_shape: Any, *parameters: Any) -> tuple[int, ...]:
+    shape = tuple(normalized_shape) if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
+    if not shape:
+        raise OperationError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element")
+    have = tuple(input._array.shape)
+    if have[-len(shape) :] != shape or len(have) < len(shape):
+        wanted = ", ".join(map(str, shape))
+        raise ShapeError(
+            f"Given normalized_shape={list(shape)}, expected input with shape [*, {wanted}], but got input of size{list(have)}"
+        )
+    for name, each in zip(("weight", "bias"), parameters):
+        if each is not None and tuple(each._array.shape) != shape:
+            raise ShapeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(each._array.shape)} and "
+                f"normalized_shape = {list(shape)}"
+            )
+    return tuple(range(len(have) - len(shape), len(have)))
+
+
+@composite(
+    also=("nn.functional.layer_norm",),
+    method=False,
+    samples=cases(lambda m: [
+        Sample(m.real(3, 4), (4,)), Sample(m.real(2, 3, 4), (3, 4), m.real(3, 4), m.real(3, 4)),
+        Sample(m.real(2, 3, 4), [4], m.real(4)), Sample(m.real(3, 4), (4,), None, m.real(4), 1e-3),
+        Sample(m.real(2, 3, 4).transpose(0, 2, 1), (3,)), Sample(m.real(3, 4), (3,), gradient=False),
+        Sample(m.real(3, 4, dtype=np.float16), (4,), gradient=False),
+    ]),
+    onnx={17: onnx_forms.layer_norm},
+)  # fmt: skip
+def layer_norm(
+    input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05,
+    cudnn_enable: bool = True,
+) -> Tensor:  # fmt: skip
+    """Normalise over the last dimensions, then scale and shift."""
+    dims = _check_normalized(input, normalized_shape, weight, bias)
+    _refuse_whole_numbers("layer_norm", input)
+    return (standardize(input, dims, eps) if weight is None is bias else layer_standardize(input, weight, bias, dims, eps))[0]
+
+
+@composite(
+    also=("nn.functional.rms_norm",),
+    method=False,
+    samples=cases(lambda m: [
+        Sample(m.real(3, 4), (4,)), Sample(m.real(2, 3, 4), (3, 4), m.real(3, 4), 1e-3), Sample(m.real(3, 4), (3,), gradient=False),
+        Sample(m.real(3, 4, dtype=np.float64), (4,)),
+    ]),
+    onnx={9: onnx_forms.rms_norm},
+)  # fmt: skip
+def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
+    """Divide by the root of the mean square over the last dimensions, then scale."""
+    dims = _check_normalized(input, normalized_shape, weight)
+    _refuse_whole_numbers("rms_norm", input)
+    if eps is None:
+        kind = input._array.dtype
+        eps = float(np.finfo(np.float32 if kind.itemsize <= 4 or kind.kind not in "f" else kind).eps)
+    scale = ((input * input).mean(list(dims), True) + eps).rsqrt()
+    result = input * scale
+    return result if weight is None else result * weight
+
+
+def _check_batch(shape: Any, training: bool) -> None:
+    if training and math.prod(shape) // max(shape[1], 1) == 1:
+        raise ValueRangeError(f"Expected more than 1 value per channel when training, got input size torch.Size({list(shape)})")
+
+
+def _update_running(running: Any, found: Any, momentum: float) -> None:
+    """``running = (1 - momentum) * running + momentum * found``, in place and unrecorded."""
+    enabled = state.grad_enabled
+    state.grad_enabled = False
+    try:
+        running.mul_(1 - momentum).add_(found.reshape(running._array.shape).to(running.dtype), alpha=momentum)
+    finally:
+        state.grad_enabled = enabled
+
+
+def _refuse_whole_numbers(name: str, input: Any) -> None:
+    """A mean of integers is none, and complex numbers have no variance of this kind."""
+    if input._array.dtype.kind in "biuc":
+        kind = BY_NUMPY[input._array.dtype].name
+        raise UnsupportedDtype(f"{name}(): not implemented for '{kind.capitalize()}' (torch.{kind}): convert the input with .float() first")
+
+
+def _batch_norm(
+    input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool, momentum: float, eps: float
+) -> Any:
+    shape = tuple(input._array.shape)
+    if len(shape) < 2:
+        raise ShapeError(f"batch_norm expects an input of at least 2 dimensions, got shape {list(shape)}")
+    for name, each in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
+        if each is not None and each._array.size != shape[1]:
+            raise ShapeError(f"{name} should contain {shape[1]} elements not {each._array.size}")
+    _refuse_whole_numbers("batch_norm", input)
+    channels = (1, shape[1]) + (1,) * (len(shape) - 2)
+    if not training:
+        if running_mean is None or running_var is None:
+            raise OperationError("Expected running_mean and running_var to be defined when training=False")
+        scale = (running_var + eps).rsqrt()
+        scale = scale if weight is None else scale * weight
+        shift = -running_mean * scale
+        shift = shift if bias is None else shift + bias
+        return scale_shift(input, scale.reshape(channels), shift.reshape(channels)).to(input.dtype)
+    dims = (0, *range(2, len(shape)))
+    result, mean, variance = standardize(input, dims, eps)
+    if running_mean is not None:
+        _update_running(running_mean, mean, momentum)
+    if running_var is not None:
+        count = math.prod(shape) // max(shape[1], 1)
+        _update_running(running_var, variance * (count / max(count - 1, 1)), momentum)
+    return _affine(result, weight, bias, channels)
+
+
+@composite(
+    namespace="nn.functional", name="nn_functional_batch_norm",
+    samples=cases(lambda m: [
+        Sample(m.real(3, 4), m.real(4), m.real(4, low=0.5, high=2), constants=(1, 2)),
+        Sample(m.real(3, 4, 2), m.real(4), m.real(4, low=0.5, high=2), m.real(4), m.real(4), constants=(1, 2)),
+        Sample(m.real(3, 4, 2), None, None, m.real(4), m.real(4), True),
+        Sample(m.real(2, 3, 2, 2), None, None, training=True, eps=1e-2),
+        Sample(m.real(3, 4), m.real(3), m.real(4), gradient=False), Sample(m.real(1, 4), None, None, training=True, gradient=False),
+    ]),
+    onnx={9: onnx_forms.batch_norm},
+)  # fmt: skip
+def batch_norm(
+    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None,
+    training: bool = False, momentum: float = 0.1, eps: float = 1e-05,
+) -> Tensor:  # fmt: skip
+    """Normalise every channel (dimension 1) over the batch, or by running statistics; then scale and shift."""
+    _check_batch(input._array.shape, training)
+    return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+@composite(name="batch_norm", method=False, onnx={9: onnx_forms.torch_batch_norm})
+def torch_batch_norm(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
+    training: bool, momentum: float, eps: float, cudnn_enabled: bool,
+) -> Tensor:  # fmt: skip
+    """``nn.functional.batch_norm`` with its arguments in another order."""
+    return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+@composite(
+    namespace="nn.functional", name="instance_norm",
+    samples=cases(lambda m: [
+        Sample(m.real(2, 3, 4)), Sample(m.real(2, 3, 2, 2), None, None, m.real(3), m.real(3)),
+        Sample(m.real(2, 3, 4), m.real(3), m.real(3, low=0.5, high=2), use_input_stats=False, constants=(1, 2)),
+    ]),
+    onnx={9: onnx_forms.instance_norm},
+)  # fmt: skip
+def instance_norm(
+    input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
+    bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-05,
+) -> Tensor:  # fmt: skip
+    """Normalise every channel of every sample over its spatial dimensions."""
+    shape = tuple(input._array.shape)
+    if use_input_stats and math.prod(shape[2:]) == 1:
+        raise ValueRangeError(f"Expected more than 1 spatial element when training, got input size torch.Size({list(shape)})")
+    if not use_input_stats:
+        return _batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    _refuse_whole_numbers("instance_norm", input)
+    dims = tuple(range(2, len(shape)))
+    result, mean, variance = standardize(input, dims, eps)
+    if running_mean is not None:
+        _update_running(running_mean, mean.mean(0), momentum)
+    if running_var is not None:
+        count = math.prod(shape[2:])
+        _update_running(running_var, variance.mean(0) * (count / max(count - 1, 1)), momentum)
+    return _affine(result, weight, bias, (1, shape[1]) + (1,) * (len(shape) - 2))
+
+
+@composite(
+    also=("nn.functional.group_norm",),
+    method=False,
+    samples=cases(lambda m: [
+        Sample(m.real(2, 4, 3), 2), Sample(m.real(2, 4, 2, 2), 4, m.real(4), m.real(4)), Sample(m.real(2, 4), 1, m.real(4)),
+        Sample(m.real(2, 4, 3), 3, gradient=False),
+    ]),
+    onnx={9: onnx_forms.group_norm},
+)  # fmt: skip
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05,
+    cudnn_enabled: bool = True,
+) -> Tensor:  # fmt: skip
+    """Normalise groups of channels of every sample, then scale and shift every channel."""
+    shape = tuple(input._array.shape)
+    if len(shape) < 2:
+        raise ShapeError(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")
+    if shape[1] % num_groups:
+        raise ShapeError(
+            f"Expected number of channels in input to be divisible by num_groups, but got input of shape {list(shape)} and "
+            f"num_groups={num_groups}"
+        )
+    _refuse_whole_numbers("group_norm", input)
+    grouped = input.reshape(shape[0], num_groups, -1)
+    result = standardize(grouped, (2,), eps)[0].reshape(shape)
+    return _affine(result, weight, bias, (1, shape[1]) + (1,) * (len(shape) - 2))
+
+
+@composite(
+    namespace="nn.functional", name="local_response_norm",
+    samples=cases(lambda m: [Sample(m.real(2, 4, 3), 3), Sample(m.real(2, 5, 2, 2), 2, 1e-2, 0.5, 2.0), Sample(m.real(2, 3), 2, gradient=False)]),
+    onnx={9: onnx_forms.local_response_norm},
+)  # fmt: skip
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """Divide by a power of the mean square over neighbouring channels."""
+    shape = tuple(input._array.shape)
+    if len(shape) < 3:
+        raise ValueRangeError(f"Expected 3D or higher dimensionality input (got {len(shape)} dimensions)")
+    if not input._array.size:
+        return input
+    square = (input * input).reshape(shape[0], shape[1], -1)
+    padded = table["pad"].call(square, (0, 0, size // 2, (size - 1) // 2))
+    total = sum(padded.narrow(1, offset, shape[1]) for offset in range(size))
+    return input / (total.reshape(shape) * (alpha / size) + k) ** beta
+
+
+# -- norms and angles --------------------------------------------------------------------------------------------
+
+
+@composite(
+    namespace="nn.functional", name="normalize",
+    samples=cases(lambda m: [Sample(m.real(3, 4)), Sample(m.real(3, 4), 1.0, 0), Sample(m.real(3, 4), 3.0, -1, 1e-3), Sample(np.zeros((2, 3), np.float32), gradient=False)]),
+    out=True,
+)  # fmt: skip
+def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
+    """Divide by the norm along a dimension (but not by less than ``eps``)."""
+    return input / table["linalg_vector_norm"].call(input, p, dim, True).clamp_min(eps).expand(input._array.shape)
+
+
+@composite(
+    also=("nn.functional.cosine_similarity",),
+    method=False,
+    samples=cases(lambda m: [
+        Sample(m.real(3, 4), m.real(3, 4)), Sample(m.real(3, 4), m.real(4), 1), Sample(m.real(3), m.real(3), 0, 0.1),
+        Sample(m.real(2, 1, 3), m.real(4, 3), -1),
+    ]),
+)  # fmt: skip
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between vectors along a dimension."""
+    shape = broadcast_shapes([tuple(x1._array.shape), tuple(x2._array.shape)])
+    x1, x2 = x1.expand(shape), x2.expand(shape)
+    norm = table["linalg_vector_norm"].call
+    first = x1 / norm(x1, 2, dim, True).clamp_min(eps)
+    second = x2 / norm(x2, 2, dim, True).clamp_min(eps)
+    return (first * second).sum(dim)
+
+
+@composite(
+    also=("nn.functional.pairwise_distance",),
+    method=False,
+    samples=cases(lambda m: [
+        Sample(m.real(3, 4), m.real(3, 4)), Sample(m.real(3, 4), m.real(4), 1.0, keepdim=True), Sample(m.real(4), m.real(4), 3.0),
+    ]),
+)  # fmt: skip
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+    """The norm of the difference of two vectors along the last dimension."""
+    return table["linalg_vector_norm"].call(x1 - x2 + eps, p, -1, keepdim)

@@ -1,0 +1,184 @@
+"""Recurrent networks over whole sequences (all layers and directions), and their single steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.base import Spec
+from ...core.base import TensorBase as Tensor
+from ...core.declare import composite, table
+from ...core.errors import ShapeError
+from ...core.samples import Sample, cases
+from .rnn import gru_layer, lstm_layer, rnn_layer
+from .rnn_onnx import network_form
+
+
+def _direction(
+    kind: str, data: Any, state: Any, weights: list[Any], has_biases: bool, sizes: Any, reverse: bool
+) -> tuple[Any, tuple[Any, ...]]:
+    """One direction of one layer over packed rows: the outputs, and the last states."""
+    input_weight, hidden_weight, *rest = weights
+    input_bias: Any = rest[0] if has_biases else None
+    hidden_bias: Any = rest[1] if has_biases else None
+    projection = rest[-1] if len(rest) > 2 * has_biases else None
+    if has_biases and kind != "gru":
+        input_bias = input_bias + hidden_bias
+    gates = table["linear"].call(data, input_weight, input_bias)
+    if kind == "lstm":
+        output, hidden, cell, *_ = lstm_layer(gates, state[0], state[1], hidden_weight, projection, sizes, reverse)
+        return output, (hidden, cell)
+    if kind == "gru":
+        output, hidden, *_ = gru_layer(gates, state[0], hidden_weight, hidden_bias, sizes, reverse)
+    else:
+        output, hidden, *_ = rnn_layer(gates, state[0], hidden_weight, kind == "relu", sizes, reverse)
+    return output, (hidden,)
+
+
+def _network(
+    kind: str, data: Any, sizes: Any, states: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool,
+    bidirectional: bool,
+) -> tuple[Any, tuple[Any, ...]]:  # fmt: skip
+    directions = 2 if bidirectional else 1
+    width = len(params) // (num_layers * directions)
+    last: list[tuple[Any, ...]] = []
+    for layer in range(num_layers):
+        outputs = []
+        for direction in range(directions):
+            index = layer * directions + direction
+            weights = list(params[index * width : (index + 1) * width])
+            output, ended = _direction(kind, data, [each[index] for each in states], weights, has_biases, sizes, direction == 1)
+            outputs.append(output)
+            last.append(ended)
+        data = outputs[0] if directions == 1 else table["cat"].call(outputs, -1)
+        if dropout > 0 and train and layer < num_layers - 1:
+            data = table["dropout"].call(data, dropout, True)
+    return data, tuple(table["stack"].call(list(each)) for each in zip(*last))
+
+
+def _run(kind: str, args: tuple[Any, ...]) -> Any:
+    """Both call forms: sequences of equal length, or packed ones with their batch sizes."""
+    states: Any
+    if isinstance(args[3], (list, tuple)):  # data, batch_sizes, hx, params, ...
+        data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional = args
+        states = hx if isinstance(hx, (list, tuple)) else (hx,)
+        sizes = None if batch_sizes._array.__class__ is Spec else batch_sizes.tolist()  # without data, shapes do without
+        output, ended = _network(kind, data, sizes, states, params, has_biases, num_layers, dropout, train, bidirectional)
+        return (output, *ended)
+    data, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first = args
+    states = hx if isinstance(hx, (list, tuple)) else (hx,)
+    if data._array.ndim != 3:
+        raise ShapeError(f"input must have 3 dimensions, got {data._array.ndim}")
+    if batch_first:
+        data = data.transpose(0, 1)
+    length, batch, _ = data._array.shape
+    rows = data.reshape(length * batch, -1)
+    output, ended = _network(kind, rows, length, states, params, has_biases, num_layers, dropout, train, bidirectional)
+    output = output.reshape(length, batch, -1)
+    return (output.transpose(0, 1) if batch_first else output, *ended)
+
+
+def _weights(m: Any, gates: int, size: int, hidden: int, layers: int = 1, directions: int = 1, bias: bool = True) -> list[Any]:
+    found = []
+    for layer in range(layers):
+        for _ in range(directions):
+            width = size if layer == 0 else hidden * directions
+            found += [m.real(gates * hidden, width, low=-0.5, high=0.5), m.real(gates * hidden, hidden, low=-0.5, high=0.5)]
+            found += [m.real(gates * hidden), m.real(gates * hidden)] if bias else []
+    return found
+
+
+def _samples(gates: int, count: int) -> Any:
+    def hx(m: Any, rows: int) -> Any:
+        found = [m.real(rows, 2, 2) for _ in range(count)]
+        return found if count > 1 else found[0]
+
+    return cases(lambda m: [
+        Sample(m.real(3, 2, 2), hx(m, 1), _weights(m, gates, 2, 2), True, 1, 0.0, False, False, False),
+        Sample(m.real(2, 3, 2), hx(m, 4), _weights(m, gates, 2, 2, 2, 2), True, 2, 0.0, True, True, True, gradient=False),
+        Sample(m.real(2, 2, 2), hx(m, 1), _weights(m, gates, 2, 2, bias=False), False, 1, 0.0, False, False, False, gradient=False),
+    ])  # fmt: skip
+
+
+@composite(samples=_samples(4, 2), method=False, onnx=network_form("lstm"))
+def lstm(*args: Any) -> Tensor:
+    """A long short-term memory network: ``lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)``."""
+    return _run("lstm", args)
+
+
+@composite(samples=_samples(3, 1), method=False, onnx=network_form("gru"))
+def gru(*args: Any) -> Tensor:
+    """A network of gated recurrent units; arguments as of ``lstm``."""
+    return _run("gru", args)
+
+
+@composite(samples=_samples(1, 1), method=False, onnx=network_form("tanh"))
+def rnn_tanh(*args: Any) -> Tensor:
+    """A plain recurrent network with tanh; arguments as of ``lstm``."""
+    return _run("tanh", args)
+
+
+@composite(samples=_samples(1, 1), method=False, onnx=network_form("relu"))
+def rnn_relu(*args: Any) -> Tensor:
+    """A plain recurrent network with relu; arguments as of ``lstm``."""
+    return _run("relu", args)
+
+
+# -- single steps ------------------------------------------------------------------------------------------------
+
+
+def _linear(input: Any, weight: Any, bias: Any) -> Any:
+    return table["linear"].call(input, weight, bias)
+
+
+def _check_cell(input: Any, hidden: Any, w_ih: Any, w_hh: Any) -> None:
+    if input._array.shape[-1] != w_ih._array.shape[1]:
+        raise ShapeError(f"input has inconsistent input_size: got {input._array.shape[-1]} expected {w_ih._array.shape[1]}")
+    if hidden._array.shape[-1] != w_hh._array.shape[1]:
+        raise ShapeError(f"hidden0 has inconsistent hidden_size: got {hidden._array.shape[-1]}, expected {w_hh._array.shape[1]}")
+
+
+def _cell_samples(gates: int, count: int) -> Any:
+    def hx(m: Any) -> Any:
+        found = [m.real(2, 3) for _ in range(count)]
+        return found if count > 1 else found[0]
+
+    return cases(lambda m: [
+        Sample(m.real(2, 4), hx(m), m.real(gates * 3, 4), m.real(gates * 3, 3), m.real(gates * 3), m.real(gates * 3)),
+        Sample(m.real(2, 4), hx(m), m.real(gates * 3, 4), m.real(gates * 3, 3)),
+        Sample(m.real(2, 5), hx(m), m.real(gates * 3, 4), m.real(gates * 3, 3), gradient=False),
+    ])  # fmt: skip
+
+
+@composite(samples=_cell_samples(4, 2), method=False)
+def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
+    """One step of an LSTM: the new hidden state and the new cell."""
+    hidden, cell = hx
+    _check_cell(input, hidden, w_ih, w_hh)
+    i, f, c, o = (_linear(input, w_ih, b_ih) + _linear(hidden, w_hh, b_hh)).chunk(4, -1)
+    fresh = f.sigmoid() * cell + i.sigmoid() * c.tanh()
+    return o.sigmoid() * fresh.tanh(), fresh  # type: ignore[return-value]
+
+
+@composite(samples=_cell_samples(3, 1), method=False)
+def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
+    """One step of a GRU: the new hidden state."""
+    _check_cell(input, hx, w_ih, w_hh)
+    given_r, given_z, given_n = _linear(input, w_ih, b_ih).chunk(3, -1)
+    own_r, own_z, own_n = _linear(hx, w_hh, b_hh).chunk(3, -1)
+    update = (given_z + own_z).sigmoid()
+    candidate = (given_n + (given_r + own_r).sigmoid() * own_n).tanh()
+    return candidate * (1 - update) + update * hx
+
+
+@composite(samples=_cell_samples(1, 1), method=False)
+def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
+    """One step of a plain recurrent network with tanh."""
+    _check_cell(input, hx, w_ih, w_hh)
+    return (_linear(input, w_ih, b_ih) + _linear(hx, w_hh, b_hh)).tanh()
+
+
+@composite(samples=_cell_samples(1, 1), method=False)
+def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
+    """One step of a plain recurrent network with relu."""
+    _check_cell(input, hx, w_ih, w_hh)
+    return (_linear(input, w_ih, b_ih) + _linear(hx, w_hh, b_hh)).relu()

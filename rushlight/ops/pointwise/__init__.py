@@ -1,0 +1,1 @@
+"""Pointwise ops: arithmetic, comparison, logic, activations, selection, casts."""

@@ -1,0 +1,260 @@
+"""Arithmetic on elements: the four operations, negation, powers, conjugates, and copying."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.base import TensorBase as Tensor
+from ...core.declare import composite, primitive
+from ...core.errors import ArgumentError, DtypeError, OperationError, ValueRangeError
+from ...core.families import Elementwise, elementwise
+from ...core.samples import Sample, binary, cases, together, unary
+from .arithmetic_onnx import division_form, power_form
+from .complex_onnx import conjugate_form
+
+Number = int | float | complex | bool
+
+
+def conjugate(value: Any) -> Any:
+    """The conjugate of a factor in a gradient, tensor or number; real values pass as they are."""
+    if isinstance(value, Tensor):
+        return conj(value) if value._array.dtype.kind == "c" else value
+    return value.conjugate() if isinstance(value, complex) else value
+
+
+def _scaled(other: Any, alpha: Any) -> Any:
+    kind = other.dtype.kind
+    if isinstance(alpha, bool) and kind != "b":
+        raise DtypeError("Boolean alpha only supported for Boolean results.")
+    if isinstance(alpha, float) and kind in "biu":
+        raise DtypeError("For integral input tensors, argument alpha must not be a floating point number.")
+    if isinstance(alpha, complex) and kind != "c":
+        raise DtypeError("For non-complex input tensors, argument alpha must not be a complex number.")
+    return other if alpha == 1 else other * other.dtype.type(alpha)
+
+
+@primitive(
+    meta=elementwise(fast=(2, "any")),
+    kernel=lambda xp, input, other, alpha: xp.add(input, _scaled(other, alpha)),
+    ufunc="add",
+    vjp={"input": lambda g: g, "other": lambda g, alpha: g if alpha == 1 else g * conjugate(alpha)},
+    samples=binary(complex=True),
+)
+def add(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
+    """``input + alpha * other``, element by element."""
+
+
+class _Difference(Elementwise):
+    """Truth values can be added, but not subtracted."""
+
+    __slots__ = ()
+
+    def dtypes(self, op: Any, operands: list[Any]) -> tuple[Any, Any]:
+        truths = [getattr(each, "dtype", None) == np.bool_ or isinstance(each, bool) for each in operands]
+        if all(truths):
+            raise DtypeError(
+                "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
+            )
+        if any(truths):
+            raise DtypeError(
+                "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use "
+                "the `~` or `logical_not()` operator instead."
+            )
+        return super().dtypes(op, operands)
+
+
+@primitive(
+    meta=_Difference("default", (2, "any"), ""),
+    kernel=lambda xp, input, other, alpha: xp.subtract(input, _scaled(other, alpha)),
+    ufunc="subtract",
+    vjp={"input": lambda g: g, "other": lambda g, alpha: -g if alpha == 1 else g * -conjugate(alpha)},
+    samples=together(
+        binary(complex=True),
+        cases(
+            lambda m: [
+                Sample(m.real(2), m.real(2), alpha=0.5),
+                Sample(m.integers(2), m.integers(2), alpha=0.5, gradient=False),
+                Sample(m.real(2), m.booleans(2), gradient=False),
+                Sample(m.integers(2), True, gradient=False),
+                Sample(1.5, m.real(2)),
+                Sample(m.real(2), m.real(2), alpha=1j, gradient=False),
+            ]
+        ),
+    ),  # fmt: skip
+    aliases=("subtract",),
+)
+def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
+    """``input - alpha * other``, element by element."""
+
+
+@primitive(
+    meta=elementwise(fast=(2, "any"), wide_numbers=True),
+    kernel="multiply",
+    vjp={"input": lambda g, other: g * conjugate(other), "other": lambda g, input: g * conjugate(input)},
+    samples=binary(complex=True),
+    aliases=("multiply",),
+)
+def mul(input: Tensor | Number, other: Tensor | Number) -> Tensor:
+    """``input * other``, element by element."""
+
+
+class _Division(Elementwise):
+    """True division makes floats of integers; with a rounding mode they stay integers."""
+
+    __slots__ = ()
+
+    def chosen(self, values: Any) -> Elementwise:
+        """The family that a call belongs to, by its rounding mode."""
+        return _ROUNDED[values[2]]
+
+    def execute(self, op: Any, xp: Any, values: Any) -> Any:
+        return _ROUNDED[values[2]].execute(op, xp, values)
+
+    def __call__(self, op: Any, values: Any) -> Any:
+        if values[2] not in _ROUNDED:
+            raise ValueRangeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{values[2]}'")
+        return _ROUNDED[values[2]](op, values)
+
+
+_ROUNDED = {
+    None: elementwise("int_to_float", wide_numbers=True),
+    "trunc": elementwise(wide_numbers=True),
+    "floor": elementwise(wide_numbers=True),
+}
+
+
+def _divide(xp: Any, input: Any, other: Any, rounding_mode: str | None) -> Any:
+    if rounding_mode is None:
+        return xp.true_divide(input, other)
+    if input.dtype.kind in "iub":
+        if not np.all(other):
+            raise ZeroDivisionError("ZeroDivisionError")
+        if rounding_mode == "floor":
+            return xp.floor_divide(input, other)
+        quotient = xp.floor_divide(input, other)
+        return quotient + ((quotient < 0) & (quotient * other != input))
+    if rounding_mode == "floor":
+        return xp.where(xp.asarray(other) == 0, xp.true_divide(input, other), xp.floor_divide(input, other))
+    return xp.trunc(xp.true_divide(input, other))
+
+
+@primitive(
+    meta=_Division("int_to_float", (2, "float"), ""),
+    kernel=_divide,
+    ufunc="true_divide",
+    vjp={
+        "input": lambda g, other, rounding_mode: g / conjugate(other) if rounding_mode is None else g * 0,
+        "other": lambda g, input, other, rounding_mode: -g * conjugate((input / other) / other) if rounding_mode is None else g * 0,
+    },
+    samples=together(
+        binary(0.5, 2, complex=True),
+        cases(
+            lambda m: [
+                Sample(m.real(2, 3), m.real(3, low=0.3, high=2), rounding_mode="floor", gradient=False),
+                Sample(m.real(2, 3), m.real(3, low=0.3, high=2), rounding_mode="trunc", gradient=False),
+                Sample(m.integers(6), m.integers(6, low=1, high=4), rounding_mode="trunc", gradient=False),
+                Sample(m.integers(6), m.integers(6, low=-4, high=0), rounding_mode="floor", gradient=False),
+            ]
+        ),
+    ),
+    aliases=("divide",),
+    onnx={9: division_form},
+)
+def div(input: Tensor | Number, other: Tensor | Number, *, rounding_mode: str | None = None) -> Tensor:
+    """``input / other``, element by element; ``rounding_mode`` is None, ``"trunc"`` or ``"floor"``."""
+
+
+@composite(samples=binary(0.5, 2, complex=True), in_place=True, out=True)
+def true_divide(input: Tensor | Number, other: Tensor | Number) -> Tensor:
+    """``input / other``; integers become floats."""
+    return div(input, other)
+
+
+@primitive(
+    meta=elementwise(fast=(1, "float")),
+    kernel="negative",
+    vjp={"input": lambda g: -g},
+    samples=unary(complex=True, integers=False),
+    aliases=("negative",),
+)
+def neg(input: Tensor) -> Tensor:
+    """``-input``."""
+
+
+@primitive(
+    meta=elementwise(),
+    kernel="conjugate",
+    vjp={"input": lambda g: conj(g)},
+    samples=unary(complex=True),
+    in_place=False,
+    out=False,
+    node_name="ConjBackward0",
+    onnx={9: conjugate_form},
+)
+def conj(input: Tensor) -> Tensor:
+    """The complex conjugate; a real tensor is returned as a copy of itself."""
+
+
+def _base_gradient(g: Any, input: Any, exponent: Any) -> Any:
+    if not isinstance(exponent, Tensor) and exponent == 0:
+        return g * 0
+    return (
+        g * conjugate(exponent * input ** (exponent - 1))
+        if not isinstance(exponent, Tensor)
+        else g * conjugate((exponent * input ** (exponent - 1)).masked_fill(exponent == 0, 0))
+    )
+
+
+def _exponent_gradient(g: Any, input: Any, exponent: Any, result: Any) -> Any:
+    if isinstance(input, Tensor):
+        zero = (input == 0) & (exponent.real >= 0 if exponent._array.dtype.kind == "c" else exponent >= 0)
+        return g * conjugate((result * input.log()).masked_fill(zero, 0))
+    if input == 0:
+        return (g * conjugate(result * -np.inf)).masked_fill(exponent >= 0, 0)
+    return g * conjugate(result * (np.log(input) if input.__class__ is complex or input > 0 else float("nan")))
+
+
+def _power(xp: Any, input: Any, exponent: Any) -> Any:
+    if isinstance(input, np.generic) and isinstance(exponent, np.generic):
+        raise ArgumentError("pow(): at least one of the arguments 'input' and 'exponent' must be Tensor")
+    if np.ndim(exponent) == 0 and exponent.dtype.kind == "f":
+        if exponent == 2:  # NumPy's power is ten times slower than what these amount to
+            return input * input
+        if exponent == 3:
+            return input * input * input
+        if exponent == 0.5:
+            return xp.sqrt(input)
+    if exponent.dtype.kind in "iu" and np.any(exponent < 0):
+        if np.ndim(exponent) == 0:
+            raise OperationError("Integers to negative integer powers are not allowed.")
+        with np.errstate(all="ignore"):
+            return xp.trunc(xp.power(input.astype(np.float64), exponent)).astype(input.dtype)
+    return xp.power(input, exponent)
+
+
+@primitive(
+    meta=elementwise(),
+    kernel=_power,
+    vjp={"input": _base_gradient, "exponent": _exponent_gradient},
+    samples=cases(
+        lambda m: [
+            Sample(m.real(2, 3, low=0.3, high=2), m.real(3)),
+            Sample(m.real(2, 3), 2),
+            Sample(m.real(2, 3), 3.0),
+            Sample(m.real(2, 3, low=0.3), 0.5, gradient=False),
+            Sample(m.real(2, 3, low=0.3, high=2), -1.5),
+            Sample(m.real(2, 3), 0),
+            Sample(m.integers(2, 3), 3, gradient=False),
+            Sample(m.integers(2, 3), 2.5, gradient=False),
+            Sample(m.integers(4), m.integers(4, low=0, high=3), gradient=False),
+            Sample(2.5, m.real(2, 3)),
+            Sample(m.complex(2, 2), m.complex(2)),
+            Sample(m.real(3, low=0.3, high=2, dtype=np.float16), 2.5, gradient=False),
+        ]
+    ),
+    onnx={9: power_form},
+)
+def pow(input: Tensor | Number, exponent: Tensor | Number) -> Tensor:
+    """``input ** exponent``, element by element."""

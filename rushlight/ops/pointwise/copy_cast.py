@@ -1,0 +1,173 @@
+"""Copying: clone, writing over, filling, changing the type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.base import Spec
+from ...core.base import TensorBase as Tensor
+from ...core.declare import composite, primitive, table
+from ...core.dtypes import BY_NUMPY, FLOAT8, LOW_PRECISION, float8_e4m3fn, float32
+from ...core.errors import ShapeError
+from ...core.families import same
+from ...core.samples import Sample, cases, unary
+
+Number = int | float | complex | bool
+_FLOAT32, _SATURATING = float32.numpy, float8_e4m3fn.numpy
+
+
+def cast_array(xp: Any, array: Any, numpy_type: Any) -> Any:
+    """A copy of an array in another type, by PyTorch's rules: of complex numbers the real part is taken, narrow floats are
+    rounded from float32, and the one of them that has no infinity gets its greatest value in that place."""
+    if array.dtype.kind == "c" and numpy_type.kind not in "cb":
+        array = array.real
+    if numpy_type in LOW_PRECISION and array.dtype not in LOW_PRECISION:
+        array = array.astype(_FLOAT32)
+    if numpy_type == _SATURATING and array.dtype != numpy_type:
+        array = xp.clip(array.astype(_FLOAT32), -448, 448)
+    return array.astype(numpy_type)
+
+
+def _copy_array(xp: Any, input: Any, memory_format: Any = None) -> Any:
+    order = "C" if memory_format is not None and memory_format.name == "contiguous_format" else "K"
+    return xp.array(input, order=order, copy=True)
+
+
+@primitive(
+    meta=same,
+    kernel=_copy_array,
+    vjp={"input": lambda g: g},
+    samples=unary(complex=True),
+    out=False,
+    exact=True,
+    onnx={9: lambda g, input, memory_format: input},
+)
+def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    """A copy that shares no memory with the input and is differentiable."""
+
+
+@primitive(
+    meta=lambda input, other: Spec(input.shape, input.dtype),
+    kernel=lambda xp, input, other: input,
+    vjp={"input": lambda g: g},
+    exact=True,
+    namespace=None,
+    method=False,
+    out=False,
+)
+def after(input: Tensor, other: Tensor) -> Tensor:
+    """The input as it is; what is computed from it by native code is computed after ``other``, and so need not lie in memory until then."""
+
+
+def nothing_left(g: Any) -> Any:
+    """The gradient of a tensor that was overwritten: zeros, which take no memory."""
+    return g.new_zeros(()).expand(g._array.shape)
+
+
+def _fits(input: Any, src: Any, non_blocking: bool = False) -> Spec:
+    shape = tuple(input.shape)
+    missing = len(shape) - len(src.shape)
+    if missing < 0 or any(a != b and b != 1 for a, b in zip(shape[missing:], src.shape)):
+        raise ShapeError(
+            f"The expanded size of the tensor does not match: a tensor of shape {list(src.shape)} can't be copied to one of "
+            f"shape {list(shape)}"
+        )
+    return Spec(shape, input.dtype)
+
+
+def _copy_into(xp: Any, input: Any, src: Any, non_blocking: bool = False) -> None:
+    input[...] = src if src.dtype is input.dtype else cast_array(xp, src, input.dtype)
+
+
+@primitive(
+    meta=_fits,
+    kernel=lambda xp, input, src, non_blocking: cast_array(xp, xp.broadcast_to(src, input.shape), input.dtype),
+    in_place_kernel=_copy_into,
+    vjp={"input": nothing_left, "src": lambda g: g},
+    samples=cases(lambda m: [Sample(m.real(2, 3), m.real(3)), Sample(m.real(2, 3), m.real(2, 3, dtype=np.float64))]),
+    exact=True,
+    in_place=True,
+    namespace=None,
+    out=False,
+    node_name="CopyBackwards",
+    onnx={9: lambda g, input, src, non_blocking: g.expand(g.cast(src, input.dtype), g.outputs[0].shape)},
+)
+def copy(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    """The values of ``src`` in the shape and type of ``input``; ``copy_`` writes them there."""
+
+
+def _fill_into(xp: Any, input: Any, value: Any) -> None:
+    input[...] = value
+
+
+def _filled(xp: Any, input: Any, value: Any) -> Any:
+    return xp.full_like(input, value)
+
+
+@primitive(
+    meta=lambda input, value: Spec(input.shape, input.dtype),
+    kernel=_filled,
+    in_place_kernel=_fill_into,
+    vjp={"input": nothing_left, "value": lambda g: g.sum()},
+    samples=cases(lambda m: [Sample(m.real(2, 3), 1.5), Sample(m.real(2, 3), m.real()), Sample(m.integers(3), 2)]),
+    exact=True,
+    in_place=True,
+    out=False,
+    onnx={9: lambda g, input, value: g.full(input.shape, value, input.dtype)},
+)
+def fill(input: Tensor, value: Tensor | Number) -> Tensor:
+    """A tensor like ``input`` with every element ``value``."""
+
+
+@primitive(
+    meta=same,
+    kernel=lambda xp, input: xp.zeros_like(input),
+    in_place_kernel=lambda xp, input: _fill_into(xp, input, 0),
+    vjp={"input": nothing_left},
+    exact=True,
+    in_place=True,
+    namespace=None,
+    method=False,
+    out=False,
+    onnx={9: lambda g, input: g.full(input.shape, 0, input.dtype)},
+)
+def zero(input: Tensor) -> Tensor:
+    """Zeros in the shape of ``input``; ``zero_`` writes them there."""
+
+
+def _cast_onnx(g: Any, input: Any, dtype: Any) -> Any:
+    if dtype.numpy in FLOAT8 and dtype.numpy != _SATURATING and input.dtype not in FLOAT8 and g.opset >= 19:
+        made = g.op("Cast", input, to_i=g.element_type(dtype), saturate_i=0)  # what is too large becomes infinite
+        made.dtype = dtype.numpy
+        return made
+    return g.cast(input, dtype)
+
+
+@primitive(
+    meta=lambda input, dtype, copy=False: Spec(input.shape, dtype.numpy),
+    kernel=lambda xp, input, dtype: cast_array(xp, input, dtype.numpy),
+    vjp={"input": lambda g, input_dtype: g if g._array.dtype is input_dtype else cast_like(g, input_dtype)},
+    exact=True,
+    namespace=None,
+    method=False,
+    out=False,
+    node_name="ToCopyBackward0",
+    onnx={9: _cast_onnx},
+)
+def cast(input: Tensor, dtype: Any) -> Tensor:
+    """A copy of another type: what ``to``, ``float()`` and their like call."""
+
+
+@composite(namespace=None, method=False)
+def cast_gradient(input: Tensor, dtype: Any) -> Tensor:
+    """A gradient in the type of what it belongs to: the real part for a real tensor, then a cast."""
+    if input._array.dtype.kind == "c" and not dtype.is_complex:
+        input = table["real"].call(input)
+    return input if input._array.dtype is dtype.numpy else cast(input, dtype)
+
+
+def cast_like(g: Tensor, numpy_type: Any) -> Tensor:
+    """A gradient in the type of the tensor that it belongs to."""
+    return g if g._array.dtype is numpy_type else cast_gradient(g, BY_NUMPY[numpy_type])

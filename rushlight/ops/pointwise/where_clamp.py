@@ -1,0 +1,272 @@
+"""Choosing elements: by a condition (``where``), or so that they stay within bounds (``clamp``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.base import Spec
+from ...core.base import TensorBase as Tensor
+from ...core.declare import composite, primitive
+from ...core.dtypes import legacy_name
+from ...core.errors import ArgumentError, DtypeError, OperationError
+from ...core.families import Elementwise, as_scalar, broadcast_shapes, elementwise
+from ...core.samples import Sample, cases, together
+from ..index.masking import fitting_scalar, nonzero_columns_form
+from .select_kernel import select
+
+Number = int | float | complex | bool
+
+
+class _Selection(Elementwise):
+    """The condition takes part in broadcasting, but not in the type of the result."""
+
+    __slots__ = ()
+
+    def operands(self, op: Any, values: Any) -> list[Any]:
+        return list(values[1:])
+
+    def check(self, condition: Any) -> None:
+        if condition.dtype not in (np.bool_, np.uint8):
+            raise DtypeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {legacy_name(condition.dtype)}")
+
+    def __call__(self, op: Any, values: Any) -> Any:
+        self.check(values[0])
+        _, dtype = self.dtypes(op, self.operands(op, values))
+        return Spec(broadcast_shapes([each.shape for each in values if hasattr(each, "shape")]), dtype)
+
+    def execute(self, op: Any, xp: Any, values: Any) -> Any:
+        condition, *operands = values
+        if condition.dtype.kind != "b":
+            self.check(condition)
+            condition = condition != 0
+        if getattr(operands[0], "dtype", None) is not getattr(operands[1], "dtype", 0):
+            dtype, _ = self.dtypes(op, operands)
+            operands = [each.astype(dtype, copy=False) if hasattr(each, "astype") else as_scalar(each, dtype) for each in operands]
+        return op.kernel(xp, condition, *operands)
+
+
+_CHOICES = cases(lambda m: [
+    Sample(m.booleans(2, 3), m.real(2, 3), m.real(2, 3)),
+    Sample(m.booleans(2, 1), m.real(3), m.real(2, 3)),
+    Sample(m.booleans(2, 3), m.real(), m.real(3)),
+    Sample(m.booleans(4, 1, 3), m.real(2, 1), m.real(2, 3)),
+    Sample(np.array(True), m.real(2), m.real(2)),
+    Sample(m.booleans(0, 3), m.real(0, 3), m.real(3)),
+    Sample(m.booleans(3, 2).T, m.real(3, 2).T, m.real(2, 3)),
+    Sample(m.booleans(4), m.real(4), 2.5),
+    Sample(m.booleans(4), 0, m.real(4)),
+    Sample(m.booleans(4), 1, 2),
+    Sample(m.booleans(4), 1.0, 2),
+    Sample(m.booleans(4), True, 2),
+    Sample(m.booleans(4), 1j, 2.0),
+    Sample(m.booleans(4), m.integers(4), 2.5),
+    Sample(m.booleans(4), m.integers(4), m.real(4, dtype=np.float16), gradient=False),
+    Sample(m.booleans(4), m.real(4), m.real(dtype=np.float64)),
+    Sample(m.booleans(4), m.integers(4, low=0, dtype=np.uint8), m.integers(4, dtype=np.int8), gradient=False),
+    Sample(m.booleans(4), m.complex(4), m.real(4)),
+    Sample(m.integers(4, low=0, high=2, dtype=np.uint8), m.real(4), m.real(4)),
+    Sample(m.booleans(100, 60), m.integers(100, 60, dtype=np.float32), 0.0, gradient=False),  # long enough for masks
+    Sample(m.booleans(100, 60), 0.0, m.integers(60, dtype=np.float16), gradient=False),
+    Sample(m.booleans(100, 60), m.integers(100, 1), m.integers(100, 60), gradient=False),
+])  # fmt: skip
+
+
+def _where_onnx(g: Any, condition: Any, input: Any, other: Any) -> Any:
+    kind = g.outputs[0].dtype
+    return g.where(g.cast(condition, np.bool_), g.number(input, kind), g.number(other, kind))
+
+
+@primitive(
+    meta=_Selection("default", None, ""),
+    kernel=select,
+    vjp={
+        "input": lambda g, condition: where_elements(condition, g, 0),
+        "other": lambda g, condition: where_elements(condition, 0, g),
+    },
+    samples=_CHOICES,
+    exact=True,
+    in_place=False,
+    namespace=None,
+    method=False,
+    node_name="WhereBackward0",
+    onnx={9: _where_onnx},
+)
+def where_elements(condition: Tensor, input: Tensor | Number, other: Tensor | Number) -> Tensor:
+    """``input`` where the condition holds, else ``other``."""
+
+
+def _where_composite_onnx(g: Any, condition: Any, input: Any, other: Any) -> Any:
+    return nonzero_columns_form(g, condition) if input is None else NotImplemented
+
+
+@composite(
+    samples=together(_CHOICES, cases(lambda m: [
+        Sample(m.booleans(2, 3)),
+        Sample(m.real(4), 1, 2, gradient=False),
+        Sample(m.booleans(2), m.real(3), 1.0, gradient=False),
+        Sample(m.booleans(2), m.real(2), gradient=False),
+        Sample(m.booleans(2), m.real(2), None, gradient=False),
+        Sample(1, 2, 3, gradient=False),
+    ])),
+    out=True,
+    method=False,
+    notes="data-dependent: with a condition alone, the positions where it holds",
+    onnx={9: _where_composite_onnx},
+)  # fmt: skip
+def where(condition: Tensor, input: Tensor | Number | None = None, other: Tensor | Number | None = None) -> Tensor:
+    """``input`` where the condition holds, else ``other``; of a condition alone, the indices of what is not 0."""
+    if input is None and other is None:
+        return condition.nonzero(as_tuple=True)
+    if input is None or other is None:
+        raise ArgumentError("where() takes a condition alone, or a condition, 'input' and 'other'; one of them is missing")
+    return where_elements(condition, input, other)
+
+
+@composite(namespace=None, method=("where",))
+def where_method(input: Tensor, condition: Tensor, other: Tensor | Number) -> Tensor:
+    """``input`` where the condition holds, else ``other``."""
+    return where_elements(condition, input, other)
+
+
+# -- bounds ------------------------------------------------------------------------------------------------------
+
+
+class _Bounded(Elementwise):
+    """Bounds are both numbers or both tensors, and numbers must fit the type."""
+
+    __slots__ = ()
+
+    def dtypes(self, op: Any, operands: list[Any]) -> tuple[Any, Any]:
+        if len(operands) < 2:
+            raise OperationError("torch.clamp: At least one of 'min' or 'max' must not be None")
+        tensors = [hasattr(each, "shape") and not isinstance(each, np.generic) for each in operands]
+        if any(tensors[1:]) and not all(tensors):
+            raise ArgumentError("clamp(): the bounds 'min' and 'max' must both be numbers or both be Tensors")
+        common, dtype = super().dtypes(op, operands)
+        if common.kind in "iu":
+            for bound, is_tensor in zip(operands, tensors):
+                if not is_tensor:
+                    fitting_scalar(bound, common)
+        return common, dtype
+
+    def execute(self, op: Any, xp: Any, values: Any) -> Any:
+        input, low, high = values
+        if input.dtype.kind == "f" and low.__class__ in _PLAIN and high.__class__ in _PLAIN and (low, high) != (None, None):
+            return op.kernel(xp, input, low, high)
+        return super().execute(op, xp, values)
+
+
+_PLAIN = (float, int, type(None))  # bounds that leave a floating type as it is
+
+
+def _clamp(xp: Any, input: Any, min: Any, max: Any) -> Any:
+    if min is None:
+        return xp.minimum(input, max)
+    if max is None:
+        return xp.maximum(input, min)
+    if xp is np and input.size > 16384 and input.dtype.kind != "b":
+        return xp.clip(input, min, max)  # once over the memory, where that is what takes the time
+    return xp.minimum(xp.maximum(input, min), max)
+
+
+def _inside(input: Any, min: Any, max: Any) -> Any:
+    if min is None:
+        return input <= max
+    return input >= min if max is None else (input >= min) & (input <= max)
+
+
+_BOUNDS = cases(lambda m: [
+    Sample(m.apart(2, 3), -0.15, 0.25),
+    Sample(m.apart(2, 3), min=0.05),
+    Sample(m.apart(2, 3), max=0.05),
+    Sample(m.apart(2, 3), m.apart(3, gap=0.07)),
+    Sample(m.apart(4, 6, gap=0.1), m.apart(6, gap=0.013) - 1, m.apart(4, 1, gap=0.017) + 1),
+    Sample(m.apart(5), m.apart(5, gap=0.07) + np.float32(0.011), m.apart(5, gap=0.03) - np.float32(0.017)),
+    Sample(m.apart(4), None, m.apart(gap=0.03)),
+    Sample(m.apart(2, 3), 3, 1, gradient=False),
+    Sample(m.real(3, dtype=np.float16), 0.1, 0.2, gradient=False),
+    Sample(np.array([np.nan, np.inf, -np.inf, 0.0], np.float32), -1, 1, gradient=False),
+    Sample(np.array([1.0, 2.0, 3.0], np.float32), np.array([np.nan, 1, 1], np.float32), np.array([2, np.nan, 2], np.float32), gradient=False),
+    Sample(m.real(3), float("nan"), gradient=False),
+    Sample(m.integers(5), -1, 3, gradient=False),
+    Sample(m.integers(5), -1, 2.5, gradient=False),
+    Sample(m.integers(5), m.real(5), gradient=False),
+    Sample(m.integers(5, low=0, dtype=np.uint8), -1, 3, gradient=False),
+    Sample(m.integers(5, low=0, dtype=np.uint8), 0, 300, gradient=False),
+    Sample(m.booleans(5), 0, 1, gradient=False),
+    Sample(m.booleans(5), m.booleans(5), gradient=False),
+    Sample(m.real(0, 2), 0.0),
+    Sample(m.real(2), gradient=False),
+    Sample(m.real(2), m.real(2), 1.0, gradient=False),
+    Sample(m.complex(2), 0, gradient=False),
+    Sample(m.real(2), m.real(3), gradient=False),
+    Sample(m.real(2), "a", gradient=False),
+])  # fmt: skip
+
+
+def _clamp_onnx(g: Any, input: Any, min: Any, max: Any) -> Any:
+    if input.dtype.kind == "b" or any(getattr(each, "rank", 0) or each != each for each in (min, max)):
+        input = input if min is None else g.maximum(input, g.number(min, input.dtype))
+        return input if max is None else g.minimum(input, g.number(max, input.dtype))
+    return g.clip(input, min, max)
+
+
+@primitive(
+    meta=_Bounded("default", None, "complex"),
+    kernel=_clamp,
+    vjp={
+        "input": lambda g, input, min, max: where_elements(_inside(input, min, max), g, 0),
+        "min": lambda g, input, min, max: where_elements(input < min if max is None else (input < min) & (min < max), g, 0),
+        "max": lambda g, input, min, max: where_elements(input > max if min is None else (input > max) | (max < min), g, 0),
+    },
+    samples=_BOUNDS,
+    exact=True,
+    aliases=("clip",),
+    onnx={9: _clamp_onnx},
+)
+def clamp(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor:
+    """Every element no smaller than ``min`` and no larger than ``max``; where they contradict, ``max`` holds."""
+
+
+_ONE_BOUND = cases(lambda m: [
+    Sample(m.apart(2, 3), 0.05),
+    Sample(m.apart(2, 3), m.apart(3, gap=0.07)),
+    Sample(m.apart(3, gap=0.2), m.apart(2, 1, gap=0.07)),
+    Sample(m.real(3, dtype=np.float16), 0.1, gradient=False),
+    Sample(np.array([np.nan, np.inf, -np.inf, 0.0], np.float32), 1, gradient=False),
+    Sample(np.array([np.nan, 1.0], np.float32), np.array([0, np.nan], np.float32), gradient=False),
+    Sample(m.integers(5), 1, gradient=False),
+    Sample(m.integers(5), 1.5, gradient=False),
+    Sample(m.complex(2), 0, gradient=False),
+    Sample(m.real(2), None, gradient=False),
+])  # fmt: skip
+
+
+@primitive(
+    meta=elementwise(refuse="complex"),
+    kernel="maximum",
+    vjp={
+        "input": lambda g, input, min: where_elements(input >= min, g, 0),
+        "min": lambda g, input, min: where_elements(input < min, g, 0),
+    },
+    samples=_ONE_BOUND,
+    exact=True,
+)
+def clamp_min(input: Tensor, min: Tensor | Number) -> Tensor:
+    """Every element no smaller than ``min``."""
+
+
+@primitive(
+    meta=elementwise(refuse="complex"),
+    kernel="minimum",
+    vjp={
+        "input": lambda g, input, max: where_elements(input <= max, g, 0),
+        "max": lambda g, input, max: where_elements(input > max, g, 0),
+    },
+    samples=_ONE_BOUND,
+    exact=True,
+)
+def clamp_max(input: Tensor, max: Tensor | Number) -> Tensor:
+    """Every element no larger than ``max``."""

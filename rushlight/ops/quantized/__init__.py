@@ -1,0 +1,105 @@
+"""``torch.ops.quantized``: ops on quantized tensors, and those that take a layer's packed parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.declare import public
+from ...core.errors import ArgumentError
+from ...core.missing import missing
+from .layers import quantized_convolution, quantized_embedding, quantized_linear, quantized_linear_dynamic
+
+globals().update(public("ops.quantized"))
+
+
+class Packed:
+    """The parameters of a quantized layer: a quantized weight, a bias, and how a convolution moves."""
+
+    def __init__(self, weight: Any, bias: Any, **options: Any) -> None:
+        self.weight = weight
+        self.bias = bias
+        self.options = options
+
+    def unpack(self) -> tuple[Any, Any]:
+        """The weight and the bias."""
+        return self.weight, self.bias
+
+
+def linear_prepack(W: Any, B: Any = None) -> Packed:
+    """The parameters of a quantized linear layer as one object."""
+    if not getattr(W, "is_quantized", False):
+        raise ArgumentError("linear_prepack(): the weight must be a quantized tensor")
+    return Packed(W, B)
+
+
+def linear_unpack(W_prepack: Packed) -> tuple[Any, Any]:
+    """The weight and the bias that were packed."""
+    return W_prepack.unpack()
+
+
+def linear(X: Any, W_prepack: Packed, Y_scale_i: float, Y_zero_point_i: int) -> Any:
+    """A linear layer on quantized tensors."""
+    return quantized_linear(X, W_prepack.weight, W_prepack.bias, float(Y_scale_i), int(Y_zero_point_i))
+
+
+def linear_relu(X: Any, W_prepack: Packed, Y_scale_i: float, Y_zero_point_i: int) -> Any:
+    """A linear layer on quantized tensors, not below zero."""
+    return quantized_linear(X, W_prepack.weight, W_prepack.bias, float(Y_scale_i), int(Y_zero_point_i), True)
+
+
+def linear_dynamic(X: Any, W_prepack: Packed, reduce_range: bool = False) -> Any:
+    """A linear layer on a float tensor, which is quantized on the way."""
+    return quantized_linear_dynamic(X, W_prepack.weight, W_prepack.bias, reduce_range)
+
+
+def linear_relu_dynamic(X: Any, W_prepack: Packed, reduce_range: bool = False) -> Any:
+    """The same, not below zero."""
+    return quantized_linear_dynamic(X, W_prepack.weight, W_prepack.bias, reduce_range, True)
+
+
+def _prepack(weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Packed:
+    if not getattr(weight, "is_quantized", False):
+        raise ArgumentError("conv_prepack(): the weight must be a quantized tensor")
+    return Packed(weight, bias, stride=tuple(stride), padding=tuple(padding), dilation=tuple(dilation), groups=groups)
+
+
+conv1d_prepack = conv2d_prepack = conv3d_prepack = conv_prepack = _prepack
+conv1d_unpack = conv2d_unpack = conv3d_unpack = conv_unpack = linear_unpack
+
+
+def _convolve(qx: Any, packed: Packed, output_scale: float, output_zero_point: int, relu: bool) -> Any:
+    how = packed.options
+    none = (0,) * len(how["stride"])
+    return quantized_convolution(
+        qx, packed.weight, packed.bias, how["stride"], how["padding"], how["dilation"], False, none, how["groups"], float(output_scale),
+        int(output_zero_point), relu,
+    )  # fmt: skip
+
+
+def conv2d(qx: Any, packed_weight: Packed, output_scale: float, output_zero_point: int) -> Any:
+    """A convolution of quantized tensors."""
+    return _convolve(qx, packed_weight, output_scale, output_zero_point, False)
+
+
+def conv2d_relu(qx: Any, packed_weight: Packed, output_scale: float, output_zero_point: int) -> Any:
+    """A convolution of quantized tensors, not below zero."""
+    return _convolve(qx, packed_weight, output_scale, output_zero_point, True)
+
+
+conv1d = conv3d = conv2d
+conv1d_relu = conv3d_relu = conv2d_relu
+
+
+def embedding_bag_prepack(weight: Any) -> Packed:
+    """The parameters of a quantized embedding as one object."""
+    return Packed(weight, None)
+
+
+def embedding_byte(weight: Packed, indices: Any, pruned_weights: bool = False) -> Any:
+    """Rows of a quantized table."""
+    if pruned_weights:
+        raise ArgumentError("embedding_byte(): pruned weights are not supported")
+    return quantized_embedding(indices, weight.weight)
+
+
+__getattr__ = missing(__name__)

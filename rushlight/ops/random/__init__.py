@@ -1,0 +1,1 @@
+"""Random ops, on PyTorch's streams."""

@@ -1,0 +1,1 @@
+"""Reductions and scans: sums, extremes, statistics, cumulative ops."""

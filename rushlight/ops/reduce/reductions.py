@@ -1,0 +1,400 @@
+"""Reductions other than sums and extremes: products, variances, all and any, logsumexp, norms."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...core.base import Spec
+from ...core.base import TensorBase as Tensor
+from ...core.declare import composite, primitive, table
+from ...core.dtypes import BY_NUMPY, FLOATING, LOW_PRECISION, default
+from ...core.errors import ArgumentError, DtypeError, OperationError, ShapeError
+from ...core.families import Reduction, normalize_dim, normalize_dims, reduced_shape, reduction
+from ...core.samples import Sample, cases, reduce, together
+from ..pointwise.arithmetic import conjugate, mul, sub
+from ..pointwise.copy_cast import cast
+from .cumulative import cumprod, shift
+from .reductions_onnx import deviation_form, logsumexp_form, simple, truth_form, variance_form, variance_mean_form  # fmt: skip
+from .sums import count_along, restored, spread_back, sum_axes
+
+Number = int | float | complex | bool
+
+_FLOAT32 = np.dtype(np.float32)
+_NAN_AND_INF = np.array([[np.nan, 1.0, 2.0], [np.inf, 1.0, 0.0], [-np.inf, -np.inf, -np.inf]], np.float32)
+
+
+# -- products ----------------------------------------------------------------------------------------------------
+
+
+def _products_of_others(input: Any, dim: int) -> Any:
+    """For every element the product of all others along a dimension: right for zeros too, where dividing is not."""
+    before = shift(cumprod(input, dim), dim, 1)
+    after = shift(cumprod(input.flip(dim), dim), dim, 1).flip(dim)
+    return before * after
+
+
+def _prod_gradient(g: Any, input: Any, dim: Any, keepdim: bool) -> Any:
+    shape = input._array.shape
+    if input._array.dtype is not g._array.dtype:  # the product was asked for in another type
+        input = cast(input, g.dtype)
+    if dim is None:
+        return g * conjugate(_products_of_others(input.reshape(-1), 0)).reshape(shape)
+    return restored(g, shape, dim, keepdim) * conjugate(_products_of_others(input, dim))
+
+
+class _OneDimension(Reduction):
+    """A reduction over all dimensions or exactly one."""
+
+    __slots__ = ()
+
+    def resolve(self, op: Any, values: Any) -> Any:
+        if isinstance(values[1], (tuple, list)):
+            raise ArgumentError(f"{op.public_name}(): argument 'dim' must be int, not {type(values[1]).__name__}")
+        return super().resolve(op, values)
+
+
+@primitive(
+    meta=_OneDimension("int64", True),
+    kernel=lambda xp, input, axes, keepdim: xp.multiply.reduce(input, axis=axes, dtype=input.dtype, keepdims=keepdim),
+    vjp={"input": _prod_gradient},
+    samples=together(
+        reduce(several=False, complex=True),
+        cases(lambda m: [
+            Sample(np.array([[0, 2, 3], [0, 0, 2], [1, 2, 4]], np.float32), 1),
+            Sample(np.array([[0, 2, 3], [1, 5, 2]], np.float32)), Sample(m.real(0, 3)), Sample(m.real(0, 3), 0),
+            Sample(m.booleans(2, 3), gradient=False), Sample(m.real(2, 3), 0, dtype=np.dtype(np.float64)),
+            Sample(m.integers(3), dtype=np.dtype(np.float32), gradient=False),
+            Sample(m.real(2, 3), (0, 1), gradient=False), Sample(m.real(2, 3), 2, gradient=False),
+        ]),
+    ),
+    onnx=simple("ReduceProd"),
+)  # fmt: skip
+def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The product of all elements, or along a dimension."""
+
+
+# -- variance ----------------------------------------------------------------------------------------------------
+
+
+def _check_variance(name: str, input: Any) -> None:
+    if BY_NUMPY[input.dtype].category < FLOATING:
+        raise DtypeError(f"{name} only support floating point and complex dtypes, got torch.{BY_NUMPY[input.dtype].name}")
+
+
+def _variance_spec(input: Any, dim: Any, correction: Any, keepdim: bool) -> Spec:
+    _check_variance("std and var", input)
+    return Spec(reduced_shape(input.shape, normalize_dims(dim, input.ndim), keepdim), BY_NUMPY[input.dtype].to_real().numpy)
+
+
+def _moments_spec(input: Any, dim: Any, correction: Any, keepdim: bool) -> list[Spec]:
+    _check_variance("var_mean and std_mean", input)
+    spec = _variance_spec(input, dim, correction, keepdim)
+    return [spec, Spec(spec.shape, input.dtype)]
+
+
+def _moments(xp: Any, input: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
+    """Variance and mean, in two passes: the mean first, so that little is lost to rounding."""
+    axes = normalize_dims(dim, input.ndim)
+    count = math.prod([input.shape[axis] for axis in axes])
+    real = input.dtype.type(0).real.dtype.type
+    mean = xp.true_divide(sum_axes(xp, input, axes, True), real(count))
+    away = input - mean
+    square = away * away if away.dtype.kind == "f" else away.real * away.real + away.imag * away.imag
+    variance = xp.true_divide(sum_axes(xp, square, axes, keepdim), real(max(count - correction, 0)))
+    return variance, mean if keepdim else mean.reshape(np.shape(variance))
+
+
+def _variance(xp: Any, input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
+    _check_variance("std and var", input)
+    return _moments(xp, input, dim, correction, keepdim)[0]
+
+
+def _moments_checked(xp: Any, input: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
+    _check_variance("var_mean and std_mean", input)
+    return _moments(xp, input, dim, correction, keepdim)
+
+
+def _variance_gradient(g: Any, input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
+    shape = input._array.shape
+    free = count_along(shape, dim) - correction
+    return restored(g * (2 / free if free > 0 else math.inf), shape, dim, keepdim) * (input - input.mean(dim, True))
+
+
+def _deviation_gradient(g: Any, input: Any, result: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
+    scaled = (g / (result * 2)).masked_fill(result == 0, 0)
+    return _variance_gradient(scaled, input, dim, correction, keepdim)
+
+
+@primitive(
+    meta=_variance_spec,
+    kernel=_variance,
+    vjp={"input": _variance_gradient},
+    namespace=None,
+    method=False,
+    out=False,
+    public_name="var",
+    node_name="VarBackward0",
+    onnx={9: variance_form},
+)
+def var_correction(input: Tensor, dim: Any, correction: Number, keepdim: bool) -> Tensor:
+    """The variance, with ``correction`` taken off the number of elements."""
+
+
+@primitive(
+    meta=_variance_spec,
+    kernel=lambda xp, *values: xp.sqrt(_variance(xp, *values)),
+    vjp={"input": _deviation_gradient},
+    namespace=None,
+    method=False,
+    out=False,
+    public_name="std",
+    node_name="StdBackward0",
+    onnx={9: deviation_form},
+)
+def std_correction(input: Tensor, dim: Any, correction: Number, keepdim: bool) -> Tensor:
+    """The standard deviation, with ``correction`` taken off the number of elements."""
+
+
+def _moments_gradient(g: Any, input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
+    variance, mean = g
+    shape = input._array.shape
+    found = None if variance is None else _variance_gradient(variance, input, dim, correction, keepdim)
+    if mean is None:
+        return found
+    of_mean = spread_back(mean / count_along(shape, dim), shape, dim, keepdim)
+    return of_mean if found is None else found + of_mean
+
+
+@primitive(
+    meta=_moments_spec,
+    kernel=_moments_checked,
+    vjp={"input": _moments_gradient},
+    returns=("var", "mean"),
+    namespace=None,
+    method=False,
+    out=False,
+    public_name="var_mean",
+    node_name="VarMeanBackward0",
+    onnx={9: variance_mean_form},
+)
+def var_mean_correction(input: Tensor, dim: Any, correction: Number, keepdim: bool) -> tuple[Tensor, Tensor]:
+    """Variance and mean together."""
+
+
+def _correction_form(name: str, dim: Any, unbiased: Any, correction: Any) -> tuple[Any, Any]:
+    """The overloads ``(dim, unbiased, keepdim)``, ``(unbiased)`` and ``(dim, *, correction, keepdim)`` as one."""
+    if isinstance(dim, bool):  # x.var(False)
+        if unbiased is not None:
+            raise ArgumentError(f"{name}(): argument 'dim' must be a tuple of ints, not bool")
+        dim, unbiased = None, dim
+    if unbiased is not None:
+        if correction is not None:
+            raise ArgumentError(f"{name}() takes 'unbiased' or 'correction', not both")
+        if not isinstance(unbiased, bool):
+            raise ArgumentError(f"{name}(): argument 'unbiased' must be bool, not {type(unbiased).__name__}")
+        return dim, int(unbiased)
+    return dim, 1 if correction is None else correction
+
+
+def _variance_samples(m: Any) -> list[Sample]:
+    return [
+        Sample(m.apart(2, 3, 4)), Sample(m.apart(2, 3, 4), 1), Sample(m.apart(2, 3, 4), (0, -1), keepdim=True),
+        Sample(m.apart(2, 3), False), Sample(m.apart(2, 3), unbiased=False), Sample(m.apart(2, 3), 0, False),
+        Sample(m.apart(2, 3), 0, False, True), Sample(m.apart(2, 3), 0, unbiased=True, keepdim=True),
+        Sample(m.apart(2, 3), None, False), Sample(m.apart(2, 3), correction=0),
+        Sample(m.apart(2, 3), -1, correction=0.5, keepdim=True), Sample(m.apart(2, 3), 1, correction=None),
+        Sample(m.apart(2, 3), []), Sample(m.apart(4, 3).T, 0), Sample(m.complex(3, 4), 1),
+        Sample(m.apart(5, dtype=np.float64)), Sample(m.apart(5, dtype=np.float16), gradient=False),
+        Sample(m.apart(2, 3), 0, correction=2, gradient=False), Sample(m.real(1), gradient=False),
+        Sample(m.real(), gradient=False), Sample(m.real(0, 3), gradient=False), Sample(m.real(0, 3), 0, gradient=False),
+        Sample(m.real(0, 3), 1, gradient=False), Sample(m.integers(2, 3), 0, gradient=False),
+        Sample(m.booleans(3), gradient=False), Sample(m.apart(2, 3), 2, gradient=False),
+        Sample(m.apart(2, 3), 0, True, correction=1, gradient=False),
+        Sample(m.apart(2, 3), unbiased=True, correction=1, gradient=False),
+    ]  # fmt: skip
+
+
+@composite(samples=cases(_variance_samples), out=True)
+def var(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None) -> Tensor:
+    """The variance of all elements, or along dimensions: sums of squares over ``count - correction`` (1 by default)."""
+    dim, correction = _correction_form("var", dim, unbiased, correction)
+    return var_correction(input, dim, correction, keepdim)
+
+
+@composite(samples=cases(_variance_samples), out=True)
+def std(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None) -> Tensor:
+    """The standard deviation of all elements, or along dimensions: the square root of :func:`var`."""
+    dim, correction = _correction_form("std", dim, unbiased, correction)
+    return std_correction(input, dim, correction, keepdim)
+
+
+@composite(samples=cases(_variance_samples), method=False)
+def var_mean(
+    input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
+) -> tuple[Tensor, Tensor]:
+    """Variance and mean of all elements, or along dimensions."""
+    dim, correction = _correction_form("var_mean", dim, unbiased, correction)
+    return tuple(var_mean_correction(input, dim, correction, keepdim))
+
+
+@composite(samples=cases(_variance_samples), method=False)
+def std_mean(
+    input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
+) -> tuple[Tensor, Tensor]:
+    """Standard deviation and mean of all elements, or along dimensions."""
+    dim, correction = _correction_form("std_mean", dim, unbiased, correction)
+    return std_correction(input, dim, correction, keepdim), input.mean(dim, keepdim)
+
+
+# -- all and any -------------------------------------------------------------------------------------------------
+
+
+def _truth_samples(m: Any) -> list[Sample]:
+    return [
+        Sample(m.booleans(2, 3)), Sample(m.booleans(2, 3, 2), 1), Sample(m.booleans(2, 3), -1, True),
+        Sample(m.booleans(2, 3), dim=(0, 1)), Sample(m.booleans(2, 3), []), Sample(m.booleans(2, 3), None),
+        Sample(m.integers(3, 2, low=0, high=2), 0), Sample(m.real(2, 3)), Sample(m.complex(2, 3), 0),
+        Sample(m.integers(2, 3, low=0, high=2, dtype=np.uint8), 1), Sample(_NAN_AND_INF, 1), Sample(m.real(0, 3)),
+        Sample(m.real(0, 3), 0), Sample(np.array(True)), Sample(m.real(3, dtype=np.float16)),
+        Sample(m.booleans(2, 3), (0, 0)), Sample(m.booleans(2, 3), 3),
+    ]  # fmt: skip
+
+
+@primitive(
+    meta=reduction("bool", empty_is_all=False),
+    kernel=lambda xp, input, axes, keepdim: xp.logical_and.reduce(input, axis=axes, keepdims=keepdim),
+    vjp={},
+    samples=cases(_truth_samples),
+    onnx=truth_form("ReduceProd"),
+)
+def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Whether all elements are true (not zero), altogether or along dimensions."""
+
+
+@primitive(
+    meta=reduction("bool", empty_is_all=False),
+    kernel=lambda xp, input, axes, keepdim: xp.logical_or.reduce(input, axis=axes, keepdims=keepdim),
+    vjp={},
+    samples=cases(_truth_samples),
+    onnx=truth_form("ReduceSum"),
+)
+def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Whether any element is true (not zero), altogether or along dimensions."""
+
+
+# -- logsumexp ---------------------------------------------------------------------------------------------------
+
+
+def _logsumexp_spec(input: Any, dim: Any, keepdim: bool) -> Spec:
+    dtype = input.dtype if BY_NUMPY[input.dtype].category >= FLOATING else default.numpy
+    return Spec(reduced_shape(input.shape, normalize_dims(dim, input.ndim), keepdim), dtype)
+
+
+def finite_peak(xp: Any, array: Any, axes: tuple[int, ...]) -> Any:
+    """The largest real part along axes, to be subtracted before ``exp``; 0 in place of an infinity."""
+    real = array.real if array.dtype.kind == "c" else array
+    peak = xp.maximum.reduce(real, axis=axes, keepdims=True, initial=real.dtype.type(-np.inf))
+    return xp.where(xp.isinf(peak), peak.dtype.type(0), peak)
+
+
+def _logsumexp_kernel(xp: Any, input: Any, dim: Any, keepdim: bool) -> Any:
+    axes = normalize_dims(dim, input.ndim)
+    if input.dtype.kind not in "fc":
+        input = input.astype(_FLOAT32 if default.numpy in LOW_PRECISION else default.numpy)
+    peak = finite_peak(xp, input, axes)
+    result = xp.log(sum_axes(xp, xp.exp(input - peak), axes, True)) + peak
+    return result if keepdim else result.reshape(reduced_shape(input.shape, axes, False))
+
+
+def _logsumexp_gradient(g: Any, input: Any, result: Any, dim: Any, keepdim: bool) -> Any:
+    shape = input._array.shape
+    weights = (input - restored(result, shape, dim, keepdim)).exp()
+    return restored(g, shape, dim, keepdim) * conjugate(weights)
+
+
+@primitive(
+    meta=_logsumexp_spec,
+    kernel=_logsumexp_kernel,
+    vjp={"input": _logsumexp_gradient},
+    samples=cases(lambda m: [
+        Sample(m.real(2, 3, 4), 1), Sample(m.real(2, 3, 4), (0, -1), True), Sample(m.real(4, 3).T, -1),
+        Sample(m.real(), 0), Sample(m.real(2, 3) + 1000, 1), Sample(m.complex(2, 3), 0),
+        Sample(m.integers(2, 3), 1, gradient=False), Sample(m.booleans(2, 3), 1, gradient=False),
+        Sample(_NAN_AND_INF, 1, gradient=False), Sample(m.real(0, 3), 0, gradient=False), Sample(m.real(0, 3), 1),
+        Sample(m.real(4, dtype=np.float16), 0, gradient=False), Sample(m.real(2, 3), 2, gradient=False),
+    ]),
+    aliases=("special.logsumexp",),
+    onnx={9: logsumexp_form},
+)  # fmt: skip
+def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
+    """The logarithm of the sum of exponentials along dimensions, computed without overflow."""
+
+
+# -- norms -------------------------------------------------------------------------------------------------------
+
+
+@composite(
+    samples=cases(lambda m: [
+        Sample(m.apart(2, 3)), Sample(m.apart(2, 3), 1), Sample(m.apart(2, 3), 2, 0), Sample(m.apart(2, 3), 3, 1, True),
+        Sample(m.apart(2, 3), dim=0), Sample(m.apart(2, 3), "fro"), Sample(m.apart(2, 3), "fro", (0, 1)),
+        Sample(m.apart(2, 3), "fro", 0), Sample(m.apart(2, 3), "nuc"), Sample(m.apart(2, 3, 2), "nuc", (0, 2)),
+        Sample(m.apart(2, 3) + 0.03, math.inf), Sample(m.apart(2, 3) + 0.03, -math.inf, 1),
+        Sample(m.apart(2, 3), 0, 1, gradient=False), Sample(m.apart(2, 3), None), Sample(m.apart(2, 3), keepdim=True),
+        Sample(m.apart(2, 3, 2), 2, (0, 1, 2)), Sample(m.apart(2, 3), dtype=np.dtype(np.float64)),
+        Sample(m.complex(2, 3)), Sample(m.complex(2, 3), 1, 0), Sample(m.real(0, 3), gradient=False),
+        Sample(m.integers(3), gradient=False), Sample(m.apart(2, 3), "bad", gradient=False),
+        Sample(m.real(4, dtype=np.float16), gradient=False), Sample(m.apart(2, 3), 2, 3, gradient=False),
+    ]),
+    out=True,
+)  # fmt: skip
+def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+    """The norm of a tensor, or of the vectors along dimensions; ``linalg.vector_norm`` and its like are clearer."""
+    if isinstance(p, str) and p != "fro":
+        return table["linalg_matrix_norm"].call(input, p, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
+    if p is None or p == "fro":
+        p = 2
+    return table["linalg_vector_norm"].call(input, p, dim, keepdim, dtype=dtype)
+
+
+@composite(
+    samples=cases(lambda m: [
+        Sample(m.apart(2, 3), m.real(2, 3)), Sample(m.apart(2, 3), m.real(3), 1), Sample(m.apart(2, 3), m.real(1), 3.5),
+        Sample(m.apart(2, 3), m.real(2, 3), 0, gradient=False), Sample(m.apart(2, 3), m.real(2, 3), math.inf),
+        Sample(m.apart(2, 3), m.real(2, 3), -math.inf), Sample(m.complex(3), m.complex(3)),
+        Sample(m.real(2), m.real(2, dtype=np.float64)), Sample(m.integers(2), m.integers(2), gradient=False),
+        Sample(m.real(2), m.real(3), gradient=False),
+    ]),
+    out=True,
+)  # fmt: skip
+def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
+    """The p-norm of ``input - other``."""
+    return norm(sub(input, other), p)
+
+
+@composite(
+    samples=cases(lambda m: [
+        Sample(m.apart(3, 4), 2, 0, 1.0), Sample(m.apart(3, 4), 1, -1, 2.5), Sample(m.apart(2, 3, 2), 3.0, 1, 1),
+        Sample(m.apart(3, 2), 2, 0, 100.0), Sample(m.apart(2, 2), math.inf, 0, 0.2, gradient=False),
+        Sample(np.zeros((2, 2), np.float32), 2, 0, 1.0, gradient=False), Sample(m.complex(2, 3), 2, 0, 1.0),
+        Sample(m.apart(3), 2, 0, 1.0, gradient=False), Sample(m.apart(2, 2), 0, 0, 1.0, gradient=False),
+        Sample(m.apart(2, 2), 2, 0, -1.0, gradient=False), Sample(m.apart(2, 2), 2, 2, 1.0, gradient=False),
+        Sample(m.integers(2, 2), 2, 0, 1.0, gradient=False),
+    ]),
+    in_place=True,
+    out=True,
+)  # fmt: skip
+def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    """The slices along a dimension, with those whose p-norm is larger than ``maxnorm`` scaled down to it."""
+    ndim = input._array.ndim
+    if p <= 0:
+        raise OperationError("renorm: non-positive-norm not supported")
+    if maxnorm < 0:
+        raise OperationError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    if ndim < 2:
+        raise ShapeError(f"renorm: input needs at least 2 dimensions, got {ndim} dimensions")
+    kept = normalize_dim(dim, ndim)
+    size = table["linalg_vector_norm"].call(input, p, [axis for axis in range(ndim) if axis != kept], True)
+    return mul(input, (maxnorm / (size + 1e-7)).masked_fill(size <= maxnorm, 1))

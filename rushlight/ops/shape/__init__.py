@@ -1,0 +1,1 @@
+"""Views and moves: reshape, permute, concat, split, repeat, strides."""

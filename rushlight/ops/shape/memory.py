@@ -1,0 +1,132 @@
+"""Memory: strides, layouts, and arrays over them.  No ops stand here, only what ops on memory share."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...core.base import Spec, contiguous_strides
+from ...core.declare import table
+from ...core.dtypes import BY_NUMPY
+from ...core.errors import ArgumentError, OperationError, ShapeError
+
+
+def element_strides(array: Any) -> tuple[int, ...]:
+    """Strides counted in elements, of an array or a Spec."""
+    if array.__class__ is Spec:
+        return array.element_strides  # type: ignore[no-any-return]
+    size = array.itemsize
+    return tuple(stride // size for stride in array.strides)
+
+
+def strided(array: Any, shape: Any, strides: Any, offset: int = 0, dtype: Any = None) -> Any:
+    """A view of memory by shape, and by strides and offset in elements, counted from the array's own first element."""
+    dtype = array.dtype if dtype is None else dtype
+    size = dtype.itemsize
+    steps = tuple([stride * size for stride in strides])
+    if array.flags.forc and offset >= 0:
+        try:
+            return np.ndarray(shape, dtype, array, offset * size, steps)
+        except (TypeError, ValueError):
+            pass  # it does not fit into the array; it may fit into the memory around it, and NumPy checks that too
+    owner = memory_owner(array)
+    if not owner.flags.forc:  # foreign memory with gaps: NumPy does not let us address it as one block
+        if offset or dtype != array.dtype or extent(shape, strides) > extent(array.shape, element_strides(array)):
+            raise OperationError("memory that is not one block can't be viewed beyond the tensor itself: clone() it first")
+        return np.lib.stride_tricks.as_strided(array, shape, steps)
+    start = array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+    return np.ndarray(shape, dtype, owner, start + offset * size, steps)
+
+
+def extent(shape: Any, strides: Any) -> int:
+    """How many elements of memory lie from the first to the last element of a tensor."""
+    return 0 if 0 in shape else 1 + sum((size - 1) * step for size, step in zip(shape, strides))
+
+
+def memory_owner(array: Any) -> Any:
+    """The array at the end of the chain of ``base``: the one whose memory all the others look at."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def lies_as(shape: Any, strides: Any, wanted: Any) -> bool:
+    """Whether strides amount to the wanted ones; those of dimensions of size 1, or without elements, say nothing."""
+    return 0 in shape or all(size == 1 or have == want for size, have, want in zip(shape, strides, wanted))
+
+
+def is_contiguous(array: Any) -> bool:
+    """Whether the elements of an array or a Spec lie in row-major order."""
+    if array.__class__ is Spec:
+        return lies_as(array.shape, array.element_strides, contiguous_strides(array.shape))
+    return bool(array.flags.c_contiguous)
+
+
+def channels_last_strides(shape: Any) -> tuple[int, ...]:
+    """Strides with the channels (dimension 1) innermost, then the spatial dimensions, then the batch."""
+    order = (0, *range(2, len(shape)), 1)
+    inner = contiguous_strides([shape[dim] for dim in order])
+    return tuple(inner[order.index(dim)] for dim in range(len(shape)))
+
+
+def infer_size(shape: tuple[Any, ...], count: int) -> tuple[int, ...]:
+    """A shape with its one ``-1`` filled in, checked against the number of elements."""
+    shape = tuple(shape)
+    for size in shape:
+        if not hasattr(size, "__index__"):
+            raise ArgumentError(f"a size must be an int, not {type(size).__name__}")
+    unknown = [i for i, size in enumerate(shape) if size == -1]
+    if any(size < -1 for size in shape):
+        index = next(i for i, size in enumerate(shape) if size < -1)
+        raise ShapeError(f"invalid shape dimension {shape[index]} at index {index} of shape {list(shape)}")
+    if len(unknown) > 1:
+        raise ShapeError("only one dimension can be inferred")
+    if unknown:
+        known = math.prod(size for size in shape if size != -1)
+        if not known:
+            if count:
+                raise ShapeError(f"shape '{list(shape)}' is invalid for input of size {count}")
+            raise ShapeError(
+                f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension "
+                "size -1 can be "
+                "any value and is ambiguous"
+            )
+        if count % known:
+            raise ShapeError(f"shape '{list(shape)}' is invalid for input of size {count}")
+        return tuple(count // known if size == -1 else size for size in shape)
+    if math.prod(shape) != count:
+        raise ShapeError(f"shape '{list(shape)}' is invalid for input of size {count}")
+    return shape
+
+
+def view_strides(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The strides under which memory laid out one way reads as another shape, or None if it can't without copying."""
+    if 0 in shape:
+        return strides if shape == wanted else contiguous_strides(wanted)
+    result = [0] * len(wanted)
+    position = len(wanted) - 1
+    chunk = 1  # elements of the current run of dimensions that lie one behind the other
+    step = strides[-1] if strides else 1
+    taken = 1
+    for dim in range(len(shape) - 1, -1, -1):
+        chunk *= shape[dim]
+        if dim == 0 or (shape[dim - 1] != 1 and strides[dim - 1] != chunk * step):
+            while position >= 0 and (taken < chunk or wanted[position] == 1):
+                result[position] = taken * step
+                taken *= wanted[position]
+                position -= 1
+            if taken != chunk:
+                return None
+            if dim > 0:
+                step, chunk, taken = strides[dim - 1], 1, 1
+    for rest in range(position, -1, -1):
+        result[rest] = taken * step
+    return tuple(result)
+
+
+def zeros_beside(like: Any, shape: Any) -> Any:
+    """Zeros of a shape, in the type and on the device of a tensor: for gradients that never arrived."""
+    device = "meta" if like._array.__class__ is Spec else "cpu"
+    return table["zeros"].call(tuple(shape), dtype=BY_NUMPY[like._array.dtype], device=device)

@@ -1,0 +1,325 @@
+"""Shapes: dimensions merged, taken apart, moved and cut, in terms of the views (and so views where PyTorch has them)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.base import Spec
+from ...core.base import TensorBase as Tensor
+from ...core.declare import composite, exports, primitive
+from ...core.errors import ArgumentError, DimensionError, ShapeError
+from ...core.families import broadcast_shapes as broadcast_sizes
+from ...core.families import normalize_dim
+from ...core.samples import Sample, cases, refused
+from ...core.size import Size
+from ...core.symbolic import SymbolicInt
+from ..index.indexing_onnx import write_slices
+from .memory import zeros_beside
+from .views import expand, reshape, select, select_kernel, select_meta, slice_dim, slice_kernel, slice_meta, view_shape
+
+# -- merged and taken apart --------------------------------------------------------------------------------------
+
+
+@composite(
+    samples=cases(
+        lambda m: [
+            Sample(m.real(2, 3, 2)),
+            Sample(m.real(2, 3, 2), 1),
+            Sample(m.real(2, 3, 2), 0, 1),
+            Sample(m.real(2, 3, 2).transpose(2, 0, 1), start_dim=-2, end_dim=-1),
+            Sample(m.real(3)),
+            Sample(m.real()),
+            Sample(m.real(0, 3)),
+            Sample(m.integers(2, 2), gradient=False),
+            refused(m.real(2, 3), 1, 0),
+            refused(m.real(2, 3), 2),
+            refused(m.real(), 1),
+        ]
+    )
+)
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """A range of dimensions merged into one: a view where that is possible."""
+    shape = tuple(input._array.shape)
+    first, last = normalize_dim(start_dim, len(shape)), normalize_dim(end_dim, len(shape))
+    if not shape:
+        return reshape(input, 1)
+    if first > last:
+        raise ShapeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if first == last:
+        return input
+    merged = 1
+    for size in shape[first : last + 1]:
+        merged *= size
+    return reshape(input, (*shape[:first], merged, *shape[last + 1 :]))
+
+
+@composite(samples=cases(lambda m: [Sample(m.real(2, 3)), Sample(m.real(2, 3).T), Sample(m.real()), Sample(m.real(3))]))
+def ravel(input: Tensor) -> Tensor:
+    """All elements in one dimension: a view where that is possible."""
+    return reshape(input, -1)
+
+
+@composite(
+    samples=cases(
+        lambda m: [
+            Sample(m.real(6, 2), 0, (2, -1)),
+            Sample(m.real(2, 6), -1, (1, 3, 2)),
+            Sample(m.real(6, 2).T, 1, [3, 2]),
+            Sample(m.real(6, 2), dim=0, sizes=(6,)),
+            refused(m.real(6, 2), 0, (4, -1)),
+            refused(m.real(6, 2), 0, (2, 2)),
+            refused(m.real(6, 2), 0, (-1, -1)),
+            refused(m.real(6, 2), 0, ()),
+            refused(m.real(6, 2), 2, (2, 3)),
+            refused(m.real(), 0, (1,)),
+            refused(m.real(6), 0, 6),
+        ]
+    )
+)
+def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
+    """One dimension taken apart into several; one of the sizes may be -1."""
+    shape = tuple(input._array.shape)
+    if not shape:
+        raise ShapeError("unflatten: the tensor has no dimensions")
+    place = normalize_dim(dim, len(shape))
+    if not isinstance(sizes, (tuple, list)):
+        raise ArgumentError(f"unflatten(): argument 'sizes' must be tuple of ints, not {type(sizes).__name__}")
+    if not sizes:
+        raise ShapeError("unflatten: sizes must be non-empty")
+    known = 1
+    for size in sizes:
+        known *= size if size != -1 else 1
+    inferred = list(sizes).count(-1)
+    if (known != shape[place]) if not inferred else (inferred == 1 and known and shape[place] % known):
+        raise ShapeError(
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} ({shape[place]}) in the input tensor"
+        )
+    if inferred == 1 and known:
+        sizes = [shape[place] // known if size == -1 else size for size in sizes]
+    return view_shape(input, (*shape[:place], *sizes, *shape[place + 1 :]))
+
+
+@composite(
+    samples=cases(
+        lambda m: [
+            Sample(m.real(6), m.real(2, 3)),
+            Sample(m.real(2, 3), m.integers(3, 2)),
+            refused(m.real(2, 3).T, m.real(6)),
+        ]
+    ),
+    namespace=None,
+    method=True,
+)
+def view_as(input: Tensor, other: Tensor) -> Tensor:
+    """The same memory in the shape of another tensor."""
+    return view_shape(input, other._array.shape)
+
+
+@composite(
+    samples=cases(lambda m: [Sample(m.real(6), m.real(2, 3)), Sample(m.real(2, 3).T, m.real(6))]),
+    namespace=None,
+    method=True,
+)
+def reshape_as(input: Tensor, other: Tensor) -> Tensor:
+    """The same elements in the shape of another tensor."""
+    return reshape(input, other._array.shape)
+
+
+# -- expanded ----------------------------------------------------------------------------------------------------
+
+
+@composite(
+    samples=cases(lambda m: [Sample(m.real(3), m.real(2, 3)), Sample(m.real(), m.integers(2)), refused(m.real(2), m.real(3))]),
+    namespace=None,
+    method=True,
+)
+def expand_as(input: Tensor, other: Tensor) -> Tensor:
+    """A view expanded to the shape of another tensor."""
+    return expand(input, other._array.shape)
+
+
+@composite(
+    samples=cases(
+        lambda m: [
+            Sample(m.real(3), (2, 3)),
+            Sample(m.real(2, 1), [2, 2]),
+            Sample(m.real(), ()),
+            refused(m.real(2), (3,)),
+        ]
+    )
+)
+def broadcast_to(input: Tensor, size: Any) -> Tensor:
+    """A view expanded to a shape."""
+    return expand(input, tuple(size))
+
+
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The shape that shapes broadcast to; a number counts as a shape of one dimension."""
+    found = [(each,) if isinstance(each, int) else tuple(each) for each in shapes]
+    for shape in found:
+        for size in shape:
+            if not hasattr(size, "__index__"):
+                raise ArgumentError(f"broadcast_shapes: expected shapes of ints, not {type(size).__name__}")
+            if size < 0:
+                raise ShapeError(f"Trying to create tensor with negative dimension ({size}): ({list(shape)})")
+    try:
+        return Size(broadcast_sizes(found))
+    except ShapeError as error:
+        raise ShapeError(f"Shape mismatch: objects cannot be broadcast to a single shape: {found}") from error
+
+
+exports["", "broadcast_shapes"] = broadcast_shapes  # it takes shapes, not tensors, and so is no op
+
+
+# -- cut out -----------------------------------------------------------------------------------------------------
+
+
+@composite(
+    samples=cases(
+        lambda m: [
+            Sample(m.real(4, 3), 0, 1, 2),
+            Sample(m.real(4, 3), -1, -2, 2),
+            Sample(m.real(4, 3), 0, 4, 0),
+            Sample(m.real(4, 3), dim=1, start=0, length=3),
+            Sample(m.real(4, 3), 0, np.array(1), 2),
+            refused(m.real(2, 3), 0, 0, 3),
+            refused(m.real(2, 3), 0, 3, 0),
+            refused(m.real(2, 3), 1, -4, 2),
+            refused(m.real(2, 3), 0, 0, -1),
+            refused(m.real(2, 3), 2, 0, 1),
+            refused(m.real(), 0, 0, 1),
+            refused(m.real(2, 3), 0, np.array([1]), 1),
+            refused(m.real(2, 3), 0, np.array(1.0), 1),
+        ]
+    ),
+    notes="data-dependent (where start is a tensor)",
+)
+def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    """A view of so many indices of a dimension."""
+    shape = tuple(input._array.shape)
+    if not shape:
+        raise ShapeError("narrow() cannot be applied to a 0-dim tensor.")
+    if isinstance(start, Tensor):
+        if start._array.ndim or start._array.dtype.kind not in "iu":
+            raise ShapeError("start must be an 0-dim integral Tensor.")
+        start = start.item()
+    if length < 0:
+        raise ShapeError("narrow(): length must be non-negative.")
+    size = shape[normalize_dim(dim, len(shape))]
+    if not -size <= start <= size:
+        raise DimensionError(f"start out of range (expected to be in range of [{-size}, {size}], but got {start})")
+    unknown = isinstance(start, SymbolicInt) and input._array.__class__ is Spec  # its sign is that of one run alone
+    first = start + size if start < 0 and not unknown else start
+    if first + length > size:
+        raise ShapeError(f"start ({first}) + length ({length}) exceeds dimension size ({size}).")
+    return slice_dim(input, dim, first, first + length)
+
+
+@composite(
+    samples=cases(lambda m: [Sample(m.real(4, 3), 0, 1, 2), Sample(m.real(4, 3), 1, -2, 2), refused(m.real(2, 3), 0, 0, 3)]),
+    out=True,
+)
+def narrow_copy(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    """A copy of so many indices of a dimension."""
+    return narrow(input, dim, start, length).clone()
+
+
+# -- set in ------------------------------------------------------------------------------------------------------
+
+
+def scattering(view_meta: Any, view_kernel: Any) -> tuple[Any, Any]:
+    """Meta rule and kernel of an op that copies its input and writes ``src`` over what a view op sees of the copy."""
+
+    def meta(input: Any, src: Any, *args: Any) -> Spec:
+        seen = tuple(view_meta(input, *args).shape)
+        if tuple(src.shape) != seen:
+            raise ShapeError(
+                f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(seen)}"
+            )
+        return Spec(input.shape, input.dtype)
+
+    def kernel(xp: Any, input: Any, src: Any, *args: Any) -> Any:
+        meta(input, src, *args)
+        result = xp.array(input, order="C", copy=True)
+        view_kernel(xp, result, *args)[...] = src
+        return result
+
+    return meta, kernel
+
+
+def _select_scatter_onnx(g: Any, input: Any, src: Any, dim: int, index: int) -> Any:
+    dim = dim % input.rank
+    index = index + input.shape[dim] if index < 0 else index
+    return _slice_scatter_onnx(g, input, g.unsqueeze(src, [dim]), dim, index, index + 1, 1)
+
+
+def _slice_scatter_onnx(g: Any, input: Any, src: Any, dim: int, start: Any, end: Any, step: int) -> Any:
+    dim, src = dim % input.rank, g.cast(src, input.dtype)
+    size, count = input.shape[dim], src.shape[dim]
+    start = 0 if start is None else max(start + size, 0) if start < 0 else min(start, size)
+    if step != 1:
+        return write_slices(g, input, dim, g.range(start, start + count * step, step), src)
+    parts = [src]
+    if not (type(start) is int and start == 0):
+        parts.insert(0, g.slice(input, [0], [start], [dim]))
+    if not g.same_size(start + count, size):
+        parts.append(g.slice(input, [start + count], [g.TO_THE_END], [dim]))
+    return g.concat(parts, dim)
+
+
+_select_scatter_meta, _select_scatter_kernel = scattering(select_meta, select_kernel)
+
+
+@primitive(
+    meta=_select_scatter_meta,
+    kernel=_select_scatter_kernel,
+    vjp={
+        "input": lambda g, src_shape, dim, index: select_scatter(g, zeros_beside(g, src_shape), dim, index),
+        "src": lambda g, dim, index: select(g, dim, index),
+    },
+    samples=cases(
+        lambda m: [
+            Sample(m.real(2, 3), m.real(3), 0, 1),
+            Sample(m.real(2, 3).T, m.real(3), -1, -2),
+            Sample(m.real(3), m.real(), 0, 0),
+            Sample(m.integers(2, 3), m.real(3), 0, 0, gradient=False),
+            refused(m.real(2, 3), m.real(2), 0, 0),
+            refused(m.real(2, 3), m.real(1), 0, 0),
+            refused(m.real(2, 3), m.real(3), 0, 2),
+        ]
+    ),
+    exact=True,
+    onnx={9: _select_scatter_onnx},
+)
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+    """A copy of ``input`` with ``src`` in the place of one index of a dimension."""
+
+
+_slice_scatter_meta, _slice_scatter_kernel = scattering(slice_meta, slice_kernel)
+
+
+@primitive(
+    meta=_slice_scatter_meta,
+    kernel=_slice_scatter_kernel,
+    vjp={
+        "input": lambda g, src_shape, dim, start, end, step: slice_scatter(g, zeros_beside(g, src_shape), dim, start, end, step),
+        "src": lambda g, dim, start, end, step: slice_dim(g, dim, start, end, step),
+    },
+    samples=cases(
+        lambda m: [
+            Sample(m.real(4, 3), m.real(2, 3), 0, 1, 3),
+            Sample(m.real(4, 3), m.real(2, 3), start=-2),
+            Sample(m.real(4, 3), m.real(4, 2), 1, 0, 9, 2),
+            Sample(m.real(4, 3), m.real(4, 3)),
+            Sample(m.integers(4), m.integers(1), 0, 3, gradient=False),
+            refused(m.real(4, 3), m.real(1, 3), 0, 1, 3),
+            refused(m.real(4, 3), m.real(4, 3), 2),
+        ]
+    ),
+    exact=True,
+    onnx={9: _slice_scatter_onnx},
+)
+def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+    """A copy of ``input`` with ``src`` in the place of a range of one dimension."""

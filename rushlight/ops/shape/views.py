@@ -1,0 +1,554 @@
+"""Views: ops whose results share the memory of their input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.base import Spec
+from ...core.base import TensorBase as Tensor
+from ...core.declare import composite, primitive
+from ...core.dtypes import BY_NUMPY
+from ...core.errors import DimensionError, ShapeError, ValueRangeError, dimension_error
+from ...core.families import normalize_dim, normalize_dims
+from ...core.samples import Sample, cases, refused
+from ...core.symbolic import SymbolicInt
+from .memory import element_strides, infer_size, is_contiguous, strided, view_strides
+
+
+def dim_of(input: Any, dim: Any, what: str) -> int:
+    """A dimension of a tensor that must have one."""
+    if not input.ndim:
+        raise DimensionError(f"{what}() cannot be applied to a 0-dim tensor.")
+    return normalize_dim(dim, input.ndim)
+
+
+# -- another shape -----------------------------------------------------------------------------------------------
+
+
+def _view_meta(input: Any, size: Any) -> Spec:
+    wanted = infer_size(size, input.size)
+    strides = view_strides(tuple(input.shape), element_strides(input), wanted)
+    if strides is None:
+        raise ShapeError(
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+            "contiguous subspaces). Use .reshape(...) instead."
+        )
+    return Spec(wanted, input.dtype, strides)
+
+
+def _view_kernel(xp: Any, input: Any, size: Any) -> Any:
+    if input.flags.c_contiguous and (not size or min(size) >= -1):  # NumPy infers any negative size, not just -1
+        return input.reshape(size)
+    spec = _view_meta(input, size)
+    return strided(input, spec.shape, spec.element_strides)
+
+
+@primitive(
+    meta=_view_meta,
+    kernel=_view_kernel,
+    vjp={"input": lambda g, input_shape: g.reshape(input_shape)},
+    view=True,
+    namespace=None,
+    method=False,
+    node_name="ViewBackward0",
+    onnx={9: lambda g, input, size: g.reshape(input, g.outputs[0].shape)},
+)
+def view_shape(input: Tensor, *size: int) -> Tensor:
+    """The same memory in another shape."""
+
+
+def _view_dtype_meta(input: Any, dtype: Any) -> Spec:
+    old, new = input.dtype.itemsize, dtype.numpy.itemsize
+    shape, strides = list(input.shape), list(element_strides(input))
+    if old == new:
+        return Spec(tuple(shape), dtype.numpy, tuple(strides))
+    names = f"to view {BY_NUMPY[input.dtype].name} as {dtype.name} (different element sizes)"
+    if not shape:
+        raise ShapeError(f"self.dim() cannot be 0 {names}")
+    if strides[-1] != 1 and shape[-1] != 1:
+        raise ShapeError(f"self.stride(-1) must be 1 {names}, but got {strides[-1]}")
+    if new < old:
+        ratio = old // new
+        return Spec((*shape[:-1], shape[-1] * ratio), dtype.numpy, (*(step * ratio for step in strides[:-1]), 1))
+    ratio = new // old
+    if shape[-1] % ratio:
+        raise ShapeError(f"self.size(-1) must be divisible by {ratio} {names}, but got {shape[-1]}")
+    for dim, step in enumerate(strides[:-1]):
+        if step % ratio and shape[dim] > 1:
+            raise ShapeError(f"self.stride({dim}) must be divisible by {ratio} {names}, but got {step}")
+    return Spec((*shape[:-1], shape[-1] // ratio), dtype.numpy, (*(step // ratio for step in strides[:-1]), 1))
+
+
+def _view_dtype_kernel(xp: Any, input: Any, dtype: Any) -> Any:
+    spec = _view_dtype_meta(input, dtype)
+    return strided(input, spec.shape, spec.element_strides, dtype=spec.dtype)
+
+
+def _view_dtype_onnx(g: Any, input: Any, dtype: Any) -> Any:
+    if dtype.numpy.itemsize != input.dtype.itemsize:
+        raise g.unsupported("ONNX reads bytes as another type only where elements have the same size")
+    made = g.op("BitCast", input, to_i=g.element_type(dtype))
+    made.dtype = dtype.numpy
+    return made
+
+
+@primitive(
+    meta=_view_dtype_meta,
+    kernel=_view_dtype_kernel,
+    vjp={},
+    view=True,
+    namespace=None,
+    method=False,
+    onnx={26: _view_dtype_onnx},
+)
+def view_dtype(input: Tensor, dtype: Any) -> Tensor:
+    """The same bytes read as another type; gradients do not pass."""
+
+
+def _view_samples(m: Any) -> list[Sample]:
+    return [
+        Sample(m.real(2, 6), 3, 4),
+        Sample(m.real(2, 6), (-1,)),
+        Sample(m.real(2, 3, 4), 6, -1),
+        Sample(m.real(), 1, 1),
+        Sample(m.real(1), ()),
+        Sample(m.real(0, 3), 3, 0, 2),
+        Sample(m.real(2, 1, 3).transpose(1, 0, 2), 6),
+        Sample(m.real(3, 2, 2).transpose(1, 2, 0), 4, 3),
+        Sample(m.complex(2, 2), 4),
+        Sample(m.booleans(2, 2), 4),
+        refused(m.real(2, 3), 4, -1),
+        refused(m.real(2, 3), -1, -1),
+        refused(m.real(2, 3), -2, 3),
+        refused(m.real(0, 3), -1, 0),
+        refused(m.real(2, 3), 2.0, 3),
+    ]
+
+
+def _view_dtype_samples(m: Any) -> list[Sample]:
+    return [
+        refused(m.real(2, 3).T, 6),
+        Sample(m.real(2, 3), np.dtype(np.int32), gradient=False),
+        Sample(m.real(2, 3).T, np.dtype(np.int32), gradient=False),
+        Sample(m.real(2, 3), np.dtype(np.int16), gradient=False),
+        Sample(m.integers(2, 4, dtype=np.int16), np.dtype(np.int64), gradient=False),
+        Sample(m.integers(4, 4, dtype=np.int16)[:, :2], np.dtype(np.int32), gradient=False),
+        Sample(m.integers(2, dtype=np.int16), np.dtype(np.uint8), gradient=False),
+        Sample(m.real(dtype=np.float64), np.dtype(np.int64), gradient=False),
+        Sample(m.real(2, 3), dtype=np.dtype(np.uint8), gradient=False),
+        Sample(m.real(2, 3), np.dtype(np.float64), gradient=False),
+        Sample(m.real(2, 4).T, np.dtype(np.float64), gradient=False),
+        Sample(m.real(), np.dtype(np.float16), gradient=False),
+    ]
+
+
+@composite(samples=cases(lambda m: _view_samples(m) + _view_dtype_samples(m)), namespace=None, method=True)
+def view(input: Tensor, *size: Any, dtype: Any = None) -> Tensor:
+    """The same memory in another shape, or (given a dtype) the same bytes read as another type."""
+    if dtype is None and len(size) == 1 and hasattr(size[0], "numpy") and not isinstance(size[0], Tensor):
+        dtype = size[0]
+    if dtype is None:
+        return view_shape(input, size)
+    if input.storage_offset() * input._array.itemsize % dtype.numpy.itemsize:
+        raise ShapeError(f"view: the tensor starts at element {input.storage_offset()} of its memory, between two of {dtype}")
+    return view_dtype(input, dtype)
+
+
+def _reshape_copy_meta(input: Any, shape: Any) -> Spec:
+    return Spec(infer_size(shape, input.size), input.dtype)
+
+
+@primitive(
+    meta=_reshape_copy_meta,
+    kernel=lambda xp, input, shape: xp.array(input, order="C", copy=True).reshape(_reshape_copy_meta(input, shape).shape),
+    vjp={"input": lambda g, input_shape: g.reshape(input_shape)},
+    exact=True,
+    namespace=None,
+    method=False,
+    out=False,
+    node_name="UnsafeViewBackward0",
+    onnx={9: lambda g, input, shape: g.reshape(input, g.outputs[0].shape)},
+)
+def reshape_copy(input: Tensor, shape: Any) -> Tensor:
+    """The elements copied into another shape."""
+
+
+def views_as(array: Any, shape: Any) -> bool:
+    """Whether an array can take another shape without copying (True for a bad shape, so that ``view`` says why)."""
+    if is_contiguous(array):
+        return True
+    wanted = infer_size(shape, array.size)
+    return view_strides(tuple(array.shape), element_strides(array), wanted) is not None
+
+
+@composite(
+    samples=cases(lambda m: [*_view_samples(m), Sample(m.real(2, 3).T, 6), Sample(m.real(2, 3, 4)[:, ::2], 4, -1)]),
+    method=True,
+    onnx={9: lambda g, input, shape: g.reshape(input, g.outputs[0].shape)},
+)
+def reshape(input: Tensor, *shape: int) -> Tensor:
+    """The same elements in another shape: a view where that is possible, else a copy."""
+    return view_shape(input, shape) if views_as(input._array, shape) else reshape_copy(input, shape)
+
+
+# -- dimensions of size 1 ----------------------------------------------------------------------------------------
+
+
+def _expand_meta(input: Any, size: Any) -> Spec:
+    shape, strides = tuple(input.shape), element_strides(input)
+    extra = len(size) - len(shape)
+    if extra < 0:
+        raise ShapeError(
+            f"expand: the number of sizes provided ({len(size)}) must be greater or equal to the number of "
+            "dimensions in the "
+            f"tensor ({len(shape)})"
+        )
+    result: list[int] = []
+    steps: list[int] = []
+    for i in range(len(size) - 1, -1, -1):
+        wanted = size[i]
+        have = shape[i - extra] if i >= extra else 1
+        step = strides[i - extra] if i >= extra else (result[-1] * steps[-1] if result else 0)
+        if wanted == -1:
+            if i < extra:
+                raise ShapeError(f"The expanded size of the tensor ({wanted}) isn't allowed in a leading, non-existing dimension {i}")
+            wanted = have
+        if have != wanted and (have != 1 or wanted < 0):
+            raise ShapeError(
+                f"The expanded size of the tensor ({wanted}) must match the existing size ({have}) at non-singleton "
+                "dimension "
+                f"{i}.  Target sizes: {list(size)}.  Tensor sizes: {list(shape)}"
+            )
+        result.append(wanted)
+        steps.append(step if have == wanted else 0)
+    return Spec(tuple(reversed(result)), input.dtype, tuple(reversed(steps)))
+
+
+def _expand_kernel(xp: Any, input: Any, size: Any) -> Any:
+    if not input.ndim and all(each >= 0 for each in size):
+        return np.ndarray(size, input.dtype, input, 0, (0,) * len(size))  # a spread scalar needs no reckoning
+    spec = _expand_meta(input, size)
+    return strided(input, spec.shape, spec.element_strides)
+
+
+@primitive(
+    meta=_expand_meta,
+    kernel=_expand_kernel,
+    vjp={"input": lambda g, input_shape: g.sum_to_size(input_shape)},
+    samples=cases(
+        lambda m: [
+            Sample(m.real(3, 1), 3, 4),
+            Sample(m.real(3), 2, -1),
+            Sample(m.real(), 2, 3),
+            Sample(m.real(2, 1), (0, 2, 5)),
+            Sample(m.real(1, 4)[:, ::2], 3, 2),
+            Sample(m.real(), ()),
+            Sample(m.integers(1, 3), -1, 3, gradient=False),
+            refused(m.real(2, 3), 3),
+            refused(m.real(2, 3), 4, 3),
+            refused(m.real(2, 3), -1, 2, 3),
+            refused(m.real(1, 3), -2, 3),
+        ]
+    ),
+    view=True,
+    namespace=None,
+    method=True,
+    onnx={9: lambda g, input, size: g.expand(input, g.outputs[0].shape)},
+)
+def expand(input: Tensor, *size: int) -> Tensor:
+    """A view in which dimensions of size 1 (and new leading ones) are repeated without copying."""
+
+
+def _unsqueeze_meta(input: Any, dim: int) -> Spec:
+    if not -input.ndim - 1 <= dim <= input.ndim:
+        raise dimension_error(dim, input.ndim + 1)
+    place = dim + input.ndim + 1 if dim < 0 else dim
+    shape, strides = tuple(input.shape), element_strides(input)
+    step = shape[place] * strides[place] if place < len(shape) else 1
+    return Spec((*shape[:place], 1, *shape[place:]), input.dtype, (*strides[:place], step, *strides[place:]))
+
+
+def _unsqueeze_kernel(xp: Any, input: Any, dim: int) -> Any:
+    ndim = input.ndim
+    if input.flags.c_contiguous and -ndim - 1 <= dim <= ndim:
+        return input[(slice(None),) * (dim + ndim + 1 if dim < 0 else dim) + (None,)]
+    spec = _unsqueeze_meta(input, dim)
+    return strided(input, spec.shape, spec.element_strides)
+
+
+@primitive(
+    meta=_unsqueeze_meta,
+    kernel=_unsqueeze_kernel,
+    vjp={"input": lambda g, dim: g.squeeze(dim)},
+    samples=cases(
+        lambda m: [
+            *(Sample(m.real(2, 3), dim) for dim in (0, 1, 2, -1, -2, -3)),
+            Sample(m.real(), 0),
+            Sample(m.real(), -1),
+            Sample(m.real(0, 2), 1),
+            Sample(m.real(2, 3).T, 1),
+            Sample(m.real(2, 3, 4)[:, ::2, 1], 1),
+            Sample(m.complex(2), 0),
+            refused(m.real(2), 2),
+            refused(m.real(2), -3),
+        ]
+    ),
+    view=True,
+    onnx={9: lambda g, input, dim: g.unsqueeze(input, [dim])},
+)
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
+    """A dimension of size 1 put in at a place."""
+
+
+def _squeezed_dims(input: Any, dim: Any) -> list[int]:
+    """The dimensions that stay."""
+    dims = normalize_dims(dim, input.ndim, empty_is_all=False)
+    return [i for i, size in enumerate(input.shape) if size != 1 or i not in dims]
+
+
+def _squeeze_meta(input: Any, dim: Any = None) -> Spec:
+    kept = _squeezed_dims(input, dim)
+    strides = element_strides(input)
+    return Spec(tuple(input.shape[i] for i in kept), input.dtype, tuple(strides[i] for i in kept))
+
+
+def _squeeze_kernel(xp: Any, input: Any, dim: Any = None) -> Any:
+    kept = _squeezed_dims(input, dim)
+    # The Ellipsis keeps what would be a scalar a 0-dim array over the same memory.
+    return input[(*(slice(None) if i in kept else 0 for i in range(input.ndim)), ...)]
+
+
+def _squeeze_onnx(g: Any, input: Any, dim: Any) -> Any:
+    dims = normalize_dims(dim, input.rank, empty_is_all=False)
+    return g.squeeze(input, [axis for axis in dims if input.shape[axis] == 1])
+
+
+@primitive(
+    meta=_squeeze_meta,
+    kernel=_squeeze_kernel,
+    vjp={"input": lambda g, input_shape: g.reshape(input_shape)},
+    samples=cases(
+        lambda m: [
+            Sample(m.real(1, 2, 1, 3)),
+            Sample(m.real(1, 2, 1, 3), 0),
+            Sample(m.real(1, 2, 1, 3), -2),
+            Sample(m.real(1, 2, 1, 3), 1),
+            Sample(m.real(1, 2, 1, 3), (0, 2)),
+            Sample(m.real(1, 2, 1, 3), (0, 1)),
+            Sample(m.real(1, 2, 1), ()),
+            Sample(m.real(1, 1)),
+            Sample(m.real()),
+            Sample(m.real(), 0),
+            Sample(m.real(), (-1,)),
+            Sample(m.real(1, 0)),
+            Sample(m.real(3, 1, 4)[::2]),
+            Sample(m.integers(1, 2), dim=0, gradient=False),
+            refused(m.real(1, 2), 2),
+            refused(m.real(1, 2), (0, -2)),
+        ]
+    ),
+    view=True,
+    onnx={9: _squeeze_onnx},
+)
+def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+    """Dimensions of size 1 left out: all, or those named."""
+
+
+# -- parts of a dimension ----------------------------------------------------------------------------------------
+
+
+def _slice_length(start: Any, end: Any, step: int, size: int) -> Any:
+    """How many indices a slice takes of a dimension, as a formula where sizes are symbolic."""
+    if not any(isinstance(each, SymbolicInt) for each in (start, end, size)):
+        return len(range(*slice(start, end, step).indices(size)))
+    first, last = (
+        max(bound + size, 0) if bound < 0 else min(bound, size) for bound in (0 if start is None else start, size if end is None else end)
+    )
+    return (last - first + step - 1) // step if last > first else 0
+
+
+def slice_meta(input: Any, dim: int, start: Any, end: Any, step: int) -> Spec:
+    dim = dim_of(input, dim, "slice")
+    if step <= 0:
+        raise ValueRangeError("slice step must be positive")
+    length = _slice_length(start, end, step, input.shape[dim])
+    shape, strides = list(input.shape), list(element_strides(input))
+    shape[dim] = length
+    strides[dim] *= step
+    return Spec(tuple(shape), input.dtype, tuple(strides))
+
+
+def slice_kernel(xp: Any, input: Any, dim: int, start: Any, end: Any, step: int) -> Any:
+    dim = dim_of(input, dim, "slice")
+    if step <= 0:
+        raise ValueRangeError("slice step must be positive")
+    return input[(slice(None),) * dim + (slice(start, end, step),)]
+
+
+def _slice_onnx(g: Any, input: Any, dim: int, start: Any, end: Any, step: int) -> Any:
+    if end is None and type(step) is int and step == 1 and (start is None or (type(start) is int and start == 0)):
+        return input
+    return g.slice(input, [0 if start is None else start], [g.TO_THE_END if end is None else end], [dim], [step])
+
+
+@primitive(
+    meta=slice_meta,
+    kernel=slice_kernel,
+    vjp={"input": lambda g, input_shape, dim, start, end, step: slice_backward(g, input_shape, dim, start, end, step)},
+    samples=cases(
+        lambda m: [
+            Sample(m.real(5, 3), 0, 1, 4),
+            Sample(m.real(5, 3), 0, None, None, 2),
+            Sample(m.real(2, 6), -1, -4, -1),
+            Sample(m.real(3), 0, 2, 1),
+        ]
+    ),
+    view=True,
+    namespace=None,
+    method=False,
+    name="slice",
+    onnx={9: _slice_onnx},
+)
+def slice_dim(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+    """A range of one dimension: what ``x[1:4]`` calls."""
+
+
+def _slice_backward_kernel(xp: Any, grad: Any, shape: Any, dim: int, start: Any, end: Any, step: int) -> Any:
+    result = xp.zeros(shape, grad.dtype)
+    slice_kernel(xp, result, dim, start, end, step)[...] = grad
+    return result
+
+
+def _slice_backward_onnx(g: Any, grad: Any, shape: Any, dim: int, start: Any, end: Any, step: int) -> Any:
+    dim, size = dim % grad.rank, shape[dim]
+    start = 0 if start is None else max(start + size, 0) if start < 0 else min(start, size)
+    if step != 1:  # zeros between the elements first
+        grad = g.pad_dim(g.unsqueeze(grad, [dim + 1]), dim + 1, 0, step - 1)
+        count = grad.shape[dim] * step
+        grad = g.reshape(grad, (*grad.shape[:dim], count, *grad.shape[dim + 2 :]))
+        if count > size - start:
+            grad = g.slice(grad, [0], [size - start], [dim])
+    return g.pad_dim(grad, dim, start, size - start - grad.shape[dim])
+
+
+@primitive(
+    meta=lambda grad, shape, dim, start, end, step: Spec(shape, grad.dtype),
+    kernel=_slice_backward_kernel,
+    vjp={"grad": lambda g, dim, start, end, step: slice_dim(g, dim, start, end, step)},
+    exact=True,
+    namespace=None,
+    method=False,
+    out=False,
+    onnx={9: _slice_backward_onnx},
+)
+def slice_backward(grad: Tensor, shape: Any, dim: int, start: Any, end: Any, step: int) -> Tensor:
+    """Zeros of a shape with ``grad`` in the place of a slice."""
+
+
+def _selected(input: Any, dim: int, index: int) -> tuple[int, int]:
+    """Dimension and index counted from the front."""
+    place = dim_of(input, dim, "select")
+    size = input.shape[place]
+    if not -size <= index < size:
+        raise DimensionError(f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {place}")
+    return place, index + size if index < 0 else index
+
+
+def select_meta(input: Any, dim: int, index: int) -> Spec:
+    place, _ = _selected(input, dim, index)
+    shape, strides = tuple(input.shape), element_strides(input)
+    return Spec(shape[:place] + shape[place + 1 :], input.dtype, strides[:place] + strides[place + 1 :])
+
+
+def select_kernel(xp: Any, input: Any, dim: int, index: int) -> Any:
+    place, _ = _selected(input, dim, index)
+    return input[(slice(None),) * place + (index, ...)]  # the Ellipsis makes a 0-dim view of what would be a scalar
+
+
+def _select_onnx(g: Any, input: Any, dim: int, index: int) -> Any:
+    dim = dim % input.rank
+    if index < 0 and (g.opset < 11 or (type(index) is int and type(input.shape[dim]) is int)):
+        index = index + input.shape[dim]  # not all opsets count from the end; that of a loop may be negative now and then
+    return g.gather(input, index, dim)
+
+
+@primitive(
+    meta=select_meta,
+    kernel=select_kernel,
+    vjp={"input": lambda g, input_shape, dim, index: select_backward(g, input_shape, dim, index)},
+    samples=cases(
+        lambda m: [
+            Sample(m.real(2, 3), 0, 1),
+            Sample(m.real(2, 3), -1, -3),
+            Sample(m.real(4), 0, 2),
+            Sample(m.real(2, 3, 4).transpose(2, 0, 1), 1, 0),
+            Sample(m.real(2, 0), 0, 1),
+            Sample(m.complex(2, 2), dim=1, index=1),
+            Sample(m.integers(3), 0, 0, gradient=False),
+            refused(m.real(2, 3), 0, 2),
+            refused(m.real(2, 3), 0, -3),
+            refused(m.real(2, 3), 2, 0),
+            refused(m.real(), 0, 0),
+        ]
+    ),
+    view=True,
+    onnx={9: _select_onnx},
+)
+def select(input: Tensor, dim: int, index: int) -> Tensor:
+    """One index of a dimension, which falls away: what ``x[i]`` calls."""
+
+
+def _select_backward_kernel(xp: Any, grad: Any, shape: Any, dim: int, index: int) -> Any:
+    result = xp.zeros(shape, grad.dtype)
+    select_kernel(xp, result, dim, index)[...] = grad
+    return result
+
+
+def _select_backward_onnx(g: Any, grad: Any, shape: Any, dim: int, index: int) -> Any:
+    dim = dim % len(shape)
+    index = index + shape[dim] if index < 0 else index
+    return g.pad_dim(g.unsqueeze(grad, [dim]), dim, index, shape[dim] - index - 1)
+
+
+@primitive(
+    meta=lambda grad, shape, dim, index: Spec(shape, grad.dtype),
+    kernel=_select_backward_kernel,
+    vjp={"grad": lambda g, dim, index: select(g, dim, index)},
+    exact=True,
+    namespace=None,
+    method=False,
+    out=False,
+    onnx={9: _select_backward_onnx},
+)
+def select_backward(grad: Tensor, shape: Any, dim: int, index: int) -> Tensor:
+    """Zeros of a shape with ``grad`` in the place of one index of a dimension."""
+
+
+# -- the whole tensor again --------------------------------------------------------------------------------------
+
+
+@primitive(
+    meta=lambda input: Spec(input.shape, input.dtype, element_strides(input)),
+    kernel=lambda xp, input: input[...],
+    vjp={},
+    samples=cases(lambda m: [Sample(m.real(2, 3), gradient=False), Sample(m.real(), gradient=False)]),
+    view=True,
+    onnx={9: lambda g, input: input},
+)
+def detach(input: Tensor) -> Tensor:
+    """The same memory, outside the gradient graph; writes through either are counted for both."""
+
+
+@primitive(
+    meta=lambda input: Spec(input.shape, input.dtype, element_strides(input)),
+    kernel=lambda xp, input: input[...],
+    vjp={"input": lambda g: g},
+    view=True,
+    namespace=None,
+    method=False,
+    onnx={9: lambda g, input: input},
+)
+def alias(input: Tensor) -> Tensor:
+    """A view of the whole tensor."""

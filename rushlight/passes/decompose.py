@@ -1,0 +1,387 @@
+"""A graph as a longer one of simpler ops: composites by their bodies, fused kernels by formulas, writes as new values.
+
+The graph is run on tensors without data under a tracer, so that every shape in the result is known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..capture.compile.handlers.custom_function import ApplyFunction
+from ..capture.tracer.tracer import Tracer
+from ..codegen.llvm.ir import HALVES
+from ..core.base import Spec, TensorBase, make, storage_of
+from ..core.declare import Op, call_body, table
+from ..core.devices import CPU, META, device
+from ..core.dtypes import BY_NUMPY, dtype, float32
+from ..core.families import broadcast_shapes, normalize_dims
+from ..core.state import state
+from ..graph import Graph, Interpreter, Node
+from ..graph.printer import source_of
+
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+class Declined(Exception):
+    """A graph that native code can't take as a whole; says why."""
+
+
+class Expanded:
+    """A graph of primitive ops on values of known shapes."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        inputs: list[Node | None],
+        outputs: list[Node | None],
+        constants: dict[str, Any],
+        notes: list[str],
+        writes: list[int],
+    ) -> None:
+        self.writes = writes  # the inputs that are written to; what they are in the end comes after the other outputs
+        self.graph = graph
+        self.inputs = inputs
+        self.outputs = outputs
+        self.constants = constants
+        self.notes = notes  # which nodes stay as they are, and why
+
+
+def expand(graph: Graph, examples: list[Any], attribute: Callable[[str], Any]) -> Expanded:
+    """Expand a graph for inputs like the examples: Specs for tensors, and other values, which are held fixed."""
+    tracer = Expander()
+    fakes = [make(each) if isinstance(each, Spec) else each for each in examples]
+    nodes = [tracer.input(each, f"input_{at}") if isinstance(each, TensorBase) else None for at, each in enumerate(fakes)]
+    enabled, state.grad_enabled = state.grad_enabled, False
+    try:
+        with tracer:
+            runner = Runner(tracer, graph, attribute)
+            results = runner.run(*fakes)
+            state.capture = None
+            outputs = [tracer.node_of(each) if isinstance(each, TensorBase) else each for each in results]
+            written = [at for at, (each, node) in enumerate(zip(fakes, nodes)) if node is not None and tracer.node_of(each) is not node]
+            storages = {id(fakes[at]._storage) for at in written}
+            if any(isinstance(each, TensorBase) and each._storage is not None and id(each._storage) in storages for each in results):
+                raise Declined("it returns a view of an input that it writes to")
+            returned = outputs + [tracer.node_of(fakes[at]) for at in written]
+    finally:
+        state.grad_enabled = enabled
+    if runner.constants_written():
+        raise Declined("it writes to a tensor of its own")
+    if not isinstance(results, (tuple, list)) or not all(isinstance(each, Node) or each is None for each in outputs):
+        raise Declined("it returns other things than tensors")
+    made = tracer.graph
+    made.output(tuple(returned))
+    made.eliminate_dead_code()
+    tracer.release()
+    return Expanded(made, nodes, returned, runner.constants, runner.notes, written)
+
+
+class Runner(Interpreter):
+    """Runs the nodes of the graph on tensors without data; what fails on those stays one node that runs as it is."""
+
+    def __init__(self, tracer: Expander, graph: Graph, attribute: Callable[[str], Any]) -> None:
+        super().__init__(None, graph)
+        self.tracer = tracer
+        self.attribute = attribute
+        self.constants: dict[str, Any] = {}  # tensors of the graph's own, by the names of their nodes
+        self.fakes: dict[str, tuple[Any, Node]] = {}
+        self.notes: list[str] = []
+
+    def run_node(self, n: Node) -> Any:
+        if n.bodies and not isinstance(n.target, ApplyFunction):  # a custom Function is applied, and so its forward written down
+            raise Declined(f"it has control flow{source_of(n, '; ')}")
+        if n.op in ("placeholder", "output"):
+            return super().run_node(n)
+        self.tracer.origin = {"source": n.meta.get("source"), "module": n.meta.get("module", "")}
+        if n.op != "call_function":
+            return super().run_node(n)
+        try:
+            return super().run_node(n)
+        except Declined:
+            raise
+        except Exception as error:  # shapes that depend on data, kernels that look at values: all is well if it can run as it is
+            self.notes.append(f"{n.name} runs as it is: {type(error).__name__}: {error}{source_of(n, '; ')}")
+            return self.opaque(n)
+
+    def opaque(self, n: Node) -> Any:
+        """A node that is called as it is, on tensors with data."""
+        op = n.table_op
+        if op is None or op.functional is not None or n.is_impure() or op.returns == "list":
+            raise Declined(f"{n.name} can't be taken{source_of(n, '; ')}")
+        specs: Any = n.meta.get("val")
+        if not all(known(each) for each in (specs if isinstance(specs, tuple) else (specs,))):
+            raise Declined(f"the shape of {n.name} depends on data{source_of(n, '; ')}")
+        tracer = self.tracer
+        args, kwargs = self.fetch_args_kwargs_from_env(n)
+        state.capture = None
+        try:
+            node = tracer.graph.call_function(n.target, tracer.argument(args), tracer.argument(kwargs))
+            node.meta["source"], node.meta["module"], node.meta["opaque"] = n.meta.get("source"), "", True
+            tracer.depends.add(node)
+            if isinstance(specs, Spec):
+                result = make(Spec(specs.shape, specs.dtype))
+                tracer.bind(result, node)
+                return result
+            results = []
+            for index, each in enumerate(specs):
+                part = tracer.part(node, index, True)
+                results.append(make(Spec(each.shape, each.dtype)))
+                tracer.bind(results[-1], part)
+            node.meta["val"] = specs
+            return tuple(results)
+        finally:
+            state.capture = tracer
+
+    def fetch_attr(self, target: str) -> Any:
+        """A tensor that the graph holds: an input that is always the same."""
+        if target not in self.fakes:
+            value = self.attribute(target)
+            if not isinstance(value, TensorBase):
+                return value
+            if value._array.__class__ is not np.ndarray:
+                raise Declined(f"{target} is no plain array")
+            fake = make(Spec(value._array.shape, value._array.dtype))
+            node = self.tracer.input(fake, target)
+            self.constants[node.name] = value
+            self.fakes[target] = fake, node
+        return self.fakes[target][0]
+
+    def constants_written(self) -> bool:
+        """Whether the graph writes to a tensor of its own."""
+        return any(self.tracer.entries[id(fake)].node is not node for fake, node in self.fakes.values())
+
+
+def known(spec: Any) -> bool:
+    """Whether a node's value is a tensor of fixed shape."""
+    return isinstance(spec, Spec) and all(type(size) is int for size in spec.shape)
+
+
+class Expander(Tracer):
+    """Writes down primitive ops; composites and ops with a formula here go on to those they are made of."""
+
+    def __init__(self) -> None:
+        super().__init__(functional=True, keep_function=lambda function: False)
+
+    def __call__(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
+        base = op.functional or op
+        if base.kernel is None and base.body is not None:
+            return NotImplemented  # goes on to the body
+        formula = FORMULAS.get(op.name)
+        if formula is None and op.body is not None and not op.name.startswith(_KEPT):
+            formula = lambda *values: call_body(op, values)  # noqa: E731
+        if formula is not None and out is None and (op.name in _BY_CLASS or all(of_floats(value) for value in args)):
+            made = self.follow(formula, op, args)
+            if made is not NotImplemented:
+                return made
+        if op.factory:  # what it makes has no data here either
+            return self.make_without_data(op, args)
+        return super().__call__(op, args, out)
+
+    def follow(self, formula: Callable[..., Any], op: Op, args: tuple[Any, ...]) -> Any:
+        """What a formula gives; as kernels do, it computes what has less than single precision in that, and rounds once."""
+        narrow = {value._array.dtype for value in args if isinstance(value, TensorBase) and value._array.dtype in HALVES}
+        state.interceptors.append(self)
+        try:
+            if not narrow:
+                return formula(*args)
+            if len(narrow) > 1 or any(isinstance(value, TensorBase) and value._array.dtype not in HALVES for value in args):
+                return NotImplemented
+            if any(isinstance(value, dtype) and value.numpy not in narrow for value in args):
+                return NotImplemented  # the result is of another type
+            wide = [_call("cast", value, float32) if isinstance(value, TensorBase) else value for value in args]
+            made, kind = formula(*wide), BY_NUMPY[narrow.pop()]
+            if made is NotImplemented:
+                return made
+            several = isinstance(made, (tuple, list))
+            rounded = [_call("cast", each, kind) if isinstance(each, TensorBase) else each for each in (made if several else (made,))]
+            return tuple(rounded) if several else rounded[0]
+        finally:
+            state.interceptors.remove(self)
+
+    def write(self, op: Op, args: tuple[Any, ...], recorded: tuple[Any, ...]) -> Any:
+        """An in-place op; what is copied as it is need not be computed."""
+        target = args[0]
+        source = args[1] if op.name == "copy_" and isinstance(args[1], TensorBase) else None
+        if source is None or source._array.shape != target._array.shape or source._array.dtype != target._array.dtype:
+            return super().write(op, args, recorded)
+        storage_of(target).version += 1
+        self.bind(target, recorded[1], self.shape_of(target))
+        self.aliases.written(target, self.entries[id(target)])
+        return target
+
+    def make_without_data(self, op: Op, args: tuple[Any, ...]) -> Any:
+        """A call of a factory function; the node has the arguments as they were."""
+        state.capture = None
+        try:
+            # Where a body asks for the device of a tensor, it is told of the one without data.
+            recorded = tuple([CPU if isinstance(value, device) and value == META else self.argument(value) for value in args])
+            values = [value._array if isinstance(value, TensorBase) else value for value in args]
+            values = [META if parameter.name == "device" else value for parameter, value in zip(op.parameters, values)]
+            result = make(op.meta(op, values))
+            node = self.emit(op, recorded)
+            self.depends.add(node)
+            self.bind(result, node)
+            return result
+        finally:
+            state.capture = self
+
+
+_KEPT = ("lstm", "gru", "rnn", "quantized")  # composites that stay one call
+
+
+def of_floats(value: Any) -> bool:
+    """Whether an argument is no tensor, or one of a type that formulas are as precise in as kernels."""
+    return not isinstance(value, TensorBase) or value._array.dtype in FLOATS or value._array.dtype in HALVES
+
+
+# -- formulas ----------------------------------------------------------------------------------------------------
+
+
+def _call(name: str, *args: Any, **options: Any) -> Any:
+    return table[name].call(*args, **options)
+
+
+def _softmax(input: Any, dim: int, dtype: Any = None) -> Any:
+    if not input._array.ndim or not input._array.size or (dtype is not None and dtype.numpy != input._array.dtype):
+        return NotImplemented
+    powers = (input - input.amax(dim, True)).exp()
+    return powers * powers.sum(dim, True).reciprocal()
+
+
+def _log_softmax(input: Any, dim: int, dtype: Any = None) -> Any:
+    if not input._array.ndim or not input._array.size or (dtype is not None and dtype.numpy != input._array.dtype):
+        return NotImplemented
+    shifted = input - input.amax(dim, True)
+    return shifted - shifted.exp().sum(dim, True).log()
+
+
+def _softmax_backward(grad: Any, result: Any, dim: int) -> Any:
+    return (grad - (grad * result).sum(dim, True)) * result if result._array.ndim else NotImplemented
+
+
+def _log_softmax_backward(grad: Any, result: Any, dim: int) -> Any:
+    return grad - result.exp() * grad.sum(dim, True) if result._array.ndim else NotImplemented
+
+
+def _standardize(input: Any, dims: Any, eps: float) -> Any:
+    if not input._array.size:
+        return NotImplemented
+    dims, shape = list(dims), input._array.shape
+    if 0 in dims and 1 not in dims and len(dims) > 1 and shape[0] > 1 and math.prod([shape[each] for each in dims if each]) >= 32:
+        # Of each image first, while it is in the cache; the variance of all is that within images and that of their means.
+        rest = [each for each in dims if each]
+        part = input.mean(rest, True)
+        within = input - part
+        spread = (within * within).mean(rest, True)
+        mean = part.mean([0], True)
+        apart = part - mean
+        variance = (spread + apart * apart).mean([0], True)
+        return (input - mean) * (variance + eps).rsqrt(), mean, variance
+    mean = input.mean(dims, True)
+    centred = input - mean
+    variance = (centred * centred).mean(dims, True)
+    return centred * (variance + eps).rsqrt(), mean, variance
+
+
+def _standardize_backward(grad: Any, input: Any, result: Any, variance: Any, dims: Any, eps: float) -> Any:
+    if not grad._array.size:
+        return NotImplemented
+    dims = list(dims)
+    slope, shift = (grad * result).mean(dims, True), grad.mean(dims, True)
+    return (grad - result * slope - shift) * (variance + eps).rsqrt()
+
+
+def _layer_standardize_backward(grad: Any, input: Any, weight: Any, standard: Any, variance: Any, dims: Any, eps: float) -> Any:
+    before = list(range(grad._array.ndim - len(dims)))
+    of_weight = grad * standard
+    of_weight, of_bias = (of_weight.sum(before), grad.sum(before)) if before else (of_weight, grad)
+    scaled = grad if weight is None else grad * weight
+    return _call("standardize_backward", scaled, input, standard, variance, dims, eps), of_weight, of_bias
+
+
+def _linear(input: Any, weight: Any, bias: Any = None) -> Any:
+    if weight._array.ndim != 2 or not input._array.ndim:
+        return NotImplemented
+    product = _call("matmul", input, weight.transpose(0, 1))
+    return product if bias is None else product + bias
+
+
+def _added(product: str) -> Any:
+    """addmm and its like: ``beta * input + alpha * product``."""
+
+    def formula(input: Any, a: Any, b: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+        if not all(isinstance(each, (int, float)) for each in (beta, alpha)):
+            return NotImplemented
+        made = _call(product, a, b)
+        made = made if alpha == 1 else made * alpha
+        if beta == 0:  # then what the input holds does not count
+            return made
+        return made + (input if beta == 1 else input * beta)
+
+    return formula
+
+
+def _spread_back(grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
+    if not keepdim and dim is not None and len(shape):
+        for axis in sorted(normalize_dims(dim, len(shape))):
+            grad = grad.unsqueeze(axis)
+    return grad.expand(tuple(shape))
+
+
+def _attention(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: Any) -> Any:
+    batch = [tuple(each._array.shape[:-2]) for each in (query, key, value)]
+    if broadcast_shapes(batch) == broadcast_shapes(batch[:2]) and query._array.size and key._array.size:
+        return NotImplemented  # there is native code for it as a whole
+    return call_body(table["attention"], (query, key, value, mask, causal, scale))
+
+
+def _variance(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
+    array = input._array
+    dims = list(normalize_dims(dim, array.ndim))
+    count = math.prod([array.shape[each] for each in dims])
+    if not array.ndim or count - correction <= 0:
+        return NotImplemented
+    centred = input - input.mean(dims, True)
+    return (centred * centred).sum(dims, keepdim) / (count - correction)
+
+
+def _classes(input: Any, target: Any, weight: Any, ignore_index: int) -> tuple[int, Any, Any]:
+    """The axis of classes, the targets with those to ignore at 0, and the weight of every target."""
+    counted = target != ignore_index
+    safe = target.masked_fill(~counted, 0)
+    weights = _call("cast", counted, BY_NUMPY[input._array.dtype]) if weight is None else weight[safe].masked_fill(~counted, 0)
+    return 1 if input._array.ndim > 1 else 0, safe, weights
+
+
+def _nll(input: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
+    if not of_floats(input) or target._array.dtype != np.int64 or not input._array.size:
+        return NotImplemented
+    axis, safe, weights = _classes(input, target, weight, ignore_index)
+    loss, total = -input.gather(axis, safe.unsqueeze(axis)).squeeze(axis) * weights, weights.sum()
+    if reduction != "none":
+        loss = loss.sum() / total if reduction == "mean" else loss.sum()
+    return loss, total
+
+
+def _nll_gradient(grad: Any, shape: Any, target: Any, weight: Any, reduction: str, ignore_index: int, total: Any) -> Any:
+    if not of_floats(grad) or target._array.dtype != np.int64 or not all(shape):
+        return NotImplemented
+    like = make(Spec(tuple(shape), grad._array.dtype))
+    axis, safe, weights = _classes(like, target, weight, ignore_index)
+    values = -weights * (grad / total if reduction == "mean" else grad)
+    classes = _call("arange", shape[axis]).reshape([-1 if at == axis else 1 for at in range(len(shape))])
+    zero = _call("zeros", (), dtype=BY_NUMPY[grad._array.dtype])
+    return _call("where", classes == safe.unsqueeze(axis), values.unsqueeze(axis), zero)
+
+
+_BY_CLASS = ("nll_forward", "nll_gradient")  # formulas that take integers beside floats
+FORMULAS: dict[str, Callable[..., Any]] = {
+    "softmax": _softmax, "log_softmax": _log_softmax, "softmax_backward": _softmax_backward, "log_softmax_backward": _log_softmax_backward,
+    "standardize": _standardize, "standardize_backward": _standardize_backward, "layer_standardize_backward": _layer_standardize_backward,
+    "linear": _linear, "addmm": _added("matmul"), "addmv": _added("matmul"), "baddbmm": _added("matmul"),
+    "var_correction": _variance, "spread_back": _spread_back, "attention": _attention, "nll_forward": _nll, "nll_gradient": _nll_gradient,
+}  # fmt: skip

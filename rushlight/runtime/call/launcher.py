@@ -1,0 +1,241 @@
+"""The call of a program from Python, written out for its inputs and outputs: memory for the results, one native call, and tensors.
+
+Whether the inputs are what the program was compiled for is looked at in native code (``entering.py``).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core.base import alias, make, storage_of
+from ...core.state import state
+from ...schedule.in_place import may_refuse
+from ...schedule.tensor_ir import Given, Reference, Value, strides_of
+from . import trampoline
+
+
+class Refused(Exception):
+    """Native code met what eager mode refuses; there, the call says what it is."""
+
+
+def status_of(program: Any) -> int:
+    """Where in the table the status is: behind all else."""
+    return len(program.slots)
+
+
+def entry(program: Any, segments: list[str]) -> str:
+    """A function around the program's segments, given the table of addresses: 0, or 1 where a segment refuses to go on."""
+    lines = ["define i32 @entry(ptr %table) {", f"  %status = getelementptr i64, ptr %table, i64 {status_of(program)}"]
+    for at, segment in enumerate(segments):
+        lines += [
+            f"  call void @{segment}(ptr %table)",
+            f"  %found{at} = load i64, ptr %status",
+            f"  %wrong{at} = icmp ne i64 %found{at}, 0",
+        ]
+        lines += [f"  br i1 %wrong{at}, label %stop, label %next{at}", f"next{at}:"]
+    return "\n".join([*lines, "  ret i32 0", "stop:", "  store i64 0, ptr %status", "  ret i32 1", "}"])
+
+
+def direct_call(
+    program: Any, args: tuple[Any, ...], needs: Sequence[bool] | None = None, replaces: dict[int, int] | None = None
+) -> Callable[..., Any] | None:
+    """A function of arguments like these (tensors and others) that gives the outputs, as tensors.
+
+    It gives NotImplemented where the arguments are not what the program was compiled for.  None where a program can't be called so.
+    ``needs`` says of programs that compute all gradients themselves which arguments require one: then tensors must be of the very classes,
+    too, and modes are not looked at.  Others take no arguments that require a gradient where gradients are recorded.  ``replaces`` says of
+    outputs which argument they become the gradient of, in the place of the one that it has: where all of them are found, the function does that.
+    """
+    if not can_be_entered(program):
+        return None
+    parameters = ", ".join(f"t{at}" for at in range(len(args)))
+    call = Text(f"def call({parameters}):", program)
+    if needs is None:
+        call.lines.append("    if state.capture is not None: return NotImplemented")
+        call.lines.append(f"    if state.grad_enabled and any_requires_grad({parameters}): return NotImplemented")
+    call.compare_others(len(args))
+    known = {value.position: value for value in program.inputs}
+    exact = {at: (None, None) if needs is None else (needs[at], type(args[at])) for at in known}
+    replaced = call.replaced(replaces or {}, list(known))
+    if needs is not None:
+        program.leaves = not replaced
+    reuses = not any(may_refuse(each) for each in program.steps)  # what was there before must still be, where the program is given up
+    results = [
+        each._replace(owner=replaced.get(number), reuses=reuses and number in replaced) for number, each in enumerate(call.new_tensors())
+    ]
+    call.enter([expected(program, value, *exact[at]) for at, value in known.items()], [f"t{at}" for at in known], results)
+    given = [written for written, _ in call.outputs]
+    while needs is not None and given and given[-1] == "None":
+        given.pop()
+    if given == call.fresh and needs is not None and list(known) == list(range(len(args))) and not program.splits:
+        return call.names["enter"]  # type: ignore[no-any-return]  # there is nothing left to do
+    call.lines.append(f"    return ({''.join(f'{each}, ' for each in call.results())})")
+    return call.function()
+
+
+def can_be_entered(program: Any) -> bool:
+    """Whether a program is one native function, and gives nothing but tensors that it makes or is given."""
+    constants = any(isinstance(each.value, Given) and each.value.array is not None for each in program.outputs if each is not None)
+    return program.entry is not None and not program.copies and not constants
+
+
+def expected(program: Any, value: Any, requires_grad: bool | None = None, type: Any = None) -> trampoline.Expected:
+    """What a tensor must be for an input of a program."""
+    return trampoline.Expected(
+        program.slots[value], value.shape, value.dtype, value.strides, value.position in program.writes, requires_grad, type
+    )
+
+
+class Text:
+    """The text of a function that calls a program."""
+
+    def __init__(self, head: str, program: Any) -> None:
+        self.program = program
+        self.lines = [head]
+        self.shapes, self.outputs = outputs_of(program)
+        self.fresh = [f"o{number}" for number in range(len(program.roots))]  # the variables of results
+        self.names: dict[str, Any] = {
+            "state": state, "alias": alias, "view": seen_through, "storage_of": storage_of, "any_requires_grad": any_requires_grad, "make": make,
+            "prepare": program.workers.prepare if program.workers is not None else None,
+        }  # fmt: skip
+
+    def compare_others(self, count: int) -> None:
+        """Arguments that are no tensors must be the same."""
+        known = {value.position for value in self.program.inputs}
+        others = [at for at in range(count) if at not in known]
+        for at, each in zip(others, self.program.fixed):
+            self.names[f"f{at}"] = each
+            self.lines.append(f"    if t{at}.__class__ is not f{at}.__class__ or t{at} != f{at}: return NotImplemented")
+
+    def enter(
+        self,
+        tensors: Sequence[trampoline.Expected],
+        variables: list[str],
+        results: Any = None,
+        given: Sequence[trampoline.Given] = (),
+        arrays: Sequence[str] = (),
+    ) -> None:
+        """Call native code: with tensors, then with arrays that values lie in."""
+        program = self.program
+        if results is None:
+            results = self.new_tensors()
+        self.names["enter"] = trampoline.way_in(program.entry, program.workspace, tensors, results, given, len(arrays), program.nanoseconds)
+        if program.splits:
+            self.lines.append("    prepare()")
+        self.lines.append(f"    made = enter({', '.join([*variables, *arrays])})")
+        self.lines.append("    if made is NotImplemented: return made")
+
+    def new_tensors(self) -> list[trampoline.Result]:
+        """The results, each as a tensor."""
+        return [trampoline.Result(trampoline.NEW, self.program.slots[root], self.shapes[root], root.dtype) for root in self.program.roots]
+
+    def replaced(self, replaces: dict[int, int], positions: list[int]) -> dict[int, int]:
+        """Which results become the gradient of a tensor (by its number among those that are given); none, where one of them can't."""
+        found = {}
+        often, numbers = Counter(text for text, _ in self.outputs), {text: number for number, text in enumerate(self.fresh)}
+        for output, at in replaces.items():
+            text, reference = self.outputs[output]
+            if text not in numbers or reference is not None or at not in positions or often[text] > 1:
+                return {}
+            found[numbers[text]] = positions.index(at)
+        return found
+
+    def results(self) -> list[str]:
+        """The outputs, as variables (or inputs)."""
+        found: list[str] = []
+        self.lines += [f"    {''.join(f'{each}, ' for each in self.fresh)} = made"] if self.fresh else []
+        for number, (text, reference) in enumerate(self.outputs):
+            if reference is None:
+                found.append(text)
+            else:
+                self.names[f"R{number}"] = reference
+                self.lines.append(f"    r{number} = {text.replace('REFERENCE', f'R{number}')}")
+                found.append(f"r{number}")
+        return found
+
+    def function(self) -> Callable[..., Any]:
+        """The function."""
+        exec(bytecode("\n".join(self.lines)), self.names)
+        return self.names["call"]  # type: ignore[no-any-return]
+
+
+@functools.lru_cache(256)
+def bytecode(text: str) -> Any:
+    """What Python runs for such text: calls for other sizes differ in their names' values alone."""
+    return compile(text, "<call of a native program>", "exec")
+
+
+def any_requires_grad(*args: Any) -> bool:
+    """Whether one of the arguments is a tensor that requires a gradient."""
+    return any(getattr(each, "_requires_grad", False) for each in args)
+
+
+def share_memory(args: Any, writes: Any) -> bool:
+    """Whether one of the arguments that are written to lies in the same memory as another."""
+    written: set[int] = set()
+    others: set[int] = set()
+    for at, each in enumerate(args):
+        storage = getattr(each, "_storage", None)
+        if storage is not None and (id(storage) in written or (at in writes and id(storage) in others)):
+            return True
+        if storage is not None:
+            (written if at in writes else others).add(id(storage))
+    return False
+
+
+def may_write(program: Any, args: Any, arrays: list[Any]) -> bool:
+    """Whether a program may write to its arguments: their memory is their own, and not protected."""
+    return not share_memory(args, program.writes) and all(arrays[at].flags.writeable for at in program.writes)
+
+
+def outputs_of(program: Any) -> tuple[dict[Value, tuple[int, ...]], list[tuple[str, Reference | None]]]:
+    """The shapes of new arrays (as an output wants them, so that it need not be a view), and how each output is written.
+
+    ``o0``, ``o1``, … are the tensors that are made, ``t0``, ``t1``, … the inputs.  One made tensor is at most once an output as it is.
+    """
+    shapes: dict[Value, tuple[int, ...]] = {}
+    results: list[tuple[str, Reference | None]] = []
+    for reference in program.outputs:
+        whole = reference is not None and not reference.offset and reference.strides == strides_of(reference.shape)
+        if whole and reference.value in program.roots and reference.value.size == np.prod(reference.shape, dtype=int):
+            shapes.setdefault(reference.value, reference.shape)
+    first: dict[Value, str] = {}
+    for number, reference in enumerate(program.outputs):
+        if reference is None:
+            results.append(("None", None))
+            continue
+        value = reference.value
+        shape = shapes.setdefault(value, value.shape)
+        same = reference.shape == shape and not reference.offset
+        if isinstance(value, Given):
+            same = same and reference.strides == value.strides
+            source = f"t{value.position}"
+            results.append((source, None) if same else (f"alias({source}, view({source}._array, REFERENCE))", reference))
+            continue
+        same = same and reference.strides == strides_of(shape)
+        source = f"o{program.roots.index(value)}"
+        if value not in first:
+            results.append((source, None) if same else (f"make(view({source}._array, REFERENCE))", reference))
+            first[value] = source if same else f"r{number}"
+        elif same and first[value] == source:
+            results.append((source, None))
+        else:
+            results.append((f"alias({first[value]}, view({source}._array, REFERENCE))", reference))
+    return shapes, results
+
+
+def seen_through(array: Any, reference: Reference) -> Any:
+    """The array of a reference to a value that has an array."""
+    if 0 in reference.shape:
+        return np.empty(reference.shape, array.dtype)
+    size = array.itemsize
+    flat = array
+    if reference.offset:
+        reach = reference.offset + sum(max(0, stride * (count - 1)) for stride, count in zip(reference.strides, reference.shape)) + 1
+        flat = np.lib.stride_tricks.as_strided(array, (reach,), (size,))[reference.offset :]
+    return np.lib.stride_tricks.as_strided(flat, reference.shape, [stride * size for stride in reference.strides])

@@ -1,0 +1,169 @@
+"""Machine code that works on objects of Python: it reads their fields, calls functions of CPython's, and is a built-in function itself."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ...codegen.llvm.ir import Code, Module, Part, Scalar
+from ..cpu.jit import machine
+from .object_layout import OFFSETS
+
+FASTCALL, ONE = 0x80, 0x08  # how a built-in function takes its arguments: as an array and their number, or one alone
+WORD = 8  # bytes
+
+
+class Table(ctypes.Array):  # type: ignore[type-arg]
+    """What a built-in function knows; it is the function's ``__self__``, and holds what that needs."""
+
+    _type_ = ctypes.c_int64
+    _length_ = 1
+    kept: Any
+
+
+class Objects(Code):
+    """Code that works on objects.  Pointers are scalars like all else."""
+
+    def __init__(self) -> None:
+        super().__init__(Module())
+        self.rolled = self.scalar = True
+
+    def field(self, pointer: Scalar, offset: int, type: str = "ptr") -> Scalar:
+        """A field of an object, so many bytes from its beginning."""
+        return self.let(type, f"load {type}, ptr {self.beyond(pointer, offset).name}")
+
+    def beyond(self, pointer: Scalar, offset: int) -> Scalar:
+        """The address so many bytes on."""
+        return self.let("ptr", f"getelementptr i8, ptr {pointer.name}, i64 {offset}")
+
+    def words_from(self, pointer: Scalar, index: Scalar | int) -> Scalar:
+        """The address so many words on."""
+        return self.let("ptr", f"getelementptr i64, ptr {pointer.name}, i64 {index if isinstance(index, int) else index.name}")
+
+    def word(self, pointer: Scalar, index: Scalar | int, type: str = "i64") -> Scalar:
+        """A word of a table."""
+        return self.let(type, f"load {type}, ptr {self.words_from(pointer, index).name}")
+
+    def put(self, value: Scalar, pointer: Scalar, index: Scalar | int = 0) -> None:
+        """Write a word of a table."""
+        self.do(f"store {value.type} {value.name}, ptr {self.words_from(pointer, index).name}")
+
+    def outside(self, name: str, address: int) -> Scalar:
+        """The address of something that the code knows by a name."""
+        return Scalar(self.bound(name, address), "ptr")
+
+    def object(self, name: str, value: Any) -> Scalar:
+        """An object that is always there."""
+        return self.outside(name, id(value))
+
+    def call(self, name: str, *arguments: Scalar, type: str = "ptr") -> Scalar:
+        """Call a function of CPython's."""
+        function = self.bound(name, ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0)
+        return self.call_at(Scalar(function, "ptr"), *arguments, type=type)
+
+    def call_at(self, function: Scalar, *arguments: Scalar, type: str = "ptr") -> Scalar:
+        """Call a function by its address."""
+        text = f"call {type} {function.name}({', '.join(f'{each.type} {each.name}' for each in arguments)})"
+        if type == "void":
+            self.do(text)
+            return NULL
+        return self.let(type, text)
+
+    def keep(self, value: Scalar) -> None:
+        """Count one more reference to an object."""
+        self.call("Py_IncRef", value, type="void")
+
+    def drop(self, value: Scalar) -> None:
+        """Count one less."""
+        self.call("Py_DecRef", value, type="void")
+
+    def same(self, a: Scalar, b: Scalar) -> Scalar:
+        """Whether two words are the same."""
+        return self.compare("eq", a, b)
+
+    def differ(self, a: Scalar, b: Scalar) -> Scalar:
+        """Whether they are not."""
+        return self.compare("ne", a, b)
+
+    def is_object(self, pointer: Scalar) -> Scalar:
+        """Whether a word is the address of an object: neither nothing nor odd, as where CPython keeps something else there."""
+        number = self.convert("ptrtoint", pointer, "i64")
+        return self.both(self.differ(number, self.integer(0)), self.same(self.binary("and", number, self.integer(1)), self.integer(0)))
+
+    def either(self, *conditions: Scalar) -> Scalar:
+        """Whether one of some conditions holds."""
+        return self._joined("or", conditions)
+
+    def both(self, *conditions: Scalar) -> Scalar:
+        """Whether all of some conditions hold."""
+        return self._joined("and", conditions)
+
+    def _joined(self, how: str, conditions: Sequence[Scalar]) -> Scalar:
+        found, *rest = conditions
+        for each in rest:
+            found = self.binary(how, found, each)
+        return found
+
+    def need(self, condition: Scalar, otherwise: str) -> None:
+        """Go on where a condition holds, or to a block."""
+        following = self.fresh("on")
+        self.do(f"br i1 {condition.name}, label %{following}, label %{otherwise}")
+        self.label(following)
+
+    @contextmanager
+    def only_if(self, condition: Scalar) -> Iterator[None]:
+        """The block that follows runs where a condition holds."""
+        inside, after = self.fresh("inside"), self.fresh("after")
+        self.do(f"br i1 {condition.name}, label %{inside}, label %{after}")
+        self.label(inside)
+        yield
+        self.go(after)
+        self.label(after)
+
+    def go(self, name: str) -> None:
+        """Go to a block."""
+        self.do(f"br label %{name}")
+
+
+NULL = Scalar("null", "ptr")
+
+
+class BuiltIn:
+    """The machine code of a built-in function."""
+
+    def __init__(self, name: str, code: Objects, parameters: str, result: Scalar, flags: int, effort: int) -> None:
+        self.name, self.flags = name, flags
+        code.module.put(name, code.function(name, parameters, result))
+        self.part = Part(str(code.module), effort)
+        self.bindings = code.module.bindings
+
+    @functools.cached_property
+    def compiled(self) -> Any:
+        return machine().compile([self.part], self.bindings)
+
+    def of(self, words: Sequence[int], kept: Any) -> Callable[..., Any]:
+        """The function as an object, given the words of its table and what has to stay."""
+        table = type("Table", (Table,), {"_length_": len(words)})(*words)
+        definition = _Definition(self.name.encode(), self.compiled.address(self.name), self.flags, None)
+        table.kept = (kept, self.compiled, definition)
+        return _new_function(ctypes.byref(definition), table, None)  # type: ignore[no-any-return]
+
+
+class _Definition(ctypes.Structure):
+    """CPython's ``PyMethodDef``."""
+
+    _fields_ = (("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("documentation", ctypes.c_char_p))
+
+
+_new_function = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
+    ("PyCFunction_NewEx", ctypes.pythonapi)
+)
+
+
+def table_of(c: Objects) -> Scalar:
+    """The table of the built-in function that is written."""
+    assert OFFSETS is not None
+    return c.field(Scalar("%self", "ptr"), OFFSETS.memory)

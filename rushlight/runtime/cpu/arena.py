@@ -1,0 +1,155 @@
+"""The memory that a program works in, and a call of it from Python, array by array."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from typing import Any
+
+import numpy as np
+
+from ...core.base import TensorBase, make
+from ...schedule.memory_plan import ALIGNMENT
+from ...schedule.tensor_ir import SIZES, Call, Given, Reference, Value
+from ...schedule.view_strides import address
+from ..call import launcher
+from .thread_pool import pool
+
+NUMBERS = ctypes.c_int64
+
+
+class Arena:
+    """Memory in which programs work.  While a call is inside, its flag is set, and other calls have to work elsewhere."""
+
+    def __init__(self) -> None:
+        self.flag = NUMBERS()
+        self.users: weakref.WeakSet[Workspace] = weakref.WeakSet()
+        self.memory = np.empty(0, np.uint8)
+
+    def take(self) -> bool:
+        """Whether nobody was inside: then this call is, until it clears the flag."""
+        return pool().compiled is not None and not pool().take(ctypes.addressof(self.flag))
+
+    def join(self, space: Workspace) -> None:
+        """Give a workspace its memory here; where it needs more than there is, all others move too."""
+        self.users.add(space)
+        moved = [space]
+        if space.program.arena + ALIGNMENT > self.memory.size:
+            self.memory = np.empty(space.program.arena + ALIGNMENT, np.uint8)
+            moved = list(self.users)
+        start = -(-address(self.memory) // ALIGNMENT) * ALIGNMENT
+        for each in moved:
+            for value, offset in each.program.offsets.items():
+                each.table[each.program.slots[value]] = start + offset
+
+    def leave(self, space: Workspace) -> None:
+        """Memory that nobody works in any more is given back."""
+        self.users.discard(space)
+        if not self.users:
+            self.memory = np.empty(0, np.uint8)
+
+
+LARGE = 1 << 18  # bytes: programs that need as much share their memory
+_shared = Arena()
+
+
+class Workspace:
+    """The table of addresses and the arena of one call at a time.
+
+    Large programs share an arena, so that those of a training step take as much memory as the largest of them.
+    """
+
+    def __init__(self, program: Any, alone: bool) -> None:
+        self.program = program
+        self.table = (NUMBERS * (launcher.status_of(program) + 1))()
+        together = not alone and program.arena >= LARGE and _shared.take()  # nobody may be inside while others move
+        self.arena = _shared if together else Arena()
+        try:
+            self.arena.join(self)
+        finally:
+            self.arena.flag.value = 0
+        for value in program.constants:
+            self.table[program.slots[value]] = address(value.array)
+        if program.numbers is not None:
+            self.table[program.slots[SIZES]] = address(program.numbers)
+        self.place = ctypes.addressof(self.table)
+        self.busy = ctypes.addressof(self.arena.flag)  # where it is said that somebody is inside
+
+    def __del__(self) -> None:
+        self.arena.leave(self)
+
+    def run(self, arrays: list[Any]) -> list[Any]:
+        """The outputs of the program for some inputs; the memory is the caller's alone."""
+        program, table = self.program, self.table
+        for at, value in enumerate(program.inputs):
+            table[at] = address(arrays[value.position])
+        made: dict[Value, Any] = {}
+        for root in program.roots:
+            array = made[root] = np.empty(root.shape, root.dtype)
+            table[program.slots[root]] = address(array)
+        for part in program.parts:
+            if isinstance(part, Call):
+                self.call(part, arrays, made)
+            else:
+                part(self.place)
+                if table[launcher.status_of(program)]:
+                    table[launcher.status_of(program)] = 0
+                    raise launcher.Refused
+        results = [None if each is None else self.seen_through(each, arrays, made) for each in program.outputs]
+        if program.copies:
+            copied = [np.array(self.seen_through(each, arrays, made)) for each, _ in program.copies if each is not None]
+            for array, (_, position) in zip(copied, program.copies, strict=True):
+                arrays[position][...] = array
+        return results
+
+    def array_of(self, value: Any, arrays: list[Any], made: dict[Value, Any]) -> Any:
+        """The array of a value that has one of its own, or None."""
+        if isinstance(value, Given):
+            return arrays[value.position] if value.array is None else value.array
+        return made.get(value)
+
+    def seen_through(self, reference: Reference, arrays: list[Any], made: dict[Value, Any]) -> Any:
+        """The array of a reference."""
+        value = reference.value
+        array = self.array_of(value, arrays, made)
+        if array is not None and reference.shape == value.shape and reference.strides == value.strides and not reference.offset:
+            return array
+        if 0 in reference.shape:
+            return np.empty(reference.shape, value.dtype)
+        size = value.dtype.itemsize
+        steps = [each * size for each in reference.strides]
+        if array is not None:
+            flat = np.lib.stride_tricks.as_strided(array, (max_index(reference) + 1,), (size,)) if reference.offset else array
+            return np.lib.stride_tricks.as_strided(flat[reference.offset :] if reference.offset else flat, reference.shape, steps)
+        low = sum(min(0, step * (count - 1)) for step, count in zip(steps, reference.shape))
+        length = sum(abs(step) * (count - 1) for step, count in zip(steps, reference.shape)) + size
+        start = self.table[self.program.slots[value]] + reference.offset * size + low
+        memory: Any = (ctypes.c_char * length).from_address(start)
+        return np.ndarray(reference.shape, value.dtype, memory, -low, steps)
+
+    def call(self, value: Call, arrays: list[Any], made: dict[Value, Any]) -> None:
+        """Run an op on tensors over the arrays of its operands."""
+        given: list[Any] = []
+
+        def tensor(argument: Any) -> Any:
+            if isinstance(argument, Reference):
+                given.append(self.seen_through(argument, arrays, made))
+                return make(given[-1])
+            if isinstance(argument, (tuple, list)):
+                return type(argument)([tensor(each) for each in argument])
+            return argument
+
+        result = value.target(*tensor(value.args), **{name: tensor(each) for name, each in value.kwargs.items()})
+        for each, output in zip(value.others, result if value.part is not None else (result,)):
+            array = output._array if isinstance(output, TensorBase) else np.asarray(output)
+            if array.shape != each.shape or array.dtype != each.dtype:
+                raise launcher.Refused(f"{value.node}: {array.shape} {array.dtype} came out where {each!r} was expected")
+            if not array.flags.c_contiguous or (array.base is not None and any(np.may_share_memory(array, one) for one in given)):
+                array = np.array(array, order="C")
+            made[each] = array
+            self.table[self.program.slots[each]] = array.ctypes.data
+
+
+def max_index(reference: Reference) -> int:
+    """The last element of the value that a reference reaches."""
+    return reference.offset + sum(max(0, stride * (size - 1)) for size, stride in zip(reference.shape, reference.strides))

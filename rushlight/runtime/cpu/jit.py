@@ -1,0 +1,351 @@
+"""LLVM: from text to functions in memory; and the BLAS that NumPy brings along."""
+
+from __future__ import annotations
+
+import ctypes
+import glob
+import hashlib
+import logging
+import os
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...codegen.llvm.ir import Part
+from ...codegen.llvm.target import Processor, host
+from ...core.parallel import pool as eager_pool
+from ...core.release import VERSION
+from .code_cache import cache
+
+log = logging.getLogger("rushlight.native")
+KEPT = 1024  # files of code that are kept in memory
+# Two steps that take a fourth of the time and, by measurement, do nothing for loops like ours.  LLVM ends the process where it does not know an
+# option, so they are given to versions alone in which they are known to be.
+_OPTIONS = ("-disable-lsr", "-post-RA-scheduler=false")
+_KNOWN = 22
+_lock = threading.Lock()  # LLVM's text reader and passes run on one thread at a time
+
+
+def _wait() -> None:
+    """Before a fork: what is being compiled ahead is waited for, since the child would have half of it."""
+    for each in _machine:
+        for thread in list(each.coming.values()):
+            thread.join()
+
+
+def _new_lock() -> None:
+    """After a fork: a thread that held the lock is not there any more."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_wait, after_in_child=_new_lock)
+
+
+class Machine:
+    """Compiles for this processor, or for another one that is given."""
+
+    def __init__(self, processor: Processor | None = None) -> None:
+        import llvmlite
+        import llvmlite.binding as llvm
+
+        self.llvm = llvm
+        if processor is None:
+            llvm.initialize_native_target()
+            llvm.initialize_native_asmprinter()
+        else:
+            llvm.initialize_all_targets()
+            llvm.initialize_all_asmprinters()
+        if llvm.llvm_version_info[0] <= _KNOWN:
+            for option in _OPTIONS:
+                llvm.set_option("", option)
+        self.processor = processor or host(llvm)
+        self.versions = f"{VERSION} llvmlite {llvmlite.__version__} {llvm.llvm_version_info}"
+        self.spare: dict[int, list[Any]] = {0: [], 2: []}  # by level: such as nobody uses now, which take long to make
+        self.spent = 0.0  # seconds, in all
+        self.emitted = 0  # how often code was not there already
+        self.objects: dict[str, bytes] = {}  # the code that was used last
+        self.coming: dict[str, threading.Thread] = {}  # by digest: who is compiling it ahead
+
+    def code_for(self, parts: Sequence[Part]) -> list[bytes]:
+        """The files of machine code for texts, compiled where they are not there yet."""
+        found: dict[str, bytes] = {}
+        missing: dict[str, Part] = {}
+        digests = [self.digest(each) for each in parts]
+        for digest, part in zip(digests, parts):
+            thread = self.coming.pop(digest, None)
+            if thread is not None:
+                thread.join()
+            data = self.objects.pop(digest, None) or cache.find(digest)
+            if data is None:
+                missing[digest] = part
+            else:
+                found[digest] = data
+        for digest, data in zip(missing, self.emit_all(list(missing.values()))):
+            found[digest] = data
+            cache.store(digest, data)
+            self.emitted += 1
+        self.objects.update(found)
+        while len(self.objects) > KEPT:
+            del self.objects[next(iter(self.objects))]
+        return [found[each] for each in digests]
+
+    def ahead(self, parts: Sequence[Part]) -> None:
+        """Have other threads compile what will be needed soon, such as what all programs need while the first one is captured."""
+
+        def work(digest: str, making: Making) -> None:
+            making.run()
+            self.objects[digest] = data = making.result()
+            cache.store(digest, data)
+            self.emitted += 1
+
+        for part in parts:
+            digest = self.digest(part)
+            data = cache.find(digest)
+            if data is not None:
+                self.objects[digest] = data
+                continue
+            thread = threading.Thread(target=work, args=(digest, Making(self, part)), name="rushlight compiler")
+            try:
+                thread.start()
+            except RuntimeError:  # no more threads, or the interpreter is about to end
+                return
+            self.coming[digest] = thread
+
+    def digest(self, part: Part) -> str:
+        """The name of code: of all that it depends on."""
+        return hashlib.sha256("\n".join((part.text, str(part.effort), self.processor.words, self.versions)).encode()).hexdigest()
+
+    def compile(self, parts: str | Sequence[Part], bindings: dict[str, int] | None = None) -> Compiled:
+        """Functions from text, or from texts whose functions call each other; a mistake in one raises RuntimeError.
+
+        ``bindings`` are addresses of functions and data outside, and numbers, by the names of the variables that :meth:`Code.bound` and
+        :meth:`Code.number` gave them: code that is kept has none of them in it.
+        """
+        started = time.perf_counter()
+        with _lock:
+            engine = self.load(self.code_for([Part(parts)] if isinstance(parts, str) else parts))
+        compiled = Compiled(engine)
+        for name, value in (bindings or {}).items():
+            ctypes.c_int64.from_address(engine.get_global_value_address(name)).value = value
+        self.spent += time.perf_counter() - started
+        return compiled
+
+    def emit_all(self, parts: Sequence[Part]) -> list[bytes]:
+        """The files of machine code for texts, made by two threads where there are several texts."""
+        waiting = sorted(
+            range(len(parts)), key=lambda at: parts[at].text.count("\n") * (parts[at].effort + 1)
+        )  # what takes longest is taken first
+        made: dict[int, bytes | BaseException] = {}
+
+        def work() -> None:
+            while waiting:
+                try:
+                    at = waiting.pop()
+                except IndexError:  # the other thread took it
+                    return
+                try:
+                    made[at] = self.emit(parts[at])
+                except BaseException as error:
+                    made[at] = error
+                    waiting.clear()
+
+        helpers = [threading.Thread(target=work, name="rushlight compiler")] if len(parts) > 1 and eager_pool.threads > 1 else []
+        try:
+            for each in helpers:
+                each.start()
+        except RuntimeError:  # no more threads, or the interpreter is about to end
+            helpers = []
+        work()
+        for each in helpers:
+            each.join()
+        for at in sorted(made):
+            found = made[at]
+            if isinstance(found, BaseException):
+                raise found
+        return [made[at] for at in range(len(parts))]  # type: ignore[misc]
+
+    def target(self, level: int = 2) -> Any:
+        """LLVM for the processor; it belongs to the engine that it is given to, so each engine needs its own."""
+        one = self.processor
+        return self.llvm.Target.from_triple(one.triple).create_target_machine(cpu=one.name, features=one.features, opt=level, jit=True)
+
+    def emit(self, part: Part) -> bytes:
+        """The file of machine code for text."""
+        making = Making(self, part)
+        making.run()
+        return making.result()
+
+    def load(self, files: list[bytes]) -> Any:
+        """An engine with the functions of files of machine code."""
+        llvm = self.llvm
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), self.target())
+        for data in files:
+            engine.add_object_file(llvm.ObjectFileRef.from_data(data))
+        engine.finalize_object()
+        return engine
+
+
+class Making:
+    """The making of a file of machine code from text.
+
+    All of LLVM's objects are its own for as long as it lasts, so that several threads can be here.  llvmlite lets one thread into LLVM at a time; that is
+    not necessary for what takes long (``unlocked``).
+    """
+
+    def __init__(self, machine: Machine, part: Part) -> None:
+        self.machine = machine
+        llvm = machine.llvm
+        self.module = llvm.parse_assembly(part.text, llvm.create_context())
+        self.module.triple = machine.processor.triple
+        self.module.verify()
+        self.level = 2 if part.effort else 0
+        try:
+            self.target = machine.spare[self.level].pop()
+        except IndexError:
+            self.target = machine.target(self.level)
+        self.passes: Any = None
+        if part.effort:
+            options = llvm.PipelineTuningOptions(speed_level=2)
+            options.loop_vectorization = True
+            options.loop_interleaving = True
+            self.builder = llvm.create_pass_builder(self.target, options)
+            self.passes = self.builder.getModulePassManager() if part.effort == 2 else few_passes(llvm)
+        self.message = llvm.ffi.OutputString()
+        self.buffer: Any = None
+
+    def run(self) -> None:
+        """What takes long."""
+        functions = self.machine.llvm.ffi.lib
+        if self.passes is not None:
+            unlocked(functions.LLVMPY_RunNewModulePassManager)(self.passes, self.module, self.builder)
+        self.buffer = unlocked(functions.LLVMPY_TargetMachineEmitToMemory)(self.target, self.module, 1, self.message)
+
+    def result(self) -> bytes:
+        """The file; a mistake raises RuntimeError."""
+        functions = self.machine.llvm.ffi.lib
+        if self.passes is not None:
+            self.machine.llvm.newpassmanagers.NewPassManager._dispose(
+                self.passes
+            )  # a class before it in the order of bases has one that frees nothing
+            self.passes.detach()
+        with self.message:
+            if not self.buffer:
+                raise RuntimeError(str(self.message))
+        self.machine.spare[self.level].append(self.target)
+        try:
+            return ctypes.string_at(functions.LLVMPY_GetBufferStart(self.buffer), functions.LLVMPY_GetBufferSize(self.buffer))
+        finally:
+            functions.LLVMPY_DisposeMemoryBuffer(self.buffer)
+
+
+def few_passes(llvm: Any) -> Any:
+    """What is done for code that has its vectors already."""
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_sroa_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_loop_simplify_pass()
+    passes.add_loop_rotate_pass()
+    passes.add_simplify_cfg_pass()
+    return passes
+
+
+def unlocked(function: Any) -> Any:
+    """A function of llvmlite's without the lock around it, where it has one."""
+    return getattr(function, "_cfn", function)
+
+
+class Compiled:
+    """Functions in memory, which stay there as long as this is held."""
+
+    def __init__(self, engine: Any) -> None:
+        self.engine = engine
+
+    def address(self, name: str) -> int:
+        """Where a function is."""
+        return int(self.engine.get_function_address(name))
+
+
+_machine: list[Machine] = []
+
+
+def machine() -> Machine:
+    """The one machine; raises ImportError where llvmlite is not installed."""
+    if not _machine:
+        _machine.append(Machine())
+    return _machine[0]
+
+
+# -- BLAS --------------------------------------------------------------------------------------------------------
+
+# Names under which the libraries that NumPy is built with have the product of matrices; with 64-bit sizes, and with 32-bit ones.
+_NAMES = (("scipy_cblas_{}64_", "i64"), ("cblas_{}64_", "i64"), ("scipy_cblas_{}", "i32"), ("cblas_{}", "i32"))
+_THREADS = ("scipy_openblas_{}_num_threads64_", "openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads", "openblas_{}_num_threads")
+
+
+class Blas:
+    """The product of matrices, as the library that NumPy uses has it."""
+
+    def __init__(self) -> None:
+        self.size = ""  # the type of its sizes
+        self.addresses: dict[str, int] = {}
+        self.threads: tuple[int, int] | None = None  # functions that get and set the number of its threads
+        for library in _libraries():
+            for pattern, size in _NAMES:
+                found: dict[str, Any] = {name: getattr(library, pattern.format(name), None) for name in ("sgemm", "dgemm")}
+                if all(found.values()) and self._works(found["sgemm"], size):
+                    self.size = size
+                    self.addresses = {name: ctypes.cast(each, ctypes.c_void_p).value or 0 for name, each in found.items()}
+                    self.threads = self._find_threads(library)
+                    return
+
+    def _find_threads(self, library: Any) -> tuple[int, int] | None:
+        for pattern in _THREADS:
+            found: list[Any] = [getattr(library, pattern.format(what), None) for what in ("get", "set")]
+            if all(found):
+                get, set_ = (ctypes.cast(each, ctypes.c_void_p).value or 0 for each in found)
+                return get, set_
+        return None
+
+    def _works(self, function: Any, size: str) -> bool:
+        """Whether it multiplies two small matrices as it should."""
+        integer = ctypes.c_int64 if size == "i64" else ctypes.c_int32
+        a, b = np.arange(6, dtype=np.float32).reshape(2, 3), np.arange(12, dtype=np.float32).reshape(3, 4)
+        made = np.zeros((2, 4), np.float32)
+        order = [ctypes.c_int32(each) for each in (101, 111, 111)]
+        sizes = [integer(each) for each in (2, 4, 3)]
+        pointers = [ctypes.c_void_p(each.ctypes.data) for each in (a, b, made)]
+        function.restype = None
+        function(
+            *order, *sizes, ctypes.c_float(1), pointers[0], integer(3), pointers[1], integer(4), ctypes.c_float(0), pointers[2], integer(4)
+        )
+        return bool(np.array_equal(made, a @ b))
+
+
+def _libraries() -> list[Any]:
+    """The libraries beside NumPy that may have BLAS in them."""
+    folder = os.path.dirname(np.__file__)
+    places = [os.path.join(os.path.dirname(folder), "numpy.libs"), os.path.join(folder, ".dylibs"), os.path.join(folder, ".libs")]
+    paths = [path for place in places for path in sorted(glob.glob(os.path.join(place, "*blas*")))]
+    found = []
+    for path in paths:
+        try:
+            found.append(ctypes.CDLL(path))
+        except OSError as error:
+            log.info("%s can't be loaded: %s", path, error)
+    return found
+
+
+_blas: list[Blas] = []
+
+
+def blas() -> Blas:
+    """BLAS, looked for once."""
+    if not _blas:
+        _blas.append(Blas())
+    return _blas[0]

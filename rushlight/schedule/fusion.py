@@ -1,0 +1,329 @@
+"""Which values are computed together, in one pass over memory.
+
+A group has a space, the shape that its loops run over, and at most one set of axes along which it folds.  Its members are
+values of the whole space, folds along the axes, and values of a row: one element for each fold.  Sums along the other axes, which
+nothing of the whole space is computed from, are begun there too: for blocks of rows, whose sums are added up afterwards.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from typing import Any
+
+from .scalar_ir import Expression
+from .simplify import FEW_ROWS, sums_rows
+from .symbolic_shape import least, most, never_more, same
+from .tensor_ir import Call, Fold, Given, Partial, Pointwise, Product, Reference, Routine, Value
+
+CHEAP = 6  # an expression of at most this cost is computed anew rather than stored
+LARGEST = 64  # members of a group
+BLOCKS = 64  # into which rows are cut where there are so many ...
+ROWS = (FEW_ROWS // 16, 128)  # ... of at least and at most so many rows, which are added up in single precision
+
+
+class Group:
+    """Values that are computed by one kernel."""
+
+    def __init__(self, space: tuple[int, ...]) -> None:
+        self.space = space
+        self.axes: tuple[int, ...] | None = None
+        self.members: list[Value] = []
+        self.rows: set[Value] = set()  # the members with one element for each row
+        self.needs: set[Any] = set()  # the steps that come before
+        self.order = 0
+
+    @property
+    def row_shape(self) -> tuple[int, ...] | None:
+        return None if self.axes is None else tuple([1 if at in self.axes else size for at, size in enumerate(self.space)])
+
+    def add(self, value: Value) -> None:
+        self.members.append(value)
+        self.order = value.index
+
+    def __repr__(self) -> str:
+        names = [each.node.name if each.node is not None else "copy" for each in self.members]
+        return f"group over {list(self.space)}{f' folding {list(self.axes)}' if self.axes and self.rows else ''}: {', '.join(names)}"
+
+
+class Step:
+    """A product, a routine or a call."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.members = [value]  # all results that somebody uses
+        self.needs: set[Any] = set()
+        self.order = value.index
+
+    def __repr__(self) -> str:
+        kind = "call" if isinstance(self.value, Call) else "routine" if isinstance(self.value, Routine) else "BLAS"
+        return f"{kind}: {self.value.node.name if self.value.node is not None else self.value}"
+
+
+class Grouping:
+    """Forms the groups of a program, in the order of its values."""
+
+    def __init__(self, values: list[Value], outputs: list[Reference]) -> None:
+        self.home: dict[Value, Any] = {}  # the group or step that computes a value
+        self.inlined: dict[Value, bool] = {}
+        self.partials: list[Value] = []
+        used = self.used(values, outputs)
+        self.columns, late = self.find_columns([each for each in values if each in used])
+        for value in sorted(values, key=lambda each: each in late):
+            if value not in used or isinstance(value, Given):
+                continue
+            if isinstance(value, (Product, Routine, Call)):
+                self.step(value)
+            else:
+                self.place(value)
+        self.mark_stored([*values, *self.partials], used.union(self.partials))
+        self.steps = self.scheduled()
+
+    def used(self, values: list[Value], outputs: list[Reference]) -> set[Value]:
+        """The values that the outputs, or side effects, depend on."""
+        found: set[Value] = {each.value for each in outputs}
+        for value in reversed(values):
+            if isinstance(value, Call):
+                first = value.first or value
+                if first.node.is_impure() or any(each in found for each in first.others):  # type: ignore[union-attr]
+                    found.update(first.others)
+            if isinstance(value, Routine) and value in found:
+                found.add(value.first or value)
+                found.update(each for each in value.others if each.scratch)
+            if value in found:
+                found.update(each.value for each in value.inputs())
+        return found
+
+    def find_columns(self, values: list[Value]) -> tuple[set[Value], set[Value]]:
+        """Sums of many rows, which nothing of the whole space is computed from; and these with all that is computed from them, which comes late."""
+        users: dict[Value, list[Value]] = {}
+        for value in values:
+            for each in value.inputs():
+                users.setdefault(each.value, []).append(value)
+        columns: set[Value] = set()
+        late: set[Value] = set()
+        for value in values:
+            if not isinstance(value, Fold) or value.how != "add" or value.dtype.kind != "f" or not sums_rows(value.source, value.axes):
+                continue
+            found: set[Value] = set()
+            waiting: list[Value] = [value]
+            while waiting:
+                user = waiting.pop()
+                if user not in found:
+                    found.add(user)
+                    waiting += users.get(user, ())
+            if all(isinstance(user, (Pointwise, Fold)) and never_more(user.size, value.size) for user in found):
+                columns.add(value)
+                late |= found
+        return columns, late
+
+    # -- forming groups ------------------------------------------------------------------------------------------
+
+    def step(self, value: Any) -> None:
+        """A product, routine or call of its own."""
+        if isinstance(value, (Routine, Call)) and value.first is not None:
+            self.home[value] = self.home[value.first]
+            self.home[value].members.append(value)
+            return
+        step = self.home[value] = Step(value)
+        self.depend(step, value)
+
+    def depend(self, home: Any, value: Value) -> None:
+        home.needs |= self.before(value) - {home}
+
+    def before(self, value: Value) -> set[Any]:
+        """The groups and steps that a value waits for."""
+        found = [each.value for each in value.inputs()]
+        if value.after is not None:
+            found.append(value.after)
+        return {self.home[each] for each in found if each in self.home}
+
+    def place(self, value: Any) -> None:
+        """Put a value into the group of something it is computed from, or into one of its own."""
+        space = value.source if isinstance(value, Fold) else value.shape
+        candidates: list[Group] = []
+        for each in value.inputs():
+            group = self.home.get(each.value)
+            if isinstance(group, Group) and each.aligned() and group not in candidates:
+                candidates.append(group)
+        for group in sorted(candidates, key=lambda each: -each.order):
+            role = self.role(group, value, space)
+            if role and not self.would_wait_for_itself(group, value):
+                break
+        else:
+            group, role = Group(space), "column" if value in self.columns else "fold" if isinstance(value, Fold) else "full"
+        if role == "column":
+            group.axes = others(value)  # those of a group that is merged with it must be the same
+        for other in candidates:
+            if other is not group and role != "fold" and self.can_merge(group, other, value):
+                self.merge(group, other)
+        if role == "column":
+            self.begin_column(group, value)
+            self.place(value)
+            return
+        if role == "fold":
+            group.axes = value.axes
+        if role in ("fold", "row"):
+            group.rows.add(value)
+        group.add(value)
+        self.home[value] = group
+        self.depend(group, value)
+
+    def begin_column(self, group: Group, value: Fold) -> None:
+        """Have a group add up what a fold adds up, for blocks of its rows; what is left to the fold are those sums."""
+        count = math.prod(value.source[: len(value.axes)])
+        rows = least(most(-(-count // BLOCKS), ROWS[0]), ROWS[1])
+        part = Partial(value.index, (-(-count // rows), *value.shape[1:]), value.dtype, value.node)
+        part.expression, part.rows, part.stored = value.expression, rows, True
+        group.add(part)
+        self.partials.append(part)
+        self.home[part] = group
+        self.depend(group, part)
+        value.source, value.expression = part.shape, Expression("operand", (), part.dtype, Reference(part, part.shape, part.strides))
+        self.columns.discard(value)
+
+    def can_merge(self, group: Group, other: Group, value: Value) -> bool:
+        """Whether two groups that a value is computed from can be one."""
+        fits = same(group.space, other.space) and (group.axes == other.axes or None in (group.axes, other.axes))
+        if not fits or len(group.members) + len(other.members) >= LARGEST or self.would_wait_for_itself(other, value):
+            return False
+        if not all(each.aligned() for each in value.inputs() if self.home.get(each.value) is other):
+            return False
+        inputs = [each for member in (*group.members, *other.members) for each in member.inputs()]
+        if not all(each.aligned() for each in inputs if self.home.get(each.value) in (group, other)):
+            return False
+        return not self.leads_to(group.needs - {other}, other) and not self.leads_to(other.needs - {group}, group)
+
+    def merge(self, group: Group, other: Group) -> None:
+        """Make one group of two."""
+        group.members = sorted(group.members + other.members, key=lambda each: each.index)
+        group.order = group.members[-1].index
+        group.axes = group.axes if group.axes is not None else other.axes
+        group.rows |= other.rows
+        group.needs = (group.needs | other.needs) - {group, other}
+        for member in other.members:
+            self.home[member] = group
+        for home in set(self.home.values()):
+            if other in home.needs:
+                home.needs.discard(other)
+                home.needs.add(group)
+        group.needs.discard(group)
+
+    def role(self, group: Group, value: Any, space: tuple[int, ...]) -> str:
+        """What a value would be in a group, or ''."""
+        if len(group.members) >= LARGEST:
+            return ""
+        inside = [each for each in value.inputs() if self.home.get(each.value) is group]
+        if not all(each.aligned() for each in inside):
+            return ""
+        if value in self.columns and same(group.space, space) and (group.axes == others(value) or (group.axes is None and not group.rows)):
+            return "column"
+        if isinstance(value, Fold):
+            fits = same(group.space, space) and group.axes in (None, value.axes)
+            # A fold of what was computed from rows of other axes would need them all at once.
+            return "fold" if fits and (group.axes is not None or not group.rows) else ""
+        if same(value.shape, group.space):
+            return "full"
+        if group.axes is not None and same(value.shape, group.row_shape) and all(each.value in group.rows for each in inside):
+            return "row"
+        return ""
+
+    def would_wait_for_itself(self, group: Group, value: Value) -> bool:
+        """Whether something else that the value needs is computed from the group."""
+        return self.leads_to(self.before(value) - {group}, group)
+
+    def leads_to(self, homes: set[Any], group: Group) -> bool:
+        """Whether one of some groups and steps needs a group, directly or by way of others."""
+        waiting, seen = list(homes), set(homes)
+        while waiting:
+            home = waiting.pop()
+            if home is group:
+                return True
+            new = home.needs - seen
+            seen |= new
+            waiting.extend(new)
+        return False
+
+    # -- what is stored ------------------------------------------------------------------------------------------
+
+    def can_inline(self, value: Value) -> bool:
+        """Whether a value is cheap enough to be computed wherever it is used."""
+        found = self.inlined.get(value)
+        if found is None:
+            found = isinstance(value, Pointwise) and value.expression.cost <= CHEAP
+            found = found and all(isinstance(each.value, (Given, Product, Routine, Call)) or each.value.stored for each in value.inputs())
+            self.inlined[value] = found
+        return found
+
+    def mark_stored(self, values: list[Value], used: set[Value]) -> None:
+        """A value that another group uses is stored, unless that can compute it by itself."""
+        for value in values:
+            if value not in used or not isinstance(value, (Pointwise, Fold, Partial)):
+                continue
+            home = self.home[value]
+            for each in value.inputs():
+                source = each.value
+                if self.home.get(source) is home and each.aligned():
+                    continue
+                if each.aligned() and self.can_inline(source):
+                    continue
+                source.stored = True
+        # Computed elsewhere, a value's own operands must be there first.
+        for value in values:
+            home = self.home.get(value)
+            if isinstance(home, Group):
+                for each in value.inputs():
+                    if self.home.get(each.value) is not home and not each.value.stored and self.can_inline(each.value):
+                        self.depend(home, each.value)
+
+    # -- the order -----------------------------------------------------------------------------------------------
+
+    def scheduled(self) -> list[Any]:
+        """Groups and steps so that each comes after what it needs; groups that store nothing are left out."""
+        homes = list(dict.fromkeys(self.home.values()))
+        homes = [each for each in homes if isinstance(each, Step) or any(value.stored for value in each.members)]
+        alive = set(homes)
+        needs = {home: {each for each in home.needs if each in alive} for home in homes}
+        users: dict[Any, list[Any]] = {home: [] for home in homes}
+        for home, wanted in needs.items():
+            for each in wanted:
+                users[each].append(home)
+        ready = [(home.order, at) for at, home in enumerate(homes) if not needs[home]]
+        places = {home: at for at, home in enumerate(homes)}
+        heapq.heapify(ready)
+        order: list[Any] = []
+        while ready:
+            home = homes[heapq.heappop(ready)[1]]
+            order.append(home)
+            for user in users[home]:
+                needs[user].discard(home)
+                if not needs[user]:
+                    heapq.heappush(ready, (user.order, places[user]))
+        assert len(order) == len(homes), "groups wait for each other"
+        return order
+
+
+def others(fold: Fold) -> tuple[int, ...]:
+    """The axes that a fold does not fold."""
+    return tuple([at for at in range(len(fold.source)) if at not in fold.axes])
+
+
+def substituted(expression: Expression, inner: Any) -> Expression:
+    """An expression with others in the place of some operands."""
+    made: dict[int, Expression] = {}
+
+    def visit(each: Expression) -> Expression:
+        found = made.get(id(each))
+        if found is None:
+            if each.op == "operand":
+                found = inner(each)
+            elif each.args:
+                args = tuple([visit(arg) for arg in each.args])
+                same = all(a is b for a, b in zip(args, each.args))
+                found = each if same else Expression(each.op, args, each.dtype, each.data)
+            else:
+                found = each
+            made[id(each)] = found
+        return found
+
+    return visit(expression)

@@ -1,0 +1,114 @@
+"""Inputs that a program writes to: which values can be computed right in their memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from ..passes.decompose import Declined
+from .fusion import Group
+from .tensor_ir import Call, Fold, Given, Pointwise, Reference, Routine, Value, operands
+
+
+def place(steps: list[Any], outputs: list[Reference | None], writes: list[int], inputs: list[Given]) -> list[tuple[int, int]]:
+    """Put what inputs are in the end into their memory (``value.place``); what can't be there is given as pairs of output and input.
+
+    The last outputs are what the ``writes`` are in the end.  A value may take an input's memory when nothing reads the old elements any more:
+    other steps have run before, and in its own step every element is read before the new one is written.
+    """
+    count = len(outputs) - len(writes)
+    given = {each.position: each for each in inputs}
+    used = [each.value for each in outputs if each is not None]
+    if any(given[position] in used[:count] for position in writes):
+        raise Declined("it returns what an input was before it is written to")
+    copied: list[tuple[int, int]] = []
+    often, order = Counter(used), Order(steps)
+    for number, position in enumerate(writes, count):
+        reference, target = outputs[number], given[position]
+        assert reference is not None
+        shared = often[reference.value] > 1 or target in often
+        if shared or not is_whole(reference, target) or not order.is_safe(reference.value, target):
+            copied.append((number, position))
+        else:
+            reference.value.place = target
+    return copied
+
+
+def is_whole(reference: Reference, target: Given) -> bool:
+    """Whether an output is a whole value that lies as an input does."""
+    value = reference.value
+    return (
+        isinstance(value, Pointwise) and value.dtype == target.dtype and value.shape == target.shape == reference.shape
+        and value.strides == target.strides == reference.strides and not reference.offset
+    )  # fmt: skip
+
+
+class Order:
+    """When values are computed and inputs are read."""
+
+    def __init__(self, steps: list[Any]) -> None:
+        self.steps = steps
+        self.made = {member: at for at, step in enumerate(steps) for member in step.members}
+        self.read: dict[Value, int] = {}  # for the last time
+        for at, step in enumerate(steps):
+            self.read.update((each.value, at) for member in step.members for each in references(member))
+        self.refused = max((at for at, step in enumerate(steps) if may_refuse(step)), default=-1)
+
+    def is_safe(self, value: Value, target: Given) -> bool:
+        """Whether nothing reads the input's old elements after the value's are written."""
+        at = self.made.get(value)
+        if at is None or max(self.read.get(target, -1), self.refused) > at:
+            return False
+        return isinstance(self.steps[at], Group) and in_group(self.steps[at], value, target)
+
+
+def may_refuse(step: Any) -> bool:
+    """Whether a step may find that the program can't run for these inputs: then nothing must have been written to them."""
+    if isinstance(step, Group):
+        return False
+    value = step.value  # native code refuses indices that are out of range, and nothing else
+    return isinstance(value, Call) or (isinstance(value, Routine) and any(each.dtype.kind in "iu" for each in value.sources))
+
+
+def writes_inside(step: Any) -> bool:
+    """Whether a step writes to an input."""
+    return any(isinstance(each.place, Given) for each in step.members)
+
+
+def in_group(group: Group, value: Value, target: Value) -> bool:
+    """The same within the group that computes the value: elements are read in the same place, by what the value is computed from."""
+    row = value in group.rows
+    if group.axes is not None and not row:  # several passes over a row: nothing is read from it after the last
+        found = [each for member in group.members for each in references(member) if each.value is target]
+        return in_last_pass(group, value) and all(each.aligned() and each.shape == value.shape for each in found)
+    needed: set[Value] = {value}
+    for member in reversed(group.members):
+        if member in needed:
+            needed.update(each.value for each in member.inputs())
+    for member in group.members:
+        found = [each for each in references(member) if each.value is target]
+        if found and (member not in needed or not isinstance(member, Pointwise) or (member in group.rows) is not row):
+            return False
+        if not all(each.aligned() and each.shape == value.shape for each in found):
+            return False
+    return True
+
+
+def in_last_pass(group: Group, value: Value) -> bool:
+    """Whether an element is computed in the last pass over its row."""
+    passes: dict[Value, int] = {}  # in which a member is computed, or before which a row's value is known
+    for member in group.members:
+        known = [passes[each.value] + isinstance(each.value, Fold) for each in references(member) if each.value in passes]
+        passes[member] = max(known, default=0)
+    return passes[value] == max(at for member, at in passes.items() if member not in group.rows or isinstance(member, Fold))
+
+
+def references(value: Value) -> list[Reference]:
+    """What a value reads, with what is computed in its place taken apart."""
+    found: list[Reference] = []
+    for each in value.inputs():
+        if each.value.stored or isinstance(each.value, Given) or not isinstance(each.value, Pointwise):
+            found.append(each)
+        else:
+            found += [inner.broadcast(each.shape) for inner in operands(each.value.expression)]
+    return found

@@ -1,0 +1,408 @@
+"""Sizes that a plan is made for without knowing them: numbers that stand in native code as loads from a table.
+
+A :class:`Size` behaves like a number in all that decides how a program is made, and is none: Python's and NumPy's own functions refuse it, so that
+its value can't slip into a plan unnoticed.  A comparison is decided by the value that the size has now, and holds under a guard; in text it is the name of
+a register, which every function fills from the table.
+"""
+
+from __future__ import annotations
+
+import operator
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..core.base import Spec
+from ..core.symbolic import OPERATIONS, Expression, SymbolicFloat, SymbolicInt
+from ..graph import Graph, map_aggregate
+
+LEAST = 2  # of a size that may differ: 0 and 1 are treated unlike all others
+MOST = 1 << 40
+Bounds = tuple[int, int]  # the smallest and the largest that a number can be
+_UNKNOWN: Bounds = (-(1 << 500), 1 << 500)
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne
+}  # fmt: skip
+_SIGNS = {operator.add: "+", operator.sub: "-", operator.mul: "*", operator.truediv: "/", operator.pow: "**"}
+
+
+def _on_formulas(name: str) -> Callable[[Any, Any], Expression]:
+    """An operation on formulas and numbers."""
+
+    def run(a: Any, b: Any) -> Expression:
+        first, second = (each if isinstance(each, Expression) else Expression({(): each}) for each in (a, b))
+        return Expression({((name, first, second),): 1}) if name in ("max", "min") else OPERATIONS[name](first, second)
+
+    return run
+
+
+FORMULAS = {name: _on_formulas(name) for name in OPERATIONS}
+
+
+class Fixed(Exception):
+    """A plan that holds for one size alone; says why."""
+
+
+class Sizes:
+    """The symbols of a plan with their present values, the guards under which it holds, and the table of numbers that its code reads."""
+
+    def __init__(self, values: Mapping[str, int], equal: Mapping[str, Expression] | None = None) -> None:
+        """``equal`` are symbols that are known to be equal to others."""
+        self.values = dict(values)
+        self.guards: dict[str, None] = {}
+        self.equal = dict(equal or {})  # by this, and by guards
+        self.numbers: dict[str, int] = {}  # by what each is computed by: its place in the table
+        self.present = dict(values)  # of symbols, and of what was chosen
+        self.bounds: dict[str, Bounds] = dict.fromkeys(values, (LEAST, MOST))  # of the same
+        self.functions: dict[str, Callable[..., Any]] = {"bits": bits}  # that what is written calls
+        self.names: dict[str, str] = {}  # for what is written in terms of the symbols, and of names before it
+
+    def size(self, expression: Expression) -> Any:
+        """A size by its formula; a plain number where no symbol is left."""
+        constant = expression.constant
+        return Size(self, expression) if constant is None else constant
+
+    def compare(self, how: str, a: Any, b: Any) -> bool:
+        """The outcome of a comparison, which is guarded where it may be another for other sizes."""
+        found = bool(_COMPARISONS[how](hint(a), hint(b)))
+        whole = isinstance(a, (int, Size)) and isinstance(b, (int, Size))
+        if whole and (self.is_outside(a, b) or self.is_certain(how, formula(a) - formula(b))):
+            return found
+        text = f"{written(a)} {how} {written(b)}"
+        self.guards[text if found else f"not ({text})"] = None
+        if whole and (how == "==" and found or how == "!=" and not found):
+            names = [each for each in self.values if each in (formula(a).as_symbol, formula(b).as_symbol)]
+            if len(names) == 2:
+                self.equal[names[1]] = self.first(Expression.symbol(names[0]))
+        return found
+
+    def first(self, expression: Expression) -> Expression:
+        """A formula in which of symbols that are equal one alone is left."""
+        if not self.equal or self.equal.keys().isdisjoint(expression.symbols()):
+            return expression
+        made = expression.evaluate({name: self.equal.get(name) or Expression.symbol(name) for name in self.values}, FORMULAS)
+        return made if isinstance(made, Expression) else Expression({(): made})
+
+    def compared(self, how: str, a: Any, b: Any, found: bool) -> None:
+        """A comparison of sizes while a graph was made."""
+        if self.compare(how, self.of(a), self.of(b)) is not found:
+            raise Fixed("sizes are not what they were")
+
+    def escaped(self, kind: str, size: Any) -> None:
+        """A size has become a plain number."""
+        raise Fixed(f"{kind}() of {getattr(size, 'expression', 'a number')}")
+
+    def of(self, value: Any) -> Any:
+        """A number with a formula as one of this plan."""
+        if isinstance(value, SymbolicInt):
+            return self.size(self.first(value.expression))
+        if isinstance(value, SymbolicFloat):
+            if value.function not in _SIGNS:
+                raise Fixed(f"{value.function} of a size")
+            a, b = (self.of(each) for each in value.arguments)
+            return Ratio(self, f"({written(a)} {_SIGNS[value.function]} {written(b)})", float.__float__(value))
+        return value
+
+    def everywhere(self, value: Any) -> Any:
+        """The same for all numbers in an argument."""
+        return map_aggregate(value, self.of)
+
+    def shape(self, spec: Any) -> Any:
+        """The same for a tensor without data."""
+        return Spec(tuple([self.of(each) for each in spec.shape]), spec.dtype)
+
+    def take(self, graph: Graph) -> None:
+        """Have a graph speak of the sizes of this plan."""
+        for node in graph.nodes:
+            if node.op == "output":
+                continue
+            node.args, node.kwargs = self.everywhere(node.args), self.everywhere(node.kwargs)
+            node.meta["val"] = map_aggregate(node.meta.get("val"), lambda each: self.shape(each) if isinstance(each, Spec) else each)
+
+    def is_outside(self, a: Any, b: Any) -> bool:
+        """Whether one of two numbers is plain, and less or more than the other can be: what is asked most often."""
+        size, number = (a, b) if b.__class__ is int else (b, a)
+        if number.__class__ is not int or size.__class__ is not Size:
+            return False
+        low, high = self.limits(size.expression)
+        return bool(number < low or number > high)
+
+    def is_certain(self, how: str, difference: Expression) -> bool:
+        """Whether a comparison comes out the same for all sizes, given the difference of its two sides."""
+        if difference.constant is not None:
+            return True
+        low, high = self.limits(self.smaller(difference))
+        return low > 0 or high < 0 or (low == 0 and how in (">=", "<")) or (high == 0 and how in ("<=", ">"))
+
+    def smaller(self, expression: Expression) -> Expression:
+        """A formula without factors that all its terms have, as far as they are positive."""
+        monomials = list(expression.terms)
+        for atom in dict.fromkeys(monomials[0]):
+            if self.limits_of(atom)[0] > 0 and all(atom in each for each in monomials):
+                return self.smaller(expression // Expression({(atom,): 1}))
+        return expression
+
+    def limits(self, expression: Expression) -> Bounds:
+        """What a formula lies between; it may be less than that."""
+        low = high = 0
+        for monomial, factor in expression.terms.items():
+            first = last = 1
+            for atom in monomial:
+                least, most = self.limits_of(atom)
+                if least < 0:
+                    return _UNKNOWN
+                first, last = first * least, last * most
+            low += factor * (first if factor > 0 else last)
+            high += factor * (last if factor > 0 else first)
+        return low, high
+
+    def limits_of(self, atom: Any) -> Bounds:
+        """The same for a symbol, or for one operation."""
+        if isinstance(atom, str):
+            return self.bounds.get(atom, _UNKNOWN)
+        name, first, second = atom
+        (low, high), (least, most) = self.limits(first), self.limits(second)
+        if name == "max" or name == "min":
+            choose: Callable[[int, int], int] = max if name == "max" else min
+            return choose(low, least), choose(high, most)
+        if low < 0 or least <= 0:
+            return _UNKNOWN
+        if name == "%":
+            return 0, most - 1
+        once = self.limits(first - second)[0] >= 0  # whatever both are
+        return max(low // most, int(once)), high // least
+
+    def name(self, text: str) -> str:
+        """A short name for what is written so."""
+        return self.names.setdefault(text, f"made{len(self.names)}")
+
+    def chosen(self, text: str, value: int, bounds: Bounds) -> Size:
+        """A size that is written so, is so large at present, and lies between bounds."""
+        name = self.name(text)
+        self.present[name] = value
+        self.bounds[name] = bounds
+        return Size(self, Expression.symbol(name))
+
+    def found_by(self, function: Callable[..., int], *arguments: Any, bounds: Bounds) -> Size:
+        """What a function makes of sizes and other plain values."""
+        self.functions[function.__name__] = function
+        text = f"{function.__name__}({', '.join(map(written, arguments))})"
+        return self.chosen(text, function(*map(hint, arguments)), bounds)
+
+    def place(self, text: str) -> int:
+        """Where in the table a number is."""
+        return self.numbers.setdefault(text, len(self.numbers))
+
+    def function(self, results: str) -> Callable[..., Any]:
+        """What is written in terms of the symbols, as a function of their values."""
+        lines = [
+            f"def function({', '.join(self.values)}):",
+            *[f"    {name} = {text}" for text, name in self.names.items()],
+            f"    return {results}",
+        ]
+        found: dict[str, Any] = dict(self.functions)
+        exec("\n".join(lines), found)
+        return found["function"]  # type: ignore[no-any-return]
+
+
+class Size:
+    """A whole number that may differ."""
+
+    __slots__ = ("expression", "sizes", "value")
+
+    def __init__(self, sizes: Sizes, expression: Expression) -> None:
+        self.sizes = sizes
+        self.expression = expression
+        self.value: int = expression.evaluate(sizes.present)
+
+    def __index__(self) -> int:
+        raise Fixed(f"{self.expression} is needed as a plain number")
+
+    __int__ = __float__ = __round__ = __trunc__ = __ceil__ = __floor__ = __index__
+
+    def __neg__(self) -> Any:
+        return self.sizes.size(self.expression * Expression({(): -1}))
+
+    def __pos__(self) -> Size:
+        return self
+
+    def __abs__(self) -> Any:
+        return self if self.sizes.compare(">=", self, 0) else -self
+
+    def __bool__(self) -> bool:
+        return self.sizes.compare("!=", self, 0)
+
+    def __hash__(self) -> int:
+        return 0  # so that a table of sizes asks, and what it finds is guarded
+
+    def __str__(self) -> str:
+        return f"%size.{self.sizes.place(str(self.expression))}"
+
+    def __format__(self, how: str) -> str:
+        return str(self)
+
+    def __repr__(self) -> str:
+        return str(self.expression)
+
+
+class Ratio:
+    """A fraction that follows from sizes: a cost, one over a count."""
+
+    __slots__ = ("sizes", "text", "value")
+
+    def __init__(self, sizes: Sizes, text: str, value: float) -> None:
+        self.sizes = sizes
+        self.text = text
+        self.value = value
+
+    def __bool__(self) -> bool:
+        return self.sizes.compare("!=", self, 0)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __float__(self) -> float:
+        raise Fixed(f"{self.text} is needed as a plain number")
+
+    __int__ = __index__ = __round__ = __trunc__ = __ceil__ = __floor__ = __float__
+
+    def __neg__(self) -> Any:
+        return Ratio(self.sizes, f"(-{self.text})", -self.value)
+
+    def __str__(self) -> str:
+        raise Fixed(f"{self.text} is written into code")
+
+    def __format__(self, how: str) -> str:
+        return str(self)
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def _arithmetic(sign: str, whole: Callable[[Any, Any], Any] | None, number: Callable[[Any, Any], Any], turned: bool) -> Any:
+    def run(self: Any, other: Any) -> Any:
+        if not isinstance(other, (int, float, Size, Ratio)):
+            return NotImplemented
+        a, b = (other, self) if turned else (self, other)
+        if whole is not None and isinstance(a, (int, Size)) and isinstance(b, (int, Size)):
+            if sign in ("//", "%") and not self.sizes.compare(">", b, 0):
+                raise Fixed("a division by what is not positive")
+            return self.sizes.size(whole(formula(a), formula(b)))
+        return Ratio(self.sizes, f"({written(a)} {sign} {written(b)})", number(hint(a), hint(b)))
+
+    return run
+
+
+def _comparison(how: str) -> Any:
+    def run(self: Any, other: Any) -> Any:
+        return self.sizes.compare(how, self, other) if isinstance(other, (int, float, Size, Ratio)) else NotImplemented
+
+    return run
+
+
+for _name, _sign, _whole, _number in (
+    ("add", "+", Expression.__add__, operator.add), ("sub", "-", Expression.__sub__, operator.sub), ("mul", "*", Expression.__mul__, operator.mul),
+    ("floordiv", "//", Expression.__floordiv__, operator.floordiv), ("mod", "%", Expression.__mod__, operator.mod), ("truediv", "/", None, operator.truediv),
+):  # fmt: skip
+    for _class in (Size, Ratio):
+        setattr(_class, f"__{_name}__", _arithmetic(_sign, _whole, _number, False))
+        setattr(_class, f"__r{_name}__", _arithmetic(_sign, _whole, _number, True))
+for _name, _sign in {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}.items():
+    for _class in (Size, Ratio):
+        setattr(_class, f"__{_name}__", _comparison(_sign))
+
+
+def differs(value: Any) -> bool:
+    """Whether a number may be another for other sizes."""
+    return isinstance(value, (Size, Ratio))
+
+
+def hint(value: Any) -> Any:
+    """The present value of a number."""
+    return value.value if isinstance(value, (Size, Ratio)) else value
+
+
+def present(value: Any) -> Any:
+    """An argument with numbers as they are at present."""
+    return map_aggregate(value, hint)
+
+
+def formula(value: Any) -> Expression:
+    """The formula of a whole number."""
+    return value.expression if isinstance(value, Size) else Expression({(): int(value)})
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two sizes or shapes are equal for all sizes.  Unlike ``==`` it guards nothing: what is equal by chance is taken for different."""
+    if a is b:
+        return True
+    if a.__class__ is Size:
+        return b.__class__ is Size and a.expression == b.expression
+    if isinstance(a, (tuple, list)):
+        return len(a) == len(b) and all(map(same, a, b))
+    return b.__class__ is not Size and bool(a == b)
+
+
+def never_more(a: Any, b: Any) -> bool:
+    """Whether a number is at most another for all sizes; guards nothing."""
+    known = next((each.sizes for each in (a, b) if isinstance(each, Size)), None)
+    return bool(a <= b) if known is None else known.limits(formula(a) - formula(b))[1] <= 0
+
+
+def written(value: Any) -> str:
+    """A number in terms of the symbols, as Python writes it."""
+    if isinstance(value, Size):
+        return f"({value.expression})"
+    if isinstance(value, (tuple, list)):
+        return f"({''.join(f'{written(each)}, ' for each in value)})"
+    return value.text if isinstance(value, Ratio) else repr(value)
+
+
+def real(value: Any, type: str) -> str:
+    """The register of a function that holds a fraction, or a size as one."""
+    assert isinstance(value, (Size, Ratio))
+    return f"%{type}.{value.sizes.place(f'bits({written(value)})')}"
+
+
+def bits(value: float) -> int:
+    """A fraction as it stands in a table of whole numbers."""
+    return int.from_bytes(struct.pack("<d", value), "little", signed=True)
+
+
+# -- choices that need no guard ------------------------------------------------------------------------------------------
+
+
+def least(a: Any, b: Any) -> Any:
+    """The smaller of two sizes, whichever it is."""
+    return _chosen("min", a, b)
+
+
+def most(a: Any, b: Any) -> Any:
+    """The larger of two sizes, whichever it is."""
+    return _chosen("max", a, b)
+
+
+def _chosen(name: str, a: Any, b: Any) -> Any:
+    choose: Any = min if name == "min" else max
+    found = choose(hint(a), hint(b))
+    known = next((each.sizes for each in (a, b) if isinstance(each, Size)), None)
+    if known is None:
+        return found
+    return known.chosen(f"{name}({written(a)}, {written(b)})", found, known.limits_of((name, formula(a), formula(b))))
+
+
+def if_many(size: Any, limit: int, many: int, few: int) -> Any:
+    """One of two numbers, as a size is at least the limit or less."""
+    found = many if hint(size) >= limit else few
+    if not isinstance(size, Size):
+        return found
+    return size.sizes.chosen(f"({many} if {written(size)} >= {limit} else {few})", found, (min(many, few), max(many, few)))
+
+
+def at_most(size: Any, limit: int) -> int:
+    """The smaller of a size and a limit, or the limit where the size may differ: for what need not be as small as the size."""
+    return limit if isinstance(size, Size) else min(size, limit)
+
+
+def may_reach(size: Any, limit: int) -> bool:
+    """Whether a size is at least the limit, or may be, where both ways of doing something are right for all sizes."""
+    return isinstance(size, Size) or size >= limit
