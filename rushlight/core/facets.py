@@ -1,0 +1,69 @@
+"""Facets: facts about ops that live outside their declarations (batching rules, autocast classes, lowerings), registered on the ops themselves.
+
+A facet is declared once by the room that uses it.  Registering for a name that is no op fails when the registering module is imported, so a
+misspelt or renamed op can't go unnoticed; registering does not load the op's file.
+
+    batching = Facet("batching", "how vmap runs the op on a batch")
+
+    @batching.register("add", "mul")
+    def rule(level, op, args): ...
+
+    batching.of(op)  # the rule, or None
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, TypeVar
+
+from .declare import Op, table
+
+Fact = TypeVar("Fact")
+
+facets: dict[str, Facet[Any]] = {}  # every facet by its name, for docs/ops.md and the tests
+
+
+class Facet(Generic[Fact]):
+    """One kind of fact about ops: a mapping from ops to facts, with the ops' names checked on registration."""
+
+    def __init__(self, name: str, summary: str) -> None:
+        if name in facets:
+            raise ValueError(f"the facet {name!r} is declared twice")
+        self.name = name
+        self.summary = summary
+        self._facts: dict[str, Fact] = {}
+        facets[name] = self
+
+    def set(self, fact: Fact, *names: str) -> None:
+        """Register a fact for ops, by their names in the op table."""
+        for name in names:
+            if name not in table:
+                raise LookupError(f"the facet {self.name!r} is registered for {name!r}, which is no op")
+            if name in self._facts:
+                raise ValueError(f"the facet {self.name!r} of {name!r} is registered twice")
+            self._facts[name] = fact
+
+    def register(self, *names: str) -> Callable[[Fact], Fact]:
+        """A decorator: the function is the fact of these ops."""
+
+        def decorate(fact: Fact) -> Fact:
+            self.set(fact, *names)
+            return fact
+
+        return decorate
+
+    def of(self, op: Op) -> Fact | None:
+        """The fact of an op, or None."""
+        return self._facts.get(op.name)
+
+    def __contains__(self, op: Op) -> bool:
+        return op.name in self._facts
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._facts)
+
+    def __repr__(self) -> str:
+        return f"<facet {self.name}: {len(self._facts)} ops>"
+
+
+__all__ = ["Facet", "facets"]
