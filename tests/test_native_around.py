@@ -128,7 +128,7 @@ def test_plans_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         x = torch.ones(size, requires_grad=True)
         compiled(x).backward()
         assert x.grad is not None and x.grad.tolist() == [2.0] * size
-    (_, part), *_ = native.describing.parts_of(compiled)
+    (_, part), *_ = native.printer.parts_of(compiled)
     entry = compiled._compiled.entry[-1].run.__globals__["run"]
     assert len(entry.differentiated.plans) <= aot.GENERAL and len(part.programs) <= native.LIMIT
     monkeypatch.setattr(Inputs, "values", lambda self, arrays: None)

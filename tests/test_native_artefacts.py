@@ -13,7 +13,7 @@ import pytest
 
 import rushlight as torch
 from rushlight.backends import native
-from rushlight.backends.native import describe
+from rushlight.backends.native import printer
 from rushlight.backends.native.executable import Program
 from rushlight.capture.graph_module import Deferred, GraphModule
 from rushlight.capture.trace.capture import capture
@@ -37,7 +37,7 @@ def trained(module: Any, calls: int = 3) -> Any:
 
 
 def programs(compiled: Any) -> list[Program]:
-    return [each for _, part in describe.parts_of(compiled) for each in part.programs]
+    return [each for _, part in printer.parts_of(compiled) for each in part.programs]
 
 
 def alive(kind: type) -> list[Any]:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rushlight as torch
-from rushlight.backends.native import describe
+from rushlight.backends.native import printer
 from rushlight.backends.native.executable import Program, compile_graph
 from rushlight.core.base import Spec
 from rushlight.core.declare import table
@@ -186,7 +186,7 @@ def test_a_training_step_keeps_as_little() -> None:
     eager, compiled = stepper(twin), torch.compile(stepper(model))
     for _ in range(4):
         np.testing.assert_allclose(compiled().item(), eager().item(), 1e-5)
-    programs = [each for _, part in describe.parts_of(compiled) for each in part.programs]
+    programs = [each for _, part in printer.parts_of(compiled) for each in part.programs]
     unit = 32 * 32 * 16 * 4
     assert min(each.arena for each in programs) < (4 * 5 + 10) * unit  # of each block 5 are kept; the rest is in use at the same time
 

@@ -31,6 +31,7 @@ from rushlight.runtime.cpu import thread_pool
 from rushlight.runtime.cpu.jit import Machine
 
 machine_module = importlib.import_module("rushlight.runtime.cpu.jit")
+target_module = importlib.import_module("rushlight.codegen.llvm.target")
 LINUX, ARM = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
 AVX2, AVX512 = "+avx,+avx2,+f16c,+fma", "+avx,+avx2,+f16c,+fma,+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl"
 PROCESSORS = {
@@ -85,6 +86,7 @@ def machine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         thread_pool.pool()  # that of this processor
         made = Elsewhere(PROCESSORS[request.param])
         monkeypatch.setattr(machine_module, "_machine", [made])
+        monkeypatch.setattr(target_module, "_chosen", [made.processor])
         return made
 
     return replace

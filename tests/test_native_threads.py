@@ -10,7 +10,8 @@ import rushlight
 
 pytest.importorskip("llvmlite")
 from rushlight.codegen.llvm.ir import Part
-from rushlight.runtime.cpu.jit import blas, machine
+from rushlight.core.blas import blas
+from rushlight.runtime.cpu.jit import machine
 from rushlight.runtime.cpu.thread_pool import pool
 
 TIMES = 300_000

@@ -97,6 +97,7 @@ BY_NUMPY: dict[np.dtype[Any], dtype] = {each.numpy: each for each in (*ALL, *QUA
 BY_NAME: dict[str, dtype] = {name: each for each in (*ALL, *QUANTIZED) for name in (each.name, *each.aliases)}
 
 # Types that are stored narrow and computed in float32.
+HALF_PRECISION: frozenset[np.dtype[Any]] = frozenset(each.numpy for each in (float16, bfloat16))
 LOW_PRECISION: frozenset[np.dtype[Any]] = frozenset(each.numpy for each in (float16, bfloat16, float8_e4m3fn, float8_e5m2))
 FLOAT8: frozenset[np.dtype[Any]] = frozenset((float8_e4m3fn.numpy, float8_e5m2.numpy))
 

@@ -13,11 +13,10 @@ import numpy as np
 
 from ..capture.compile.handlers.custom_function import ApplyFunction
 from ..capture.tracer.tracer import Tracer
-from ..codegen.llvm.ir import HALVES
 from ..core.base import Spec, TensorBase, make, storage_of
 from ..core.declare import Op, call_body, table
 from ..core.devices import CPU, META, device
-from ..core.dtypes import BY_NUMPY, dtype, float32
+from ..core.dtypes import BY_NUMPY, HALF_PRECISION, dtype, float32
 from ..core.families import broadcast_shapes, normalize_dims
 from ..core.state import state
 from ..graph import Graph, Interpreter, Node
@@ -183,12 +182,12 @@ class Expander(Tracer):
 
     def follow(self, formula: Callable[..., Any], op: Op, args: tuple[Any, ...]) -> Any:
         """What a formula gives; as kernels do, it computes what has less than single precision in that, and rounds once."""
-        narrow = {value._array.dtype for value in args if isinstance(value, TensorBase) and value._array.dtype in HALVES}
+        narrow = {value._array.dtype for value in args if isinstance(value, TensorBase) and value._array.dtype in HALF_PRECISION}
         state.interceptors.append(self)
         try:
             if not narrow:
                 return formula(*args)
-            if len(narrow) > 1 or any(isinstance(value, TensorBase) and value._array.dtype not in HALVES for value in args):
+            if len(narrow) > 1 or any(isinstance(value, TensorBase) and value._array.dtype not in HALF_PRECISION for value in args):
                 return NotImplemented
             if any(isinstance(value, dtype) and value.numpy not in narrow for value in args):
                 return NotImplemented  # the result is of another type
@@ -235,7 +234,7 @@ _KEPT = ("lstm", "gru", "rnn", "quantized")  # composites that stay one call
 
 def of_floats(value: Any) -> bool:
     """Whether an argument is no tensor, or one of a type that formulas are as precise in as kernels."""
-    return not isinstance(value, TensorBase) or value._array.dtype in FLOATS or value._array.dtype in HALVES
+    return not isinstance(value, TensorBase) or value._array.dtype in FLOATS or value._array.dtype in HALF_PRECISION
 
 
 # -- formulas ----------------------------------------------------------------------------------------------------

@@ -12,15 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.llvm import vector_math
-from ..codegen.llvm.ir import HALVES, TYPES
+from ..core.dtypes import HALF_PRECISION
 from ..core.families import broadcast_shapes
-from ..runtime.cpu.jit import machine
 from .symbolic_shape import Ratio, Size, differs, hint
+from .target import Target
 
 BOOL, FLOAT32, FLOAT64 = np.dtype(np.bool_), np.dtype(np.float32), np.dtype(np.float64)
 FLOAT16 = np.dtype(np.float16)
-_OF_HALVES = ("operand", "constant", "cast", "where")  # what can be done with types that are not computed in
+_DTYPES = frozenset(np.dtype(each) for each in ("float32", "float64", "bool", "int8", "uint8", "int16", "int32", "int64"))
+_MOVES = ("operand", "constant", "cast", "where")  # the only operations on half precision, which is computed in float32
+
+# The functions of scalar IR that are no single instruction: of one number (some in single precision alone), and others.
+UNARY_FUNCTIONS = ("exp", "expm1", "exp2", "log", "log2", "log10", "log1p", "tanh", "erf", "sinh", "cosh")
+SINGLE_FUNCTIONS = ("sin", "cos")
+OTHER_FUNCTIONS = ("decay", "raised_decay", "growth", "power")  # exp of what is not positive, and what simplify.py makes
+FUNCTIONS = frozenset((*UNARY_FUNCTIONS, *SINGLE_FUNCTIONS, *OTHER_FUNCTIONS))
+_COSTLY = FUNCTIONS | {"fmod"}
 EXPENSIVE = 20  # what a function such as exp costs, in additions
 
 
@@ -34,21 +41,18 @@ class Expression:
     __slots__ = ("args", "cost", "data", "dtype", "known_operands", "op")
 
     def __init__(self, op: str, args: tuple[Expression, ...], dtype: np.dtype[Any], data: Any = None) -> None:
-        if dtype not in TYPES and not (dtype in HALVES and op in _OF_HALVES):
+        if dtype not in _DTYPES and not (dtype in HALF_PRECISION and op in _MOVES):
             raise NotExpressible(f"native code has no {dtype}")
         self.op = op
         self.args = args
         self.dtype = dtype
         self.data = data  # the value of a constant, what an operand stands for
         self.known_operands: list[Any] | None = None
-        own = 0 if op in ("constant", "operand") else EXPENSIVE if op in COSTLY else 4 if op in ("div", "sqrt") else 1
+        own = 0 if op in ("constant", "operand") else EXPENSIVE if op in _COSTLY else 4 if op in ("div", "sqrt") else 1
         self.cost: int = own + sum(each.cost for each in args)  # as if nothing were shared: an upper bound
 
     def __repr__(self) -> str:
         return f"{self.op}({', '.join(map(repr, self.args))})" if self.args else f"{self.op}:{self.data}"
-
-
-COSTLY = frozenset((*vector_math.UNARY, *vector_math.SINGLE_ONLY, *vector_math.OTHERS, "fmod"))
 
 
 def constant(value: Any, dtype: np.dtype[Any]) -> Expression:
@@ -66,12 +70,26 @@ def cast(a: Expression, dtype: np.dtype[Any]) -> Expression:
         return a
     if a.op == "constant":
         return constant(a.data, dtype)
-    if FLOAT16 in (a.dtype, dtype):
-        if not machine().processor.converts_halves:
-            raise NotExpressible("this processor does not convert half precision")
-        if a.dtype == FLOAT64:
-            raise NotExpressible("double precision is not rounded to half at once")
+    if a.dtype == FLOAT64 and dtype == FLOAT16:
+        raise NotExpressible("float64 is not rounded to float16 in one step")
     return Expression("cast", (a,), dtype)
+
+
+def check_target(expression: Expression, target: Target) -> None:
+    """Raise NotExpressible where a target does not have what an expression needs."""
+    waiting, seen = [expression], set()
+    while waiting:
+        each = waiting.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        waiting.extend(each.args)
+        if each.dtype not in target.dtypes and each.dtype not in HALF_PRECISION:
+            raise NotExpressible(f"{target.name} has no {each.dtype}")
+        if each.op == "cast" and not target.half_conversion and FLOAT16 in (each.dtype, each.args[0].dtype):
+            raise NotExpressible(f"{target.name} does not convert half precision")
+        if each.op in FUNCTIONS and target.functions is not None and each.op not in target.functions:
+            raise NotExpressible(f"{target.name} has no {each.op}")
 
 
 class Array:
@@ -350,7 +368,7 @@ def _negative(a: Array) -> Array:
 
 
 UNARY: dict[str, Any] = {
-    **{name: _float_only(name) for name in vector_math.UNARY}, **{name: _float_only(name, FLOAT32) for name in vector_math.SINGLE_ONLY},
+    **{name: _float_only(name) for name in UNARY_FUNCTIONS}, **{name: _float_only(name, FLOAT32) for name in SINGLE_FUNCTIONS},
     "sqrt": _float_only("sqrt"), "floor": _whole("floor"), "ceil": _whole("ceil"), "trunc": _whole("trunc"), "rint": _whole("rint"),
     "negative": _negative, "absolute": lambda a: a.copy() if a.dtype.kind in "ub" else make("abs", a.dtype, a),
     "square": lambda a: a * a, "reciprocal": lambda a: _float_only("div")(a.dtype.type(1), a), "positive": lambda a: a.copy(),

@@ -12,17 +12,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..codegen.llvm.ir import HALVES
 from ..core.base import Spec, contiguous_strides
 from ..core.declare import Op, table
+from ..core.dtypes import HALF_PRECISION
 from ..core.families import Elementwise, Reduction
 from ..graph import Node
 from ..graph.calls import bind
 from ..passes.decompose import Declined, Expanded
-from .scalar_ir import BOOL, EXPRESSIONS, FLOAT32, Array, Expression, Functions, NotExpressible, cast, constant, typed
+from .scalar_ir import BOOL, EXPRESSIONS, FLOAT32, Array, Expression, Functions, NotExpressible, cast, check_target, constant, typed
 from .scalar_ir import make as operation
 from .simplify import falling, first_axes, shorten
 from .symbolic_shape import differs, present, same
+from .target import Target
 from .view_strides import LiesOtherwise, elements, has_sizes, reshaped, seen
 
 # Ops outside the family of pointwise ones whose kernels are pointwise all the same.
@@ -232,12 +233,12 @@ ROUTINES: dict[str, Callable[[Any, tuple[Any, ...], Any, Node], Any]] = {}
 class Builder:
     """Makes the values of an expanded graph."""
 
-    def __init__(self, expanded: Expanded, layouts: list[Any], products: bool = True) -> None:
+    def __init__(self, expanded: Expanded, layouts: list[Any], target: Target) -> None:
+        self.target = target
         self.values: list[Value] = []
         self.notes = list(expanded.notes)
         self.writes = expanded.writes
         self.references: dict[Node, Any] = {}
-        self.products = products  # whether there is a BLAS
         self.last_effect: Call | None = None
         self.reshaped: set[Value] = set()  # results of routines that are seen in another shape where eager mode has a copy
         self.last = set(expanded.outputs)
@@ -367,6 +368,7 @@ class Builder:
     def pointwise(self, expression: Expression, shape: tuple[int, ...], dtype: np.dtype[Any], node: Node | None) -> Reference:
         value = self.make(Pointwise, shape, dtype, node)
         value.expression = cast(expression, dtype)
+        check_target(value.expression, self.target)
         return self.add(value)
 
     def elementwise(self, op: Op, args: tuple[Any, ...], spec: Spec, node: Node) -> Reference:
@@ -422,6 +424,7 @@ class Builder:
         self, how: str, expression: Expression, source: tuple[int, ...], axes: tuple[int, ...], dtype: np.dtype[Any], node: Node
     ) -> Reference:
         """A fold of an expression along some axes, which stay with size 1."""
+        check_target(expression, self.target)
         value = self.make(Fold, tuple([1 if at in axes else size for at, size in enumerate(source)]), dtype, node)
         value.how, value.expression, value.source, value.axes = how, expression, source, axes
         return self.add(value)
@@ -432,7 +435,7 @@ class Builder:
         if op.name not in _FOLDS or others or not source.shape or not math.prod(source.shape):
             return NotImplemented
         how, prepare = _FOLDS[op.name]
-        compute = FLOAT32 if compute in HALVES else compute
+        compute = FLOAT32 if compute in HALF_PRECISION else compute
         element = Array(Expression("operand", (), source.dtype, source), source.shape)
         prepared = prepare(element if op.name == "count_nonzero" else element.astype(compute))
         if prepared.dtype == BOOL and how not in ("and", "or"):
@@ -457,13 +460,13 @@ class Builder:
 
     def product(self, left: Reference, right: Reference, spec: Spec, node: Node) -> Any:
         """A product of matrices by BLAS."""
-        if left.dtype in HALVES and left.dtype == right.dtype:
+        if left.dtype in HALF_PRECISION and left.dtype == right.dtype:
             left, right = (self.pointwise(Expression("operand", (), each.dtype, each), each.shape, FLOAT32, None) for each in (left, right))
             wide = self.product(left, right, Spec(spec.shape, FLOAT32), node)
             return (
                 wide if wide is NotImplemented else self.pointwise(Expression("operand", (), FLOAT32, wide), spec.shape, spec.dtype, node)
             )
-        if not self.products or left.dtype.char not in "fd" or left.dtype != right.dtype or not spec.size or 0 in left.shape:
+        if not self.target.matrix_products or left.dtype.char not in "fd" or left.dtype != right.dtype or not spec.size or 0 in left.shape:
             return NotImplemented
         shape = spec.shape
         if len(left.shape) == 1:
@@ -553,7 +556,7 @@ class Builder:
 def in_single_precision(op: Op, values: list[Any]) -> list[Any]:
     """Arguments with operands of less than single precision widened; numbers are first rounded, as beside tensors of less."""
     common, _ = op.family.dtypes(op, op.family.operands(op, values))
-    if common not in HALVES:
+    if common not in HALF_PRECISION:
         return values
     if op.name in _OF_THE_TYPE:
         raise NotExpressible("it depends on the type")

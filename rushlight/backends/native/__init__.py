@@ -24,7 +24,6 @@ from ...core.base import Spec, TensorBase, alias, make, storage_of
 from ...core.state import state
 from ...passes.decompose import Declined
 from ...runtime.call import trampoline
-from ...runtime.call.autograd_launcher import programs, recorded_call
 from ...runtime.call.guard_compiler import watch
 from ...runtime.call.launcher import Refused, direct_call, may_write
 from ...runtime.cpu import thread_pool
@@ -34,9 +33,10 @@ from ...schedule.tensor_ir import Given, elements
 from ..aot import AheadOfTime, aot_eager
 from ..registry import register_backend
 from ..scalar_inputs import with_numbers
-from .describe import describe, dump
+from .autograd_launcher import programs, recorded_call
 from .dynamic_shapes import General, Plans
 from .executable import Program, compile_graph
+from .printer import describe, dump
 
 ROUTINES_OF = (attention, convolution, gather_scatter, pooling, rnn, small)  # files that bring native code for ops of their own
 LIMIT = 16  # programs for different layouts of the inputs, before new ones run as in eager mode

@@ -7,17 +7,20 @@ import functools
 import logging
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...codegen.llvm.gemm.blas_call import Work
 from ...codegen.llvm.ir import Code, Module, Part, Scalar, alone
 from ...codegen.llvm.kernel import Kernel
+from ...codegen.llvm.piece import Piece, SizesFrom
+from ...codegen.llvm.target import processor
 from ...core.base import Spec
+from ...core.blas import blas
 from ...graph import Graph
 from ...passes.decompose import Declined, expand
 from ...runtime.call import launcher, trampoline
 from ...runtime.cpu.arena import Workspace
-from ...runtime.cpu.jit import blas, log, machine
+from ...runtime.cpu.jit import log, machine
 from ...runtime.cpu.step_timer import clocks_for
 from ...runtime.cpu.thread_pool import Pool, pool
 from ...schedule.epilogue import join, sooner
@@ -56,9 +59,8 @@ def compile_graph(graph: Graph, examples: list[Any], attribute: Callable[[str], 
     started = time.perf_counter()
     expanded = expand(graph, examples, attribute or no_attribute)
     layouts = [each.element_strides if isinstance(each, Spec) else None for each in examples]
-    library = blas()
     while True:
-        builder = Builder(expanded, layouts, bool(library.addresses))
+        builder = Builder(expanded, layouts, processor().target)
         grouping = Grouping(builder.values, [each for each in builder.outputs if each is not None])
         try:
             program = Program(builder, grouping)
@@ -92,21 +94,6 @@ class Failed(Exception):
         )
         members = [] if step is None else step.members
         self.nodes = {each.node for each in members if each.node is not None and not each.node.meta.get("opaque")}
-
-
-class SizesFrom(NamedTuple):
-    """The sizes that may differ and that a function reads: so far from the start of their table."""
-
-    offset: int
-
-
-class Piece(NamedTuple):
-    """A step as a native function: what it works on, into how many parts it can be cut, and about how long it takes."""
-
-    name: str
-    buffers: list[Any]  # values, and before them its sizes
-    extent: int
-    nanoseconds: float
 
 
 class Program:

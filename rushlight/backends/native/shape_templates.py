@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...codegen.llvm.target import processor
 from ...core.base import Spec
 from ...core.declare import table
 from ...core.symbolic import Expression, SymbolicFloat, SymbolicInt, escape, is_symbolic, size_of
 from ...graph import Graph, Node, map_aggregate
 from ...passes.decompose import expand
-from ...runtime.cpu.jit import blas
 from ...schedule.fusion import Grouping
 from ...schedule.memory_plan import arrange
 from ...schedule.symbolic_shape import FORMULAS, LEAST, MOST, Fixed, Sizes, differs, written
@@ -293,7 +293,7 @@ def specs_for(
 
 def calls_in(graph: Graph, specs: list[Any], attribute: Callable[[str], Any]) -> int:
     """How many ops of a graph for one size are called."""
-    builder = Builder(expand(graph, specs, attribute), [each.element_strides for each in specs], bool(blas().addresses))
+    builder = Builder(expand(graph, specs, attribute), [each.element_strides for each in specs], processor().target)
     return sum(isinstance(each, Call) for each in builder.values)
 
 
@@ -310,7 +310,7 @@ class Template:
             check_same(expanded.graph, expand(copied_for(graph, values), specs_for(inputs, values), attribute).graph, values)
         sizes.take(expanded.graph)
         layouts = [each.strides_for(sizes.everywhere(each.shape)) for each in inputs]
-        builder = Builder(expanded, layouts, bool(blas().addresses))
+        builder = Builder(expanded, layouts, processor().target)
         called = sum(isinstance(each, Call) for each in builder.values)
         if called and called != calls_in(copied_for(graph, sizes.values), specs_for(inputs, sizes.values), attribute):
             raise Fixed("; ".join(["what is native code for one size is called for any", *builder.notes]))

@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...backends.native.executable import Piece, Program
 from ...core.base import Spec
 from ...schedule.symbolic_shape import differs
 from ...schedule.tensor_ir import ROUTINES, Builder, Reference, Routine, Value
 from . import vector_math
 from .gemm.panel import Panels, lanes_for, minus, share
 from .ir import TYPES, Code, Module, Scalar
+from .piece import Lowering, Piece
 from .vectors import Vectors
 
 BLOCK = 32  # queries
@@ -169,7 +169,7 @@ def attention(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) ->
     scratch = [Spec((lanes, each), dtype) for each in (by_key.size, by_value.size, block * row)]
     order = order_in_memory(builder, node, 0, query, specs[0].shape)
 
-    def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
         output, weights, *memories = routine.others
         keys, values = Panels(module, type_, size, source), Panels(module, type_, source, width)
         c, names = Code(module), Names()
@@ -314,7 +314,7 @@ def attention_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node
         scratch.append(Spec((lanes, block * row), dtype))
     orders = [order_in_memory(builder, node, at, each, spec.shape) for at, (each, spec) in enumerate(zip((query, key, value), specs))]
 
-    def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
         results, memories = routine.others[:3], routine.others[3:]
         wanted = [each in program.slots for each in results]
         c, names = Code(module), Names()

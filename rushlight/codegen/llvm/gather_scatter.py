@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...backends.native.executable import Piece, Program
 from ...core.base import Spec
 from ...core.families import normalize_dims
 from ...schedule.scalar_ir import NotExpressible
 from ...schedule.tensor_ir import ROUTINES, STATUS, Builder, Reference, Routine, Value, strides_of
 from ...schedule.view_strides import first_of, has_sizes
 from .ir import TYPES, Code, Module, Scalar
+from .piece import Lowering, Piece
 from .scalar_code import convert
 
 COLUMNS = 16  # of a sum over rows that one piece takes
@@ -88,7 +88,7 @@ def moved(builder: Builder, moves: list[Move], spec: Spec, node: Any, fill: Any 
         raise NotExpressible("it has no elements")
     moves = [each for each in moves if 0 not in each.source.shape]
 
-    def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
         pieces = []
         if fill is not None:
             c = Code(module)
@@ -208,7 +208,7 @@ def triangle(below: bool) -> Any:
         if spec.dtype not in TYPES or type(diagonal) is not int or not math.prod(spec.shape):
             return NotImplemented
 
-        def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
+        def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
             c = Code(module)
             with ExitStack() as nest:
                 loops = Loops(c, nest, source.shape, 0)
@@ -231,7 +231,7 @@ def cumsum(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any, backwa
     wide = np.dtype(np.float64) if spec.dtype == np.float32 else spec.dtype  # that sums are added up in
     type = TYPES[wide]
 
-    def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
         c, shape = Code(module), source.shape
         strides = row_major(shape)
         sums = c.slot(type)
@@ -282,7 +282,7 @@ def rows(builder: Builder, source: Reference, dim: int, index: Reference, spec: 
         return NotImplemented
     before, behind = source.shape[:dim], source.shape[dim + 1 :]
 
-    def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
         c = Code(module)
         strides = row_major(spec.shape)
         outer = (*before, *index.shape)
@@ -325,7 +325,7 @@ def add_rows(
     apart = math.prod(before) > 1  # whether parts are independent along an outer dimension
     split = next((at for at, size in enumerate(before) if size > 1), None)
 
-    def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
         c, type, strides = Code(module), TYPES[spec.dtype], row_major(shape)
         width = behind[-1] if behind else 1
         extent = before[split] if split is not None else -(-width // COLUMNS)
@@ -373,7 +373,7 @@ def elements(builder: Builder, source: Reference, dim: int, index: Reference, sp
         return NotImplemented
     dim %= len(source.shape)
 
-    def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
         c = Code(module)
         with ExitStack() as nest:
             loops = Loops(c, nest, index.shape, 0)
@@ -394,7 +394,7 @@ def add_elements(builder: Builder, base: Reference | None, dim: int, index: Refe
         return NotImplemented
     dim %= len(shape)
 
-    def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
         type, strides = TYPES[spec.dtype], row_major(shape)
         c = Code(module)
         with ExitStack() as nest:

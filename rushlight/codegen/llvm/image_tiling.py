@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ...backends.native.executable import Piece, SizesFrom
 from ...core.base import Spec
 from ...core.parallel import pool as eager_pool
 from ...schedule.symbolic_shape import at_most, may_reach
 from ...schedule.tensor_ir import Builder, Reference, Routine, strides_of
 from .ir import TYPES, Code, Module, Scalar
+from .piece import Piece, SizesFrom
 from .vectors import BYTES
 
 FIRST, LAST = Scalar("%first", "i64"), Scalar("%last", "i64")

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime.cpu.jit import machine
 from ...schedule.fusion import Group, substituted
 from ...schedule.scalar_ir import Expression
 from ...schedule.symbolic_shape import differs, may_reach, same
 from ...schedule.tensor_ir import Fold, Partial, Pointwise, Reference, Value, operands, strides_of
 from .ir import STORED, TYPES, Code, Module, Scalar
 from .scalar_code import Emission, frequent
+from .target import processor
 from .vector_code import Wide
 from .vector_math import SINGLE_ONLY
 
@@ -90,12 +90,7 @@ class Kernel:
         if len(self.inner) != 1 or self.tiled or not self.inner[0].places:
             return 1
         last, place = self.inner[0], self.inner[0].places[-1]
-        if (
-            type(last.size) is not int
-            or last.size > 2 * machine().processor.chunk
-            and last.folds
-            or (last is self.parallel and self.unit == 1)
-        ):
+        if type(last.size) is not int or last.size > 2 * processor().chunk and last.folds or (last is self.parallel and self.unit == 1):
             return 1
         if any(each.how not in ("add", "max", "min") or each.dtype != FLOAT for each in self.group.members if isinstance(each, Fold)):
             return 1
@@ -112,7 +107,7 @@ class Kernel:
                     each.op == "operand" and not self.inside(each.data) and each.data.strides[place] not in (0, 1)
                 ):
                     return 1
-        lanes = machine().processor.vector_bits // 32
+        lanes = processor().vector_bits // 32
         if last.folds and not angles and not self.code.called:
             lanes *= 2  # a sum that waits for the one before takes twice as long
         return lanes if last.size % lanes == 0 else 1
@@ -404,7 +399,7 @@ class Kernel:
             return
         first, last = self.bounds(dimension)
         if sums:
-            length = ROWS if self.tiled else machine().processor.chunk
+            length = ROWS if self.tiled else processor().chunk
             if may_reach(dimension.size, 2 * length + 1):
                 limit = self.limit(dimension)
                 chunks = c.let("i64", f"sdiv i64 {c.add(limit, c.integer(length - 1)).name}, {length}")
@@ -511,7 +506,7 @@ class Accumulator:
         self.value = value
         self.type = TYPES[value.dtype]
         inner = kernel.inner
-        long = len(inner) > 1 or (bool(inner) and may_reach(inner[-1].size, 2 * (ROWS if kernel.tiled else machine().processor.chunk) + 1))
+        long = len(inner) > 1 or (bool(inner) and may_reach(inner[-1].size, 2 * (ROWS if kernel.tiled else processor().chunk) + 1))
         self.in_chunks = value.how == "add" and self.type == "float" and long
         self.wide = "double" if self.in_chunks else self.type
         length = TILE if kernel.tiled else 1

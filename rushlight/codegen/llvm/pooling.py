@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
-from ...backends.native.executable import Piece
 from ...core.base import Spec
 from ...graph import Node
 from ...ops.nn.pooling import make_pool
@@ -22,6 +21,7 @@ from .conv.im2col import UNROLLED, Three, subtract, three, when
 from .gemm.tile import fill_run
 from .image_tiling import FIRST, LAST, offset, simple
 from .ir import TYPES, Code, Module, Scalar
+from .piece import Piece
 
 LONGEST = 1 << 14  # elements of a row that are kept on the stack
 

@@ -10,13 +10,13 @@ import zlib
 from contextlib import contextmanager
 from typing import Any
 
-from ...backends.native.executable import Piece, Program
 from ...core.base import Spec
 from ...schedule.symbolic_shape import differs, same
 from ...schedule.tensor_ir import ROUTINES, Builder, Product, Reference, Routine, Value, strides_of
 from . import vector_math
 from .gemm.panel import Panels, shape_for
 from .ir import TYPES, Code, Module, Scalar
+from .piece import Lowering, Piece
 
 LARGE = 1 << 20  # bytes of weights that are read from beyond the cache: more sequences then share them
 FLOPS_PER_NANOSECOND = 80
@@ -53,7 +53,7 @@ class Sweep:
     """A loop through time for blocks of sequences, as a function on named buffers."""
 
     def __init__(
-        self, program: Program, module: Module, sizes: Any, rows: Value, states: Reference, descending: bool, type: str, weight: int
+        self, program: Lowering, module: Module, sizes: Any, rows: Value, states: Reference, descending: bool, type: str, weight: int
     ) -> None:
         """``rows`` has those of all sequences at all times, ``states`` one for each sequence; ``sizes`` are numbers of sequences, or of times (``fits``)."""
         self.program = program
@@ -201,10 +201,10 @@ def fits(builder: Builder, weight: Reference, sizes: Any, *given: Reference | No
     )
     same = all(each is None or each.dtype == weight.dtype for each in given)
     full = all(each is None or 0 not in each.shape for each in (weight, *given))
-    return whole and same and full and weight.dtype.char in "fd" and builder.products
+    return whole and same and full and weight.dtype.char in "fd" and builder.target.matrix_products
 
 
-def weight_gradient(program: Program, module: Module, left: Value, right: Reference, result: Value) -> list[Piece]:
+def weight_gradient(program: Lowering, module: Module, left: Value, right: Reference, result: Value) -> list[Piece]:
     """The gradient of a weight: all rows of one matrix, turned, times those of another."""
     if result not in program.slots:
         return []
@@ -240,7 +240,7 @@ def lstm(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
     if projection is not None:
         scratch += [packed_spec(type, dtype, size, outside), Spec((batch, size), dtype)]
 
-    def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
         sweep = Sweep(program, module, sizes, gates.value, hidden, reverse, type, weight.value.size)
         output, last_hidden, last_cell, activated, cells, before, h, old, now, packed, *rest = routine.others
         sweep.name(
@@ -309,7 +309,7 @@ def lstm_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any
             Spec((batch, size), dtype),
         ]
 
-    def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
         sweep = Sweep(program, module, sizes, activated.value, grad_hidden, not reverse, type, weight.value.size)
         to, first_hidden, first_cell, of_weight, of_projection, h, old, packed, *rest = routine.others
         sweep.name(
@@ -374,7 +374,7 @@ def gru(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
     sources = [gates, hidden, weight] + ([] if bias is None else [bias])
     scratch = [Spec((batch, size), dtype), Spec((batch, 3 * size), dtype), packed_spec(type, dtype, size, 3 * size)]
 
-    def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
         sweep = Sweep(program, module, sizes, gates.value, hidden, reverse, type, weight.value.size)
         output, last_hidden, activated, before, h, now, packed = routine.others
         sweep.name(
@@ -425,7 +425,7 @@ def gru_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any)
         Spec((rows_of_all, 3 * size), dtype),
     ]
 
-    def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
         sweep = Sweep(program, module, sizes, activated.value, grad_hidden, not reverse, type, weight.value.size)
         to, first_hidden, of_weight, of_bias, h, part_of_grad, packed, own_gates = routine.others
         sweep.name(
@@ -459,7 +459,7 @@ def gru_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any)
     return tuple(builder.routine(sources, list(specs), node, write, scratch))
 
 
-def column_sums(program: Program, module: Module, source: Value, result: Value) -> list[Piece]:
+def column_sums(program: Lowering, module: Module, source: Value, result: Value) -> list[Piece]:
     """The sums of the columns of a matrix, added in double precision."""
     if result not in program.slots:
         return []
@@ -490,7 +490,7 @@ def rnn(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
     (batch, size), dtype, type = hidden.shape, weight.dtype, TYPES[weight.dtype]
     scratch = [Spec((batch, size), dtype), Spec((batch, size), dtype), packed_spec(type, dtype, size, size)]
 
-    def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
         sweep = Sweep(program, module, sizes, gates.value, hidden, reverse, type, weight.value.size)
         output, last_hidden, before, h, now, packed = routine.others
         sweep.name(gates=gates.value, hidden=hidden.value, output=output, last_hidden=last_hidden, before=before, h=h, now=now)
@@ -521,7 +521,7 @@ def rnn_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any)
     (batch, size), dtype, type = grad_hidden.shape, weight.dtype, TYPES[weight.dtype]
     scratch = [Spec((batch, size), dtype), packed_spec(type, dtype, size, size)]
 
-    def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
         sweep = Sweep(program, module, sizes, output.value, grad_hidden, not reverse, type, weight.value.size)
         to, first_hidden, of_weight, h, packed = routine.others
         sweep.name(grad_output=grad_output.value, grad_hidden=grad_hidden.value, output=output.value, to=to, first_hidden=first_hidden, h=h)

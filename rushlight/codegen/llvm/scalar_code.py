@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime.cpu.jit import machine
 from ...schedule.scalar_ir import Expression
 from . import vector_math
 from .ir import BITS, HALVES, STORED, TYPES, Code, Scalar
+from .target import processor
 from .vector_code import Wide
 
 OFTEN = 3  # uses of a function like exp in one kernel; where there are more, it is called
@@ -117,7 +117,7 @@ def called(c: Code, op: str, x: Scalar) -> Scalar:
     """exp or its like by a call.  LLVM is told of a function of vectors that it can call instead, for many elements at once."""
     memo, key = c.module.memo, ("function", op, x.type)
     if key not in memo:
-        wide = Wide(c.module, machine().processor.vector_bits // BITS[x.type])
+        wide = Wide(c.module, processor().vector_bits // BITS[x.type])
         memo[key] = c.module.add(
             f"{op}_of_many", wide.returning("NAME", f"{wide.vector(x.type)} %x", write_function(wide, op, Scalar("%x", x.type)))
         )
@@ -125,7 +125,7 @@ def called(c: Code, op: str, x: Scalar) -> Scalar:
     if isinstance(c, Wide) and c.lanes > 1:
         return c.let(x.type, f"call {c.vector(x.type)} @{many}({c.vector(x.type)} {x.name})")
     if (key, "one") not in memo:
-        inner, count = Code(c.module), machine().processor.vector_bits // BITS[x.type]
+        inner, count = Code(c.module), processor().vector_bits // BITS[x.type]
         type = f"<{count} x {x.type}>"
         given = inner.let(type, f"insertelement {type} zeroinitializer, {x.type} %x, i64 0")
         made = inner.let(type, f"call {type} @{many}({type} {given.name})")

@@ -1,4 +1,4 @@
-"""The processor that code is compiled for: the one that this runs on, or another that is asked for."""
+"""The processor that code is generated for: the host's, or one that ``RUSHLIGHT_NATIVE_CPU`` names; and its description for the scheduler."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-# The levels of x86-64 that compilers and distributions agree on, and what each has of what is asked for here.
+from ...core.blas import blas
+from ...schedule.target import Target
+
+# The levels of x86-64 that compilers and distributions agree on, with those of their features that matter here.
 _LEVELS = {"x86-64": "", "x86-64-v2": "", "x86-64-v3": "+avx,+avx2,+f16c,+fma"}
 _LEVELS["x86-64-v4"] = f"{_LEVELS['x86-64-v3']},+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl"
-_NEEDED = {"-avx": ("avx", "f16c", "fma"), "-avx2": ("avx512",), "-avx512f": ("avx512",)}
+_IMPLIED = {"-avx": ("avx", "f16c", "fma"), "-avx2": ("avx512",), "-avx512f": ("avx512",)}  # prefixes of features that go with one
 VARIABLE = "RUSHLIGHT_NATIVE_CPU"
 
 
 @dataclass(frozen=True)
 class Processor:
-    """A processor in LLVM's words: features are those it has and has not, as in ``+avx2,-avx512f``."""
+    """A CPU by LLVM's names: target triple, CPU name and feature string (``+avx2,-avx512f``)."""
 
     triple: str
     name: str
@@ -24,18 +27,18 @@ class Processor:
 
     @cached_property
     def words(self) -> str:
-        """All that is said of it, as one text."""
+        """Triple, name and features as one string, for cache keys."""
         return f"{self.triple} {self.name} {self.features}"
 
     @cached_property
     def has(self) -> frozenset[str]:
-        """The features that are there.  Of what is said of one, the last counts; what another one needs takes that along when it goes."""
+        """The features that are present.  The last mention of a feature counts; removing one removes those that need it."""
         found: set[str] = set()
         for each in self.features.split(","):
             if each.startswith("+"):
                 found.add(each[1:])
             else:
-                found = {name for name in found if name != each[1:] and not (each in _NEEDED and name.startswith(_NEEDED[each]))}
+                found = {name for name in found if name != each[1:] and not (each in _IMPLIED and name.startswith(_IMPLIED[each]))}
         return frozenset(found)
 
     @cached_property
@@ -44,38 +47,63 @@ class Processor:
 
     @cached_property
     def vector_bits(self) -> int:
-        """The length of its vectors.  Vectors of unknown length (arm64's SVE) are LLVM's business: here they have 128 bits."""
+        """The vector width.  Scalable vectors (arm64's SVE) are left to LLVM: they count as 128 bits."""
         return 512 if {"avx512f", "avx512vl"} <= self.has else 256 if "avx" in self.has else 128
 
     @cached_property
     def registers(self) -> int:
-        """How many registers there are for vectors."""
+        """The number of vector registers."""
         return 32 if self.is_arm or self.vector_bits == 512 else 16
 
     @cached_property
     def chunk(self) -> int:
-        """How many numbers are added up in single precision before the sum goes on in double precision.
+        """The number of float32 elements that are summed before the sum goes on in float64.
 
-        LLVM works on two to four vectors at a time: by this each of their lanes adds up some 64.
+        LLVM interleaves two to four vectors: with these lengths each of their lanes sums about 64 elements.
         """
         return {512: 4096, 256: 2048}.get(self.vector_bits, 512)
 
     @cached_property
     def converts_halves(self) -> bool:
-        """Whether it has instructions that convert half precision."""
+        """Whether there are instructions that convert float16."""
         return self.is_arm or "f16c" in self.has
 
     @cached_property
     def masks(self) -> bool:
-        """Whether it can read and write some elements of a vector; otherwise, that is done one by one."""
+        """Whether there are masked vector loads and stores."""
         return "avx" in self.has or "sve" in self.has
+
+    @cached_property
+    def target(self) -> Target:
+        """The processor as the scheduler sees it."""
+        return Target(
+            name=f"LLVM for {self.name}",
+            vector_bits=self.vector_bits,
+            vector_registers=self.registers,
+            masked_access=self.masks,
+            half_conversion=self.converts_halves,
+            matrix_products=bool(blas().addresses),
+            chunk=self.chunk,
+        )
+
+
+_chosen: list[Processor] = []
+
+
+def processor() -> Processor:
+    """The one processor that code is generated for; raises ImportError where llvmlite is not installed."""
+    if not _chosen:
+        import llvmlite.binding
+
+        _chosen.append(host(llvmlite.binding))
+    return _chosen[0]
 
 
 def host(llvm: Any) -> Processor:
-    """The processor that this runs on, or the one that ``RUSHLIGHT_NATIVE_CPU`` names.
+    """The processor of the host, or the one that ``RUSHLIGHT_NATIVE_CPU`` names.
 
-    The variable holds LLVM's name of a processor, and features that it has or has not: ``x86-64-v3``, ``skylake-avx512,+avx512f,+avx512vl``,
-    ``native,-avx512f`` (this one, without that feature).  Code for others than this one need not run here.
+    The variable holds LLVM's name of a CPU and features to add or remove: ``x86-64-v3``, ``skylake-avx512,+avx512f,+avx512vl``,
+    ``native,-avx512f`` (the host without that feature).  Code for another CPU need not run on the host.
     """
     name, *chosen = os.environ.get(VARIABLE, "").split(",")
     features = [] if name not in ("", "native") else [llvm.get_host_cpu_features().flatten()]
@@ -85,9 +113,9 @@ def host(llvm: Any) -> Processor:
 
 
 def whole_vectors(processor: Processor) -> Processor:
-    """The same; where vectors have 512 bits, LLVM is told to use all of them, which for some processors it avoids.
+    """The same processor, where 512-bit vectors are used even if LLVM prefers 256 bits on it.
 
-    Functions of vectors that it may call (``emission.py``) have one length, and it must come to the same.
+    The vector variants of functions that kernels call (``scalar_code.called``) have one width, which the vectorizer has to choose too.
     """
     if processor.vector_bits < 512 or "-prefer-256-bit" in processor.features:
         return processor

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...runtime.cpu.jit import machine
 from .ir import Code, Scalar
+from .target import processor
 from .vector_code import Wide
 
 LN2 = "0.693147180559945309417232121458176568"
@@ -376,7 +376,7 @@ def far_angles(c: Code, vectors: bool) -> str:
     There is one for vectors, and LLVM calls that in the place of the other one: it looks at all angles at once.
     """
     memo, key = c.module.memo, "far angles"
-    count = machine().processor.vector_bits // 32
+    count = processor().vector_bits // 32
     if key not in memo:
         inner = Code(c.module)
         x, result = Scalar("%x", "float"), inner.slot("float")

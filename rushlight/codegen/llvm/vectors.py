@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...runtime.cpu.jit import machine
 from .ir import Code, Scalar
+from .target import processor
 
 BYTES = {"float": 4, "double": 8}
 _SHORT = {"float": "f32", "double": "f64"}
@@ -14,7 +14,7 @@ _SHORT = {"float": "f32", "double": "f64"}
 
 def lanes(type: str) -> int:
     """How many numbers a vector has."""
-    return machine().processor.vector_bits // 8 // BYTES[type]
+    return processor().vector_bits // 8 // BYTES[type]
 
 
 class Vectors:
@@ -67,7 +67,7 @@ class Vectors:
         written a second time without masks, for where all elements are there.
         """
         c = self.code
-        if machine().processor.masks or self.count == 1:
+        if processor().masks or self.count == 1:
             write([*masks])
             return
         whole, part, done = c.fresh("whole"), c.fresh("part"), c.fresh("done")

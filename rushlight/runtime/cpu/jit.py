@@ -1,9 +1,8 @@
-"""LLVM: from text to functions in memory; and the BLAS that NumPy brings along."""
+"""LLVM: from text to functions in memory."""
 
 from __future__ import annotations
 
 import ctypes
-import glob
 import hashlib
 import logging
 import os
@@ -12,10 +11,9 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ...codegen.llvm.ir import Part
-from ...codegen.llvm.target import Processor, host
+from ...codegen.llvm.target import Processor
+from ...codegen.llvm.target import processor as chosen_processor
 from ...core.parallel import pool as eager_pool
 from ...core.release import VERSION
 from .code_cache import cache
@@ -63,7 +61,7 @@ class Machine:
         if llvm.llvm_version_info[0] <= _KNOWN:
             for option in _OPTIONS:
                 llvm.set_option("", option)
-        self.processor = processor or host(llvm)
+        self.processor = processor or chosen_processor()
         self.versions = f"{VERSION} llvmlite {llvmlite.__version__} {llvm.llvm_version_info}"
         self.spare: dict[int, list[Any]] = {0: [], 2: []}  # by level: such as nobody uses now, which take long to make
         self.spent = 0.0  # seconds, in all
@@ -279,73 +277,3 @@ def machine() -> Machine:
     if not _machine:
         _machine.append(Machine())
     return _machine[0]
-
-
-# -- BLAS --------------------------------------------------------------------------------------------------------
-
-# Names under which the libraries that NumPy is built with have the product of matrices; with 64-bit sizes, and with 32-bit ones.
-_NAMES = (("scipy_cblas_{}64_", "i64"), ("cblas_{}64_", "i64"), ("scipy_cblas_{}", "i32"), ("cblas_{}", "i32"))
-_THREADS = ("scipy_openblas_{}_num_threads64_", "openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads", "openblas_{}_num_threads")
-
-
-class Blas:
-    """The product of matrices, as the library that NumPy uses has it."""
-
-    def __init__(self) -> None:
-        self.size = ""  # the type of its sizes
-        self.addresses: dict[str, int] = {}
-        self.threads: tuple[int, int] | None = None  # functions that get and set the number of its threads
-        for library in _libraries():
-            for pattern, size in _NAMES:
-                found: dict[str, Any] = {name: getattr(library, pattern.format(name), None) for name in ("sgemm", "dgemm")}
-                if all(found.values()) and self._works(found["sgemm"], size):
-                    self.size = size
-                    self.addresses = {name: ctypes.cast(each, ctypes.c_void_p).value or 0 for name, each in found.items()}
-                    self.threads = self._find_threads(library)
-                    return
-
-    def _find_threads(self, library: Any) -> tuple[int, int] | None:
-        for pattern in _THREADS:
-            found: list[Any] = [getattr(library, pattern.format(what), None) for what in ("get", "set")]
-            if all(found):
-                get, set_ = (ctypes.cast(each, ctypes.c_void_p).value or 0 for each in found)
-                return get, set_
-        return None
-
-    def _works(self, function: Any, size: str) -> bool:
-        """Whether it multiplies two small matrices as it should."""
-        integer = ctypes.c_int64 if size == "i64" else ctypes.c_int32
-        a, b = np.arange(6, dtype=np.float32).reshape(2, 3), np.arange(12, dtype=np.float32).reshape(3, 4)
-        made = np.zeros((2, 4), np.float32)
-        order = [ctypes.c_int32(each) for each in (101, 111, 111)]
-        sizes = [integer(each) for each in (2, 4, 3)]
-        pointers = [ctypes.c_void_p(each.ctypes.data) for each in (a, b, made)]
-        function.restype = None
-        function(
-            *order, *sizes, ctypes.c_float(1), pointers[0], integer(3), pointers[1], integer(4), ctypes.c_float(0), pointers[2], integer(4)
-        )
-        return bool(np.array_equal(made, a @ b))
-
-
-def _libraries() -> list[Any]:
-    """The libraries beside NumPy that may have BLAS in them."""
-    folder = os.path.dirname(np.__file__)
-    places = [os.path.join(os.path.dirname(folder), "numpy.libs"), os.path.join(folder, ".dylibs"), os.path.join(folder, ".libs")]
-    paths = [path for place in places for path in sorted(glob.glob(os.path.join(place, "*blas*")))]
-    found = []
-    for path in paths:
-        try:
-            found.append(ctypes.CDLL(path))
-        except OSError as error:
-            log.info("%s can't be loaded: %s", path, error)
-    return found
-
-
-_blas: list[Blas] = []
-
-
-def blas() -> Blas:
-    """BLAS, looked for once."""
-    if not _blas:
-        _blas.append(Blas())
-    return _blas[0]

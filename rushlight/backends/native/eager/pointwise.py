@@ -15,12 +15,13 @@ import numpy as np
 
 from ....codegen.llvm.ir import TYPES, Code, Module, Scalar
 from ....codegen.llvm.scalar_code import Emission
+from ....codegen.llvm.target import processor
 from ....core.declare import Op
 from ....core.kernel_providers import runs_once
 from ....ops.pointwise.unary import ThroughDouble
 from ....runtime.cpu.jit import log
 from ....runtime.cpu.parallel_task import Task
-from ....schedule.scalar_ir import EXPRESSIONS, Array, Expression, Functions, cast
+from ....schedule.scalar_ir import EXPRESSIONS, Array, Expression, Functions, cast, check_target
 
 QUICK = frozenset(("tanh", "power"))  # kernels that NumPy has made as fast
 VARIANTS = 16  # of one op; a program that keeps giving other options is better served by NumPy
@@ -130,4 +131,6 @@ def expression_of(op: Op, arguments: list[Any], positions: list[int], compute: n
     made = kernel(*given)
     if not isinstance(made, Array):
         raise TypeError("the kernel gives no expression")
-    return cast(made.expression, dtype)
+    expression = cast(made.expression, dtype)
+    check_target(expression, processor().target)
+    return expression

@@ -13,8 +13,9 @@ import numpy as np
 
 from ....codegen.llvm import vector_math
 from ....codegen.llvm.ir import TYPES, Code, Module, Scalar
+from ....codegen.llvm.target import processor
 from ....core.kernel_providers import runs_once
-from ....runtime.cpu.jit import log, machine
+from ....runtime.cpu.jit import log
 from ....runtime.cpu.parallel_task import Task
 
 _lock = threading.Lock()
@@ -44,7 +45,7 @@ class Row:
         c = self.code
         total, part = c.slot("double"), c.slot(self.type)
         c.write(c.constant("double", 0), total)
-        size = machine().processor.chunk
+        size = processor().chunk
         chunks = c.let("i64", f"sdiv i64 {c.add(self.length, c.integer(size - 1)).name}, {size}")
         with c.loop(c.integer(0), chunks) as chunk:
             first = c.scale(chunk, size)

@@ -12,7 +12,6 @@ import math
 from contextlib import ExitStack, nullcontext
 from typing import Any
 
-from ....backends.native.executable import Piece
 from ....core.base import Spec
 from ....graph import Node
 from ....ops.nn.sliding_windows import expand_ints
@@ -37,6 +36,7 @@ from ..image_tiling import (
     take_slot,
 )
 from ..ir import TYPES, Code, Module, Scalar
+from ..piece import Piece
 from . import cost, direct, winograd, winograd_transforms
 from .im2col import UNROLLED, Strip, Sweep, forward_sweep, odd_step, transposed_sweep, when
 

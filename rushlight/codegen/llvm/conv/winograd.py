@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ....backends.native.executable import Piece
 from ....core.base import Spec
 from ....schedule.symbolic_shape import at_most
 from ....schedule.tensor_ir import Reference, Routine
@@ -30,6 +29,7 @@ from ..image_tiling import (
     take_slot,
 )
 from ..ir import TYPES, Code, Module, Scalar
+from ..piece import Piece
 from ..vectors import BYTES, lanes
 from . import cost, winograd_transforms
 from .winograd_transforms import Axes, axis_for

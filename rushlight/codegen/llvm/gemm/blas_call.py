@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
-from ....runtime.cpu.jit import Blas
+from ....core.blas import Blas
 from ....schedule.symbolic_shape import differs, if_many, may_reach
 from ....schedule.tensor_ir import Product, Reference
 from ..ir import TYPES, Code, Scalar

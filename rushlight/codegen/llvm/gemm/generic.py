@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ....runtime.cpu.jit import machine
 from ..ir import Code, Module, Scalar
+from ..target import processor
 from ..vectors import Vectors
 
 
@@ -19,7 +19,7 @@ def tile_for(vectors: int, rows: int | None = None) -> tuple[int, int]:
     No vector is left over, for which there would have to be code.  ``rows`` are those of a left matrix that is not packed: then each row of a
     tile takes a register for its address, and where 3 x 3 taps are rows, none is left over.
     """
-    if machine().processor.registers < 32:  # LLVM may read the factors of all rows before it multiplies: then they take a register each
+    if processor().registers < 32:  # LLVM may read the factors of all rows before it multiplies: then they take a register each
         width = 2 if vectors % 2 == 0 else 3 if vectors % 3 == 0 else 1
         return {1: 7, 2: 4, 3: 3}[width], width
     width = 4 if vectors % 4 == 0 else 2 if vectors % 2 == 0 else 1

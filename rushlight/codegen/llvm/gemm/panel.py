@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ....core.parallel import pool as eager_pool
-from ....runtime.cpu.jit import machine
 from ....schedule.symbolic_shape import least
 from ..ir import BITS, Code, Module, Scalar
+from ..target import processor
 from ..vectors import Vectors
 
 
@@ -32,13 +32,13 @@ class Shape(NamedTuple):
 
 def shape_for(type: str) -> Shape:
     """Tiles that fill the registers."""
-    processor = machine().processor
-    lanes = processor.vector_bits // BITS[type]
-    if processor.vector_bits == 512:
+    chosen = processor()
+    lanes = chosen.vector_bits // BITS[type]
+    if chosen.vector_bits == 512:
         return Shape(lanes, 2, 8)
-    if processor.is_arm:
+    if chosen.is_arm:
         return Shape(lanes, 4, 6)
-    return Shape(lanes, 3, 4) if processor.vector_bits == 256 else Shape(lanes, 2, 4)
+    return Shape(lanes, 3, 4) if chosen.vector_bits == 256 else Shape(lanes, 2, 4)
 
 
 class Panels:

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ....backends.native.executable import Piece, Program
 from ....core.base import Spec
-from ....runtime.cpu.jit import blas
+from ....core.blas import blas
 from ....schedule.scalar_ir import Expression
 from ....schedule.symbolic_shape import differs
 from ....schedule.tensor_ir import ROUTINES, Builder, Product, Reference, Routine
 from ..ir import TYPES, Code, Module, Scalar
+from ..piece import Lowering, Piece
 from .blas_call import Work, folded, layout
 from .panel import Panels, lanes_for, minus, shape_for, share
 
@@ -87,7 +87,7 @@ def product(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> An
     parts = generated * choice(in_parts, rows, depth, width) if a.strides[0] == 1 and b.strides[1] == 1 else 0
     whole, gradient = generated - parts, Gradient(a, b)
 
-    def write(program: Program, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
         memory, made = routine.others[1:], []
         if possible(whole):
             made += where(whole, pieces(module, type, a, b, routine, memory.pop(0)))

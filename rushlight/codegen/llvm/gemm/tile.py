@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ....runtime.cpu.jit import machine
 from ..ir import Code, Module, Scalar
+from ..target import processor
 from ..vectors import BYTES, Vectors, lanes
 
 __all__ = ["BYTES", "Multiplication", "Vectors", "copy_run", "fill_run", "lanes", "tile_of"]
@@ -64,7 +64,7 @@ class Multiplication(NamedTuple):
         c.rolled = True
         vector = Vectors(c, self.type)
         vectors = -(-self.columns // vector.count)
-        height, width = tile_of(self.rows, vectors, machine().processor.registers)
+        height, width = tile_of(self.rows, vectors, processor().registers)
         rest = self.columns % vector.count
         blocks, remaining = divmod(vectors, width)
         whole = blocks - (1 if rest and not remaining else 0)  # blocks of which every vector is full

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ...backends.aot import CompiledNode, Plan
 from ...core.base import make
 from ...core.node import freed, modified, next_sequence, refresh
 from ...core.state import flags
+from ...runtime.call import trampoline
+from ...runtime.call.launcher import Text, can_be_entered, expected
 from ...schedule.tensor_ir import Given, strides_of
-from . import trampoline
-from .launcher import Text, can_be_entered, expected
+from ..aot import CompiledNode, Plan
 
 _ALIGNMENT = 64
 _new = object.__new__

@@ -7,10 +7,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+from ...codegen.llvm.target import processor
 from ...core.base import Spec
 from ...graph.printer import source_of
 from ...passes.decompose import Declined, expand
-from ...runtime.cpu.jit import blas
 from ...schedule.fusion import Group, Grouping
 from ...schedule.scalar_ir import Expression
 from ...schedule.tensor_ir import Builder, Call, Fold, Pointwise, Reference
@@ -74,7 +74,7 @@ def outline(module: Any) -> str:
 
     try:
         expanded = expand(graph, [Spec(each.shape, each.dtype) for each in specs], attribute)
-        builder = Builder(expanded, [Spec(each.shape, each.dtype).element_strides for each in specs], bool(blas().addresses))
+        builder = Builder(expanded, [Spec(each.shape, each.dtype).element_strides for each in specs], processor().target)
     except Declined as error:
         return f"runs as in eager mode: {error}"
     steps = Grouping(builder.values, [each for each in builder.outputs if each is not None]).steps

@@ -1,0 +1,41 @@
+"""What scheduling decisions depend on in a machine, as data: a code generator describes its machine by a :class:`Target`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+_DTYPES = frozenset(np.dtype(each) for each in ("float32", "float64", "bool", "int8", "uint8", "int16", "int32", "int64"))
+
+
+@dataclass(frozen=True)
+class Target:
+    """A machine as the scheduler sees it: what it computes, how wide, and what it costs.  The defaults describe a CPU with caches."""
+
+    name: str
+    vector_bits: int = 128  # the width of a vector register
+    vector_registers: int = 16
+    masked_access: bool = False  # whether part of a vector can be loaded and stored
+    # -- what it computes
+    dtypes: frozenset[np.dtype] = _DTYPES  # type: ignore[type-arg]  # half precision is stored, and computed in float32
+    half_conversion: bool = True  # whether float16 can be converted to and from float32
+    functions: frozenset[str] | None = None  # the functions of scalar IR (exp, tanh, ...) that it has; None: all
+    matrix_products: bool = True  # whether there is a library for products that no generated kernel takes
+    # -- reductions
+    chunk: int = 512  # float32 elements of a row that are summed before the sum goes on in float64
+    tile_chunk: int = 128  # the same where a tile of rows is summed at once
+    row_blocks: int = 64  # blocks that a sum over rows is split into, where there are enough rows ...
+    block_rows: tuple[int, int] = (8, 128)  # ... of at least and at most so many rows
+    # -- fusion
+    inline_cost: int = 6  # an expression of at most this cost is recomputed by each user rather than stored
+    group_limit: int = 64  # values of one fused kernel
+    # -- kernels
+    recompute_cost: int = 2  # an expression of at most this cost, of at most so many loads, is recomputed in a later pass
+    tile: int = 256  # rows that are worked on at once where the innermost dimension is not reduced
+    unit: int = 64  # elements that the range of a parallel loop is a multiple of, so that no vector is left over
+    scratch_bytes: int = 1 << 18  # stack memory of one kernel
+    scratch_elements: int = 1 << 12  # elements of a row that stack memory is reserved for where its size is symbolic
+
+
+__all__ = ["Target"]
