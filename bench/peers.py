@@ -31,7 +31,7 @@ def installed(package: str) -> bool:
 class Peer:
     """A process that does one thing: what it says of its first calls, and what it answers later."""
 
-    def __init__(self, package: str, form: str, kind: str, case: str, folder: str) -> None:
+    def __init__(self, package: str, form: str, kind: str, case: str, folder: str, tree: str | None = None) -> None:
         progress(f"{case}, {kind}: the first calls of {package} ({form})")
         self.results = pathlib.Path(folder) / f"{package} {form} {kind}.npy"
         command = [sys.executable, str(HERE / "worker.py"), package, form, kind, case, folder]
@@ -40,6 +40,8 @@ class Peer:
             "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1",  # the first calls are those of a program that is new
             "RUSHLIGHT_CACHE_DIR": str(pathlib.Path(folder) / f"cache {form} {kind}"),  # empty for the first process
         }
+        if tree is not None:  # the package of another checkout
+            environment["PYTHONPATH"] = tree
         if package == "jax":
             command = [os.environ["JAX_PYTHON"], str(HERE / "jax_peer.py"), kind, case, folder]
             environment.pop("PYTHONPATH", None)
