@@ -38,5 +38,5 @@ def same_layout(array: np.ndarray) -> np.ndarray:
 
 
 def family(op: Any) -> str:
-    """The file that declares an op, without its folder: data is recorded by file."""
-    return op.source_module.rpartition(".")[2]
+    """The file that declares an op, below `ops/`, as in `linalg/matmul`: data is recorded by file."""
+    return op.source_module.removeprefix("rushlight.ops.").replace(".", "/")

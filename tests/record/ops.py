@@ -77,7 +77,6 @@ def record(op: Any, function: Any) -> tuple[dict[str, np.ndarray], dict[str, Any
 def main(wanted: list[str]) -> None:
     torch.manual_seed(0)
     warnings.simplefilter("ignore")
-    DATA.mkdir(parents=True, exist_ok=True)
     by_family: dict[str, list[Any]] = {}
     for op in table.values():
         by_family.setdefault(family(op), []).append(op)
@@ -98,6 +97,7 @@ def main(wanted: list[str]) -> None:
             arrays.update(more_arrays)
             notes.update(more_notes)
         arrays["notes"] = np.frombuffer(json.dumps(notes).encode(), np.uint8)
+        (DATA / name).parent.mkdir(parents=True, exist_ok=True)
         np.savez_compressed(DATA / f"{name}.npz", **arrays)
         refused = [key for key, note in notes.items() if isinstance(note, dict) and "error" in note]
         print(f"{name}: {len(arrays) - 1} arrays; not in PyTorch: {absent}; refused by PyTorch: {refused}")
