@@ -155,8 +155,8 @@ CODES: dict[str, Code] = {
     "RL410": Code(
         "RuntimeError", "a back-end of `compile` failed on a graph, where the program itself does not",
         "the message names the back-end and what it raised: mend it, or use another one; `compile` falls back on none by itself",
-        "def failing_backend(module, examples):\n    raise ValueError('no such thing')",
-        "torch.compile(lambda x: x.sin(), backend=failing_backend)(torch.ones(3))", "torch.compile(lambda x: x.sin(), backend='eager')(torch.ones(3))",
+        'def failing_backend(module, examples):\n    raise ValueError("no such thing")',
+        "torch.compile(lambda x: x.sin(), backend=failing_backend)(torch.ones(3))", 'torch.compile(lambda x: x.sin(), backend="eager")(torch.ones(3))',
     ),
     "RL501": Code(
         "RuntimeError", "an export failed", "the message names the op, the line and what to write instead",
