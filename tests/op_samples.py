@@ -6,6 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.core.samples import Sample
+
+# Ops that need sorted, factored or full-rank arguments: shuffling the elements would leave their domain.
+SCALED = {"cholesky_inverse", "linalg_ldl_solve", "qr", "searchsorted"}
+
 
 def convert(value: Any, tensor: Any, dtype: Any) -> Any:
     """A sample's argument for some package: arrays through ``tensor``, NumPy dtypes through ``dtype``."""
@@ -40,3 +45,26 @@ def same_layout(array: np.ndarray) -> np.ndarray:
 def family(op: Any) -> str:
     """The file that declares an op, below `ops/`, as in `linalg/matmul`: data is recorded by file."""
     return op.source_module.removeprefix("rushlight.ops.").replace(".", "/")
+
+
+def vary(op: Any, samples: list[Sample]) -> list[Sample]:
+    """Samples of an op with other values of the same layout: the elements shuffled, or doubled for the ops in ``SCALED``.
+
+    The values are the same in every process, so that two of them can compare their results.
+    """
+    stream = np.random.default_rng(0)
+
+    def change(array: np.ndarray) -> np.ndarray:
+        result = same_layout(array)
+        if op.name not in SCALED:
+            result[...] = stream.permutation(array.reshape(-1)).reshape(array.shape)
+        elif array.dtype.kind in "fc":
+            result *= 2
+        return result
+
+    def varied(sample: Sample) -> Sample:
+        args = convert(sample.args, change, lambda dtype: dtype)
+        kwargs = {name: convert(value, change, lambda dtype: dtype) for name, value in sample.kwargs.items()}
+        return Sample(*args, gradient=sample.gradient, compare=sample.compare, constants=sample.constants, **kwargs)
+
+    return [varied(sample) for sample in samples]

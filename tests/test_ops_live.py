@@ -1,77 +1,80 @@
-"""Every op against PyTorch itself, on fresh random values, where PyTorch is installed beside rushlight (it never has to be)."""
+"""Every op against PyTorch itself on varied values, where PyTorch is installed beside rushlight (it never has to be)."""
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from op_samples import convert, flatten, same_layout
+from op_samples import flatten, vary
+from test_ops import OPS, SAMPLES, TOLERANCE, call, wide
 
-import rushlight  # noqa: F401  (fills the table)
-from rushlight.core.base import TensorBase, make
-from rushlight.core.declare import table
+from rushlight.core.base import TensorBase
 from rushlight.core.dtypes import BY_NUMPY
 
 if importlib.util.find_spec("torch") is None:
     pytest.skip("PyTorch is not installed", allow_module_level=True)
-import torch
-from record.ops import resolve, to_torch
-from test_ops import TOLERANCE, wide
 
-# Where fresh values leave the ground on which the two can agree.
+ROOT = Path(__file__).resolve().parent.parent
 EXCEPT = {
     "igamma": "PyTorch loses NaN beside 0 and inf",
     "igammac": "PyTorch loses NaN beside 0 and inf",
-    "cholesky_inverse": "shuffled values are no factor of a matrix",
 }
-OPS = [
-    op
-    for op in table.values()
-    if op.functional is None and op.sample_maker is not None and resolve(op) is not None and op.name not in EXCEPT
-]
 
 
-def shaken(array: np.ndarray, stream: np.random.Generator) -> np.ndarray:
-    """The same layout with the elements in another order, so that values stay where the op is defined."""
-    result = same_layout(array)
-    result[...] = stream.permutation(array.reshape(-1)).reshape(array.shape)
-    return result
+@pytest.fixture(scope="session")
+def live(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """PyTorch's results, computed once for all workers in a process that no test shares: the alias `import torch` needs that."""
+    base = tmp_path_factory.getbasetemp()
+    folder = base if worker_id == "master" else base.parent
+    file = folder / "ops_live.npz"
+    with open(folder / "ops_live.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not file.exists():
+            command = [sys.executable, str(ROOT / "tests" / "record" / "ops_live.py"), str(file)]
+            path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
+            done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, check=False)
+            assert done.returncode == 0, done.stderr
+    with np.load(file) as data:
+        arrays = dict(data)
+    return arrays, json.loads(arrays.pop("notes").tobytes())
 
 
-@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+@pytest.mark.parametrize("op", [op for op in OPS if op.name not in EXCEPT], ids=lambda op: op.name)
 @pytest.mark.filterwarnings("ignore")
-def test_against_live_pytorch(op: Any) -> None:
-    function = resolve(op)
-    stream = np.random.default_rng(0)
-    for sample in op.samples:
-        if not sample.compare:
+def test_against_live_pytorch(op: Any, live: tuple[dict[str, np.ndarray], dict[str, Any]]) -> None:
+    arrays, notes = live
+    compared = 0
+    for number, sample in enumerate(vary(op, SAMPLES[op.name])):
+        key = f"{op.name}/{number}"
+        if key not in notes:
             continue
-        arguments = [convert(value, lambda a: shaken(a, stream), lambda d: d) for value in sample.args]
-        theirs = [convert(value, to_torch, lambda d: getattr(torch, BY_NUMPY[d].name)) for value in arguments]
-        ours = [convert(value, lambda a: make(same_layout(a)), BY_NUMPY.__getitem__) for value in arguments]
-        options = {
-            name: [
-                convert(value, to_torch, lambda d: getattr(torch, BY_NUMPY[d].name)),
-                convert(value, lambda a: make(same_layout(a)), BY_NUMPY.__getitem__),
-            ]
-            for name, value in sample.kwargs.items()
-        }
-        try:
-            expected = flatten(function(*theirs, **{name: pair[0] for name, pair in options.items()}))
-        except Exception:
+        compared += 1
+        if "error" in notes[key]:
             with pytest.raises(Exception):  # noqa: B017  (its type is compared in test_ops)
-                op.call(*ours, **{name: pair[1] for name, pair in options.items()})
+                call(op, sample)
             continue
-        found = flatten(op.call(*ours, **{name: pair[1] for name, pair in options.items()}))
-        assert len(found) == len(expected)
-        for result, want in zip(found, expected):
-            if not isinstance(result, TensorBase):
+        found = flatten(call(op, sample))
+        assert len(found) == len(notes[key]["dtypes"])
+        for index, (result, dtype) in enumerate(zip(found, notes[key]["dtypes"])):
+            assert isinstance(result, TensorBase) == (dtype is not None)
+            if dtype is None:
                 continue
-            dtype = str(want.dtype).removeprefix("torch.")
             assert BY_NUMPY[result._array.dtype].name == dtype
-            want = want.detach().resolve_conj().resolve_neg()
-            want = (want.float() if dtype.startswith(("bfloat", "float8")) else want).numpy()
             relative, absolute = TOLERANCE.get(dtype, (0, 0))
-            np.testing.assert_allclose(wide(result._array), want, rtol=10 * relative, atol=10 * absolute, equal_nan=True)
+            want = arrays[f"{key}/{index}"]
+            assert result._array.shape == want.shape
+            np.testing.assert_allclose(wide(result._array), wide(want), rtol=10 * relative, atol=10 * absolute, equal_nan=True)
+    if not compared:
+        pytest.skip("PyTorch has no such function, or its results are random")
+
+
+def test_pytorch_is_not_loaded(live: Any) -> None:
+    assert not [name for name in sys.modules if name.partition(".")[0] == "torch" and "rushlight" not in str(sys.modules[name])]

@@ -24,6 +24,7 @@ import rushlight  # noqa: F401  (fills the table)
 from rushlight.core.declare import table
 from rushlight.core.dtypes import BY_NUMPY
 
+WIDENED = (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2)  # dtypes that NumPy lacks: recorded as float32
 DATA = pathlib.Path(__file__).resolve().parent.parent / "data" / "ops"
 
 
@@ -46,10 +47,11 @@ def resolve(op: Any) -> Any:
     return owner
 
 
-def record(op: Any, function: Any) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+def record(op: Any, function: Any, samples: list[Any]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """PyTorch's results for samples of an op: arrays, and notes on their dtypes or on the exception raised instead."""
     arrays: dict[str, np.ndarray] = {}
     notes: dict[str, Any] = {}
-    for number, sample in enumerate(op.samples):
+    for number, sample in enumerate(samples):
         if not sample.compare:
             continue
         key = f"{op.name}/{number}"
@@ -66,7 +68,7 @@ def record(op: Any, function: Any) -> tuple[dict[str, np.ndarray], dict[str, Any
             if isinstance(result, torch.Tensor):
                 kinds.append(str(result.dtype).removeprefix("torch."))
                 plain = result.detach().resolve_conj().resolve_neg()
-                arrays[f"{key}/{index}"] = (plain.float() if plain.dtype in (torch.bfloat16,) else plain).numpy()
+                arrays[f"{key}/{index}"] = (plain.float() if plain.dtype in WIDENED else plain).numpy()
             else:
                 kinds.append(None)
                 notes[f"{key}/{index}"] = result if isinstance(result, (int, float, bool, str, type(None))) else repr(result)
@@ -93,7 +95,7 @@ def main(wanted: list[str]) -> None:
             if function is None:
                 absent.append(op.name)
                 continue
-            more_arrays, more_notes = record(op, function)
+            more_arrays, more_notes = record(op, function, op.samples)
             arrays.update(more_arrays)
             notes.update(more_notes)
         arrays["notes"] = np.frombuffer(json.dumps(notes).encode(), np.uint8)

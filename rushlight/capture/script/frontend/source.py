@@ -118,7 +118,7 @@ class Source:
                 known[name] = self.lookup(name)
             except KeyError:
                 raise NameError(f"name '{name}' is not defined") from None
-        return eval(compile(ast.fix_missing_locations(ast.Expression(tree)), self.file, "eval"), {"__builtins__": {}}, known)
+        return eval(compile(ast.fix_missing_locations(ast.Expression(tree)), self.file, "eval"), {}, known)
 
     def line_of(self, node: ast.AST | None) -> int:
         """The line in the file."""
