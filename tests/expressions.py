@@ -68,7 +68,7 @@ def number(value: Any) -> Any:
     return value
 
 
-def flat(array: np.ndarray) -> list[Any]:
+def listed_numbers(array: np.ndarray) -> list[Any]:
     return [number(each) for each in array.ravel().tolist()]
 
 
@@ -86,10 +86,10 @@ def describe(value: Any, torch: Any) -> Any:
             plain = value.detach()
             if value.dtype in (torch.bfloat16, torch.float8_e5m2, torch.float8_e4m3fn):
                 plain = plain.to(torch.float32)
-            found["values"] = flat(plain.numpy())
+            found["values"] = listed_numbers(plain.numpy())
         return found
     if isinstance(value, np.ndarray):
-        return {"array": str(value.dtype), "shape": list(value.shape), "values": flat(value)}
+        return {"array": str(value.dtype), "shape": list(value.shape), "values": listed_numbers(value)}
     if isinstance(value, (list, tuple)):
         return [describe(each, torch) for each in value]
     if isinstance(value, (bool, int, float, complex, str, type(None))):

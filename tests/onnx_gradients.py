@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 from onnx.reference import ReferenceEvaluator
-from onnx_samples import MISSING_IN_RUNTIME, Case, flat
+from onnx_samples import MISSING_IN_RUNTIME, Case
+from support.results import tensors_in
 
 import rushlight
 from rushlight.onnx import OnnxExporterError, export_gradient
@@ -17,7 +18,7 @@ def loss_of(case: Case) -> Any:
     """A function of the tensors of a sample that gives one number, on which every element of the results has its own effect."""
 
     def loss(*tensors: Any) -> Any:
-        return sum(each.sin().sum() for each in flat(case(*tensors)) if each.dtype.is_floating_point)
+        return sum(each.sin().sum() for each in tensors_in(case(*tensors)) if each.dtype.is_floating_point)
 
     return loss
 

@@ -10,10 +10,11 @@ import onnx
 import onnxruntime
 from onnx.reference import ReferenceEvaluator
 from op_samples import convert, same_layout
+from support.results import tensors_in
 
 import rushlight
 import rushlight.onnx
-from rushlight.core.base import TensorBase, make
+from rushlight.core.base import make
 from rushlight.core.dtypes import BY_NUMPY
 from rushlight.onnx.errors import CheckerError, OnnxExporterError
 
@@ -82,14 +83,6 @@ class Place:
         self.index = index
 
 
-def flat(value: Any) -> list[Any]:
-    if isinstance(value, TensorBase):
-        return [value]
-    if isinstance(value, (tuple, list)):
-        return [each for part in value for each in flat(part)]
-    return []
-
-
 def feeds_of(program: Any, tensors: list[Any]) -> dict[str, Any]:
     return {each.name: tensor._array for each, tensor in zip(program.model_proto.graph.input, tensors)}
 
@@ -122,7 +115,7 @@ def check(op: Any, opset: int, dynamic: bool = False) -> list[tuple[Any, str]]:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 rushlight.manual_seed(0)
-                expected = flat(case(*case.tensors))
+                expected = tensors_in(case(*case.tensors))
         except Exception:
             continue  # a call that is refused
         if not expected:

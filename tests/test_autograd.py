@@ -6,13 +6,10 @@ import threading
 import weakref
 
 import pytest
+from support.results import leaf
 
 import rushlight as torch
 from rushlight.autograd import graph
-
-
-def leaf(*values, **kwargs):
-    return torch.tensor(list(values), requires_grad=True, **kwargs)
 
 
 def test_accumulation_and_leaves():

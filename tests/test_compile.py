@@ -12,6 +12,7 @@ import warnings
 
 import pytest
 from models import GPT, UNet, ViT
+from support.results import tensors_in
 
 import rushlight as torch
 from rushlight import compiler, nn
@@ -168,16 +169,6 @@ ONE_GRAPH = [
 ]  # fmt: skip
 
 
-def flat(value):
-    if isinstance(value, torch.Tensor):
-        return [value]
-    if isinstance(value, dict):
-        return [each for key in value for each in flat(value[key])]
-    if isinstance(value, (list, tuple)):
-        return [each for part in value for each in flat(part)]
-    return []
-
-
 def plain(value):
     if isinstance(value, torch.Tensor):
         return "tensor"
@@ -194,11 +185,16 @@ def check(function, compiled, *inputs):
     for run in (function, compiled):
         copies = [each.detach().clone().requires_grad_(each.requires_grad) for each in inputs]
         out = run(*copies)
-        leaves = [each for each in flat(out) if each.requires_grad]
+        leaves = [each for each in tensors_in(out) if each.requires_grad]
         if leaves:
             sum(each.sum() for each in leaves).backward()
         results.append(
-            (plain(out), [each.detach() for each in flat(out)], [each.grad for each in copies], [each.requires_grad for each in flat(out)])
+            (
+                plain(out),
+                [each.detach() for each in tensors_in(out)],
+                [each.grad for each in copies],
+                [each.requires_grad for each in tensors_in(out)],
+            )
         )
     eager, got = results
     assert got[0] == eager[0] and got[3] == eager[3]
@@ -227,7 +223,7 @@ def count(function, *calls, **options):
     counter = CompileCounter()
     compiled = torch.compile(function, backend=counter, **options)
     for args in calls:
-        for got, want in zip(flat(compiled(*args)), flat(function(*args))):
+        for got, want in zip(tensors_in(compiled(*args)), tensors_in(function(*args))):
             assert torch.equal(got, want)
     return counter.frame_count
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.results import tensors_in
 
 import rushlight as torch
 from rushlight.capture.compile.record import deferred
@@ -47,14 +48,10 @@ def check(function: Any, *args: Any, gradients: bool = False) -> Any:
     with torch.set_grad_enabled(gradients):
         expected = function(*args)
         for _ in range(2):
-            for found, want in zip(flat(compiled(*args)), flat(expected), strict=True):
+            for found, want in zip(tensors_in(compiled(*args)), tensors_in(expected), strict=True):
                 assert found._array.__class__ is want._array.__class__ is np.ndarray
                 np.testing.assert_allclose(found.numpy(), want.numpy(), rtol=2e-6, atol=1e-6)
     return compiled
-
-
-def flat(value: Any) -> list[Any]:
-    return [value] if isinstance(value, torch.Tensor) else [each for one in value for each in flat(one)]
 
 
 def test_by_the_graph(ways: list[str]) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.results import tensors_in
 from test_compile_first_call import ways  # noqa: F401
 
 import rushlight as torch
@@ -64,7 +65,7 @@ def compare(step: Any, make: Any = OPTIMIZERS["SGD"], calls: int = 4, net: Any =
         run_states = []
         for _ in range(calls):
             before = [each._version for each in trained.parameters()]
-            result = {f"result {at}": each for at, each in enumerate(flat(run(trained, optimizer, x, y)))}
+            result = {f"result {at}": each for at, each in enumerate(tensors_in(run(trained, optimizer, x, y)))}
             changed = [each._version > version for each, version in zip(trained.parameters(), before)]
             kinds = [(each.requires_grad, each.grad_fn and each.grad_fn.name()) for each in result.values()]
             values = {name: each.detach().numpy().copy() for name, each in result.items()}
@@ -75,12 +76,6 @@ def compare(step: Any, make: Any = OPTIMIZERS["SGD"], calls: int = 4, net: Any =
         for name, each in want.items():
             scale = np.abs(each).max(initial=0)
             np.testing.assert_allclose(found[name], each, rtol=2e-4, atol=2e-5 * scale + 1e-7, err_msg=name)
-
-
-def flat(value: Any) -> list[Any]:
-    if isinstance(value, torch.Tensor):
-        return [value]
-    return [each for one in value for each in flat(one)] if isinstance(value, (tuple, list)) else []
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)

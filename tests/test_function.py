@@ -4,6 +4,7 @@ import gc
 import weakref
 
 import pytest
+from support.results import leaf
 
 import rushlight as torch
 from rushlight.autograd import Function
@@ -20,10 +21,6 @@ class Square(Function):
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return 2 * g * x
-
-
-def leaf(*values, **kwargs):
-    return torch.tensor(list(values), requires_grad=True, **kwargs)
 
 
 def test_forward_and_backward():

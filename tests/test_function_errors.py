@@ -1,6 +1,7 @@
 """Custom Functions that break their contract: each gets an error that names what is wrong.  Holds for PyTorch too."""
 
 import pytest
+from support.results import leaf
 
 import rushlight as torch
 from rushlight.autograd import Function
@@ -16,10 +17,6 @@ class Square(Function):
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return 2 * g * x
-
-
-def leaf(*values, **kwargs):
-    return torch.tensor(list(values), requires_grad=True, **kwargs)
 
 
 def broken(result, inputs=1):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.compiled import assert_compiled_matches_eager, results_and_gradients
 
 import rushlight as torch
 from rushlight import compiler
@@ -21,23 +22,10 @@ from rushlight.codegen.llvm import rnn
 from rushlight.codegen.llvm.gemm import panel
 
 
-def with_gradients(run: Any, *inputs: Any) -> list[Any]:
-    given = [each.detach().requires_grad_() for each in inputs]
-    result = run(*given)
-    (result * torch.linspace(-1, 2, result.numel(), dtype=result.dtype).reshape(result.shape)).sum().backward()
-    return [result.detach().numpy(), *(each.grad.numpy() for each in given)]
-
-
-def check(run: Any, *inputs: Any, tolerance: float) -> None:
+def assert_native_matches_eager(function: Any, *inputs: Any, tolerance: float) -> None:
+    """Results and gradients are those of eager mode, and no graph fell back to it."""
     compiler.counters["aot_fallback"].clear()
-    compiled = torch.compile(run, backend="native")
-    wanted = with_gradients(run, *inputs)
-    with_gradients(compiled, *inputs)
-    for one, other in zip(with_gradients(compiled, *inputs), wanted, strict=True):
-        np.testing.assert_allclose(one, other, tolerance, tolerance * max(1.0, float(np.abs(other).max())))
-    with torch.no_grad():
-        compiled(*inputs)
-        np.testing.assert_allclose(compiled(*inputs).numpy(), wanted[0], tolerance, tolerance)
+    assert_compiled_matches_eager(function, *inputs, tolerance=tolerance, scaled=True)
     assert not compiler.counters["aot_fallback"]
 
 
@@ -66,13 +54,15 @@ def test_attention(data: Any) -> None:
         options["attn_mask"] = mask
     if kind == "float":
         options["attn_mask"] = torch.randn(*batch, length, source, dtype=dtype)
-    check(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, **options), q, k, v, tolerance=5e-5 if dtype == torch.float32 else 1e-11)
+    assert_native_matches_eager(
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, **options), q, k, v, tolerance=5e-5 if dtype == torch.float32 else 1e-11
+    )
 
 
 def test_keys_and_values_that_are_shared_by_heads() -> None:
     torch.manual_seed(0)
     q, k, v = torch.randn(2, 4, 6, 8), torch.randn(1, 4, 6, 8), torch.randn(2, 1, 6, 8)
-    check(F.scaled_dot_product_attention, q, k, v, tolerance=2e-5)
+    assert_native_matches_eager(F.scaled_dot_product_attention, q, k, v, tolerance=2e-5)
 
 
 def test_results_lie_as_in_eager_mode() -> None:
@@ -91,8 +81,8 @@ def test_results_lie_as_in_eager_mode() -> None:
         return heads.transpose(1, 2).reshape(2, 10, 32), heads.transpose(1, 2).reshape(2, 320), heads.view(8, 10, 8).exp()
 
     x = torch.randn(2, 10, 96)
-    check(lambda x: attend(x).transpose(1, 2).reshape(2, 10, 32), x, tolerance=2e-5)
-    check(lambda x: attend(x).view(8, 10, 8), x, tolerance=2e-5)
+    assert_native_matches_eager(lambda x: attend(x).transpose(1, 2).reshape(2, 10, 32), x, tolerance=2e-5)
+    assert_native_matches_eager(lambda x: attend(x).view(8, 10, 8), x, tolerance=2e-5)
     for function in (several, copies):
         compiled = torch.compile(function, backend="native")
         for needs in (False, True):
@@ -122,12 +112,12 @@ def test_threads_do_not_change_results() -> None:
     torch.manual_seed(0)
     inputs = [torch.randn(3, 2, 100, 16) for _ in range(3)]
     compiled = torch.compile(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), backend="native")
-    with_gradients(compiled, *inputs)
+    results_and_gradients(compiled, inputs)
     before, found = torch.get_num_threads(), []
     try:
         for threads in (1, 2, 3):
             torch.set_num_threads(threads)
-            found.append(with_gradients(compiled, *inputs))
+            found.append(results_and_gradients(compiled, inputs))
     finally:
         torch.set_num_threads(before)
     for other in found[1:]:
@@ -142,8 +132,8 @@ def test_other_processors(shape: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(panel, "shape_for", chosen)
     monkeypatch.setattr(rnn, "shape_for", chosen)
     torch.manual_seed(0)
-    check(
+    assert_native_matches_eager(
         lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), *(torch.randn(2, 50, 20) for _ in range(3)), tolerance=2e-5
     )
     model = torch.nn.GRU(5, 30)
-    check(lambda x: model(x)[0], torch.randn(3, 9, 5), tolerance=2e-5)
+    assert_native_matches_eager(lambda x: model(x)[0], torch.randn(3, 9, 5), tolerance=2e-5)

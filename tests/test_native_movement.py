@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.compiled import assert_compiled_matches_eager, results_and_gradients
 
 import rushlight as torch
 from rushlight import nn
@@ -16,28 +17,6 @@ from rushlight.nn import functional as F
 
 if importlib.util.find_spec("llvmlite") is None:
     pytest.skip("native code needs llvmlite: pip install llvmlite", allow_module_level=True)
-
-
-def run(function: Any, inputs: tuple[Any, ...]) -> list[Any]:
-    """The result, and the gradients of the inputs that have one."""
-    given = [each.detach().requires_grad_() if each.is_floating_point() else each for each in inputs]
-    result = function(*given)
-    if not result.requires_grad:
-        return [result.numpy()]
-    (result * torch.linspace(-1, 2, result.numel(), dtype=result.dtype).reshape(result.shape)).sum().backward()
-    return [result.detach().numpy(), *(each.grad.numpy() for each in given if each.grad is not None)]
-
-
-def check(function: Any, *inputs: Any) -> None:
-    compiled = torch.compile(function, backend="native")
-    wanted = run(function, inputs)
-    run(compiled, inputs)
-    for one, other in zip(run(compiled, inputs), wanted, strict=True):
-        assert one.dtype == other.dtype and one.shape == other.shape
-        np.testing.assert_allclose(one, other, 1e-6, 1e-6)
-    with torch.no_grad():
-        compiled(*inputs)
-        np.testing.assert_allclose(compiled(*inputs).numpy(), wanted[0], 1e-6, 1e-6)
 
 
 def tensors() -> Any:
@@ -81,7 +60,7 @@ CASES: dict[str, Any] = {
 @pytest.mark.parametrize("name", CASES)
 def test_ops(name: str, calls: list[str]) -> None:
     function, *inputs = CASES[name]
-    check(function, *inputs)
+    assert_compiled_matches_eager(function, *inputs)
     assert not calls
 
 
@@ -96,8 +75,8 @@ def test_rows_by_index(data: Any) -> None:
     dtype = data.draw(st.sampled_from([torch.float32, torch.float64]))
     index = torch.randint(0, shape[dim], (count,))
     x = torch.randn(*shape, dtype=dtype)
-    check(lambda x: x.index_select(dim, index) * 2, x)
-    check(lambda x: torch.ones_like(x).index_add(dim, index, x.index_select(dim, index)), x)
+    assert_compiled_matches_eager(lambda x: x.index_select(dim, index) * 2, x)
+    assert_compiled_matches_eager(lambda x: torch.ones_like(x).index_add(dim, index, x.index_select(dim, index)), x)
 
 
 @pytest.mark.parametrize("bad", [4, -1, 2**40])
@@ -130,12 +109,12 @@ def test_threads_do_not_change_sums() -> None:
     index = torch.randint(0, 50, (3000,))
     weight = torch.randn(50, 64)
     compiled = torch.compile(lambda w: F.embedding(index, w), backend="native")
-    run(compiled, (weight,))
+    results_and_gradients(compiled, (weight,))
     before, found = torch.get_num_threads(), []
     try:
         for threads in (1, 2, 3):
             torch.set_num_threads(threads)
-            found.append(run(compiled, (weight,)))
+            found.append(results_and_gradients(compiled, (weight,)))
     finally:
         torch.set_num_threads(before)
     for other in found[1:]:
@@ -178,8 +157,8 @@ def test_losses_by_class(reduction: str, weighted: bool, calls: list[str]) -> No
     torch.manual_seed(0)
     weight = torch.rand(5) if weighted else None
     target = torch.tensor([[1, 4, 0], [2, -100, 3]])
-    check(lambda x: F.cross_entropy(x, target, weight, reduction=reduction), torch.randn(2, 5, 3))
-    check(lambda x: F.nll_loss(x, target[0], weight, reduction=reduction, ignore_index=4), torch.randn(3, 5))
+    assert_compiled_matches_eager(lambda x: F.cross_entropy(x, target, weight, reduction=reduction), torch.randn(2, 5, 3))
+    assert_compiled_matches_eager(lambda x: F.nll_loss(x, target[0], weight, reduction=reduction, ignore_index=4), torch.randn(3, 5))
     assert not calls
 
 

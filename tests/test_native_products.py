@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.compiled import assert_compiled_matches_eager, results_and_gradients
 
 import rushlight as torch
 from rushlight import nn
@@ -20,20 +22,7 @@ from rushlight.codegen.llvm.gemm import small
 from rushlight.codegen.llvm.gemm.panel import shape_for
 from rushlight.schedule.tensor_ir import Reference
 
-
-def run(function: Any, inputs: Any) -> list[Any]:
-    given = [each.detach().requires_grad_() for each in inputs]
-    result = function(*given)
-    (result * torch.linspace(-1, 1, result.numel(), dtype=result.dtype).reshape(result.shape)).sum().backward()
-    return [result.detach().numpy(), *(each.grad.numpy() for each in given)]
-
-
-def check(function: Any, *inputs: Any, tolerance: float = 2e-4) -> None:
-    compiled = torch.compile(function, backend="native")
-    wanted = run(function, inputs)
-    run(compiled, inputs)
-    for one, other in zip(run(compiled, inputs), wanted, strict=True):
-        np.testing.assert_allclose(one, other, tolerance, tolerance * max(1.0, float(np.abs(other).max())))
+assert_matches_eager = functools.partial(assert_compiled_matches_eager, tolerance=2e-4, scaled=True)
 
 
 def matrix(rows: int, columns: int, dtype: Any, turned: bool, spread: bool) -> Any:
@@ -54,16 +43,16 @@ def test_shapes_and_layouts(data: Any) -> None:
     rows, depth, width = pick(1, 8, 9, 33, 150), pick(1, 8, 17, 64, 100), pick(1, 16, 31, 64, 90)
     a = matrix(rows, depth, dtype, pick(False, True), pick(False, True))
     b = matrix(depth, width, dtype, pick(False, True), pick(False, True))
-    check(lambda a, b: a @ b + 1, a, b, tolerance=5e-4 if dtype == torch.float32 else 1e-11)
+    assert_matches_eager(lambda a, b: a @ b + 1, a, b, tolerance=5e-4 if dtype == torch.float32 else 1e-11)
 
 
 def test_batches_of_rows() -> None:
     torch.manual_seed(0)
     layer = nn.Linear(40, 50)
-    check(lambda x: layer(x).relu(), torch.randn(4, 5, 40))
-    check(lambda x: layer(x.transpose(0, 1)), torch.randn(4, 5, 40))
-    check(lambda x, w: x @ w, torch.randn(3, 20, 40), torch.randn(3, 40, 20))
-    check(lambda x, w: x @ w, torch.randn(40), torch.randn(40, 64))
+    assert_matches_eager(lambda x: layer(x).relu(), torch.randn(4, 5, 40))
+    assert_matches_eager(lambda x: layer(x.transpose(0, 1)), torch.randn(4, 5, 40))
+    assert_matches_eager(lambda x, w: x @ w, torch.randn(3, 20, 40), torch.randn(3, 40, 20))
+    assert_matches_eager(lambda x, w: x @ w, torch.randn(40), torch.randn(40, 64))
 
 
 @pytest.mark.parametrize(("depth", "rows", "width"), [(512, 64, 96), (1001, 33, 70), (600, 200, 16)])
@@ -71,9 +60,11 @@ def test_gradients_of_weights(depth: int, rows: int, width: int) -> None:
     """Products through the rows of a large batch, which are added up in parts."""
     torch.manual_seed(0)
     for dtype, tolerance in ((torch.float32, 5e-4), (torch.float64, 1e-11)):
-        check(lambda a, b: a.t() @ b, torch.randn(depth, rows, dtype=dtype), torch.randn(depth, width, dtype=dtype), tolerance=tolerance)
+        assert_matches_eager(
+            lambda a, b: a.t() @ b, torch.randn(depth, rows, dtype=dtype), torch.randn(depth, width, dtype=dtype), tolerance=tolerance
+        )
     layer = nn.Linear(rows, width)
-    check(lambda x, w, b: nn.functional.linear(x, w, b), torch.randn(depth, rows), layer.weight, layer.bias)
+    assert_matches_eager(lambda x, w, b: nn.functional.linear(x, w, b), torch.randn(depth, rows), layer.weight, layer.bias)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -86,8 +77,8 @@ def test_tiny_products_as_they_lie(rows: int, depth: int, width: int, dtype: Any
     for turned in (False, True):
         for spread in (False, True):
             a = matrix(rows, depth, dtype, turned, spread)
-            check(lambda a, b: a @ b * 2, a, torch.randn(depth, width, dtype=dtype), tolerance=tolerance)
-            check(lambda a, b: a @ b[1:-1, 3:-2], a, wide, tolerance=tolerance)
+            assert_matches_eager(lambda a, b: a @ b * 2, a, torch.randn(depth, width, dtype=dtype), tolerance=tolerance)
+            assert_matches_eager(lambda a, b: a @ b[1:-1, 3:-2], a, wide, tolerance=tolerance)
 
 
 def test_which_products_are_read_as_they_lie() -> None:
@@ -116,7 +107,7 @@ def test_which_products_are_read_as_they_lie() -> None:
 )
 def test_products_of_columns_and_rows(left: tuple[int, ...], right: tuple[int, ...]) -> None:
     torch.manual_seed(0)
-    check(lambda a, b: (a @ b).tanh() + a.sum(), torch.randn(left), torch.randn(right))
+    assert_matches_eager(lambda a, b: (a @ b).tanh() + a.sum(), torch.randn(left), torch.randn(right))
     values = torch.tensor([float("inf"), float("nan"), -1.0, 0.0])
     with torch.no_grad():
         found = torch.compile(lambda a, b: a @ b)(values[:, None], values[None])
@@ -141,12 +132,12 @@ def test_threads_do_not_change_results() -> None:
     torch.manual_seed(0)
     inputs = torch.randn(600, 100), torch.randn(100, 120)  # of which one gradient is added up in parts
     compiled = torch.compile(lambda a, b: (a @ b).tanh(), backend="native")
-    run(compiled, inputs)
+    results_and_gradients(compiled, inputs)
     before, found = torch.get_num_threads(), []
     try:
         for threads in (1, 2, 3):
             torch.set_num_threads(threads)
-            found.append(run(compiled, inputs))
+            found.append(results_and_gradients(compiled, inputs))
     finally:
         torch.set_num_threads(before)
     for other in found[1:]:

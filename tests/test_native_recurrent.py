@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.compiled import assert_compiled_matches_eager, results_and_gradients
 
 import rushlight as torch
 from rushlight import nn
@@ -20,30 +21,8 @@ if importlib.util.find_spec("llvmlite") is None:
 from rushlight.backends import native
 
 
-def with_gradients(run: Any, model: Any, *inputs: Any) -> list[np.ndarray[Any, Any]]:
-    """Results, and the gradients of all parameters and inputs."""
-    given = [each.detach().clone().requires_grad_(each.is_floating_point()) for each in inputs]
-    model.zero_grad()
-    results = run(*given)
-    results = results if isinstance(results, tuple) else (results,)
-    sum((each * torch.linspace(-1, 2, each.numel(), dtype=each.dtype).reshape(each.shape)).sum() for each in results).backward()
-    return [
-        each.detach().numpy().copy()
-        for each in (*results, *(p.grad for p in model.parameters()), *(x.grad for x in given if x.grad is not None))
-    ]
-
-
-def check(model: Any, *inputs: Any, tolerance: float) -> None:
-    compiled = torch.compile(model, backend="native")
-    wanted = with_gradients(model, model, *inputs)
-    with_gradients(compiled, model, *inputs)
-    for one, other in zip(with_gradients(compiled, model, *inputs), wanted, strict=True):
-        np.testing.assert_allclose(one, other, tolerance, tolerance * max(1.0, float(np.abs(other).max(initial=0))))
-    with torch.no_grad():
-        compiled(*inputs)
-        found, wanted = compiled(*inputs), model(*inputs)
-    for one, other in zip(found if isinstance(found, tuple) else (found,), wanted if isinstance(wanted, tuple) else (wanted,), strict=True):
-        np.testing.assert_allclose(one.numpy(), other.numpy(), tolerance, tolerance)
+def assert_matches_eager(model: nn.Module, *inputs: Any, tolerance: float) -> None:
+    assert_compiled_matches_eager(model, *inputs, tolerance=tolerance, scaled=True, parameters=model.parameters())
 
 
 class Network(nn.Module):
@@ -87,7 +66,7 @@ def test_networks(data: Any) -> None:
         states = [torch.randn(rows, batch, proj or hidden, dtype=dtype)] + (
             [torch.randn(rows, batch, hidden, dtype=dtype)] if kind == "LSTM" else []
         )
-    check(model, x, *states, tolerance=2e-4 if dtype == torch.float32 else 1e-10)
+    assert_matches_eager(model, x, *states, tolerance=2e-4 if dtype == torch.float32 else 1e-10)
 
 
 @pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
@@ -102,14 +81,14 @@ def test_packed(kind: str) -> None:
             return pad_packed_sequence(self.net(packed)[0], batch_first=True)[0]
 
     torch.manual_seed(1)
-    check(Packed(), torch.randn(10, 5, 4), tolerance=1e-4)
+    assert_matches_eager(Packed(), torch.randn(10, 5, 4), tolerance=1e-4)
 
 
 @pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
 def test_no_op_is_called(kind: str, calls: list[str]) -> None:
     torch.manual_seed(0)
     model = Network(kind, input_size=8, hidden_size=16, batch_first=True)
-    check(model, torch.randn(4, 3, 8), tolerance=1e-4)
+    assert_matches_eager(model, torch.randn(4, 3, 8), tolerance=1e-4)
     assert not [each for each in calls if "layer" in each or "backward" in each]
 
 
@@ -119,12 +98,12 @@ def test_threads_do_not_change_results(kind: str) -> None:
     model = Network(kind, input_size=32, hidden_size=64, batch_first=True)
     x = torch.randn(20, 12, 32)
     compiled = torch.compile(model, backend="native")
-    with_gradients(compiled, model, x)
+    results_and_gradients(compiled, [x], model.parameters())
     before, found = torch.get_num_threads(), []
     try:
         for threads in (1, 2, 3):
             torch.set_num_threads(threads)
-            found.append(with_gradients(compiled, model, x))
+            found.append(results_and_gradients(compiled, [x], model.parameters()))
     finally:
         torch.set_num_threads(before)
     for other in found[1:]:
@@ -135,5 +114,5 @@ def test_threads_do_not_change_results(kind: str) -> None:
 def test_a_large_batch_of_a_wide_network() -> None:
     torch.manual_seed(0)
     model = Network("LSTM", input_size=8, hidden_size=300)
-    check(model, torch.randn(2, 40, 8), tolerance=1e-3)
+    assert_matches_eager(model, torch.randn(2, 40, 8), tolerance=1e-3)
     assert native.available()

@@ -9,7 +9,8 @@ import pytest
 
 pytest.importorskip("onnxruntime")
 
-from onnx_samples import Case, Place, check_case, flat
+from onnx_samples import Case, Place, check_case
+from support.results import tensors_in
 
 import rushlight
 import rushlight.onnx
@@ -36,7 +37,7 @@ class Pairs(Case):
 
         args, kwargs = self.arguments
         result = self.op.call(*[fill(each) for each in args], **{name: fill(each) for name, each in kwargs.items()})
-        return tuple([rushlight.view_as_real(each) if each.is_complex() else each for each in flat(result)])
+        return tuple([rushlight.view_as_real(each) if each.is_complex() else each for each in tensors_in(result)])
 
 
 TRANSFORMS = sorted(name for name, op in table.items() if name.startswith("fft_") and op.sample_maker)
@@ -55,7 +56,7 @@ def test_complex_samples(name: str, opset: int, dynamic: bool) -> None:
     for sample in op.samples:
         case = Pairs(op, sample)
         try:
-            expected = flat(case(*case.tensors))
+            expected = tensors_in(case(*case.tensors))
         except Exception:
             continue  # a call that is refused
         outcome = check_case(case, expected, opset, dynamic)

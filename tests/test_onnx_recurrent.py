@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.results import tensors_in
 
 pytest.importorskip("onnxruntime")
 
@@ -26,11 +27,6 @@ KINDS = {
 OPSETS = (9, 11, 14, 20)
 
 
-def flat(value: Any) -> list[Any]:
-    """All tensors in nested tuples."""
-    return [each for part in value for each in flat(part)] if isinstance(value, (tuple, list)) else [value]
-
-
 def check(model: Any, example: tuple[Any, ...], others: list[tuple[Any, ...]], axes: Any, opset: int | None = None) -> Any:
     """Export with an example, and compare what the file computes from other inputs with what the model does."""
     program = rushlight.onnx.export(model, example, None, opset_version=opset, dynamic_axes=axes)
@@ -39,7 +35,7 @@ def check(model: Any, example: tuple[Any, ...], others: list[tuple[Any, ...]], a
     for inputs in (example, *others):
         got = session.run(None, dict(zip(names, [each.detach().numpy() for each in inputs])))
         with rushlight.no_grad():
-            wanted = flat(model(*inputs))
+            wanted = tensors_in(model(*inputs))
         assert len(got) == len(wanted)
         for one, other in zip(got, wanted):
             assert one.shape == tuple(other.shape)
@@ -270,7 +266,7 @@ def test_gradients_through_a_captured_graph(kind: str) -> None:
         leaf = x.detach().requires_grad_()
         model.zero_grad()
         output, lengths, last = run(leaf, rushlight.tensor([4, 3]))
-        (output.sin().sum() + sum(each.cos().sum() for each in flat(last))).backward()
+        (output.sin().sum() + sum(each.cos().sum() for each in tensors_in(last))).backward()
         found.append([output, lengths, leaf.grad, *[each.grad.clone() for each in model.parameters()]])
     for one, other in zip(*found):
         rushlight.testing.assert_close(one, other)

@@ -67,13 +67,13 @@ def listed(value: Any) -> Any:
     return [list(each) if isinstance(each, list) else each for each in value]
 
 
-def flat(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(part for each in values for part in (flat(each) if isinstance(each, tuple) else (each,)))
+def flatten_tuples(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(part for each in values for part in (flatten_tuples(each) if isinstance(each, tuple) else (each,)))
 
 
 def check(program: Any, exported: Any, args: Any) -> None:
     got, want = exported.run(*listed(args)), program(*listed(args))
-    want = flat(want) if isinstance(want, tuple) else (want,)
+    want = flatten_tuples(want) if isinstance(want, tuple) else (want,)
     assert len(got) == len(want)
     for one, other in zip(got, want):
         if isinstance(other, list):

@@ -94,8 +94,8 @@ def session_of(function, example, opset):
     return onnxruntime.InferenceSession(made.model_proto.SerializeToString(), providers=["CPUExecutionProvider"])
 
 
-def flat(values):
-    return [leaf for each in values for leaf in (flat(each) if isinstance(each, (tuple, list)) else [np.asarray(each)])]
+def arrays_in(values):
+    return [leaf for each in values for leaf in (arrays_in(each) if isinstance(each, (tuple, list)) else [np.asarray(each)])]
 
 
 @pytest.mark.parametrize("opset", [13, 17])
@@ -108,8 +108,8 @@ def test_trip_counts(function, opset):
     session = session_of(function, torch.tensor([1.0, 2.0, 0.5]), opset)
     for given in ([1.0, 2.0, 0.5], [2.0, 3.0], [0.5, 1.0, 1.5, 0.0, 2.0, 1.0]):
         want = function(torch.tensor(given))
-        got = flat(session.run(None, {"x": np.array(given, np.float32)}))
-        want = flat(want if isinstance(want, tuple) else [want])
+        got = arrays_in(session.run(None, {"x": np.array(given, np.float32)}))
+        want = arrays_in(want if isinstance(want, tuple) else [want])
         assert len(got) == len(want)
         for one, other in zip(got, want):
             assert one.shape == other.shape
