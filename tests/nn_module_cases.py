@@ -178,7 +178,7 @@ def leaves(value: Any, tensor: type) -> list[Any]:
     return []
 
 
-def run(torch: Any, case: Case) -> tuple[dict[str, np.ndarray], str]:
+def run_case(torch: Any, case: Case) -> tuple[dict[str, np.ndarray], str]:
     """What a case gives with a package: initial state, outputs, gradients, state after the call; and how the layer prints."""
     names: dict[str, Any] = {"torch": torch, "nn": torch.nn}
     torch.manual_seed(0)

@@ -183,7 +183,7 @@ def plain(tensor: Any) -> np.ndarray:
     return np.asarray(tensor.detach().double().numpy())
 
 
-def run(name: str, torch: Any) -> list[np.ndarray]:
+def run_program(name: str, torch: Any) -> list[np.ndarray]:
     """What a program yields, as arrays."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)

@@ -33,7 +33,7 @@ def expected_of(loss: Any, tensors: list[Any], wrt: list[int]) -> list[Any]:
     return [value.detach(), *(rushlight.zeros_like(given[at]) if each is None else each for each, at in zip(found, wrt))]
 
 
-def check(op: Any, opset: int, dynamic: bool = False) -> list[tuple[Any, str]]:
+def gradient_outcomes(op: Any, opset: int, dynamic: bool = False) -> list[tuple[Any, str]]:
     """What became of each sample that has a gradient: ``ok``, ``refused: ...`` (a clear error), or what is wrong."""
     outcomes = []
     for sample in op.samples:

@@ -103,7 +103,7 @@ def run_model(program: Any, tensors: list[Any]) -> tuple[list[Any], bool]:
             return reference(program, tensors), False
 
 
-def check(op: Any, opset: int, dynamic: bool = False) -> list[tuple[Any, str]]:
+def export_outcomes(op: Any, opset: int, dynamic: bool = False) -> list[tuple[Any, str]]:
     """What became of each sample of an op: ``ok``, ``refused: ...`` (a clear error), or what is wrong.
 
     ``dynamic`` exports with every size of every input open.

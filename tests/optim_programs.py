@@ -108,7 +108,7 @@ def start(shape: tuple[int, ...], kind: str) -> np.ndarray:
     return values + 0.5j * np.sin(values * 3) if kind.startswith("complex") else values
 
 
-def run(case: tuple[str, dict[str, Any], str], torch: Any) -> tuple[list[np.ndarray], dict[str, np.ndarray]]:
+def trained_parameters(case: tuple[str, dict[str, Any], str], torch: Any) -> tuple[list[np.ndarray], dict[str, np.ndarray]]:
     """The parameters after each step, flattened, and the state at the end."""
     name, options, kind = case
     dtype = getattr(torch, kind)

@@ -21,7 +21,7 @@ def program(function: Callable[[Any, np.random.Generator], Results]) -> Callable
     return function
 
 
-def run(torch: Any, name: str) -> dict[str, np.ndarray]:
+def run_program(torch: Any, name: str) -> dict[str, np.ndarray]:
     """The results of a program, as arrays."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -218,7 +218,7 @@ def programs() -> list[list[str]]:
     return found
 
 
-def run(program: list[str], torch: Any, functional: Any) -> list[Any]:
+def drawn_tensors(program: list[str], torch: Any, functional: Any) -> list[Any]:
     """The tensors that a program draws."""
     torch.manual_seed(1234)
     names = {"torch": torch, "F": functional, "g": torch.Generator().manual_seed(77)}

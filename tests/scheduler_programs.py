@@ -66,7 +66,7 @@ CASES = (
 )
 
 
-def run(case: tuple[str, str], torch: Any) -> list[list[float]]:
+def scheduled_rates(case: tuple[str, str], torch: Any) -> list[list[float]]:
     """The rates and momenta of both groups after each step."""
     text, way = case
     rates = [torch.tensor(1.0, dtype=torch.float64), torch.tensor(0.5, dtype=torch.float64)] if way == "tensor" else [1.0, 0.5]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from support.processes import run_python
 
 import rushlight as torch
 
@@ -51,7 +50,7 @@ print(b.mkldnn.enabled, b.mkldnn.deterministic, b.mkldnn.allow_tf32, b.fp32_prec
 print(torch.get_float32_matmul_precision(), torch.get_deterministic_debug_mode(), b.flags_frozen())
 print(b.cuda.flash_sdp_enabled(), b.cuda.mem_efficient_sdp_enabled(), b.cuda.math_sdp_enabled(), b.cuda.cudnn_sdp_enabled())
 """
-    found = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.splitlines()
+    found = run_python(program).splitlines()
     assert found == [
         "True False False True None",
         "False True none",
@@ -153,4 +152,4 @@ from torch.backends import cuda, mps
 cudnn.benchmark = True
 assert torch.backends.cudnn.benchmark and rushlight.backends.cudnn is cudnn and not mps.is_available()
 """
-    subprocess.run([sys.executable, "-c", program], check=True)
+    run_python(program)

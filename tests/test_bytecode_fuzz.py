@@ -403,7 +403,7 @@ def fresh_budget(call):
 @pytest.mark.parametrize("group", range(12))
 def test_random_functions(group: int) -> None:
     for seed in range(group, COUNT, 12):
-        run(seed)
+        assert_interpreted_like_python(seed)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # ~True, which the interpreter seems to say itself
@@ -435,7 +435,7 @@ def test_random_functions_are_worth_running() -> None:
     assert len(operations) > 60
 
 
-def run(seed: int) -> None:
+def assert_interpreted_like_python(seed: int) -> None:
     """One function, by every way."""
     function, filename, source = make(seed)
     for args in ARGUMENTS:
@@ -453,7 +453,7 @@ if __name__ == "__main__":  # FIRST LAST: more of them
     failures = 0
     for number in range(int(sys.argv[1]), int(sys.argv[2])):
         try:
-            run(number)
+            assert_interpreted_like_python(number)
         except AssertionError as problem:
             failures += 1
             print("seed", number, str(problem)[:300].replace("\n", " | "), flush=True)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from support.processes import start_python
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def rushlight(*arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    environment = dict(os.environ, PYTHONPATH=str(ROOT))
-    command = [sys.executable, "-m", "rushlight", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, check=False)
+    return start_python("-m", "rushlight", *arguments, folder=folder)
 
 
 @pytest.fixture

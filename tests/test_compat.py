@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import textwrap
 from importlib import import_module
@@ -10,23 +9,13 @@ from pathlib import Path
 
 import numpy
 import pytest
+from support.processes import run_python, start_python
 
 import rushlight
 from rushlight import compat
 from rushlight.core.missing import missing
 
 ROOT = Path(__file__).resolve().parent.parent
-
-
-def python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a program in a fresh interpreter."""
-    command = [sys.executable, *arguments, "-c", textwrap.dedent(code)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
-
-
-def check(code: str) -> None:
-    done = python(code)
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture
@@ -37,7 +26,7 @@ def alias():
 
 
 def test_nothing_is_aliased_unless_asked() -> None:
-    check("""
+    run_python("""
         import sys
         import rushlight
         assert "torch" not in sys.modules
@@ -61,7 +50,7 @@ def test_modules_are_the_same_objects(alias) -> None:
 
 
 def test_either_spelling_may_come_first() -> None:
-    check("""
+    run_python("""
         from rushlight import compat
         compat.install()
         import torch.testing as first
@@ -69,7 +58,7 @@ def test_either_spelling_may_come_first() -> None:
         assert first is second
         assert second.__spec__.name == "rushlight.testing"
     """)
-    check("""
+    run_python("""
         import rushlight.testing as first
         from rushlight import compat
         compat.install()
@@ -98,7 +87,7 @@ def test_private_names(alias) -> None:
 
 
 def test_private_names_are_attributes_without_an_import() -> None:
-    check("""
+    run_python("""
         from rushlight import compat
         compat.install()
         import torch
@@ -139,7 +128,7 @@ def test_missing_answers_for_a_module() -> None:
 
 
 def test_pickles_resolve_under_either_name() -> None:
-    check("""
+    run_python("""
         import pickle
         from rushlight import compat
         compat.install()
@@ -153,7 +142,7 @@ def test_pickles_resolve_under_either_name() -> None:
 
 
 def test_install_and_uninstall_repeat() -> None:
-    check("""
+    run_python("""
         import sys
         from rushlight import compat
         assert not compat.installed()
@@ -175,7 +164,7 @@ def test_install_and_uninstall_repeat() -> None:
 def test_the_real_pytorch_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch" / "__init__.py").write_text("")
-    check(f"""
+    run_python(f"""
         import sys
         sys.path.insert(0, {str(tmp_path)!r})
         import torch
@@ -194,7 +183,7 @@ def test_the_alias_comes_before_a_pytorch_that_is_installed(tmp_path: Path) -> N
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch" / "__init__.py").write_text("raise SystemExit('the real one was imported')")
     (tmp_path / "torch" / "lantern.py").write_text("")
-    check(f"""
+    run_python(f"""
         import sys
         sys.path.insert(0, {str(tmp_path)!r})
         from rushlight import compat
@@ -222,8 +211,7 @@ def test_pytest_plugin(tmp_path: Path) -> None:
                     self.assertEqual(torch.ones(n), torch.ones(n))
         """)
     )
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "rushlight.compat.pytest_plugin", "-p", "no:cacheprovider"]
-    done = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True, cwd=ROOT, check=False)
+    done = start_python("-m", "pytest", "-q", "-p", "rushlight.compat.pytest_plugin", "-p", "no:cacheprovider", str(tmp_path))
     assert done.returncode == 0 and "2 passed" in done.stdout, done.stdout
 
 
@@ -259,7 +247,7 @@ def test_decorators_of_pytorch_tests(alias) -> None:
 
 
 def test_run_tests_is_a_programs_main() -> None:
-    done = python("""
+    program = textwrap.dedent("""
         from rushlight import compat
         compat.install()
         import torch
@@ -271,4 +259,5 @@ def test_run_tests_is_a_programs_main() -> None:
 
         run_tests()
     """)
+    done = start_python("-c", program)
     assert done.returncode == 1 and "Mismatched elements: 2 / 2 (100.0%)" in done.stderr

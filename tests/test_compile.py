@@ -179,7 +179,7 @@ def plain(value):
     return value
 
 
-def check(function, compiled, *inputs):
+def assert_compiled_call_matches(function, compiled, *inputs):
     """Results, structure and gradients of a compiled call are those of eager's."""
     results = []
     for run in (function, compiled):
@@ -209,9 +209,9 @@ def test_one_graph(function):
     counter = CompileCounter()
     compiled = torch.compile(function, backend=counter, fullgraph=True)
     for _ in range(3):
-        check(function, compiled, torch.randn(3, requires_grad=True), torch.randn(3, requires_grad=True))
+        assert_compiled_call_matches(function, compiled, torch.randn(3, requires_grad=True), torch.randn(3, requires_grad=True))
     assert counter.frame_count == 1
-    check(function, compiled, torch.randn(3), torch.randn(3))
+    assert_compiled_call_matches(function, compiled, torch.randn(3), torch.randn(3))
     assert counter.frame_count == 2  # other needs for gradients: another graph
 
 

@@ -42,7 +42,7 @@ def numbers() -> Any:
     return torch.linspace(-1, 2, LARGE)
 
 
-def check(function: Any, *args: Any, gradients: bool = False) -> Any:
+def assert_first_calls_match(function: Any, *args: Any, gradients: bool = False) -> Any:
     """Both calls of the compiled function against eager."""
     compiled = torch.compile(function)
     with torch.set_grad_enabled(gradients):
@@ -55,13 +55,13 @@ def check(function: Any, *args: Any, gradients: bool = False) -> Any:
 
 
 def test_by_the_graph(ways: list[str]) -> None:
-    check(lambda x: (x * 2 + 1).tanh() * x, numbers())
+    assert_first_calls_match(lambda x: (x * 2 + 1).tanh() * x, numbers())
     assert ways == ["graph"]
 
 
 def test_modules_and_several_results(ways: list[str]) -> None:
     norm = torch.nn.LayerNorm(1024)
-    check(lambda x: (norm(x).softmax(-1), (x.exp(), x + 1)), numbers().reshape(1024, 1024))
+    assert_first_calls_match(lambda x: (norm(x).softmax(-1), (x.exp(), x + 1)), numbers().reshape(1024, 1024))
     assert ways == ["graph"]
 
 
@@ -77,7 +77,7 @@ def test_the_same_value_twice(ways: list[str]) -> None:
 
 
 def test_small_tensors_are_computed(ways: list[str]) -> None:
-    check(lambda x: x * 2, torch.ones(16))
+    assert_first_calls_match(lambda x: x * 2, torch.ones(16))
     assert ways == []
 
 
@@ -152,16 +152,16 @@ def test_a_write_to_a_result_of_the_first_call() -> None:
     ],
 )
 def test_what_looks_at_values(function: Any, ways: list[str]) -> None:
-    check(function, numbers())
+    assert_first_calls_match(function, numbers())
 
 
 def test_views(ways: list[str]) -> None:
     """Views of values that wait, wait too."""
     x = numbers().reshape(1024, 1024)
-    check(lambda x: (x * 2).t().reshape(-1) + 1, x)
-    check(lambda x: (x * 2).flatten().reshape(512, -1).sum(1), x)
+    assert_first_calls_match(lambda x: (x * 2).t().reshape(-1) + 1, x)
+    assert_first_calls_match(lambda x: (x * 2).flatten().reshape(512, -1).sum(1), x)
     assert ways == ["graph"] * 2
-    check(lambda x: [each + 1 for each in (x * 2).split(512)], x)
+    assert_first_calls_match(lambda x: [each + 1 for each in (x * 2).split(512)], x)
 
 
 @pytest.mark.parametrize("gradients", [False, True])
@@ -192,7 +192,7 @@ def test_results_that_share_memory() -> None:
 
 def test_other_tensors_are_not_waited_for(ways: list[str]) -> None:
     """An op on small tensors in between is run as it is."""
-    check(lambda x, small: x * 2 + small.abs().sum() * x, numbers(), torch.tensor([2, 0, 1]))
+    assert_first_calls_match(lambda x, small: x * 2 + small.abs().sum() * x, numbers(), torch.tensor([2, 0, 1]))
     assert ways == ["graph"]
 
 
@@ -270,7 +270,7 @@ def test_an_error_is_eagers() -> None:
         except RuntimeError:
             return y - 1
 
-    check(function, numbers())
+    assert_first_calls_match(function, numbers())
     with pytest.raises(RuntimeError, match="size"), torch.no_grad():
         torch.compile(lambda x: (x * 2) @ torch.ones(3))(numbers())
 

@@ -333,7 +333,9 @@ class Writer:
         return self.world() + opening + "def f(x, y, n, items, kind=Kind.ONE):\n" + "\n".join(self.lines) + "\n"
 
 
-def run(seed: int, numbers: bool = False, writer: Writer | None = None, changes: list[str] = CHANGES, **options: object) -> None:
+def assert_random_program_matches(
+    seed: int, numbers: bool = False, writer: Writer | None = None, changes: list[str] = CHANGES, **options: object
+) -> None:
     """One program, in several calls; with ``numbers``, in more of them, whose number differs so often that it becomes symbolic."""
     writer = Writer(seed) if writer is None else writer
     source = writer.source()
@@ -356,7 +358,7 @@ def run(seed: int, numbers: bool = False, writer: Writer | None = None, changes:
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_random_programs(group: int) -> None:
     for seed in range(group, COUNT, GROUPS):
-        run(seed, seed % 3 == 2, dynamic=True if seed % 5 == 4 else None)
+        assert_random_program_matches(seed, seed % 3 == 2, dynamic=True if seed % 5 == 4 else None)
 
 
 @pytest.mark.parametrize("seed", FOUND)
@@ -366,8 +368,8 @@ def test_programs_that_found_mistakes(seed: int) -> None:
 
 def run_twice(seed: int, **options: object) -> None:
     """A program as it is, and with numbers that become symbolic."""
-    run(seed, **options)
-    run(seed, True, dynamic=True if seed % 5 == 4 else None, **options)
+    assert_random_program_matches(seed, **options)
+    assert_random_program_matches(seed, True, dynamic=True if seed % 5 == 4 else None, **options)
 
 
 if __name__ == "__main__":

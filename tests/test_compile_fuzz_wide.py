@@ -315,22 +315,24 @@ class Writer(narrow.Writer):
         return super().world() + WORLD
 
 
-def run(seed: int, **options: object) -> None:
+def assert_random_program_matches(seed: int, **options: object) -> None:
     """One program, in several calls."""
     numbers = seed % 2 == 1
-    narrow.run(seed, numbers, writer=Writer(seed), changes=CHANGES, dynamic=True if seed % 10 == 9 else None, **options)
+    narrow.assert_random_program_matches(
+        seed, numbers, writer=Writer(seed), changes=CHANGES, dynamic=True if seed % 10 == 9 else None, **options
+    )
 
 
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_random_programs(group: int) -> None:
     for seed in range(group, COUNT, GROUPS):
-        run(seed)
+        assert_random_program_matches(seed)
 
 
 @pytest.mark.parametrize("seed", FOUND)
 def test_programs_that_found_mistakes(seed: int) -> None:
-    run(seed)
+    assert_random_program_matches(seed)
 
 
 if __name__ == "__main__":
-    run_seeds(run)
+    run_seeds(assert_random_program_matches)

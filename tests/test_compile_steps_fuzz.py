@@ -430,7 +430,7 @@ def same(got: Any, want: Any, dtype: Any, scale: float, where: str) -> None:
         assert got == want, f"{where}: {got} and not {want}"
 
 
-def run(seed: int, **options: Any) -> None:
+def assert_random_steps_match(seed: int, **options: Any) -> None:
     """One program, in several steps."""
     writer = Writer(seed)
     source = writer.program()
@@ -459,7 +459,7 @@ def run(seed: int, **options: Any) -> None:
 
 @pytest.mark.parametrize("seed", [*range(COUNT), *FOUND])
 def test_random_steps(seed: int) -> None:
-    run(seed)
+    assert_random_steps_match(seed)
 
 
 def ends(source: str, calls: list[tuple[str, str]]) -> bool:
@@ -496,4 +496,4 @@ def test_the_programs_are_worth_running() -> None:
 
 
 if __name__ == "__main__":
-    run_seeds(run, shown=700)
+    run_seeds(assert_random_steps_match, shown=700)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.onnx_files import onnx_session
 
 import rushlight as torch
 from rushlight import nn, optim
@@ -119,10 +120,9 @@ class Called(nn.Module):
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_exported(function: Any) -> None:
-    runtime = pytest.importorskip("onnxruntime")
     file = io.BytesIO()
     torch.onnx.export(Called(function), (torch.ones(4),), file, dynamo=False)
-    session = runtime.InferenceSession(file.getvalue())
+    session = onnx_session(file.getvalue())
     x = torch.arange(4.0) + 1
     found = session.run(None, {session.get_inputs()[0].name: x.numpy().copy()})
     wanted = function(x)

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
+
+from support.processes import start_python
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def test_the_demonstration_goes_the_whole_road(tmp_path: Path) -> None:
-    environment = dict(os.environ, PYTHONPATH=str(ROOT))
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "demo.py"), str(tmp_path / "out")],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = start_python(str(ROOT / "examples" / "demo.py"), str(tmp_path / "out"), folder=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     for words in ("Snake: nothing is wrong", "compiled  ", "agrees with the program on 6 random inputs", "0 breaks", "Where to look"):
         assert words in done.stdout

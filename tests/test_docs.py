@@ -7,12 +7,12 @@ import importlib.util
 import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from support.processes import start_python
 
 from rushlight import compat
 from rushlight.cli import main
@@ -41,12 +41,11 @@ def commands(block: str) -> list[tuple[str, str]]:
     return found
 
 
-def run(command: str, capsys: pytest.CaptureFixture[str]) -> str:
+def command_output(command: str, capsys: pytest.CaptureFixture[str]) -> str:
     """What a command prints: messages, then data."""
     words = shlex.split(command, comments=True)
     if words[1] == "run":
-        environment = dict(os.environ, PYTHONPATH=str(ROOT))
-        done = subprocess.run([sys.executable, "-m", *words], capture_output=True, text=True, env=environment, check=False)
+        done = start_python("-m", *words, folder=Path.cwd())
         return done.stderr + done.stdout
     capsys.readouterr()
     try:
@@ -95,7 +94,7 @@ def test_examples_run(page: Path, undone, tmp_path: Path, capsys: pytest.Capture
         else:
             for command, output in commands(block):
                 if command.startswith("rushlight "):
-                    got = run(command, capsys).replace(str(tmp_path) + os.sep, "")
+                    got = command_output(command, capsys).replace(str(tmp_path) + os.sep, "")
                     assert same(output, got), f"{page}:{above}: $ {command}\n{got}"
                     waiting -= {name for name in waiting if name in command}
     assert not waiting, f"no command of {page} uses {waiting}"
@@ -140,5 +139,5 @@ def test_the_readme_has_an_example() -> None:
 
 
 def test_the_table_of_the_readme_is_that_of_the_results() -> None:
-    done = subprocess.run([sys.executable, str(ROOT / "bench" / "readme_table.py"), "--check"], capture_output=True, text=True, check=False)
+    done = start_python(str(ROOT / "bench" / "readme_table.py"), "--check")
     assert done.returncode == 0, done.stderr

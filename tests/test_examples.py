@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ast
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from support.processes import start_python
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = sorted(file for file in (ROOT / "examples").glob("*.py") if file.name != "demo.py")
@@ -39,8 +39,7 @@ def test_it_imports_torch_alone(program: Path) -> None:
 def test_the_losses_are_those_of_pytorch(program: Path, tmp_path: Path) -> None:
     expected = RECORDED[program.stem]
     file = tmp_path / "losses.json"
-    command = [sys.executable, "-m", "rushlight", "run", str(program), *expected["arguments"], "--losses", str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    done = start_python("-m", "rushlight", "run", str(program), *expected["arguments"], "--losses", str(file))
     assert done.returncode == 0, done.stderr
     assert " 1   loss" in done.stdout and "\r" not in done.stdout
     assert json.loads(file.read_text()) == pytest.approx(expected["losses"], rel=1e-4, abs=0)

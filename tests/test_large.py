@@ -4,19 +4,18 @@ import math
 
 import numpy as np
 import pytest
+from support.compiled import thread_count
 
 import rushlight as torch
-from rushlight.core.parallel import LARGE, pool
+from rushlight.core.parallel import LARGE
 
 SHAPE = (730, 731)  # a little more than LARGE, and no multiple of the block
 
 
 @pytest.fixture(params=[1, 2, 3])
 def threads(request):
-    before = pool.threads
-    torch.set_num_threads(request.param)
-    yield request.param
-    torch.set_num_threads(before)
+    with thread_count(request.param):
+        yield request.param
 
 
 def arrays(dtype=np.float32):

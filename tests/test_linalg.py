@@ -191,7 +191,7 @@ def test_matrix_exponential_of_large_and_nilpotent_matrices() -> None:
 # -- gradients ----------------------------------------------------------------------------------------------------
 
 
-def check(function: Callable[..., Any], *arrays: np.ndarray) -> None:
+def assert_differentiable(function: Callable[..., Any], *arrays: np.ndarray) -> None:
     inputs = tuple(tensor(array, requires_grad=True) for array in arrays)
     assert gradcheck(function, inputs)
     assert gradgradcheck(function, inputs)
@@ -199,8 +199,8 @@ def check(function: Callable[..., Any], *arrays: np.ndarray) -> None:
 
 @BOTH
 def test_gradient_of_cholesky(complex: bool) -> None:
-    check(lambda x: L.cholesky(positive(x)), numbers(2, 3, 3, complex=complex))
-    check(lambda x: L.cholesky(positive(x), upper=True), numbers(2, 2, complex=complex))
+    assert_differentiable(lambda x: L.cholesky(positive(x)), numbers(2, 3, 3, complex=complex))
+    assert_differentiable(lambda x: L.cholesky(positive(x), upper=True), numbers(2, 2, complex=complex))
 
 
 @BOTH
@@ -221,7 +221,7 @@ def test_gradient_of_svd(shape: tuple[int, ...], complex: bool) -> None:
         return vh.mH @ vh
 
     for function in (polar, left, right, L.svdvals, lambda a: L.svd(a).S):
-        check(function, numbers(*shape, complex=complex))
+        assert_differentiable(function, numbers(*shape, complex=complex))
 
 
 @BOTH
@@ -230,9 +230,9 @@ def test_gradient_of_eigh(complex: bool) -> None:
         values, vectors = L.eigh(symmetric(x))
         return vectors[..., :2] * (values[..., :2] ** 2).unsqueeze(-2) @ vectors[..., :2].mH
 
-    check(projection, numbers(2, 3, 3, complex=complex))
-    check(lambda x: L.eigvalsh(symmetric(x)), numbers(3, 3, complex=complex))
-    check(lambda x: L.eigh(symmetric(x), "U").eigenvalues, numbers(2, 2, complex=complex))
+    assert_differentiable(projection, numbers(2, 3, 3, complex=complex))
+    assert_differentiable(lambda x: L.eigvalsh(symmetric(x)), numbers(3, 3, complex=complex))
+    assert_differentiable(lambda x: L.eigh(symmetric(x), "U").eigenvalues, numbers(2, 2, complex=complex))
 
 
 @BOTH
@@ -242,8 +242,8 @@ def test_gradient_of_eig(complex: bool) -> None:
         return vectors @ torch.diag_embed(values**2) @ L.inv(vectors), (vectors.abs() ** 2).sum(-1)
 
     array = np.diag([1.0, 3.0, 6.0]) + 0.4 * numbers(3, 3, complex=complex)
-    check(function, array)
-    check(lambda a: L.eigvals(a).abs().sum(-1), array)
+    assert_differentiable(function, array)
+    assert_differentiable(lambda a: L.eigvals(a).abs().sum(-1), array)
 
 
 @BOTH
@@ -256,15 +256,15 @@ def test_gradient_of_qr(shape: tuple[int, ...], complex: bool) -> None:
         signs = r.diagonal(0, -2, -1).sgn().unsqueeze(-2) if complex else 1  # of complex matrices the phase is a convention
         return q * signs @ (weight[..., : q.shape[-1], :1] if shape[-2] >= q.shape[-1] else weight), r.abs() if complex else r
 
-    check(function, numbers(*shape, complex=complex))
+    assert_differentiable(function, numbers(*shape, complex=complex))
 
 
 @BOTH
 def test_gradient_of_determinants_near_singular(complex: bool) -> None:
-    check(L.det, numbers(2, 3, 3, complex=complex))
-    check(lambda a: L.slogdet(a).logabsdet, numbers(3, 3, complex=complex))
+    assert_differentiable(L.det, numbers(2, 3, 3, complex=complex))
+    assert_differentiable(lambda a: L.slogdet(a).logabsdet, numbers(3, 3, complex=complex))
     if complex:
-        check(lambda a: L.slogdet(a).sign, numbers(3, 3, complex=True))
+        assert_differentiable(lambda a: L.slogdet(a).sign, numbers(3, 3, complex=True))
     singular = np.outer([1.0, 2.0, 3.0], [1.0, -1.0, 2.0]) + np.outer([0.0, 1.0, 1.0], [2.0, 0.0, 1.0])  # of rank 2
     a = tensor(singular, requires_grad=True)
     (gradient,) = torch.autograd.grad(L.det(a), [a])
@@ -273,7 +273,7 @@ def test_gradient_of_determinants_near_singular(complex: bool) -> None:
 
 
 def test_gradient_of_hermitian_pseudo_inverse() -> None:
-    check(lambda x: L.pinv(positive(x), hermitian=True), numbers(3, 3))
+    assert_differentiable(lambda x: L.pinv(positive(x), hermitian=True), numbers(3, 3))
 
 
 def test_gradients_of_qr_that_do_not_exist() -> None:

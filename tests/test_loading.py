@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pathlib
-import subprocess
-import sys
 
 import pytest
+from support.processes import run_python
 
 import rushlight
 from rushlight.core.declare import Declared, exports, methods, quantized_rules, table
@@ -17,8 +16,7 @@ ROOT = pathlib.Path(rushlight.__file__).parents[1]
 
 def output(code: str) -> str:
     """What a program prints, in a process of its own."""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
-    return done.stdout.strip()
+    return run_python(code).strip()
 
 
 def test_the_index_is_up_to_date() -> None:

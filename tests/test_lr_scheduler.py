@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
-from scheduler_programs import CASES, COMPOSED, PLATEAU, SIMPLE, run
+from scheduler_programs import CASES, COMPOSED, PLATEAU, SIMPLE, scheduled_rates
 
 import rushlight as torch
 from rushlight.optim import lr_scheduler as L
@@ -24,7 +24,7 @@ def test_the_record_is_of_these_schedules():
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[" ".join(case) for case in CASES])
 def test_rates_are_those_of_pytorch(number):
-    np.testing.assert_allclose(run(CASES[number], torch), ROWS[number], rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(scheduled_rates(CASES[number], torch), ROWS[number], rtol=1e-12, atol=1e-15)
 
 
 def optimizer(**options):

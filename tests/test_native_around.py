@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.processes import start_python
 
 import rushlight as torch
 from rushlight import nn
@@ -226,6 +227,5 @@ def test_dump(tmp_path: pathlib.Path) -> None:
 
 def test_logs(tmp_path: pathlib.Path) -> None:
     """``RUSHLIGHT_LOGS=native`` shows groups and code."""
-    environment = {**os.environ, "RUSHLIGHT_LOGS": "native", "RUSHLIGHT_CACHE_DIR": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=environment, timeout=120, check=True)
-    assert "group over [5, 8]" in done.stderr and "define void @" in done.stderr
+    done = start_python("-c", PROGRAM, RUSHLIGHT_LOGS="native", RUSHLIGHT_CACHE_DIR=str(tmp_path))
+    assert done.returncode == 0 and "group over [5, 8]" in done.stderr and "define void @" in done.stderr

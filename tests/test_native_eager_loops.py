@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.compiled import thread_count
 
 import rushlight as torch
 from rushlight.core import kernel_providers
@@ -146,10 +147,6 @@ def test_sums_are_accurate_and_the_same_for_any_number_of_threads():
     exact = float(np.sum(x.numpy(), dtype=np.float64))
     assert abs(x.sum().item() - exact) < 1e-6 * exact
     rows = x.reshape(2048, 2048)
-    before = torch.get_num_threads()
     several = [x.sum(), rows.softmax(1), F.silu(x)]
-    torch.set_num_threads(1)
-    try:
+    with thread_count(1):
         assert all(torch.equal(a, b) for a, b in zip(several, [x.sum(), rows.softmax(1), F.silu(x)]))
-    finally:
-        torch.set_num_threads(before)

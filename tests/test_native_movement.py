@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.compiled import assert_compiled_matches_eager, results_and_gradients
+from support.compiled import assert_compiled_matches_eager, assert_threads_change_nothing, results_and_gradients
 
 import rushlight as torch
 from rushlight import nn
@@ -110,16 +110,7 @@ def test_threads_do_not_change_sums() -> None:
     weight = torch.randn(50, 64)
     compiled = torch.compile(lambda w: F.embedding(index, w), backend="native")
     results_and_gradients(compiled, (weight,))
-    before, found = torch.get_num_threads(), []
-    try:
-        for threads in (1, 2, 3):
-            torch.set_num_threads(threads)
-            found.append(results_and_gradients(compiled, (weight,)))
-    finally:
-        torch.set_num_threads(before)
-    for other in found[1:]:
-        for a, b in zip(found[0], other, strict=True):
-            np.testing.assert_array_equal(a, b)
+    assert_threads_change_nothing(lambda: results_and_gradients(compiled, (weight,)))
 
 
 def test_a_language_model_needs_no_call(calls: list[str]) -> None:

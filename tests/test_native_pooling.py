@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.compiled import another_thread_count
 
 import rushlight
 import rushlight.nn.functional as F
@@ -25,7 +26,7 @@ def expected(name: str, args: tuple[Any, ...]) -> list[Any]:
     return [each.numpy() for each in (made if isinstance(made, (tuple, list)) else (made,))]
 
 
-def check(name: str, *args: Any) -> list[Any]:
+def assert_native_pooling(name: str, *args: Any) -> list[Any]:
     """Native code, all of it, finds what eager mode does, on any number of threads."""
     program = ops.program_for(name, args)
     assert not any(isinstance(part, Call) for part in program.parts), program.describe()
@@ -35,13 +36,9 @@ def check(name: str, *args: Any) -> list[Any]:
     for one, other in zip(found, wanted):
         assert one.dtype == other.dtype
         np.testing.assert_allclose(one, other, 1e-6 if one.dtype != np.float64 else 1e-14, 1e-6 if one.dtype != np.float64 else 1e-14)
-    threads = rushlight.get_num_threads()
-    rushlight.set_num_threads(1 if threads > 1 else 2)
-    try:
+    with another_thread_count():
         for one, other in zip(program(arrays), found):
             np.testing.assert_array_equal(one, other)
-    finally:
-        rushlight.set_num_threads(threads)
     return wanted
 
 
@@ -73,11 +70,11 @@ def pools(draw: Any) -> tuple[Any, ...]:
 def test_maxima(pool: tuple[Any, ...]) -> None:
     ndim, x, kernel, stride, padding, ceil_mode = pool
     options = (kernel, stride, padding, 1, ceil_mode)
-    values, _ = check(f"max_pool{ndim}d_with_indices", x, *options)
-    check(f"max_pool{ndim}d", x, *options)
+    values, _ = assert_native_pooling(f"max_pool{ndim}d_with_indices", x, *options)
+    assert_native_pooling(f"max_pool{ndim}d", x, *options)
     grad = numbers(*values.shape, seed=1, dtype=x.dtype.char)
-    check("max_pool_backward", grad, x, values, ndim, *options)
-    check("max_pool_select", numbers(*x.shape, seed=2, dtype=x.dtype.char), x, values, ndim, *options)
+    assert_native_pooling("max_pool_backward", grad, x, values, ndim, *options)
+    assert_native_pooling("max_pool_select", numbers(*x.shape, seed=2, dtype=x.dtype.char), x, values, ndim, *options)
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)
@@ -87,8 +84,8 @@ def test_means(pool: tuple[Any, ...], padding_counts: bool, override: Any) -> No
     if ndim == 1:
         override = None
     options = (kernel, stride, padding, ceil_mode, padding_counts)
-    (made,) = check(f"avg_pool{ndim}d", x, *options, *([] if ndim == 1 else [override]))
-    check("avg_pool_backward", numbers(*made.shape, seed=1, dtype=x.dtype.char), x.shape, ndim, *options, override)
+    (made,) = assert_native_pooling(f"avg_pool{ndim}d", x, *options, *([] if ndim == 1 else [override]))
+    assert_native_pooling("avg_pool_backward", numbers(*made.shape, seed=1, dtype=x.dtype.char), x.shape, ndim, *options, override)
 
 
 @pytest.mark.parametrize(
@@ -98,21 +95,21 @@ def test_adaptive_pooling(shape: Any, counts: Any) -> None:
     ndim = len(shape)
     for dtype in "fd":
         x = numbers(2, 3, *shape, dtype=dtype)
-        check(f"adaptive_avg_pool{ndim}d", x, counts)
-        check(f"adaptive_max_pool{ndim}d_with_indices", numbers(2, 3, *shape, dtype=dtype, ties=True), counts)
-        check("resample_backward", numbers(2, 3, *counts, seed=1, dtype=dtype), shape, "area", False, (None,) * ndim, False)
+        assert_native_pooling(f"adaptive_avg_pool{ndim}d", x, counts)
+        assert_native_pooling(f"adaptive_max_pool{ndim}d_with_indices", numbers(2, 3, *shape, dtype=dtype, ties=True), counts)
+        assert_native_pooling("resample_backward", numbers(2, 3, *counts, seed=1, dtype=dtype), shape, "area", False, (None,) * ndim, False)
 
 
 def test_dilated_maxima() -> None:
-    check("max_pool2d_with_indices", numbers(2, 2, 9, 11), (2, 3), (1, 2), 0, (3, 2), False)
+    assert_native_pooling("max_pool2d_with_indices", numbers(2, 2, 9, 11), (2, 3), (1, 2), 0, (3, 2), False)
 
 
 def test_nan_and_infinity() -> None:
     x = numbers(1, 2, 8, 8)
     x[0, 0, ::3, ::2] = np.nan
     x[0, 1] = -np.inf
-    check("max_pool2d_with_indices", x, 3, 2, 1, 1, False)
-    check("adaptive_max_pool2d_with_indices", x, (3, 3))
+    assert_native_pooling("max_pool2d_with_indices", x, 3, 2, 1, 1, False)
+    assert_native_pooling("adaptive_max_pool2d_with_indices", x, (3, 3))
 
 
 def test_a_model_with_pools_is_one_call() -> None:

@@ -122,7 +122,7 @@ def symbols(data: bytes) -> tuple[set[str], set[str]]:
     return defined, needed
 
 
-def check(machine: Elsewhere) -> None:
+def assert_symbols_are_known(machine: Elsewhere) -> None:
     """All that was compiled needs nothing from outside but what is known."""
     found = [symbols(data) for _, data in machine.made]
     assert found
@@ -236,7 +236,7 @@ def test_code_for_other_processors(case: str, machine: Callable[[], Elsewhere]) 
     for module, arrays in found:
         program = compile_module(module, arrays)
         assert not [part for part in program.parts if hasattr(part, "target")], program.describe()
-    check(chosen)
+    assert_symbols_are_known(chosen)
 
 
 def test_code_that_every_program_needs(machine: Callable[[], Elsewhere]) -> None:
@@ -244,7 +244,7 @@ def test_code_that_every_program_needs(machine: Callable[[], Elsewhere]) -> None
     chosen = machine()
     kind = "aarch64" if chosen.processor.is_arm else "x86_64"
     chosen.compile([Part(thread_pool.text_for(kind), 0), *trampoline.code(), Part(bernoulli.text("float"))])
-    check(chosen)
+    assert_symbols_are_known(chosen)
 
 
 # -- what comes out ----------------------------------------------------------------------------------------------

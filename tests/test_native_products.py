@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.compiled import assert_compiled_matches_eager, results_and_gradients
+from support.compiled import assert_compiled_matches_eager, assert_threads_change_nothing, results_and_gradients
 
 import rushlight as torch
 from rushlight import nn
@@ -133,16 +133,7 @@ def test_threads_do_not_change_results() -> None:
     inputs = torch.randn(600, 100), torch.randn(100, 120)  # of which one gradient is added up in parts
     compiled = torch.compile(lambda a, b: (a @ b).tanh(), backend="native")
     results_and_gradients(compiled, inputs)
-    before, found = torch.get_num_threads(), []
-    try:
-        for threads in (1, 2, 3):
-            torch.set_num_threads(threads)
-            found.append(results_and_gradients(compiled, inputs))
-    finally:
-        torch.set_num_threads(before)
-    for other in found[1:]:
-        for a, b in zip(found[0], other, strict=True):
-            np.testing.assert_array_equal(a, b)
+    assert_threads_change_nothing(lambda: results_and_gradients(compiled, inputs))
 
 
 # -- calls in short ----------------------------------------------------------------------------------------------

@@ -5,11 +5,10 @@ from __future__ import annotations
 import importlib.util
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.compiled import assert_compiled_matches_eager, results_and_gradients
+from support.compiled import assert_compiled_matches_eager, assert_threads_change_nothing, results_and_gradients
 
 import rushlight as torch
 from rushlight import nn
@@ -99,16 +98,7 @@ def test_threads_do_not_change_results(kind: str) -> None:
     x = torch.randn(20, 12, 32)
     compiled = torch.compile(model, backend="native")
     results_and_gradients(compiled, [x], model.parameters())
-    before, found = torch.get_num_threads(), []
-    try:
-        for threads in (1, 2, 3):
-            torch.set_num_threads(threads)
-            found.append(results_and_gradients(compiled, [x], model.parameters()))
-    finally:
-        torch.set_num_threads(before)
-    for other in found[1:]:
-        for a, b in zip(found[0], other, strict=True):
-            np.testing.assert_array_equal(a, b)
+    assert_threads_change_nothing(lambda: results_and_gradients(compiled, [x], model.parameters()))
 
 
 def test_a_large_batch_of_a_wide_network() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.compiled import assert_threads_change_nothing
 
 if importlib.util.find_spec("llvmlite") is None:
     pytest.skip("native code needs llvmlite: pip install llvmlite", allow_module_level=True)
@@ -55,17 +56,7 @@ def test_columns_do_not_depend_on_threads() -> None:
     torch.manual_seed(0)
     x, norm = torch.randn(2000, 256), nn.LayerNorm(256)
     step = torch.compile(lambda: torch.softmax(norm(x.exp()), -1).square().sum())
-    threads, found = torch.get_num_threads(), []
-    try:
-        for count in (2, 1, 2):
-            torch.set_num_threads(count)
-            gradients(step, norm)
-            found.append(gradients(step, norm))
-    finally:
-        torch.set_num_threads(threads)
-    for each in zip(*found, strict=True):
-        np.testing.assert_array_equal(each[0], each[1])
-        np.testing.assert_array_equal(each[0], each[2])
+    assert_threads_change_nothing(lambda: gradients(step, norm) and gradients(step, norm), (2, 1, 2))
 
 
 def test_columns_of_what_has_no_rows() -> None:

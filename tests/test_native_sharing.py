@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import os
-import subprocess
 import sys
 from typing import Any
 
 import numpy as np
 import pytest
+from support.compiled import thread_count
+from support.processes import run_python
 
 pytest.importorskip("llvmlite")
 
@@ -36,7 +36,7 @@ def program_of(function: Any, *args: Any) -> Any:
     return run.plain.programs[0]
 
 
-def check(function: Any, *args: Any, close: float = 2e-6) -> Any:
+def program_matching_eager(function: Any, *args: Any, close: float = 2e-6) -> Any:
     """The results of a compiled function are those of eager mode; its program."""
     made = compiled(function)
     program = program_of(made, *args)
@@ -58,8 +58,8 @@ def test_layers_share_their_kernels() -> None:
         return nn.Sequential(*[each for _ in range(layers) for each in (nn.Linear(24, 24), nn.LayerNorm(24), nn.GELU())])
 
     x = torch.rand(7, 24)
-    first = newly_emitted(lambda: check(network(2), x, close=1e-5))
-    again = newly_emitted(lambda: check(network(8), x, close=1e-5))
+    first = newly_emitted(lambda: program_matching_eager(network(2), x, close=1e-5))
+    again = newly_emitted(lambda: program_matching_eager(network(8), x, close=1e-5))
     assert first > 1 and again <= 1
 
 
@@ -72,9 +72,9 @@ def test_graphs_share_their_kernels() -> None:
     def other(x: Any, y: Any) -> Any:
         return (x * 1.25).exp().sum(1) + 3, y @ y
 
-    check(one, torch.rand(40, 33))
-    text = {part.text for part in check(one, torch.rand(40, 33)).module.parts() if part.effort}
-    assert text & {part.text for part in check(other, torch.rand(50, 33), torch.rand(5, 5)).module.parts()}
+    program_matching_eager(one, torch.rand(40, 33))
+    text = {part.text for part in program_matching_eager(one, torch.rand(40, 33)).module.parts() if part.effort}
+    assert text & {part.text for part in program_matching_eager(other, torch.rand(50, 33), torch.rand(5, 5)).module.parts()}
 
 
 def test_sizes_become_parameters() -> None:
@@ -83,7 +83,7 @@ def test_sizes_become_parameters() -> None:
     def function(x: Any, y: Any) -> Any:
         return [(each * each).mean(1) / (each.mean(1) + 3) + (each - 1).amax(1) for each in (x, y)]
 
-    program = check(function, torch.randn(50, 640), torch.randn(60, 96))
+    program = program_matching_eager(function, torch.randn(50, 640), torch.randn(60, 96))
     kernels = [each for each in program.module.functions if "define void @kernel_" in each]
     merged, calls = outline.merged(kernels)
     assert len(merged) < len(kernels) == len(merged) + len(calls) // 2
@@ -156,7 +156,7 @@ def test_the_same_code_with_other_numbers() -> None:
     def function(x: Any, y: Any) -> Any:
         return [each.sum(0) * 0.5 for each in (x, y)]
 
-    check(function, torch.rand(300, 40), torch.rand(500, 40), close=1e-5)
+    program_matching_eager(function, torch.rand(300, 40), torch.rand(500, 40), close=1e-5)
     module = Module()
     names = []
     for value in (5, 9):
@@ -183,7 +183,7 @@ def test_functions_that_are_called(dtype: Any, size: int) -> None:
         return x
 
     x = torch.linspace(-3, 3, size, dtype=dtype)
-    program = check(function, x, close=1e-5 if dtype == torch.float32 else 1e-12)
+    program = program_matching_eager(function, x, close=1e-5 if dtype == torch.float32 else 1e-12)
     names = [outline.name_of(each).rpartition("_")[0] for each in program.module.functions]
     assert names.count("tanh_of_many") == 1  # and one for what is left, where there may be something
     assert names.count("tanh") == (size != 256 or dtype != torch.float32)
@@ -218,12 +218,8 @@ def test_texts_that_are_wrong() -> None:
 def test_one_thread_makes_the_same_code() -> None:
     parts = [Part(f"define i64 @alone{at}(i64 %x) {{\n  %y = mul i64 %x, {at + 3}\n  ret i64 %y\n}}\n") for at in range(4)]
     together = machine().emit_all(parts)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with thread_count(1):
         assert machine().emit_all(parts) == together
-    finally:
-        torch.set_num_threads(threads)
 
 
 def test_how_much_effort_is_made() -> None:
@@ -287,6 +283,4 @@ if sys.argv[1] != "end":
     assert not machine.coming and before >= 2
 """
     for way in ("run", "fork", "end"):
-        environment = {**os.environ, "RUSHLIGHT_CACHE_DIR": ""}
-        done = subprocess.run([sys.executable, "-c", program, way], env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        run_python(program, way, RUSHLIGHT_CACHE_DIR="")

@@ -129,7 +129,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
     return Counted(monkeypatch)
 
 
-def check(function: Any, inputs: Callable[[int], list[Any]], sizes: Any, gradients: bool, dynamic: bool | None = True) -> None:
+def assert_matches_eager_at_sizes(
+    function: Any, inputs: Callable[[int], list[Any]], sizes: Any, gradients: bool, dynamic: bool | None = True
+) -> None:
     """A program at several sizes, compiled for any of them (or, where it is not said, for any of those that have differed), against eager mode."""
     compiled = torch.compile(function, dynamic=dynamic)
     for count in sizes:
@@ -203,7 +205,7 @@ def test_programs(name: str, gradients: bool) -> None:
     torch.manual_seed(0)
     function, inputs = PROGRAMS[name]
     images = "convolution" in name
-    check(
+    assert_matches_eager_at_sizes(
         function, inputs, (12, 13, 9, 24, 2, 1) if images else (12, 13, 40, 5, 24, 2, 130, 1, 64, 13), gradients, None if images else True
     )
 
@@ -221,17 +223,17 @@ PAIRS: dict[str, Any] = {
 @pytest.mark.parametrize("name", PAIRS)
 def test_where_one_of_two_sizes_is_small(name: str, gradients: bool) -> None:
     pairs = [(5, 7), (6, 7), (6, 9), (1, 4), (1, 5), (1, 6), (4, 1), (9, 1), (1, 1), (2, 2), (64, 4), (4, 64)]
-    check(PAIRS[name], lambda at: [torch.randn(size, 4) for size in pairs[at]], range(len(pairs)), gradients)
+    assert_matches_eager_at_sizes(PAIRS[name], lambda at: [torch.randn(size, 4) for size in pairs[at]], range(len(pairs)), gradients)
 
 
 def test_most_programs_are_for_any_size(counted: Counted) -> None:
     for name in ("pointwise", "mean of all", "product", "views", "loss", "layer norm", "attention", "embedding", "two sizes"):
         before = counted.filled
-        check(*PROGRAMS[name], (12, 13, 14), True)  # some of whose sizes can't differ
+        assert_matches_eager_at_sizes(*PROGRAMS[name], (12, 13, 14), True)  # some of whose sizes can't differ
         assert counted.filled >= before + 4, name
     for name in ("convolution", "wide convolution", "layer norm"):
         before = counted.filled
-        check(*PROGRAMS[name], (11, 12, 13, 14), True, None)
+        assert_matches_eager_at_sizes(*PROGRAMS[name], (11, 12, 13, 14), True, None)
         assert counted.filled >= before + 4, name
 
 
@@ -403,7 +405,7 @@ def test_ops_that_are_called(counted: Counted) -> None:
     """What native code has no form for is called, with the sizes of each call."""
     for name in ("sorted", "the largest", "solved", "enlarged"):
         made, filled = counted.made, counted.filled
-        check(*PROGRAMS[name], (12, 13, 14, 20, 7), False)
+        assert_matches_eager_at_sizes(*PROGRAMS[name], (12, 13, 14, 20, 7), False)
         assert counted.made == made + 1 and counted.filled >= filled + 5, name
 
 
@@ -590,7 +592,9 @@ class Random:
 def check_random(seed: int, sizes: Any = (5, 8, 12, 33, 2, 1, 70)) -> None:
     program = Random(seed)
     try:
-        check(lambda *inputs: program(*inputs), program.inputs, [each for each in sizes if possible(program, each)], bool(seed % 2))
+        assert_matches_eager_at_sizes(
+            lambda *inputs: program(*inputs), program.inputs, [each for each in sizes if possible(program, each)], bool(seed % 2)
+        )
     except AssertionError as error:
         raise AssertionError(f"seed {seed}: {error}") from error
 

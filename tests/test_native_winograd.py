@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import rushlight
 
 pytest.importorskip("llvmlite")
-from test_native_convolutions import Case, check, native
+from test_native_convolutions import Case, assert_native_convolution, native
 
 from rushlight.backends.native.eager import ops
 from rushlight.codegen.llvm.conv import cost, winograd, winograd_transforms
@@ -76,14 +76,14 @@ def test_any_shape(case: Case) -> None:
         for name in ("FEWEST", "SAVING", "UNITS"):
             patch.setattr(cost, name, 0 if name != "UNITS" else 1)
         if case.possible:
-            check(case)
+            assert_native_convolution(case)
 
 
 def test_strips(always: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cost, "SUM_BYTES", 40_000)
     monkeypatch.setattr(cost, "NEAR_BYTES", 10_000)
-    check(Case((45, 19), (3, 3), (1, 1), (1, 1), (1, 1), 1, 8, 37, 3))
-    check(Case((50, 47), (3, 3), (2, 2), (1, 1), (1, 1), 2, 9, 16, 3))
+    assert_native_convolution(Case((45, 19), (3, 3), (1, 1), (1, 1), (1, 1), 1, 8, 37, 3))
+    assert_native_convolution(Case((50, 47), (3, 3), (2, 2), (1, 1), (1, 1), 2, 9, 16, 3))
 
 
 def used(case: Case, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
@@ -200,4 +200,4 @@ def test_gradients_of_weights_fall_into_enough_units() -> None:
 
 def test_channels_that_are_split(always: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cost, "UNITS", 8)
-    check(Case((20, 18), (3, 3), (1, 1), (1, 1), (1, 1), 2, 32, 17, 1))
+    assert_native_convolution(Case((20, 18), (3, 3), (1, 1), (1, 1), (1, 1), 2, 32, 17, 1))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from nn_module_cases import CASES, INITIALISERS, Case, draw, run
+from nn_module_cases import CASES, INITIALISERS, Case, draw, run_case
 from nn_module_expressions import ERRORS, REPRS, evaluate
 
 import rushlight as torch
@@ -36,7 +36,7 @@ class Recorded:
 RECORDED = Recorded(Path(__file__).parent / "data" / "nn_modules.npz")
 
 
-def check(found: np.ndarray, expected: tuple[np.ndarray, str], what: str) -> None:
+def assert_recorded(found: np.ndarray, expected: tuple[np.ndarray, str], what: str) -> None:
     values, dtype = expected
     assert str(found.dtype) == dtype, what
     assert found.shape == values.shape, what
@@ -46,18 +46,18 @@ def check(found: np.ndarray, expected: tuple[np.ndarray, str], what: str) -> Non
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_layer(case: Case) -> None:
-    found, text = run(torch, case)
+    found, text = run_case(torch, case)
     expected = RECORDED.cases[case.name]
     assert list(found) == list(expected)
     for what, array in found.items():
-        check(array, expected[what], what)
+        assert_recorded(array, expected[what], what)
     assert text == RECORDED.index["cases"][case.name]["repr"]
 
 
 @pytest.mark.parametrize("expression", INITIALISERS)
 def test_initialiser(expression: str) -> None:
     for found, expected in zip(draw(torch, expression), RECORDED.initialisers[expression], strict=True):
-        check(found, expected, expression)
+        assert_recorded(found, expected, expression)
 
 
 @pytest.mark.filterwarnings("ignore")

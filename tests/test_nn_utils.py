@@ -8,7 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
-from nn_utils_programs import PROGRAMS, run
+from nn_utils_programs import PROGRAMS, run_program
 
 import rushlight as torch
 from rushlight import nn
@@ -21,7 +21,7 @@ DATA = np.load(pathlib.Path(__file__).parent / "data" / "nn_utils.npz")
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_numbers_are_those_of_pytorch(name):
-    found = run(name, torch)
+    found = run_program(name, torch)
     assert [each.size for each in found] == DATA[name + " sizes"].tolist()
     np.testing.assert_allclose(np.concatenate([each.reshape(-1) for each in found]), DATA[name], rtol=1e-9, atol=1e-12)
 
@@ -29,7 +29,7 @@ def test_numbers_are_those_of_pytorch(name):
 def test_clipping_through_ops_gives_the_same_numbers():
     flags.enter()
     try:
-        found = run("clipping", torch)
+        found = run_program("clipping", torch)
     finally:
         flags.leave()
     np.testing.assert_allclose(np.concatenate([each.reshape(-1) for each in found]), DATA["clipping"], rtol=1e-9)

@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from support.onnx_files import onnx_session, run_onnx
 
 import rushlight as torch
 import rushlight.onnx
@@ -35,12 +36,6 @@ def load(*args, **options):
     buffer = io.BytesIO()
     rushlight.onnx.export(*args, buffer, **options)
     return onnx.load_from_string(buffer.getvalue())
-
-
-def run(model, *tensors):
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    feeds = {each.name: tensor.detach().numpy() for each, tensor in zip(session.get_inputs(), tensors)}
-    return session.run(None, feeds)
 
 
 def close(got, want, **options):
@@ -112,7 +107,7 @@ def test_folded_weights_are_named_after_their_parameter():
     model = nn.Linear(100, 60)
     exported = load(model, torch.randn(2, 3, 100))
     assert [each.name for each in exported.graph.initializer] == ["weight.transposed", "bias"]
-    close(run(exported, x := torch.randn(2, 3, 100))[0], model(x))
+    close(run_onnx(exported, x := torch.randn(2, 3, 100))[0], model(x))
 
 
 # -- inputs and outputs --------------------------------------------------------------------------------------------
@@ -140,7 +135,7 @@ def test_nested_inputs_keywords_and_dict_outputs():
 
 def test_input_returned_and_returned_twice():
     exported = load(lambda x: (x, x + 1, x), torch.ones(2))
-    got = run(exported, torch.ones(2))
+    got = run_onnx(exported, torch.ones(2))
     assert [each.tolist() for each in got] == [[1, 1], [2, 2], [1, 1]]
 
 
@@ -165,7 +160,7 @@ def test_external_data(tmp_path):
     rushlight.onnx.export(model, torch.randn(2, 100), path, external_data=True)
     assert sorted(os.listdir(tmp_path)) == ["model.onnx", "model.onnx.data"]
     assert path.stat().st_size < 8000
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    session = onnx_session(path)
     x = torch.randn(2, 100)
     close(session.run(None, {"input": x.numpy()})[0], model(x))
 
@@ -189,7 +184,7 @@ def test_dynamic_axes():
         assert exported.graph.output[0].type.tensor_type.shape.dim[0].dim_param == dims[0].dim_param
         for batch in (1, 5):
             x = torch.randn(batch, 4)
-            close(run(exported, x)[0], model(x))
+            close(run_onnx(exported, x)[0], model(x))
 
 
 def test_dynamic_shapes():
@@ -209,7 +204,7 @@ def test_sizes_are_formulas_of_the_dynamic_ones():
     assert shapes[1] == ["B*N"] and shapes[2] == ["B + 1", "2*N"] and shapes[0][0] == "B"
     for shape in ((2, 6), (3, 9)):
         x = torch.randn(*shape)
-        for got, want in zip(run(exported, x), program(x)):
+        for got, want in zip(run_onnx(exported, x), program(x)):
             close(got, want)
 
 
@@ -222,7 +217,7 @@ def test_static_sizes_are_inferred_beside_dynamic_ones():
     exported = load(program, torch.randn(10, 1, 128, 1), dynamic_axes={"x": [0]})
     assert exported.graph.output[0].type.tensor_type.shape.dim[1].dim_value == 128
     x = torch.randn(3, 1, 128, 1)
-    close(run(exported, x)[0], program(x))
+    close(run_onnx(exported, x)[0], program(x))
 
 
 # -- modes ---------------------------------------------------------------------------------------------------------
@@ -267,7 +262,7 @@ def test_in_place_writes_and_views():
 
     exported = load(program, torch.randn(3, 4), dynamic_axes={"x": {0: "B"}})
     x = torch.randn(5, 4)
-    close(run(exported, x)[0], program(x))
+    close(run_onnx(exported, x)[0], program(x))
 
 
 def test_traced_modules_export_with_their_original_lines():
@@ -287,7 +282,7 @@ def test_modules_as_functions():
         names = sorted(each.name for each in exported.functions)
         assert names == (["GELU", "Linear", "Net", "ReLU", "Sequential"] if chosen is True else ["GELU", "Linear"])
         assert len([node for node in exported.graph.node if node.op_type == "Linear"]) == (2 if chosen is True else 4)
-        close(run(exported, x)[0], model(x))
+        close(run_onnx(exported, x)[0], model(x))
     refused("needs opset 15", model, (x,), None, export_modules_as_functions=True, opset_version=13, kind=ValueError)
 
 
@@ -339,7 +334,7 @@ def test_functions_without_symbolic_are_inlined():
     exported = load(program, torch.randn(2, 5), dynamic_axes={"x": {0: "B"}})
     assert {node.domain for node in exported.graph.node} == {""}
     x = torch.randn(4, 5)
-    for got, want in zip(run(exported, x), program(x)):
+    for got, want in zip(run_onnx(exported, x), program(x)):
         close(got, want)
 
 
@@ -349,7 +344,7 @@ def test_functions_with_symbolic():
     exported = load(program, torch.randn(3))
     assert "LeakyRelu" in kinds(exported) and "ReduceSum" not in kinds(exported)
     x = torch.randn(3)
-    close(run(exported, x)[0], program(x))
+    close(run_onnx(exported, x)[0], program(x))
 
 
 def test_function_policies():

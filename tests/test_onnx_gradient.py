@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import onnxruntime
 import pytest
-from onnx_gradients import check
+from onnx_gradients import gradient_outcomes
+from support.onnx_files import onnx_session
 from training_models import Rounded
 
 import rushlight as torch
@@ -32,7 +33,7 @@ def test_gradient_of_inputs(tmp_path):
     expected = [value, other, *torch.autograd.grad(value, (x, y))]
     for got, want in zip(exported.run(x, y, count), expected, strict=True):
         torch.testing.assert_close(got, want.detach(), rtol=1e-5, atol=1e-6)
-    session = onnxruntime.InferenceSession(str(tmp_path / "gradient.onnx"))
+    session = onnx_session(tmp_path / "gradient.onnx")
     assert [each.name for each in session.get_inputs()] == ["x", "y", "count"]
 
 
@@ -134,7 +135,7 @@ OPENED = [(name, 20, True) for name in DIFFERENTIATED if name not in CLOSED]
 
 @pytest.mark.parametrize("name, opset, dynamic", [(name, opset, False) for name in DIFFERENTIATED for opset in (13, 20)] + OPENED)
 def test_gradients_of_ops(name, opset, dynamic):
-    outcomes = check(table[name], opset, dynamic)
+    outcomes = gradient_outcomes(table[name], opset, dynamic)
     assert outcomes
     bad = [f"{sample}: {each}" for sample, each in outcomes if not each.startswith(("ok", "refused"))]
     assert not bad, "\n".join(bad)

@@ -201,7 +201,7 @@ def close(results, wanted):
         np.testing.assert_allclose(got.numpy(), want.numpy(), 1e-5, 1e-5)
 
 
-def check(program, tensors, opset, grows):
+def assert_exported_indexing(program, tensors, opset, grows):
     """Exported with fixed sizes, and with all of them open; where ``grows``, run with other sizes than it was exported with."""
     names = ["x", "a", "b", "c"][: len(tensors)]
     fixed = rushlight.onnx.export(program, tensors, None, opset_version=opset, input_names=names)
@@ -221,7 +221,9 @@ def test_expression(case, opset):
     if "unique" in source and opset < 11:
         pytest.skip("Unique is in ONNX since opset 11")
     program = eval("lambda x, a=None, b=None, c=None: " + source, {"torch": torch, "F": F})
-    check(program, (torch.randn(4, 5, 6), *others), opset, not others and "chunk" not in source and "split([" not in source)
+    assert_exported_indexing(
+        program, (torch.randn(4, 5, 6), *others), opset, not others and "chunk" not in source and "split([" not in source
+    )
 
 
 @pytest.mark.parametrize("opset", OPSETS)
@@ -244,7 +246,7 @@ def test_write(case, opset):
         exec(source, {"torch": torch, "F": F, "x": x, "a": a, "b": b, "c": c})
         return x
 
-    check(program, (torch.randn(4, 5, 6), *others), opset, not others and "unbind" not in source)
+    assert_exported_indexing(program, (torch.randn(4, 5, 6), *others), opset, not others and "unbind" not in source)
 
 
 def test_write_to_a_part_of_open_size_is_refused():

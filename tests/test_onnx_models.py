@@ -7,6 +7,7 @@ import onnx
 import onnxruntime
 import pytest
 from models import GPT, Bags, ResNet, Tagger, UNet, ViT
+from support.onnx_files import onnx_session
 
 import rushlight as torch
 import rushlight.onnx
@@ -41,7 +42,7 @@ def test_model_at_other_sizes(name, opset, tmp_path):
     rushlight.onnx.export(model, inputs(*sizes[0]), path, opset_version=opset, dynamic_axes=axes)
     exported = onnx.load(path)
     assert {node.domain for node in exported.graph.node} == {""}
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    session = onnx_session(path)
     for size in sizes:
         args = inputs(*size)
         expected = model(*args)

@@ -6,7 +6,7 @@ import json
 import pathlib
 
 import pytest
-from onnx_samples import NEWEST, OPSETS, check
+from onnx_samples import NEWEST, OPSETS, export_outcomes
 
 from rushlight.core.declare import table
 
@@ -17,7 +17,7 @@ OPS = [op for op in table.values() if op.functional is None and op.sample_maker 
 @pytest.mark.parametrize("opset", (*OPSETS, NEWEST))
 @pytest.mark.parametrize("name", [op.name for op in OPS])
 def test_samples(name: str, opset: int) -> None:
-    outcomes = check(table[name], opset)
+    outcomes = export_outcomes(table[name], opset)
     wrong = [(sample, outcome) for sample, outcome in outcomes if outcome != "ok" and not outcome.startswith("refused")]
     assert not wrong, wrong
     refused = [(sample, outcome) for sample, outcome in outcomes if outcome.startswith("refused")]
@@ -28,6 +28,6 @@ def test_samples(name: str, opset: int) -> None:
 @pytest.mark.parametrize("name", [op.name for op in OPS])
 def test_samples_with_open_sizes(name: str) -> None:
     """All sizes of all inputs open: what exports must still be right."""
-    outcomes = check(table[name], 20, dynamic=True)
+    outcomes = export_outcomes(table[name], 20, dynamic=True)
     wrong = [(sample, outcome) for sample, outcome in outcomes if outcome != "ok" and not outcome.startswith("refused")]
     assert not wrong, wrong

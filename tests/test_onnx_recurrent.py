@@ -27,7 +27,9 @@ KINDS = {
 OPSETS = (9, 11, 14, 20)
 
 
-def check(model: Any, example: tuple[Any, ...], others: list[tuple[Any, ...]], axes: Any, opset: int | None = None) -> Any:
+def assert_exported_recurrent(
+    model: Any, example: tuple[Any, ...], others: list[tuple[Any, ...]], axes: Any, opset: int | None = None
+) -> Any:
     """Export with an example, and compare what the file computes from other inputs with what the model does."""
     program = rushlight.onnx.export(model, example, None, opset_version=opset, dynamic_axes=axes)
     names = [each.name for each in program.model_proto.graph.input]
@@ -92,7 +94,9 @@ def batch(time: int, count: int, batch_first: bool) -> Any:
 @pytest.mark.parametrize("kind", KINDS)
 def test_padded(kind: str, layers: int, bidirectional: bool, batch_first: bool, opset: int) -> None:
     model = Padded(made(kind, layers, bidirectional, batch_first))
-    program = check(model, (batch(5, 2, batch_first),), [(batch(7, 3, batch_first),), (batch(1, 1, batch_first),)], {"x": [0, 1]}, opset)
+    program = assert_exported_recurrent(
+        model, (batch(5, 2, batch_first),), [(batch(7, 3, batch_first),), (batch(1, 1, batch_first),)], {"x": [0, 1]}, opset
+    )
     node = {"tanh": "RNN", "relu": "RNN", "gru": "GRU", "lstm": "LSTM"}[kind]
     assert operations(program).count(node) == layers
     assert any(each.name.startswith("layer.weight_ih_l0") for each in program.model_proto.graph.initializer)
@@ -109,7 +113,7 @@ def test_initial_states(kind: str, bidirectional: bool, batch_first: bool) -> No
         return batch(time, count, batch_first), *[rushlight.randn(rows, count, 4) for _ in range(1 + (kind == "lstm"))]
 
     axes = {"x": [0, 1], "states_0": [1], "states_1": [1]} if kind == "lstm" else {"x": [0, 1], "states_0": [1]}
-    check(model, inputs(5, 2), [inputs(3, 4)], axes)
+    assert_exported_recurrent(model, inputs(5, 2), [inputs(3, 4)], axes)
 
 
 @pytest.mark.parametrize("opset", OPSETS)
@@ -119,7 +123,7 @@ def test_initial_states(kind: str, bidirectional: bool, batch_first: bool) -> No
 @pytest.mark.parametrize("kind", KINDS)
 def test_packed(kind: str, layers: int, bidirectional: bool, batch_first: bool, opset: int) -> None:
     model = Packed(made(kind, layers, bidirectional, batch_first), batch_first)
-    program = check(
+    program = assert_exported_recurrent(
         model,
         (batch(5, 3, batch_first), rushlight.tensor([5, 2, 1])),
         [(batch(6, 2, batch_first), rushlight.tensor([4, 3])), (batch(3, 4, batch_first), rushlight.tensor([3, 3, 3, 1]))],
@@ -133,7 +137,7 @@ def test_packed(kind: str, layers: int, bidirectional: bool, batch_first: bool, 
 @pytest.mark.parametrize("batch_first", [False, True])
 def test_padding(batch_first: bool, options: Any) -> None:
     model = Packed(made("gru", 1, True, batch_first), batch_first, **options)
-    check(
+    assert_exported_recurrent(
         model,
         (batch(5, 3, batch_first), rushlight.tensor([5, 2, 1])),
         [(batch(8, 2, batch_first), rushlight.tensor([6, 3])), (batch(8, 1, batch_first), rushlight.tensor([8]))],
@@ -143,7 +147,7 @@ def test_padding(batch_first: bool, options: Any) -> None:
 
 def test_lengths_in_any_order() -> None:
     model = Packed(made("lstm", 2, True, True), True, enforce_sorted=False)
-    check(
+    assert_exported_recurrent(
         model,
         (batch(5, 3, True), rushlight.tensor([2, 5, 1])),
         [(batch(6, 4, True), rushlight.tensor([1, 2, 6, 3]))],
@@ -153,12 +157,16 @@ def test_lengths_in_any_order() -> None:
 
 def test_fixed_sizes() -> None:
     model = Packed(made("lstm", 1, False, False), False)
-    check(model, (batch(5, 3, False), rushlight.tensor([5, 2, 1])), [(batch(5, 3, False), rushlight.tensor([4, 4, 4]))], None)
+    assert_exported_recurrent(
+        model, (batch(5, 3, False), rushlight.tensor([5, 2, 1])), [(batch(5, 3, False), rushlight.tensor([4, 4, 4]))], None
+    )
 
 
 def test_int32_lengths_are_used_as_they_are() -> None:
     model = Packed(made("gru", 1, False, False), False)
-    program = check(model, (batch(5, 2, False), rushlight.tensor([5, 2], dtype=rushlight.int32)), [], {"x": [0, 1], "lengths": [0]})
+    program = assert_exported_recurrent(
+        model, (batch(5, 2, False), rushlight.tensor([5, 2], dtype=rushlight.int32)), [], {"x": [0, 1], "lengths": [0]}
+    )
     (node,) = [each for each in program.model_proto.graph.node if each.op_type == "GRU"]
     assert node.input[4] == "lengths"
 
@@ -179,7 +187,7 @@ class Rows(nn.Module):
 
 @pytest.mark.parametrize("bidirectional", [False, True])
 def test_rows_of_packed_sequences(bidirectional: bool) -> None:
-    check(
+    assert_exported_recurrent(
         Rows(made("gru", 2, bidirectional, False)),
         (batch(5, 3, False), rushlight.tensor([5, 2, 1])),
         [(batch(6, 2, False), rushlight.tensor([4, 3]))],
@@ -202,7 +210,7 @@ class FromPacked(nn.Module):
 def test_packed_inputs() -> None:
     example = rushlight.randn(6, 3), rushlight.tensor([3, 2, 1])
     other = rushlight.randn(7, 3), rushlight.tensor([2, 2, 2, 1])
-    check(FromPacked(made("lstm", 1, False, False)), example, [other], {"data": [0], "batch_sizes": [0]})
+    assert_exported_recurrent(FromPacked(made("lstm", 1, False, False)), example, [other], {"data": [0], "batch_sizes": [0]})
 
 
 class OwnState(nn.Module):
@@ -220,7 +228,7 @@ class OwnState(nn.Module):
 
 
 def test_state_as_large_as_the_first_batch() -> None:
-    check(
+    assert_exported_recurrent(
         OwnState(made("gru", 1, False, False)),
         (batch(5, 3, False), rushlight.tensor([5, 2, 1])),
         [(batch(6, 2, False), rushlight.tensor([4, 3]))],
@@ -239,7 +247,7 @@ def test_parameters_that_are_not_folded() -> None:
 
 def test_projections() -> None:
     layer = nn.LSTM(3, 4, proj_size=2).eval()
-    check(Padded(layer), (batch(3, 2, False),), [(batch(3, 5, False),)], {"x": [1]})
+    assert_exported_recurrent(Padded(layer), (batch(3, 2, False),), [(batch(3, 5, False),)], {"x": [1]})
     with pytest.raises(OnnxExporterError, match="projections"):
         rushlight.onnx.export(Padded(layer), (batch(3, 2, False),), None, dynamic_axes={"x": [0]})
 
@@ -251,7 +259,9 @@ def test_cells(cell: Any) -> None:
     def inputs(count: int) -> tuple[Any, ...]:
         return rushlight.randn(count, 3), *[rushlight.randn(count, 4) for _ in range(states)]
 
-    check(Padded(cell), inputs(2), [inputs(5)], {"x": [0], "states_0": [0], **({"states_1": [0]} if states > 1 else {})})
+    assert_exported_recurrent(
+        Padded(cell), inputs(2), [inputs(5)], {"x": [0], "states_0": [0], **({"states_1": [0]} if states > 1 else {})}
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)

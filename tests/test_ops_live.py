@@ -6,14 +6,13 @@ import fcntl
 import importlib.util
 import json
 import os
-import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from op_samples import flatten, vary
+from support.processes import ROOT, start_python
 from test_ops import OPS, SAMPLES, TOLERANCE, call, wide
 
 from rushlight.core.base import TensorBase
@@ -22,7 +21,6 @@ from rushlight.core.dtypes import BY_NUMPY
 if importlib.util.find_spec("torch") is None:
     pytest.skip("PyTorch is not installed", allow_module_level=True)
 
-ROOT = Path(__file__).resolve().parent.parent
 EXCEPT = {
     "igamma": "PyTorch loses NaN beside 0 and inf",
     "igammac": "PyTorch loses NaN beside 0 and inf",
@@ -38,9 +36,8 @@ def live(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> tuple[dict
     with open(folder / "ops_live.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not file.exists():
-            command = [sys.executable, str(ROOT / "tests" / "record" / "ops_live.py"), str(file)]
             path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
-            done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, check=False)
+            done = start_python(str(ROOT / "tests" / "record" / "ops_live.py"), str(file), PYTHONPATH=path)
             assert done.returncode == 0, done.stderr
     with np.load(file) as data:
         arrays = dict(data)

@@ -11,7 +11,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from optim_programs import CASES, run, shown
+from optim_programs import CASES, shown, trained_parameters
 
 import rushlight as torch
 from rushlight.core.state import flags
@@ -49,7 +49,7 @@ def test_the_record_is_of_these_runs():
 def test_steps_are_those_of_pytorch(number):
     name, options, kind = CASES[number]
     expected = RECORDED[number][1]
-    rows, state = run(CASES[number], torch)
+    rows, state = trained_parameters(CASES[number], torch)
     rtol, atol = (0.02, 0.02) if name == "Muon" else TOLERANCE[kind]
     np.testing.assert_allclose(np.stack([rows[step] for step in STEPS]), expected["rows"], rtol, atol)
     assert set(state) == set(expected) - {"rows"}
@@ -76,7 +76,7 @@ def through_ops():
 
 @pytest.mark.parametrize("number", PRECISE, ids=[shown(CASES[number]) for number in PRECISE])
 def test_steps_through_ops_are_the_same(number, through_ops):
-    rows, state = run(CASES[number], torch)
+    rows, state = trained_parameters(CASES[number], torch)
     np.testing.assert_allclose(np.stack([rows[step] for step in STEPS]), RECORDED[number][1]["rows"], 1e-6, 1e-9)
     for key, value in state.items():
         np.testing.assert_allclose(value, RECORDED[number][1][key], 1e-6, 1e-9, err_msg=key)

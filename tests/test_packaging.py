@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("build") is None, reason="the package build is not installed (extra dev)")
 
 
-def run(*command: str, folder: Path, **environment: str) -> str:
+def command_output(*command: str, folder: Path, **environment: str) -> str:
     """A command's output; it must succeed."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PIP_TARGET"))}
     done = subprocess.run(command, cwd=folder, env={**clean, **environment}, capture_output=True, text=True, check=False)
@@ -36,7 +36,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "*.tmp"))
     for name in ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "MANIFEST.in", "Makefile"):
         shutil.copy(ROOT / name, source / name)
-    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", str(made), folder=source)
+    command_output(sys.executable, "-m", "build", "--no-isolation", "--outdir", str(made), folder=source)
     return made
 
 
@@ -94,7 +94,7 @@ def test_a_clean_environment_uses_the_wheel(built: Path, tmp_path: Path) -> None
     venv.create(place, with_pip=False, symlinks=True)
     programs = place / "bin"
     python = str(programs / "python")
-    run(
+    command_output(
         sys.executable,
         "-m",
         "pip",
@@ -107,18 +107,18 @@ def test_a_clean_environment_uses_the_wheel(built: Path, tmp_path: Path) -> None
         str(only(built, "*.whl")),
         folder=tmp_path,
     )
-    site = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])", folder=tmp_path).strip())
+    site = Path(command_output(python, "-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])", folder=tmp_path).strip())
     (site / "lent.pth").write_text("\n".join({sysconfig.get_paths()[name] for name in ("purelib", "platlib")}) + "\n", encoding="utf-8")
     (tmp_path / "model.py").write_text(MODEL, encoding="utf-8")
 
-    where = run(python, "-c", "import rushlight; print(rushlight.__file__)", folder=tmp_path).strip()
+    where = command_output(python, "-c", "import rushlight; print(rushlight.__file__)", folder=tmp_path).strip()
     assert Path(where).is_relative_to(site)
     command = str(programs / "rushlight")
     assert (
-        run(command, "--version", folder=tmp_path)
-        == f"rushlight {json.loads(run(command, 'env', '--json', folder=tmp_path))['rushlight']}\n"
+        command_output(command, "--version", folder=tmp_path)
+        == f"rushlight {json.loads(command_output(command, 'env', '--json', folder=tmp_path))['rushlight']}\n"
     )
-    exported = json.loads(run(command, "export", "model.py:Net", "-o", "net.onnx", "--input", "Nx4", "--json", folder=tmp_path))
+    exported = json.loads(command_output(command, "export", "model.py:Net", "-o", "net.onnx", "--input", "Nx4", "--json", folder=tmp_path))
     assert exported["verified"] and exported["largest_error"] < 1e-6
-    run(command, "view", "net.onnx", "-o", "net.html", folder=tmp_path)
+    command_output(command, "view", "net.onnx", "-o", "net.html", folder=tmp_path)
     assert (tmp_path / "net.html").read_text(encoding="utf-8").startswith("<!doctype html>")

@@ -38,7 +38,7 @@ def by_channel():
 
 @pytest.mark.parametrize("name", programs.PROGRAMS)
 def test_a_program_gives_what_pytorch_gives(name):
-    found = programs.run(torch, name)
+    found = programs.run_program(torch, name)
     assert {f"{name}/{key}" for key in found} == {key for key in DATA.files if key.startswith(name + "/")}
     for key, value in found.items():
         expected = DATA[f"{name}/{key}"]

@@ -10,12 +10,19 @@ import onnx
 import onnxruntime
 import pytest
 from quantization_programs import branches
+from support.onnx_files import run_onnx
 
 import rushlight as torch
 from rushlight import nn
 from rushlight.ao import quantization as Q
 from rushlight.nn import functional as F
 from rushlight.onnx import OperatorExportTypes
+
+
+def run_unoptimized(model, x):
+    """Without ONNX Runtime's optimizations: its own integer kernels round once more than these."""
+    return run_onnx(model, x, optimize=False)[0]
+
 
 onnxruntime.set_default_logger_severity(4)
 OPSETS = (9, 10, 11, 13, 17, 19, 21)
@@ -36,14 +43,6 @@ def exported(model, x, **options):
         warnings.simplefilter("ignore")
         torch.onnx.export(model, (x,), buffer, input_names=["x"], **options)
     return onnx.load_from_string(buffer.getvalue())
-
-
-def run(model, x):
-    # Without optimizations: ONNX Runtime's own integer kernels round once more than these.
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return session.run(None, {"x": x.numpy()})[0]
 
 
 def kinds(model):
@@ -111,7 +110,7 @@ def test_functions(name, opset):
     function, quantum = FUNCTIONS[name]
     x = torch.from_numpy(np.random.default_rng(1).normal(0, 2, (3, 4)).astype(np.float32))
     model = exported(Call(function), x, opset_version=opset)
-    assert np.abs(run(model, x) - function(x).numpy()).max() <= quantum * 1.001
+    assert np.abs(run_unoptimized(model, x) - function(x).numpy()).max() <= quantum * 1.001
     by_channel = "channels" in name
     assert ("QuantizeLinear" in kinds(model)) == (opset >= (13 if by_channel else 10))
 
@@ -121,7 +120,7 @@ def test_the_plain_pair_and_its_integers():
     assert kinds(exported(Call(FUNCTIONS["fake"][0]), x, opset_version=13)) == ["QuantizeLinear", "DequantizeLinear"]
     integers = Call(lambda x: torch.quantize_per_tensor(x, 0.1, 10, torch.qint8).int_repr())
     model = exported(integers, x, opset_version=13)
-    assert kinds(model) == ["QuantizeLinear"] and np.abs(run(model, x).astype(int) - integers(x).numpy().astype(int)).max() <= 1
+    assert kinds(model) == ["QuantizeLinear"] and np.abs(run_unoptimized(model, x).astype(int) - integers(x).numpy().astype(int)).max() <= 1
 
 
 @pytest.mark.parametrize("backend", ["fbgemm", "qnnpack"])
@@ -131,9 +130,9 @@ def test_a_quantized_network(opset, backend):
     model = converted(network(), x, Q.get_default_qconfig(backend), [["module.0", "module.1"]])
     for each in (model, reloaded(model, x)):
         made = exported(each, x, opset_version=opset, dynamic_axes={"x": {0: "batch"}})
-        assert np.abs(run(made, x) - model(x).numpy()).max() <= 1.001 / 256
+        assert np.abs(run_unoptimized(made, x) - model(x).numpy()).max() <= 1.001 / 256
         more = torch.randn(5, 3, 8, 8)
-        assert np.abs(run(made, more) - model(more).numpy()).max() <= 1.001 / 256
+        assert np.abs(run_unoptimized(made, more) - model(more).numpy()).max() <= 1.001 / 256
     if opset >= 13:
         assert {"QuantizeLinear", "DequantizeLinear", "Conv", "Gemm"} <= set(kinds(made))
         assert any(each.data_type == onnx.TensorProto.INT8 or each.dims for each in made.graph.initializer)
@@ -157,7 +156,7 @@ def test_the_fallback_mode_at_opset_9(model, shape):
     assert torch.equal(loaded(x), made(x))
     file = exported(loaded, x, operator_export_type=OperatorExportTypes.ONNX_ATEN_FALLBACK, opset_version=9)
     assert "ATen" not in kinds(file)
-    assert np.abs(run(file, x) - made(x).numpy()).max() <= 1.001
+    assert np.abs(run_unoptimized(file, x) - made(x).numpy()).max() <= 1.001
 
 
 def test_branches_trace_and_export():
@@ -167,7 +166,7 @@ def test_branches_trace_and_export():
     more = torch.randn(9, 5)
     assert torch.equal(traced(more), model(more))
     made = exported(model, x, opset_version=13)
-    assert np.abs(run(made, x) - model(x).numpy()).max() <= model.module.cat.scale * 0.5001
+    assert np.abs(run_unoptimized(made, x) - model(x).numpy()).max() <= model.module.cat.scale * 0.5001
 
 
 @pytest.mark.parametrize("opset", [9, 13, 18])
@@ -175,12 +174,12 @@ def test_dynamic_layers(opset):
     model = Q.quantize_dynamic(nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 2)))
     x = torch.randn(3, 6)
     assert torch.equal(reloaded(model, x)(x), model(x))
-    np.testing.assert_allclose(run(exported(model, x, opset_version=opset), x), model(x).numpy(), atol=1e-5)
+    np.testing.assert_allclose(run_unoptimized(exported(model, x, opset_version=opset), x), model(x).numpy(), atol=1e-5)
     recurrent = Q.quantize_dynamic(nn.Sequential(nn.LSTM(3, 4, 2, bidirectional=True)))
     x, longer = torch.randn(5, 2, 3), torch.randn(8, 2, 3)
     traced = reloaded(recurrent, x)
     assert torch.equal(traced(longer)[0], recurrent(longer)[0])  # one node: the length is not fixed
-    np.testing.assert_allclose(run(exported(recurrent, x, opset_version=opset), x), recurrent(x)[0].numpy(), atol=1e-4)
+    np.testing.assert_allclose(run_unoptimized(exported(recurrent, x, opset_version=opset), x), recurrent(x)[0].numpy(), atol=1e-4)
 
 
 def test_a_model_trained_for_quantization():
@@ -192,7 +191,7 @@ def test_a_model_trained_for_quantization():
     x = torch.randn(2, 4)
     made = exported(model, x, opset_version=13)
     assert kinds(made).count("QuantizeLinear") == 3
-    assert np.abs(run(made, x) - model(x).detach().numpy()).max() <= model[1].activation_post_process.scale.item() * 1.001
+    assert np.abs(run_unoptimized(made, x) - model(x).detach().numpy()).max() <= model[1].activation_post_process.scale.item() * 1.001
 
 
 def test_a_straight_through_function_with_a_symbolic():
@@ -217,7 +216,7 @@ def test_a_straight_through_function_with_a_symbolic():
     assert x.grad.unique().tolist() == [2.0]
     made = exported(model, x, opset_version=13)
     assert kinds(made) == ["QuantizeLinear", "DequantizeLinear", "Mul"]
-    assert np.abs(run(made, x.detach()) - model(x).detach().numpy()).max() <= 0.1001
+    assert np.abs(run_unoptimized(made, x.detach()) - model(x).detach().numpy()).max() <= 0.1001
 
 
 @pytest.mark.parametrize(("kind", "number"), [(torch.float8_e4m3fn, 17), (torch.float8_e5m2, 19)])
@@ -238,7 +237,7 @@ def test_eight_bit_floats(kind, number):
     assert kinds(model) == ["QuantizeLinear", "DequantizeLinear"]
     constants = [node.attribute[0].t.data_type for node in model.graph.node if node.op_type == "Constant"]
     assert number in constants
-    np.testing.assert_allclose(run(model, x), Narrow.apply(x, 0.5).numpy(), rtol=1e-5)
+    np.testing.assert_allclose(run_unoptimized(model, x), Narrow.apply(x, 0.5).numpy(), rtol=1e-5)
 
 
 def test_what_has_no_form_says_so():

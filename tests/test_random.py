@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from random_programs import exact, kept, programs, run
+from random_programs import drawn_tensors, exact, kept, programs
 
 import rushlight as torch
 import rushlight.nn.functional as F
@@ -31,7 +31,7 @@ def test_streams_equal_pytorch(number: int) -> None:
     program, described = RECORDED[number]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        results = run(program, torch, F)
+        results = drawn_tensors(program, torch, F)
     for step, (expression, result, (dtype, shape, stride)) in enumerate(zip(program, results, described, strict=True)):
         assert (str(result.dtype), list(result.shape)) == (dtype, shape), expression
         if "multinomial" not in expression:  # PyTorch's has odd strides for its two dimensions

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from script_inputs import kind_of
 from script_programs import PROGRAMS
+from support.onnx_files import onnx_session
 
 import rushlight as torch
 from rushlight import jit
@@ -113,7 +114,6 @@ def test_gradients(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in CASES if PROGRAMS[name][2] is not None])
 def test_export(name: str) -> None:
-    onnxruntime = pytest.importorskip("onnxruntime")
     function, inputs, export, dynamic = PROGRAMS[name]
     scripted = jit.script(function)
     for group in [inputs] if export == "one" else [(args,) for args in inputs]:
@@ -124,7 +124,7 @@ def test_export(name: str) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("error", jit.TracerWarning)
             torch.onnx.export(scripted, first, buffer, opset_version=17, input_names=names, dynamic_axes=axes)
-        session = onnxruntime.InferenceSession(buffer.getvalue(), providers=["CPUExecutionProvider"])
+        session = onnx_session(buffer.getvalue())
         taken = {each.name for each in session.get_inputs()}
         for args in group:
             want = function(*fresh(args))

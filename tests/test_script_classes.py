@@ -10,6 +10,7 @@ from typing import List  # noqa: UP035
 
 import numpy as np
 import pytest
+from support.onnx_files import onnx_session
 
 import rushlight as torch
 from rushlight import Tensor, jit
@@ -206,13 +207,12 @@ def test_a_module_holds_an_object():
 
 
 def test_export():
-    onnxruntime = pytest.importorskip("onnxruntime")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         made = torch.onnx.export(jit.script(in_a_loop), (torch.ones(2), 3))
         with pytest.raises(jit.CaptureError, match="set inside of a branch or a loop"):
             torch.onnx.export(jit.script(changed_in_a_branch), (torch.ones(2),))
-    session = onnxruntime.InferenceSession(made.model_proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = onnx_session(made)
     (got,) = session.run(None, {session.get_inputs()[0].name: np.array([2.0, 3.0], np.float32)})
     np.testing.assert_allclose(got, in_a_loop(torch.tensor([2.0, 3.0]), 3).numpy())
 

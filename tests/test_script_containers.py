@@ -71,7 +71,7 @@ def flatten_tuples(values: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(part for each in values for part in (flatten_tuples(each) if isinstance(each, tuple) else (each,)))
 
 
-def check(program: Any, exported: Any, args: Any) -> None:
+def assert_exported_run(program: Any, exported: Any, args: Any) -> None:
     got, want = exported.run(*listed(args)), program(*listed(args))
     want = flatten_tuples(want) if isinstance(want, tuple) else (want,)
     assert len(got) == len(want)
@@ -91,7 +91,7 @@ def test_lists(opset: int) -> None:
     def run(program: Any, *inputs: Any, axes: Any = None, names: Any = None) -> Any:
         exported = torch.onnx.export(jit.script(program), inputs[0], opset_version=opset, dynamic_axes=axes, input_names=names)
         for args in inputs:
-            check(program, exported, args)
+            assert_exported_run(program, exported, args)
         return exported.model_proto.graph
 
     made = run(rows, (randn(3, 2),), (randn(5, 2),), (randn(1, 2),), axes={"x": [0]}, names=["x"])
@@ -115,7 +115,7 @@ def test_lists_of_other_shapes_are_inputs_of_their_own() -> None:
 
     exported = torch.onnx.export(jit.script(joined), ([randn(1, 2), randn(3, 2)],), opset_version=17)
     assert len(exported.model_proto.graph.input) == 2
-    check(joined, exported, ([randn(1, 2), randn(3, 2)],))
+    assert_exported_run(joined, exported, ([randn(1, 2), randn(3, 2)],))
 
 
 @pytest.mark.parametrize("opset", [16, 17, 20])
@@ -123,10 +123,10 @@ def test_what_may_be_none(opset: int) -> None:
     exported = torch.onnx.export(jit.script(maybe), (torch.ones(2),), opset_version=opset)
     assert exported.model_proto.graph.output[0].type.HasField("optional_type")
     for sign in (1, -1):
-        check(maybe, exported, (torch.ones(2) * sign,))
+        assert_exported_run(maybe, exported, (torch.ones(2) * sign,))
     exported = torch.onnx.export(jit.script(maybe_second), (randn(2), torch.ones(2)), opset_version=opset)
     for sign in (1, -1):
-        check(maybe_second, exported, (randn(2), torch.ones(2) * sign))
+        assert_exported_run(maybe_second, exported, (randn(2), torch.ones(2) * sign))
 
 
 def added(x, y: Optional[Tensor]):
@@ -215,7 +215,7 @@ def test_an_input_may_be_none(program: Any, opset: int) -> None:
     for size in (1, 4, 6):
         for there in itertools.product((True, False), repeat=len(names) - 1):
             choice = iter(there)
-            check(program, exported, tuple(randn(size) if name == "x" or next(choice) else None for name in names))
+            assert_exported_run(program, exported, tuple(randn(size) if name == "x" or next(choice) else None for name in names))
 
 
 def test_a_module_whose_mask_may_be_none() -> None:
@@ -434,7 +434,7 @@ def changed_and_left(x, y, n):
 def test_a_loop_changes_a_list_that_it_carries(program: Any) -> None:
     exported = torch.onnx.export(jit.script(program), (randn(2), randn(2), torch.tensor(2)), opset_version=17)
     for count in (0, 1, 2, 3, 5, 9):
-        check(program, exported, (randn(2), randn(2), torch.tensor(count)))
+        assert_exported_run(program, exported, (randn(2), randn(2), torch.tensor(count)))
 
 
 def test_a_list_that_a_loop_has_changed_and_replaced_is_not_used_under_another_name() -> None:

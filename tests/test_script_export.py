@@ -8,6 +8,7 @@ from typing import Any, List, Optional, Tuple
 
 import numpy as np
 import pytest
+from support.onnx_files import onnx_session
 
 import rushlight as torch
 import rushlight.nn.functional as F
@@ -356,7 +357,6 @@ def arrays(values: Any) -> list[Any]:
 
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_model(name: str) -> None:
-    onnxruntime = pytest.importorskip("onnxruntime")
     model, inputs, dynamic = CASES[name]
     scripted = jit.script(model)
     names = [f"input_{at}" for at in range(len(inputs[0]))]
@@ -364,7 +364,7 @@ def test_model(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", jit.TracerWarning)
         program = torch.onnx.export(scripted, inputs[0], input_names=names, opset_version=17, dynamic_axes=axes)
-    session = onnxruntime.InferenceSession(program.model_proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = onnx_session(program)
     taken = {each.name for each in session.get_inputs()}
     assert {node.op_type for node in program.model_proto.graph.node} & {"If", "Loop"}
     for args in inputs:
@@ -442,10 +442,9 @@ def test_arithmetic_on_sizes_in_loops_makes_no_endless_formulas() -> None:
             n = n % 1001
         return x[: n % 3 + 1] * n
 
-    onnxruntime = pytest.importorskip("onnxruntime")
     for program, run in ((nested, jit.script(nested)), (straight, jit.script(straight)), (straight, straight)):
         exported = torch.onnx.export(run, (torch.ones(4, 2),), input_names=["x"], dynamic_axes={"x": [0]}, opset_version=17)
-        session = onnxruntime.InferenceSession(exported.model_proto.SerializeToString(), providers=["CPUExecutionProvider"])
+        session = onnx_session(exported)
         for rows in (3, 4, 9):
             x = torch.ones(rows, 2)
             for got, want in zip(session.run(None, {"x": x.numpy()}), arrays(program(x))):

@@ -10,7 +10,7 @@ import warnings
 from typing import Any
 
 import numpy as np
-import pytest
+from support.onnx_files import onnx_session
 
 import rushlight as torch
 from rushlight import jit
@@ -328,7 +328,7 @@ def gradients(run: Any, args: Any) -> list[Any]:
         return []
 
 
-def check(seed: int, folder: Any, export: bool, writer: type[Program] = Program) -> bool:
+def compare_program(seed: int, folder: Any, export: bool, writer: type[Program] = Program) -> bool:
     """Compare one program; whether it could be exported."""
     source = writer(seed).source()
     program = load(source, folder, f"{writer.__name__.lower()}_{seed}")
@@ -348,14 +348,13 @@ def check(seed: int, folder: Any, export: bool, writer: type[Program] = Program)
                 np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-5)
     if not export:
         return False
-    onnxruntime = pytest.importorskip("onnxruntime")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             exported = torch.onnx.export(scripted, tuple(copies(given[0])), input_names=["x", "y"], opset_version=17)
         except jit.CaptureError:
             return False
-    session = onnxruntime.InferenceSession(exported.model_proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = onnx_session(exported)
     names = {each.name for each in session.get_inputs()}
     for args in given:
         feeds = {name: each.numpy() for name, each in zip(("x", "y"), copies(args)) if name in names}
@@ -368,7 +367,7 @@ def run_all(count: int, folder: Any, writer: type[Program]) -> int:
     exported = 0
     for seed in range(count):
         try:
-            exported += check(seed, folder, True, writer)
+            exported += compare_program(seed, folder, True, writer)
         except BaseException as error:
             error.add_note(f"program {seed}:\n{writer(seed).source()}")
             raise

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.onnx_files import onnx_session
 
 import rushlight as torch
 from rushlight import Tensor, jit, nn
@@ -157,11 +158,10 @@ def test_module(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(MODULES))
 def test_exported(name: str) -> None:
-    onnxruntime = pytest.importorskip("onnxruntime")
     module, inputs = MODULES[name]
     names = [f"input_{at}" for at in range(len(inputs))]
     program = torch.onnx.export(jit.script(module.eval()), inputs, input_names=names, opset_version=17)
-    session = onnxruntime.InferenceSession(program.model_proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = onnx_session(program)
     taken = {each.name for each in session.get_inputs()}
     close(session.run(None, {key: each.numpy() for key, each in zip(names, inputs) if key in taken}), module(*inputs), 1e-4)
 

@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 import pytest
+from support.onnx_files import onnx_session
 
 import rushlight as torch
 import rushlight.nn.functional as F
@@ -498,23 +499,21 @@ def test_custom_function_in_a_script():
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     scripted(x).sum().backward()
     assert x.grad.tolist() == [3.0, 6.0]
-    onnxruntime = pytest.importorskip("onnxruntime")
     program = torch.onnx.export(scripted, (torch.ones(2),), input_names=["x"])
-    session = onnxruntime.InferenceSession(program.model_proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = onnx_session(program)
     for value in (2.0, -2.0):
         given = np.full(2, value, np.float32)
         np.testing.assert_allclose(session.run(None, {"x": given})[0], given**2 + 1 if value > 0 else given)
 
 
 def test_export_of_modules(net, tmp_path):
-    onnxruntime = pytest.importorskip("onnxruntime")
     scripted = jit.script(net)
     x = torch.randn(5, 4)
     program = torch.onnx.export(scripted, (x,), input_names=["x"], dynamic_axes={"x": {0: "batch"}})
     names = [each.name for each in program.model_proto.graph.initializer]
     order = [name for name in scripted.state_dict() if name in names]
     assert [name for name in names if name in order] == order and "blocks.0.scale" in names
-    session = onnxruntime.InferenceSession(program.model_proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = onnx_session(program)
     for batch in (1, 5, 9):
         for sign in (1, -1):
             given = torch.randn(batch, 4).abs() * sign
@@ -523,7 +522,6 @@ def test_export_of_modules(net, tmp_path):
 
 @pytest.mark.parametrize("opset", [9, 11, 13, 16, 20])
 def test_control_flow_at_opsets(opset):
-    onnxruntime = pytest.importorskip("onnxruntime")
 
     @jit.script
     def run(x, n):
@@ -536,7 +534,7 @@ def test_control_flow_at_opsets(opset):
         return total, total.sum() > 3
 
     program = torch.onnx.export(run, (torch.ones(2), torch.tensor(2)), input_names=["x", "n"], opset_version=opset)
-    session = onnxruntime.InferenceSession(program.model_proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = onnx_session(program)
     for count in (0, 1, 3, 6):
         x = torch.randn(2)
         want = run(x, torch.tensor(count))

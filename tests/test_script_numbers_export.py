@@ -7,11 +7,12 @@ import warnings
 
 import numpy as np
 import pytest
+from support.onnx_files import onnx_session
 
 import rushlight as torch
 from rushlight import jit
 
-onnxruntime = pytest.importorskip("onnxruntime")
+pytest.importorskip("onnxruntime")
 
 EXPRESSIONS = """
 x[i:] | x[:i] | x[i:i + 1] | x[-1 - i:] | x[i::2] | x[::i + 1] | x[i - 1] | x[i - 2] | x[1 - i] | x[x.size(0) - 1 - i] | x[i:x.size(0) - i]
@@ -56,7 +57,7 @@ def test_numbers_of_loops(functions, case):
         made = torch.onnx.export(
             jit.script(function), (torch.tensor([1.0, 2.0, 3.5]),), input_names=["x"], dynamic_axes={"x": [0]}, opset_version=17
         )
-    session = onnxruntime.InferenceSession(made.model_proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = onnx_session(made)
     for given in ([1.0, 2.0, 3.5], [0.5, 3.0, 1.0]):
         (got,) = session.run(None, {"x": np.array(given, np.float32)})
         np.testing.assert_allclose(got, function(torch.tensor(given)).numpy(), rtol=1e-4)

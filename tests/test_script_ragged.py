@@ -7,11 +7,12 @@ from typing import List  # noqa: UP035
 
 import numpy as np
 import pytest
+from support.onnx_files import onnx_session
 
 import rushlight as torch
 from rushlight import Tensor, jit
 
-onnxruntime = pytest.importorskip("onnxruntime")
+pytest.importorskip("onnxruntime")
 
 
 def starts(x):
@@ -91,7 +92,7 @@ def session_of(function, example, opset):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         made = torch.onnx.export(jit.script(function), (example,), input_names=["x"], dynamic_axes={"x": [0]}, opset_version=opset)
-    return onnxruntime.InferenceSession(made.model_proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    return onnx_session(made)
 
 
 def arrays_in(values):

@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
+from support.onnx_files import onnx_session
 
 import rushlight as torch
 from rushlight import jit
@@ -92,7 +93,6 @@ def test_programs_are_shared_by_modules_made_alike():
 
 
 def test_traced_programs_with_choices_are_exported_with_them():
-    onnxruntime = pytest.importorskip("onnxruntime")
 
     @jit.script
     def choose(x):
@@ -105,7 +105,7 @@ def test_traced_programs_with_choices_are_exported_with_them():
 
     traced = jit.trace(lambda x: choose(x) + 1, torch.ones(2))
     program = torch.onnx.export(traced, (torch.ones(2),), input_names=["x"])
-    session = onnxruntime.InferenceSession(program.model_proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = onnx_session(program)
     for value in (1.0, -1.0):
         x = torch.full([2], value)
         close(torch.tensor(session.run(None, {"x": x.numpy()})[0]), traced(x))

@@ -200,7 +200,7 @@ def test_more_assertions() -> None:
     case.assertExpectedRaisesInline(ValueError, int, "invalid literal for int() with base 10: 'x'", "x")
 
 
-def run(case: type[unittest.TestCase]) -> dict[str, int]:
+def outcome_counts(case: type[unittest.TestCase]) -> dict[str, int]:
     result = unittest.TestResult()
     unittest.defaultTestLoader.loadTestsFromTestCase(case).run(result)
     return {name: len(getattr(result, name)) for name in ("failures", "errors", "skipped", "expectedFailures")}
@@ -215,7 +215,7 @@ def test_every_test_starts_from_the_same_seed() -> None:
 
         test_two = test_one
 
-    assert run(Draws)["failures"] == 0
+    assert outcome_counts(Draws)["failures"] == 0
     assert len(drawn) == 2 and drawn[0] == drawn[1]
 
 
@@ -243,7 +243,7 @@ def test_parametrised_tests() -> None:
         *("test_both_a_2_float32", "test_both_a_2_b_x", "test_both_a_2_b2", "test_both_a_2_b_1_5"),
         *("test_named_one", "test_named_a_3_b_4", "test_function_len", "test_function_int"),
     ]
-    assert run(Parametrised) == {"failures": 0, "errors": 0, "skipped": 2, "expectedFailures": 1}
+    assert outcome_counts(Parametrised) == {"failures": 0, "errors": 0, "skipped": 2, "expectedFailures": 1}
     assert len(set(seen)) == 8
 
 
@@ -269,8 +269,8 @@ def test_decorators_that_skip() -> None:
         def test(self) -> None:
             self.fail()
 
-    assert run(Skipping) == {"failures": 0, "errors": 0, "skipped": 2, "expectedFailures": 1}
-    assert run(All)["skipped"] == 1
+    assert outcome_counts(Skipping) == {"failures": 0, "errors": 0, "skipped": 2, "expectedFailures": 1}
+    assert outcome_counts(All)["skipped"] == 1
 
 
 def test_contexts_put_things_back() -> None:

@@ -7,11 +7,11 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import onnx
 import pytest
+from support.processes import run_python
 
 import rushlight
 import rushlight.fx
@@ -165,8 +165,7 @@ def backend(module, examples):
 
 rushlight.compile(lambda x: x.sin(), backend=backend)(rushlight.ones(2))
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=Path(__file__).parent.parent)
-    assert done.stdout == "<iframe srcdoc=\n", done.stderr
+    assert run_python(program) == "<iframe srcdoc=\n"
 
 
 def test_the_command(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

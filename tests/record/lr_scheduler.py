@@ -14,9 +14,9 @@ import torch
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTS))
-from scheduler_programs import CASES, run  # noqa: E402
+from scheduler_programs import CASES, scheduled_rates  # noqa: E402
 
 TARGET = TESTS / "data" / "lr_scheduler.npz"
-rows = np.array([run(case, torch) for case in CASES])
+rows = np.array([scheduled_rates(case, torch) for case in CASES])
 np.savez_compressed(TARGET, rows=rows, cases=np.frombuffer(json.dumps(CASES).encode(), np.uint8))
 print(rows.shape, TARGET.stat().st_size, "bytes")

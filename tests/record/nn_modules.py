@@ -17,7 +17,7 @@ import torch
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
-from nn_module_cases import CASES, INITIALISERS, draw, run  # noqa: E402
+from nn_module_cases import CASES, INITIALISERS, draw, run_case  # noqa: E402
 from nn_module_expressions import ERRORS, REPRS, evaluate  # noqa: E402
 
 
@@ -31,7 +31,7 @@ def main() -> None:
         return [list(array.shape), str(array.dtype)]
 
     for case in CASES:
-        found, text = run(torch, case)
+        found, text = run_case(torch, case)
         assert case.name not in index["cases"], case.name
         index["cases"][case.name] = {"repr": text, "arrays": {name: keep(array) for name, array in found.items()}}
     for expression in INITIALISERS:

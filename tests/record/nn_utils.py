@@ -14,13 +14,13 @@ import torch.nn.utils.prune
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTS))
-from nn_utils_programs import PROGRAMS, run  # noqa: E402
+from nn_utils_programs import PROGRAMS, run_program  # noqa: E402
 
 TARGET = TESTS / "data" / "nn_utils.npz"
 torch.set_num_threads(1)
 arrays = {}
 for name in PROGRAMS:
-    found = run(name, torch)
+    found = run_program(name, torch)
     arrays[name] = np.concatenate([each.reshape(-1) for each in found])
     arrays[name + " sizes"] = np.array([each.size for each in found], np.int32)
 np.savez_compressed(TARGET, **arrays)

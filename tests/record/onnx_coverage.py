@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from onnx_samples import NEWEST, OPSETS, check
+from onnx_samples import NEWEST, OPSETS, export_outcomes
 
 from rushlight.core.declare import table
 from rushlight.core.families import Elementwise
@@ -29,7 +29,7 @@ def main() -> None:
         print(f"\r{number + 1}/{len(ops)} {op.name:40}", end="", file=sys.stderr, flush=True)
         rows = {}
         for opset in (*OPSETS, NEWEST):
-            outcomes = check(op, opset)
+            outcomes = export_outcomes(op, opset)
             tally = Counter(kind(each) for _, each in outcomes)
             rows[str(opset)] = [tally["ok"], tally["refused"]]
             bad += [(op.name, opset, repr(sample), each) for sample, each in outcomes if kind(each) == "wrong"]

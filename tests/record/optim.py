@@ -15,7 +15,7 @@ import torch
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTS))
-from optim_programs import CASES, run, shown  # noqa: E402
+from optim_programs import CASES, shown, trained_parameters  # noqa: E402
 
 TARGET = TESTS / "data" / "optim.npz"
 KEPT = (0, 1, 4, 7)  # steps
@@ -23,7 +23,7 @@ torch.set_num_threads(1)
 warnings.simplefilter("ignore")
 notes, values = [], []
 for case in CASES:
-    rows, state = run(case, torch)
+    rows, state = trained_parameters(case, torch)
     found = {"rows": np.stack([rows[step] for step in KEPT]), **state}
     assert all(np.isfinite(value).all() for value in found.values()), shown(case)
     notes.append([shown(case), {name: [list(value.shape), str(value.dtype)] for name, value in found.items()}])

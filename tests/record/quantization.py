@@ -10,13 +10,13 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from quantization_programs import PROGRAMS, run
+from quantization_programs import PROGRAMS, run_program
 
 
 def main() -> None:
     torch.backends.quantized.engine = "fbgemm"
     torch.set_num_threads(1)
-    found = {f"{name}/{key}": value for name in PROGRAMS for key, value in run(torch, name).items()}
+    found = {f"{name}/{key}": value for name in PROGRAMS for key, value in run_program(torch, name).items()}
     x = torch.arange(6.0).reshape(2, 3)
     checkpoint = {
         "tensor": torch.quantize_per_tensor(x, 0.05, 3, torch.quint8),

@@ -15,7 +15,7 @@ import torch
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTS))
-from random_programs import kept, programs, run  # noqa: E402
+from random_programs import drawn_tensors, kept, programs  # noqa: E402
 
 TARGET = TESTS / "data" / "random_programs.npz"
 torch.set_num_threads(1)
@@ -24,7 +24,7 @@ arrays: dict[str, np.ndarray] = {}
 notes = []
 for number, program in enumerate(programs()):
     described = []
-    for step, result in enumerate(run(program, torch, torch.nn.functional)):
+    for step, result in enumerate(drawn_tensors(program, torch, torch.nn.functional)):
         plain = result.float() if result.dtype == torch.bfloat16 else result
         described.append([str(result.dtype), list(result.shape), [s for s, n in zip(result.stride(), result.shape) if n > 1]])
         arrays[f"{number}/{step}"] = kept(plain.contiguous().numpy())

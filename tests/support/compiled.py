@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+import numpy as np
 
 import rushlight as torch
 
@@ -70,3 +72,14 @@ def assert_compiled_matches_eager(
         wanted = function(*inputs)
         for _ in range(2):
             assert_same(compiled(*inputs), wanted, tolerance, absolute)
+
+
+def assert_threads_change_nothing(function: Callable[[], list[Any]], counts: Iterable[int] = (1, 2, 3)) -> None:
+    """Assert that a function gives exactly the same arrays on any number of threads."""
+    found = []
+    for count in counts:
+        with thread_count(count):
+            found.append(function())
+    for other in found[1:]:
+        for one, another in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(one, another)
