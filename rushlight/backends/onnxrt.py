@@ -21,10 +21,10 @@ from ..core.base import Spec, make
 from ..graph import Graph, Interpreter, Node
 from ..onnx.cleanup import clean
 from ..onnx.exporter import flat_outputs
-from ..onnx.lowering import Lowering
+from ..onnx.lowering import OnnxLowering
 from ..onnx.names import name_outputs
 from ..onnx.program import ONNXProgram
-from ..onnx.proto import Model
+from ..onnx.proto import OnnxModel
 from .aot import AheadOfTime
 from .registry import register_backend
 from .scalar_inputs import with_numbers
@@ -197,7 +197,7 @@ def given_to(run: list[Node]) -> list[Node]:
     return list(dict.fromkeys(each for node in run for each in node.all_input_nodes if each not in inside))
 
 
-def model_of(module: Any, run: list[Node], outputs: list[Node] | None = None) -> Model:
+def model_of(module: Any, run: list[Node], outputs: list[Node] | None = None) -> OnnxModel:
     """A run of nodes as an ONNX model."""
     part = Graph()
     here: dict[Node, Node] = {}
@@ -217,7 +217,7 @@ def model_of(module: Any, run: list[Node], outputs: list[Node] | None = None) ->
     wanted = [here[each] for each in outputs] if outputs is not None else [last]
     tracer.graph, tracer.depends = part, set(part.nodes)
     try:
-        lowering = Lowering(Captured(tracer, inputs, None), OPSET)
+        lowering = OnnxLowering(Captured(tracer, inputs, None), OPSET)
         g = lowering.run()
         made = [lowering.values[each] for each in wanted]
         if outputs is None:  # just whether it can be
@@ -225,7 +225,7 @@ def model_of(module: Any, run: list[Node], outputs: list[Node] | None = None) ->
         values = flat_outputs(g, made, made)
         name_outputs(g, values, [f"output_{number}" for number in range(len(values))], [], None)
         clean(g, [])
-        return Model(g.graph, g.params_dict, OPSET)
+        return OnnxModel(g.graph, g.params_dict, OPSET)
     except Exception as error:  # whatever it is that has no form: the nodes can always run as they are
         raise NotExportable(str(error).partition("\n")[0]) from error
 
@@ -236,7 +236,7 @@ class Session:
     __name__ = __qualname__ = "onnx_session"
     __module__ = __name__
 
-    def __init__(self, model: Model, outputs: list[Node], count: int) -> None:
+    def __init__(self, model: OnnxModel, outputs: list[Node], count: int) -> None:
         self.count = count
         try:
             self.session = ONNXProgram(model).session()

@@ -7,10 +7,10 @@ from typing import Any
 
 from ..core.errors import RushlightError
 from ..onnx.bisection import WrongNode, condition_reader, first_wrong, fresh, plain
-from ..onnx.comparison import Case, Comparison, Runtime, arguments, eager, ways
+from ..onnx.comparison import ComparedRun, Comparison, OnnxSession, arguments, eager, ways
 from ..onnx.errors import OnnxExporterError
 from ..onnx.files import opset_of
-from ..onnx.random_inputs import InputSpec, Sizes
+from ..onnx.random_inputs import DimSizes, InputSpec
 from .output import MISSING, Failure, Progress, number, raised, users_code
 
 
@@ -27,7 +27,7 @@ class Compared:
         """Whether all runs agree."""
         return self.comparison.wrong is None
 
-    def runs(self) -> list[Case]:
+    def runs(self) -> list[ComparedRun]:
         """The runs that took place."""
         return [each for each in self.comparison.cases if not each.refused]
 
@@ -83,7 +83,7 @@ def compare(
     path: str,
     proto: Any,
     specs: Sequence[InputSpec],
-    sizes: Sizes,
+    sizes: DimSizes,
     tolerance: float | None,
     count: int,
     progress: Progress,
@@ -93,7 +93,7 @@ def compare(
     tolerances = {"rtol": tolerance, "atol": tolerance}
     with users_code():
         try:
-            runtime = Runtime(path)
+            runtime = OnnxSession(path)
             comparison = Comparison(model, runtime, specs, sizes, step=progress.step, seed=seed, **tolerances)
             try:
                 comparison.run(count)

@@ -13,7 +13,7 @@ from ..core.errors import RushlightError
 from ..explanation import Explanation
 from ..onnx.comparison import arguments
 from ..onnx.files import first_line
-from ..onnx.random_inputs import Sizes, draw, other_sizes
+from ..onnx.random_inputs import DimSizes, draw, other_sizes
 from . import inputs, target
 from .output import DONE, Failure, Progress, give, give_json, raised, say, users_code
 
@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
         found: Explanation | None = None
         notes = []
 
-        def called(sizes: Sizes) -> Explanation:
+        def called(sizes: DimSizes) -> Explanation:
             progress.step(f"running: {sizes}" if sizes.values else "running")
             args, kwargs = arguments(model, given.specs, draw(given.specs, sizes, stream))
             return explain(compiled)(*args, **kwargs)

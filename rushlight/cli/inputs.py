@@ -13,7 +13,7 @@ from ..capture.trace.capture import bind_arguments
 from ..core.base import TensorBase
 from ..core.dtypes import BY_NAME
 from ..onnx.comparison import arguments
-from ..onnx.random_inputs import InputSpec, Sizes, draw, first_sizes, numpy_type
+from ..onnx.random_inputs import DimSizes, InputSpec, draw, first_sizes, numpy_type
 from .output import Failure
 
 FORM = "[NAME=][TYPE:]SIZExSIZEx..., as in 1x3x224x224 or ids=int64[0:1000]:NxT"
@@ -102,7 +102,7 @@ class Inputs:
         self.model = model
         self.specs = specs
         self.given = sizes
-        self.sizes: Sizes = first_sizes(specs, sizes)
+        self.sizes: DimSizes = first_sizes(specs, sizes)
 
     def example(self, seed: int = 0) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Random tensors of the first sizes, as the program takes them."""

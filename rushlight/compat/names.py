@@ -11,5 +11,5 @@ PRIVATE_NAMES: dict[str, str] = {
     "torch.onnx._type_utils": "rushlight.onnx.types",
     "torch.onnx._internal": "rushlight.compat.onnx_internal",
     "torch.onnx._internal.registration": "rushlight.onnx.registration",
-    "torch.onnx._internal.jit_utils": "rushlight.onnx.forms",
+    "torch.onnx._internal.jit_utils": "rushlight.onnx.opset_builder",
 }

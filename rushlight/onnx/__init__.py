@@ -1,4 +1,10 @@
-"""ONNX export: a model becomes a standard file that any runtime executes, with the same numbers."""
+"""ONNX files: a model, its gradient or a training step as a file that any ONNX runtime executes with the same results.
+
+In: a module or function with example inputs, or a captured graph.  Out: an :class:`ONNXProgram` and its file.
+Start with ``exporter.py`` (the pipeline of ``onnx.export``) and ``lowering.py`` (from a graph of ops to a graph of nodes);
+``builder.py`` and ``opset_builder.py`` make nodes, ``proto.py`` and ``files.py`` write and read the file, ``comparison.py``,
+``bisection.py`` and ``verification.py`` compare it with the program, ``gradient.py`` and ``training.py`` export backward passes.
+"""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .forms import Forms
-from .ir import Value
+from .ir import OnnxValue
+from .opset_builder import OpsetBuilder
 
 _BOOL = np.dtype(np.bool_)
 
@@ -28,7 +28,7 @@ class Array:
     __array_ufunc__ = None
     __array_priority__ = 1000
 
-    def __init__(self, g: Forms, value: Value) -> None:
+    def __init__(self, g: OpsetBuilder, value: OnnxValue) -> None:
         self.g = g
         self.value = value
 
@@ -135,7 +135,7 @@ class Array:
         return Array(self.g, self.g.Not(self.value))
 
 
-def operands(g: Forms, a: Any, b: Any) -> tuple[Value, Value]:
+def operands(g: OpsetBuilder, a: Any, b: Any) -> tuple[OnnxValue, OnnxValue]:
     """Two operands as values of one element type; a number takes that of the array."""
     first = a.value if isinstance(a, Array) else None
     second = b.value if isinstance(b, Array) else None
@@ -158,17 +158,17 @@ def _plain(number: Any) -> Any:
     return number.item() if isinstance(number, (np.generic, np.ndarray)) else number
 
 
-def binary(g: Forms, name: str, a: Any, b: Any) -> Array:
+def binary(g: OpsetBuilder, name: str, a: Any, b: Any) -> Array:
     return Array(g, g.make(name, operands(g, a, b), {}))
 
 
-def divide(g: Forms, a: Any, b: Any) -> Array:
+def divide(g: OpsetBuilder, a: Any, b: Any) -> Array:
     if all(each.dtype.kind not in "fV" for each in (a, b) if isinstance(each, Array)):
         raise NotExpressible("the kernel turns integers into floats")
     return binary(g, "Div", a, b)
 
 
-def compare(g: Forms, name: str, a: Any, b: Any) -> Array:
+def compare(g: OpsetBuilder, name: str, a: Any, b: Any) -> Array:
     first, second = operands(g, a, b)
     if name == "Equal":
         return Array(g, g.equal(first, second))
@@ -178,7 +178,7 @@ def compare(g: Forms, name: str, a: Any, b: Any) -> Array:
     return Array(g, g.make(name, (first, second), {}))
 
 
-def logic(g: Forms, name: str, a: Any, b: Any) -> Array:
+def logic(g: OpsetBuilder, name: str, a: Any, b: Any) -> Array:
     first, second = operands(g, a, b)
     if first.dtype != _BOOL:
         raise NotExpressible("the kernel works on bits")
@@ -192,7 +192,7 @@ class Functions:
     pi, inf, nan, e, newaxis = np.pi, np.inf, np.nan, np.e, None
     finfo, iinfo, dtype, errstate = np.finfo, np.iinfo, np.dtype, np.errstate
 
-    def __init__(self, g: Forms, like: Any = np.float32) -> None:
+    def __init__(self, g: OpsetBuilder, like: Any = np.float32) -> None:
         self.g = g
         self.like = np.dtype(like)  # the type that plain numbers have beside no array
 
@@ -288,26 +288,26 @@ def _log1p(xp: Functions, x: Array) -> Array:
     return xp.where(abs(u) == np.inf, xp.log(u), exact)  # type: ignore[no-any-return]
 
 
-def _remainder(g: Forms, a: Any, b: Any) -> Array:
+def _remainder(g: OpsetBuilder, a: Any, b: Any) -> Array:
     first, second = (Array(g, each) for each in operands(g, a, b))
     if first.dtype.kind != "f":
         return Array(g, g.Mod(first.value, second.value))
     return first - Functions(g).floor(first / second) * second  # type: ignore[no-any-return]
 
 
-def _hypot(g: Forms, a: Any, b: Any) -> Array:
+def _hypot(g: OpsetBuilder, a: Any, b: Any) -> Array:
     return Array(g, g.Sqrt((a * a + b * b).value))
 
 
-def _maximum(g: Forms, a: Any, b: Any) -> Array:
+def _maximum(g: OpsetBuilder, a: Any, b: Any) -> Array:
     return Array(g, g.maximum(*operands(g, a, b)))
 
 
-def _minimum(g: Forms, a: Any, b: Any) -> Array:
+def _minimum(g: OpsetBuilder, a: Any, b: Any) -> Array:
     return Array(g, g.minimum(*operands(g, a, b)))
 
 
-def _fmod(g: Forms, a: Any, b: Any) -> Array:
+def _fmod(g: OpsetBuilder, a: Any, b: Any) -> Array:
     first, second = operands(g, a, b)
     if g.opset < 10:
         xp = Functions(g)
@@ -316,7 +316,7 @@ def _fmod(g: Forms, a: Any, b: Any) -> Array:
     return Array(g, g.Mod(first, second, fmod=1))
 
 
-def _fmax(g: Forms, a: Any, b: Any, larger: bool = True) -> Array:
+def _fmax(g: OpsetBuilder, a: Any, b: Any, larger: bool = True) -> Array:
     first, second = operands(g, a, b)
     found = g.maximum(first, second) if larger else g.minimum(first, second)
     if first.dtype.kind == "f":  # of a number and a NaN, the number
@@ -324,13 +324,13 @@ def _fmax(g: Forms, a: Any, b: Any, larger: bool = True) -> Array:
     return Array(g, found)
 
 
-def _logaddexp2(g: Forms, a: Any, b: Any) -> Array:
+def _logaddexp2(g: OpsetBuilder, a: Any, b: Any) -> Array:
     xp = Functions(g)
     distance = xp.where(a == b, 0.0, abs(a - b))
     return xp.maximum(a, b) + xp.log1p(xp.exp2(-distance)) * float(1 / np.log(2))  # type: ignore[no-any-return]
 
 
-def _arctan2(g: Forms, a: Any, b: Any) -> Array:
+def _arctan2(g: OpsetBuilder, a: Any, b: Any) -> Array:
     xp = Functions(g)
     y, x = (Array(g, each) for each in operands(g, a, b))
     height, width = abs(y), abs(x)
@@ -361,7 +361,7 @@ def truth(x: Any) -> Any:
     return x if not isinstance(x, Array) or x.dtype == _BOOL else x != 0
 
 
-_BINARY: dict[str, Callable[[Forms, Any, Any], Any]] = {
+_BINARY: dict[str, Callable[[OpsetBuilder, Any, Any], Any]] = {
     "add": lambda g, a, b: a + b, "subtract": lambda g, a, b: a - b, "multiply": lambda g, a, b: a * b,
     "divide": lambda g, a, b: a / b, "true_divide": lambda g, a, b: a / b, "power": lambda g, a, b: binary(g, "Pow", a, b),
     "maximum": _maximum, "minimum": _minimum, "fmod": _fmod, "remainder": _remainder, "hypot": _hypot, "arctan2": _arctan2,

@@ -18,11 +18,11 @@ from ..capture.trace.capture import bind_arguments
 from ..core.base import TensorBase
 from ..core.errors import RushlightError
 from ..core.quantized import QuantizedArray
-from .comparison import Difference, Runtime, copied, difference
+from .comparison import OnnxSession, OutputDifference, copied, difference
 from .enums import OperatorExportTypes, TrainingMode
-from .exporter import Request
-from .ir import Value
-from .proto import Model
+from .exporter import ExportRequest
+from .ir import OnnxValue
+from .proto import OnnxModel
 from .random_inputs import InputSpec
 
 STACK, SCOPE = "pkg.torch.onnx.stack_trace", "namespace"
@@ -36,7 +36,7 @@ class WrongNode:
     op: str
     name: str
     output: str
-    difference: Difference | None
+    difference: OutputDifference | None
     source: tuple[str, int, str] | None
     module: str
     inputs: list[str]
@@ -74,22 +74,22 @@ class WrongNode:
 
 
 def plain(value: Any) -> Any:
-    """A number, or whatever else it is in words."""
+    """A number, a string, a bool or None as it is; anything else as text."""
     return value if isinstance(value, (int, float, str, bool)) or value is None else str(value)
 
 
-class Reference:
+class ReferenceExport:
     """A fresh export, with what each op computed by the name of the ONNX value that stands for it."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: ExportRequest) -> None:
         request.with_values = True
-        self.model: Model = request.model_file()
+        self.model: OnnxModel = request.model_file()
         self.values: dict[str, np.ndarray] = {}
         lowering = request.lowering
         for entry in lowering.captured.tracer.entries.values():
             value, tensor = lowering.values.get(entry.node), entry.tensor
             written = getattr(tensor, "_version", 0)
-            if isinstance(value, Value) and value.name and value.pair is None and isinstance(tensor, TensorBase) and not written:
+            if isinstance(value, OnnxValue) and value.name and value.pair is None and isinstance(tensor, TensorBase) and not written:
                 array = tensor._array
                 if not isinstance(array, QuantizedArray) and isinstance(array, np.ndarray):
                     self.values[value.name] = np.asarray(array)
@@ -111,14 +111,14 @@ class Reference:
 def fresh(
     model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], opset: int, specs: Sequence[InputSpec] = (), training: TrainingMode = TrainingMode.EVAL,
     folding: bool = True,
-) -> Reference:  # fmt: skip
+) -> ReferenceExport:  # fmt: skip
     """Export the program anew, with the names and the open sizes of the file's inputs."""
     taken = [name for name, _ in bind_arguments(model, args, kwargs)]
     ordered = sorted(specs, key=lambda spec: taken.index(spec.name) if spec.name in taken else -1)
     names = [spec.name or "" for spec in ordered] if len(ordered) == len(taken) and all(spec.name for spec in ordered) else None
     axes = {spec.name: spec.symbols() for spec in specs if spec.symbols()} if names else None
-    return Reference(
-        Request(
+    return ReferenceExport(
+        ExportRequest(
             model, copied(args), kwargs=copied(kwargs), input_names=names, output_names=None, opset_version=opset, dynamic_axes=axes, dynamic_shapes=None,
             training=training, mode=OperatorExportTypes.ONNX, folding=folding, custom_opsets=None, autograd_inlining=True, export_params=True,
             keep_initializers_as_inputs=None, modules_as_functions=False,
@@ -146,7 +146,7 @@ def with_all_outputs(model: Any, only: Sequence[str] | None = None) -> Any:
 
 def all_values(model: Any, tensors: Sequence[Any]) -> dict[str, np.ndarray]:
     """Every tensor that an ONNX model computes on the way, by name."""
-    runtime = Runtime(with_all_outputs(model).SerializeToString(), optimized=False)
+    runtime = OnnxSession(with_all_outputs(model).SerializeToString(), optimized=False)
     return {name: each for name, each in zip(runtime.outputs, runtime.run(tensors)) if isinstance(each, np.ndarray)}
 
 
@@ -162,7 +162,7 @@ def condition_reader(model: Any) -> Any:
     conditions = {name: value for name, value in conditions.items() if value not in given}
     if not conditions:
         return None
-    runtime = Runtime(with_all_outputs(model, list(conditions.values())).SerializeToString())
+    runtime = OnnxSession(with_all_outputs(model, list(conditions.values())).SerializeToString())
 
     def read(tensors: Sequence[Any]) -> dict[str, bool]:
         found = dict(zip(runtime.outputs, runtime.run(tensors)))
@@ -173,7 +173,7 @@ def condition_reader(model: Any) -> Any:
 
 def first_wrong(
     model: Any,
-    reference: Reference,
+    reference: ReferenceExport,
     tensors: Sequence[Any],
     outputs: Sequence[np.ndarray],
     rtol: float | None = None,
@@ -205,7 +205,7 @@ def names_are_known(model: Any, nodes: list[Any], expected: dict[str, np.ndarray
 
 
 def by_values(
-    model: Any, nodes: list[Any], reference: Reference, expected: dict[str, np.ndarray], found: dict[str, np.ndarray],
+    model: Any, nodes: list[Any], reference: ReferenceExport, expected: dict[str, np.ndarray], found: dict[str, np.ndarray],
     outputs: Sequence[np.ndarray], rtol: float | None, atol: float | None,
 ) -> WrongNode | None:  # fmt: skip
     """The same for a file with other names: from a wrong output back to values that the program has somewhere too."""
@@ -260,7 +260,7 @@ def by_values(
     return described(node, node.output[0], shown, model, reference, twin, by_value=True)
 
 
-def counterpart(op: str, inputs: set[str], reference: Reference, met: set[str | None]) -> Any:
+def counterpart(op: str, inputs: set[str], reference: ReferenceExport, met: set[str | None]) -> Any:
     """The node of a fresh export that reads the same values, and whose result the file does not have."""
     readers = [
         each for each in reference.model.graph._nodes
@@ -270,9 +270,9 @@ def counterpart(op: str, inputs: set[str], reference: Reference, met: set[str | 
 
 
 def described(
-    node: Any, output: str, wrong: Difference | None, model: Any, reference: Reference, twin: Any = None, by_value: bool = False
+    node: Any, output: str, wrong: OutputDifference | None, model: Any, reference: ReferenceExport, twin: Any = None, by_value: bool = False
 ) -> WrongNode:
-    """A node in words, with what is stored otherwise in the file than in a fresh export."""
+    """A description of a node, with the stored tensors that differ between the file and a fresh export."""
     if twin is None and not by_value:
         twin = next((each for each in reference.model.graph._nodes if any(value.name == output for value in each._outputs)), None)
     facts = {each.key: each.value for each in node.metadata_props}
@@ -286,7 +286,7 @@ def described(
     )  # fmt: skip
 
 
-def changes(node: Any, twin: Any, model: Any, reference: Reference) -> list[str]:
+def changes(node: Any, twin: Any, model: Any, reference: ReferenceExport) -> list[str]:
     """What is otherwise than in a fresh export: the operation, its attributes, stored tensors that it reads."""
     import onnx
 
@@ -312,4 +312,4 @@ def changes(node: Any, twin: Any, model: Any, reference: Reference) -> list[str]
     return notes
 
 
-__all__ = ["Reference", "WrongNode", "all_values", "condition_reader", "first_wrong", "fresh"]
+__all__ = ["ReferenceExport", "WrongNode", "all_values", "condition_reader", "first_wrong", "fresh"]

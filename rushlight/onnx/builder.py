@@ -16,7 +16,7 @@ from ..core.base import TensorBase
 from ..core.dtypes import BY_NUMPY, dtype
 from ..core.symbolic import Expression, SymbolicFloat, SymbolicInt, is_symbolic
 from .errors import UnsupportedOperatorError
-from .ir import NO_PYTHON, OnnxGraph, OnnxNode, Value
+from .ir import NO_PYTHON, OnnxGraph, OnnxNode, OnnxValue
 from .schemas import first_opset, widened
 from .types import NUMPY_TYPES, onnx_type
 
@@ -32,7 +32,7 @@ _POINTWISE = frozenset(
 )
 
 
-class Builder:
+class NodeBuilder:
     """Makes nodes in a graph for one opset."""
 
     def __init__(self, opset: int, folding: bool = True) -> None:
@@ -42,11 +42,11 @@ class Builder:
         self.params_dict: dict[str, Any] = {}  # the arrays of the initializers
         self.source: Any = None  # of the nodes that are made: the user's line
         self.module = ""
-        self.symbol_values: dict[str, Value] = {}
-        self.symbol_sources: Callable[[str], Value] | None = None
-        self.symbol_places: Callable[[str], tuple[Value, int | None]] | None = None
-        self._made: dict[Any, list[Value]] = {}
-        self._placed: dict[Any, Value] = {}
+        self.symbol_values: dict[str, OnnxValue] = {}
+        self.symbol_sources: Callable[[str], OnnxValue] | None = None
+        self.symbol_places: Callable[[str], tuple[OnnxValue, int | None]] | None = None
+        self._made: dict[Any, list[OnnxValue]] = {}
+        self._placed: dict[Any, OnnxValue] = {}
         self._names: dict[str, int] = {}
         self.unrounded = False  # whether a quantized op inside one that is taken apart has left rounding to the whole
         self.outputs: tuple[Any, ...] = ()  # of the op that is being lowered: the specs of its results
@@ -69,7 +69,7 @@ class Builder:
 
     # -- constants -----------------------------------------------------------------------------------------------
 
-    def constant(self, data: Any, dtype: Any = None) -> Value:
+    def constant(self, data: Any, dtype: Any = None) -> OnnxValue:
         """A value that is known now; it becomes a Constant node when something uses it."""
         if not isinstance(data, np.ndarray):
             kind = self.numpy_type(dtype, data)
@@ -78,7 +78,7 @@ class Builder:
         array = data
         if dtype is not None and array.dtype != self.numpy_type(dtype):
             array = array.astype(self.numpy_type(dtype))
-        value = Value(None, array.dtype, array.shape)
+        value = OnnxValue(None, array.dtype, array.shape)
         value.constant = array
         return value
 
@@ -89,23 +89,23 @@ class Builder:
                 return _INT64
             kind = np.asarray(data).dtype.kind
             return _INT64 if kind in "iu" else (_BOOL if kind == "b" else _FLOAT32)
-        if isinstance(dtype_, Value):
+        if isinstance(dtype_, OnnxValue):
             return dtype_.dtype  # type: ignore[no-any-return]
         if isinstance(dtype_, dtype):
             return dtype_.numpy
         return NUMPY_TYPES[dtype_] if isinstance(dtype_, int) else np.dtype(dtype_)
 
-    def initializer(self, name: str, array: np.ndarray, foldable: bool) -> Value:
+    def initializer(self, name: str, array: np.ndarray, foldable: bool) -> OnnxValue:
         """A tensor that is stored in the file under a name."""
         name = self.fresh(name)
-        value = Value(None, array.dtype, array.shape, name)
+        value = OnnxValue(None, array.dtype, array.shape, name)
         if foldable:
             value.constant = array
         self.graph.initializers[name] = value
         self.params_dict[name] = array
         return value
 
-    def place(self, value: Value) -> Value:
+    def place(self, value: OnnxValue) -> OnnxValue:
         """A constant as something that nodes can refer to."""
         array = value.constant
         if value.name or value.owner is not None or array is None:
@@ -127,9 +127,9 @@ class Builder:
 
     # -- numbers that follow from sizes --------------------------------------------------------------------------
 
-    def number(self, value: Any, dtype: Any = None) -> Value:
+    def number(self, value: Any, dtype: Any = None) -> OnnxValue:
         """A number as a value without dimensions: a constant, or computed from the sizes it follows from."""
-        if isinstance(value, Value):
+        if isinstance(value, OnnxValue):
             return value if dtype is None else self.cast(value, dtype)
         if isinstance(value, SymbolicFloat):
             return self._float(value, np.dtype(np.float64) if dtype is None else self.numpy_type(dtype))
@@ -139,15 +139,15 @@ class Builder:
         functions = {sign: self._arithmetic(name) for sign, name in names.items()}
         symbols = {name: self.symbol(name) for name in value.expression.symbols()}
         made = value.expression.evaluate(symbols, functions)
-        if not isinstance(made, Value):
+        if not isinstance(made, OnnxValue):
             made = self.constant(made, _INT64)
         return made if dtype is None else self.cast(made, dtype)
 
-    def _arithmetic(self, name: str) -> Callable[[Any, Any], Value]:
-        def compute(a: Any, b: Any) -> Value:
-            first, second = (each if isinstance(each, Value) else self.constant(each, _INT64) for each in (a, b))
+    def _arithmetic(self, name: str) -> Callable[[Any, Any], OnnxValue]:
+        def compute(a: Any, b: Any) -> OnnxValue:
+            first, second = (each if isinstance(each, OnnxValue) else self.constant(each, _INT64) for each in (a, b))
             if name in ("Max", "Min") and self.opset < 12:  # not of integers
-                made: Value = self.op("Where", self.op("Greater" if name == "Max" else "Less", first, second), first, second)
+                made: OnnxValue = self.op("Where", self.op("Greater" if name == "Max" else "Less", first, second), first, second)
             elif name == "Mod" and self.opset < 10:
                 made = self.op("Sub", first, self.op("Mul", self.op("Div", first, second), second))
             else:
@@ -157,18 +157,18 @@ class Builder:
 
         return compute
 
-    def _float(self, value: Any, wanted: np.dtype[Any]) -> Value:
+    def _float(self, value: Any, wanted: np.dtype[Any]) -> OnnxValue:
         if isinstance(value, SymbolicFloat):
             names = {"add": "Add", "sub": "Sub", "mul": "Mul", "truediv": "Div", "pow": "Pow", "floordiv": "Div"}
             first, second = (self._float(each, wanted) for each in value.arguments)
-            made: Value = self.op(names[value.function.__name__], first, second)
+            made: OnnxValue = self.op(names[value.function.__name__], first, second)
             if value.function.__name__ == "floordiv":
                 made = self.op("Floor", made)
             made.shape = ()
             return made
         return self.number(value, wanted)
 
-    def symbol(self, name: str) -> Value:
+    def symbol(self, name: str) -> OnnxValue:
         """The value of a symbol: the size of a dimension, read off a shape."""
         found = self.symbol_values.get(name)
         if found is None:
@@ -178,7 +178,7 @@ class Builder:
 
     # -- nodes ---------------------------------------------------------------------------------------------------
 
-    def cast(self, value: Value, dtype: Any) -> Value:
+    def cast(self, value: OnnxValue, dtype: Any) -> OnnxValue:
         """A value in another element type."""
         wanted = self.numpy_type(dtype)
         if value.dtype == wanted:
@@ -187,7 +187,7 @@ class Builder:
             raise UnsupportedOperatorError("Cast", self.opset, None, "ONNX has no complex arithmetic")
         if value.constant is not None:
             return self.constant(value.constant.astype(wanted))
-        made: Value = self.op("Cast", value, to_i=onnx_type(wanted, self.opset))
+        made: OnnxValue = self.op("Cast", value, to_i=onnx_type(wanted, self.opset))
         made.dtype, made.shape = wanted, value.shape
         return made
 
@@ -254,7 +254,7 @@ class Builder:
             self._made[key] = made
         return made[0] if outputs == 1 else tuple(made)
 
-    def named_like(self, array: np.ndarray, name: str, values: list[Any]) -> Value:
+    def named_like(self, array: np.ndarray, name: str, values: list[Any]) -> OnnxValue:
         """A computed constant; one made from a stored tensor is stored under a name that says so."""
         parents = [each.name for each in values if each is not None and each.name in self.graph.initializers]
         if parents and (array.size > SMALL or array.ndim > 1):
@@ -266,7 +266,7 @@ class Builder:
             return found
         return self.constant(array)
 
-    def derived(self, suffix: str, values: list[Value], compute: Callable[[list[np.ndarray]], np.ndarray]) -> Value:
+    def derived(self, suffix: str, values: list[OnnxValue], compute: Callable[[list[np.ndarray]], np.ndarray]) -> OnnxValue:
         """What follows from constants, computed once and stored under the name of the first with a suffix."""
         key = ("derived", suffix, tuple(values))
         found = self._placed.get(key)
@@ -281,14 +281,14 @@ class Builder:
         if first is None or first > self.opset:
             raise UnsupportedOperatorError(name, self.opset, first)
 
-    def inputs(self, inputs: tuple[Any, ...]) -> list[Value | None]:
+    def inputs(self, inputs: tuple[Any, ...]) -> list[OnnxValue | None]:
         """Inputs as values: numbers, sizes and arrays take the element type of the first tensor beside them."""
         like = next(
-            (each.dtype for each in inputs if isinstance(each, Value) and each.dtype is not None and each.python is NO_PYTHON), None
+            (each.dtype for each in inputs if isinstance(each, OnnxValue) and each.dtype is not None and each.python is NO_PYTHON), None
         )
-        values: list[Value | None] = []
+        values: list[OnnxValue | None] = []
         for each in inputs:
-            if isinstance(each, Value):
+            if isinstance(each, OnnxValue):
                 if each.python is not NO_PYTHON and each.constant is None:
                     values.append(None if each.python is None else self.argument_constant(each.python, like))
                 else:
@@ -307,17 +307,17 @@ class Builder:
                 values.append(self.constant(each, like))
         return values
 
-    def argument_constant(self, value: Any, like: Any) -> Value:
+    def argument_constant(self, value: Any, like: Any) -> OnnxValue:
         """An argument that is no tensor, as a constant."""
         if isinstance(value, (list, tuple)):
             return self.sizes(value)
         return self.number(value, like if isinstance(value, float) and like is not None and like.kind == "f" else None)
 
-    def sizes(self, values: Any) -> Value:
+    def sizes(self, values: Any) -> OnnxValue:
         """A list of sizes, any of which may be symbolic or a value, as a one-dimensional int64 value."""
-        raise NotImplementedError  # in Forms
+        raise NotImplementedError  # in OpsetBuilder
 
-    def _node(self, kind: str, values: list[Value | None], attributes: dict[str, Any], outputs: int) -> list[Value]:
+    def _node(self, kind: str, values: list[OnnxValue | None], attributes: dict[str, Any], outputs: int) -> list[OnnxValue]:
         node = OnnxNode(kind, values, attributes, outputs)
         node.source, node.module = self.source, self.module
         scope = "/" + self.module.replace(".", "/") if self.module else ""
@@ -329,7 +329,7 @@ class Builder:
 
 
 def _attribute(value: Any, suffix: str) -> Any:
-    if isinstance(value, Value):
+    if isinstance(value, OnnxValue):
         value = value.constant if value.python is NO_PYTHON else value.python
     if isinstance(value, dtype):
         return onnx_type(value.numpy)
@@ -358,7 +358,7 @@ def _hashable(value: Any) -> Any:
     return id(value) if isinstance(value, OnnxGraph) else (type(value), value)
 
 
-def result_types(name: str, values: list[Value | None], attributes: dict[str, Any], made: list[Value]) -> None:
+def result_types(name: str, values: list[OnnxValue | None], attributes: dict[str, Any], made: list[OnnxValue]) -> None:
     """Element types of what a node makes, as far as constants beside it need them."""
     given = [each.dtype for each in values if each is not None]
     first = given[0] if given else None

@@ -16,14 +16,14 @@ from .enums import TrainingMode
 from .errors import OnnxExporterError
 from .exporter import preserved, select_model_mode_for_export
 from .files import first_line
-from .random_inputs import InputSpec, Sizes, draw, other_sizes
+from .random_inputs import DimSizes, InputSpec, draw, other_sizes
 
 RTOL, ATOL = 1e-3, 1e-5
 COARSE = 1e-2  # both, for types of 16 bits and fewer
 TRIES = 24  # how many inputs are drawn to find one that takes a branch
 
 
-class Runtime:
+class OnnxSession:
     """An ONNX model in ONNX Runtime, from a path or from its bytes."""
 
     def __init__(self, model: str | bytes, *, optimized: bool = True) -> None:
@@ -56,7 +56,7 @@ class Runtime:
 
 
 @dataclass
-class Difference:
+class OutputDifference:
     """How an output differs from the expected one, with the place where that is worst."""
 
     name: str
@@ -74,13 +74,13 @@ class Difference:
 
 
 @dataclass
-class Case:
+class ComparedRun:
     """One run of both."""
 
-    sizes: Sizes
+    sizes: DimSizes
     largest: float = 0.0  # of all differences, absolute
     relative: float = 0.0
-    wrong: Difference | None = None
+    wrong: OutputDifference | None = None
     refused: str = ""  # why the program itself does not take such inputs
     tensors: list[Any] = field(default_factory=list)
 
@@ -110,16 +110,16 @@ def errors(want: np.ndarray, got: np.ndarray) -> tuple[np.ndarray, float, float]
 def difference(
     name: str, want: np.ndarray, got: np.ndarray, rtol: float | None = None, atol: float | None = None, *, check_shape: bool = True,
     check_dtype: bool = True, share: float = 0.0,
-) -> tuple[Difference | None, float, float]:  # fmt: skip
+) -> tuple[OutputDifference | None, float, float]:  # fmt: skip
     """What is wrong with an output (None where nothing is), and its largest absolute and relative error.
 
     ``share`` of the elements may be further apart than the tolerances say.
     """
     if check_dtype and want.dtype != got.dtype:
-        return Difference(name, "data types differ", np.inf, (), want.dtype, got.dtype), 0.0, 0.0
+        return OutputDifference(name, "data types differ", np.inf, (), want.dtype, got.dtype), 0.0, 0.0
     if want.shape != got.shape:
         if check_shape or want.size != got.size:
-            return Difference(name, "shapes differ", np.inf, (), list(want.shape), list(got.shape)), 0.0, 0.0
+            return OutputDifference(name, "shapes differ", np.inf, (), list(want.shape), list(got.shape)), 0.0, 0.0
         got = got.reshape(want.shape)
     apart, largest, relative = errors(want, got)
     rtol, atol = tolerances(want, rtol, atol)
@@ -130,7 +130,7 @@ def difference(
         return None, largest, relative
     worst = np.unravel_index(int(np.argmax(np.where(bad, apart - allowed, -1))), want.shape)
     index = tuple(int(each) for each in worst)
-    return Difference(name, "values", float(apart[worst]), index, want[worst].item(), got[worst].item()), largest, relative
+    return OutputDifference(name, "values", float(apart[worst]), index, want[worst].item(), got[worst].item()), largest, relative
 
 
 def flat(result: Any) -> list[np.ndarray]:
@@ -186,7 +186,7 @@ class Comparison:
     """
 
     def __init__(
-        self, model: Any, runtime: Runtime, specs: Sequence[InputSpec], first: Sizes, *, rtol: float | None = None, atol: float | None = None,
+        self, model: Any, runtime: OnnxSession, specs: Sequence[InputSpec], first: DimSizes, *, rtol: float | None = None, atol: float | None = None,
         seed: int = 0, step: Callable[[str], None] = lambda text: None,
     ) -> None:  # fmt: skip
         self.model = model
@@ -196,7 +196,7 @@ class Comparison:
         self.rtol, self.atol = rtol, atol
         self.stream = np.random.default_rng(seed)
         self.step = step
-        self.cases: list[Case] = []
+        self.cases: list[ComparedRun] = []
         self.random = False  # whether the program gives other results each time
         self.branches: dict[str, set[bool]] = {}
 
@@ -211,7 +211,7 @@ class Comparison:
         return max((each.relative for each in self.cases), default=0.0)
 
     @property
-    def wrong(self) -> Case | None:
+    def wrong(self) -> ComparedRun | None:
         """The first run in which the two disagree."""
         return next((each for each in self.cases if each.wrong is not None), None)
 
@@ -231,11 +231,11 @@ class Comparison:
                 break
         return self
 
-    def case(self, sizes: Sizes, scale: float = 1.0, shift: float = 0.0, demanded: bool = False) -> Case:
+    def case(self, sizes: DimSizes, scale: float = 1.0, shift: float = 0.0, demanded: bool = False) -> ComparedRun:
         """Run both once."""
         tensors = draw(self.specs, sizes, self.stream, scale, shift)
         args, kwargs = arguments(self.model, self.specs, tensors)
-        case = Case(sizes, tensors=tensors)
+        case = ComparedRun(sizes, tensors=tensors)
         try:
             want = eager(self.model, args, kwargs)
         except Exception as error:
@@ -251,15 +251,15 @@ class Comparison:
         self.compare(case, want)
         return case
 
-    def compare(self, case: Case, want: list[np.ndarray]) -> None:
+    def compare(self, case: ComparedRun, want: list[np.ndarray]) -> None:
         """Fill in how far the file is from what is expected."""
         try:
             found = self.runtime.run(case.tensors)
         except OnnxExporterError as error:
-            case.wrong = Difference("the file", "it does not run where the program does", np.inf, (), "results", str(error))
+            case.wrong = OutputDifference("the file", "it does not run where the program does", np.inf, (), "results", str(error))
             return
         if len(want) != len(found):
-            case.wrong = Difference("the file", "numbers of outputs differ", np.inf, (), len(want), len(found))
+            case.wrong = OutputDifference("the file", "numbers of outputs differ", np.inf, (), len(want), len(found))
             return
         for name, a, b in zip(self.runtime.outputs, want, found):
             b = np.asarray(b)
@@ -276,7 +276,7 @@ class Comparison:
         ``conditions`` gives for inputs which way each If goes, by the name of its node.
         """
 
-        def note(case: Case) -> bool:
+        def note(case: ComparedRun) -> bool:
             found = conditions(case.tensors)
             news = [name for name, way in found.items() if way not in self.branches.setdefault(name, set())]
             for name, way in found.items():
@@ -303,4 +303,4 @@ def ways(count: int, seen: dict[str, set[bool]]) -> Iterator[str]:
             yield f"no input was found for which the condition of '{name}' is {'false' if True in taken else 'true'}"
 
 
-__all__ = ["Case", "Comparison", "Difference", "Runtime", "arguments", "difference", "eager", "flat", "ways"]
+__all__ = ["ComparedRun", "Comparison", "OnnxSession", "OutputDifference", "arguments", "difference", "eager", "flat", "ways"]

@@ -13,23 +13,23 @@ import numpy as np
 from ..core.base import Spec
 from ..graph import Graph, Node, control
 from .errors import OnnxExporterError
-from .ir import OnnxGraph, Value
+from .ir import OnnxGraph, OnnxValue
 
 if TYPE_CHECKING:
-    from .lowering import Lowering
+    from .lowering import OnnxLowering
 
 _INT64, _BOOL = np.dtype(np.int64), np.dtype(np.bool_)
 
 
-class Body:
+class Subgraph:
     """A context in which nodes go into the graph of a body."""
 
-    def __init__(self, lowering: Lowering, graph: Graph) -> None:
+    def __init__(self, lowering: OnnxLowering, graph: Graph) -> None:
         self.lowering = lowering
         self.graph = graph
         self.made = OnnxGraph()
 
-    def __enter__(self) -> Body:
+    def __enter__(self) -> Subgraph:
         lowering, g = self.lowering, self.lowering.g
         self.saved = (g.graph, g._made, g._placed, g.symbol_values, lowering.symbols, lowering.tracer, g.source, g.module)
         self.made.initializers = g.graph.initializers  # stored tensors belong to the whole model
@@ -47,10 +47,10 @@ class Body:
         """The inputs of the captured body."""
         return self.graph.find_nodes(op="placeholder")
 
-    def output(self, value: Any, dtype: Any = None) -> Value:
+    def output(self, value: Any, dtype: Any = None) -> OnnxValue:
         """A value as an output: made in this graph, and one output alone."""
         g = self.lowering.g
-        found = g.number(value, dtype) if not isinstance(value, Value) else value
+        found = g.number(value, dtype) if not isinstance(value, OnnxValue) else value
         if dtype is not None and found.dtype != dtype:
             found = g.cast(found, dtype)
         found = g.place(found)
@@ -62,34 +62,34 @@ class Body:
         return found
 
 
-def lower(lowering: Lowering, node: Node) -> Any:
+def lower(lowering: OnnxLowering, node: Node) -> Any:
     """The values of a branch or a loop; NotImplemented for any other node."""
     if node.target is control.branch:
         return branch(lowering, node)
     return loop(lowering, node) if node.target is control.loop else NotImplemented
 
 
-def around(lowering: Lowering, placeholders: list[Node], nodes: Any) -> None:
+def around(lowering: OnnxLowering, placeholders: list[Node], nodes: Any) -> None:
     """Inputs of a body that are values of the graph around it: the same values."""
     for placeholder, outer in zip(placeholders, nodes):
         lowering.values[placeholder] = lowering.values[outer] if isinstance(outer, Node) else outer
 
 
-def condition_value(lowering: Lowering, value: Any) -> Value:
+def condition_value(lowering: OnnxLowering, value: Any) -> OnnxValue:
     """A condition as a truth value without dimensions."""
     g = lowering.g
     found = g.number(lowering.argument(value), _BOOL) if not isinstance(value, Node) else lowering.argument(value)
     return g.place(g.cast(g.reshape(found, ()), _BOOL))
 
 
-def branch(lowering: Lowering, node: Node) -> tuple[Value, ...]:
+def branch(lowering: OnnxLowering, node: Node) -> tuple[OnnxValue, ...]:
     """``If``."""
     g = lowering.g
     condition = condition_value(lowering, node.args[0])
     kinds = result_types(node)
     graphs = {}
     for name in ("then", "otherwise"):
-        with Body(lowering, node.bodies[name]) as body:
+        with Subgraph(lowering, node.bodies[name]) as body:
             around(lowering, body.placeholders(), node.args[1:])
             outputs = lowering.nodes(body.graph.nodes)
             for value, kind in zip(outputs, kinds):
@@ -114,7 +114,7 @@ def result_types(node: Node) -> list[Spec]:
     return found
 
 
-def typed(values: list[Value], kinds: list[Spec], bodies: list[list[Value]]) -> tuple[Value, ...]:
+def typed(values: list[OnnxValue], kinds: list[Spec], bodies: list[list[OnnxValue]]) -> tuple[OnnxValue, ...]:
     """Results with their types; of one whose number of dimensions depends on the way that is taken, no shape is known."""
     for at, (value, kind) in enumerate(zip(values, kinds)):
         ranks = {None if shape is None else len(shape) for shape in (outputs[at].shape for outputs in bodies)}
@@ -122,7 +122,7 @@ def typed(values: list[Value], kinds: list[Spec], bodies: list[list[Value]]) -> 
     return tuple(values)
 
 
-def loop(lowering: Lowering, node: Node) -> tuple[Value, ...]:
+def loop(lowering: OnnxLowering, node: Node) -> tuple[OnnxValue, ...]:
     """``Loop``, with what is appended to lists as scan outputs."""
     g = lowering.g
     count, start, carried, inputs = node.args
@@ -130,21 +130,21 @@ def loop(lowering: Lowering, node: Node) -> tuple[Value, ...]:
     initial = []
     for value, kind in zip(carried, kinds):
         found = lowering.argument(value)
-        found = found if isinstance(found, Value) else g.number(found, kind.dtype)
+        found = found if isinstance(found, OnnxValue) else g.number(found, kind.dtype)
         initial.append(g.place(g.cast(found, kind.dtype)))
     trips = None if count is None else lowering.argument(count)
     trip_count = None if trips is None else g.place(g.reshape(g.number(trips, _INT64), ()))
     condition = condition_value(lowering, start) if isinstance(start, Node) or count is None else None
-    with Body(lowering, node.bodies["body"]) as body:
+    with Subgraph(lowering, node.bodies["body"]) as body:
         places = body.placeholders()
-        index = Value(None, _INT64, (), g.fresh("iteration"))
-        before = Value(None, _BOOL, (), g.fresh("condition"))
+        index = OnnxValue(None, _INT64, (), g.fresh("iteration"))
+        before = OnnxValue(None, _BOOL, (), g.fresh("condition"))
         body.made._inputs += [index, before]
         lowering.values[places[0]] = index
         for place, kind in zip(places[1:], kinds[: len(carried)]):
             known = place.meta.get("val")
             shape = known.shape if isinstance(known, Spec) else ()
-            value = Value(None, kind.dtype, shape, g.fresh(place.name))
+            value = OnnxValue(None, kind.dtype, shape, g.fresh(place.name))
             body.made._inputs.append(value)
             lowering.values[place] = value
         around(lowering, places[1 + len(carried) :], inputs)

@@ -19,12 +19,12 @@ from .enums import OperatorExportTypes, TrainingMode
 from .errors import ExportInputError, OnnxExporterError
 from .generalization import check_other_sizes
 from .globals import GLOBALS
-from .ir import OnnxGraph, Value
+from .ir import OnnxGraph, OnnxValue
 from .local_functions import group_modules
-from .lowering import Lowering
+from .lowering import OnnxLowering
 from .names import dynamic_names, input_symbols, name_outputs, output_names_of
 from .program import ONNXProgram
-from .proto import Model
+from .proto import OnnxModel
 from .registration import registry
 
 FIRST_OPSET = 9
@@ -69,7 +69,7 @@ def select_model_mode_for_export(model: Any, mode: TrainingMode | None) -> Itera
             module.training = training
 
 
-class Request:
+class ExportRequest:
     """The arguments of one export, checked."""
 
     with_values = False  # whether the program runs on data at once; what each op computed is then known afterwards
@@ -191,7 +191,7 @@ class Request:
         try:
             with select_model_mode_for_export(self.model, self.training), preserved(self.model):
                 captured = self.captured()
-            lowering = self.lowering = Lowering(captured, self.opset, mode=self.mode, folding=self.folding)
+            lowering = self.lowering = OnnxLowering(captured, self.opset, mode=self.mode, folding=self.folding)
             g = lowering.run()
             output = lowering.argument(captured.graph.output_node().args[0])
             outputs = flat_outputs(g, output, captured.outputs)
@@ -204,7 +204,7 @@ class Request:
             _exporting.depth -= 1
         return g.graph, g.params_dict, captured.result, captured
 
-    def model_file(self) -> Model:
+    def model_file(self) -> OnnxModel:
         """The finished model."""
         graph, arrays, result, captured = self.lowered()
         if not graph._outputs:
@@ -213,7 +213,7 @@ class Request:
         if self.modules_as_functions:
             functions = group_modules(graph, captured.tracer.classes, self.modules_as_functions, self.opset)
         held = self.model.named_modules() if isinstance(self.model, Module) else ()  # those that only hold others too: lists of modules
-        return Model(
+        return OnnxModel(
             graph, arrays, self.opset, domains=self.custom_opsets, classes={**{path: class_of(module) for path, module in held}, **captured.tracer.classes},
             export_params=self.export_params, initializers_as_inputs=self.initializers_as_inputs, functions=functions,
         )  # fmt: skip
@@ -264,9 +264,9 @@ def checked_names(names: Sequence[str] | None, what: str) -> list[str]:
     return list(names)
 
 
-def flat_outputs(g: Any, output: Any, result: Any) -> list[Value]:
+def flat_outputs(g: Any, output: Any, result: Any) -> list[OnnxValue]:
     """The values that the model returns, in order; numbers that follow from sizes are values too."""
-    if isinstance(output, Value):
+    if isinstance(output, OnnxValue):
         if output.pair is not None:
             raise g.unsupported("the model returns complex numbers, which ONNX does not compute with: return view_as_real(...) of them")
         return [output]
@@ -301,7 +301,7 @@ def export(
     operations of exactly the requested opset (20 where none is given).  ``f`` is a path, a file object, or None; the result is an
     :class:`ONNXProgram` with ``.model_proto``, ``.save(path)`` and ``.run(*inputs)``.
 
-    ``dynamic_axes={"x": {0: "batch"}}`` (or ``{"x": [0]}``) and ``dynamic_shapes`` say which sizes may differ from the example's.
+    ``dynamic_axes={"x": {0: "batch"}}`` (or ``{"x": [0]}``) and ``dynamic_shapes`` say which dimensions are dynamic.
     Custom Functions are exported by their ``symbolic`` method where they have one, else by their body.  ``dynamo`` is accepted
     and makes no difference: there is one exporter.  ``external_data=True`` stores large tensors in a second file, ``f + ".data"``;
     above 2 GB that is done in any case.
@@ -312,7 +312,7 @@ def export(
         >>> [node.op_type for node in program.model_proto.graph.node][-1]
         'Mul'
     """
-    request = Request(
+    request = ExportRequest(
         model, args, kwargs=kwargs, input_names=input_names, output_names=output_names, opset_version=opset_version,
         dynamic_axes=dynamic_axes, dynamic_shapes=dynamic_shapes, training=training, mode=OperatorExportTypes(operator_export_type),
         folding=do_constant_folding, custom_opsets=custom_opsets, autograd_inlining=autograd_inlining, export_params=export_params,
@@ -347,7 +347,7 @@ def export_to_pretty_string(
     add_node_names: bool = True, do_constant_folding: bool = True, dynamic_axes: Any = None,
 ) -> str:  # fmt: skip
     """The ONNX graph of a model as text; ``google_printer`` gives the protobuf message's own form."""
-    request = Request(
+    request = ExportRequest(
         model, args, kwargs=None, input_names=input_names, output_names=output_names, opset_version=opset_version, dynamic_axes=dynamic_axes,
         dynamic_shapes=None, training=training, mode=OperatorExportTypes(operator_export_type), folding=do_constant_folding,
         custom_opsets=custom_opsets, autograd_inlining=True, export_params=export_params,

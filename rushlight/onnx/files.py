@@ -16,7 +16,7 @@ def read_model(path: Any, *, check: bool = True, tensors: bool = False) -> Any:
     """The ``onnx.ModelProto`` of a file.
 
     Tensors that lie beside it are looked for in its own folder and nowhere else, and are read only with ``tensors=True``.
-    ``check`` has onnx.checker look at the whole, and refuses operator sets that the installed packages do not know.
+    ``check`` runs onnx.checker on the whole model, and refuses operator sets that the installed packages do not know.
     """
     try:
         import onnx
@@ -130,7 +130,7 @@ def check_external(model: Any, folder: str) -> None:
         place = os.path.realpath(os.path.join(root, location))
         if not location or os.path.isabs(location) or os.path.commonpath([root, place]) != root:
             raise ModelFileError(
-                f"the file says that the tensor '{tensor.name}' lies at '{location}', outside its own folder: it is not read"
+                f"the file says that the tensor '{tensor.name}' is stored at '{location}', outside its own folder: it is not read"
             )
         try:
             size = os.stat(place).st_size

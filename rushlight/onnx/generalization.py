@@ -1,7 +1,7 @@
 """Whether a program is the same for other sizes of the dimensions that were said to be dynamic.
 
-``range(x.shape[0])``, ``len(x)``, ``int(x.shape[0])`` and an ``if`` on a size are Python's own affair: the capture sees what they
-led to, and nothing else.  So the program is followed a second time, on shapes alone, with other sizes: what it does must be the same.
+``range(x.shape[0])``, ``len(x)``, ``int(x.shape[0])`` and an ``if`` on a size run in Python: the capture records only the ops that
+follow.  So the program is captured a second time, on shapes alone, with other sizes: the graphs must be equal.
 """
 
 from __future__ import annotations

@@ -13,15 +13,15 @@ from ..nn.modules.module import Module
 from ..nn.utils.stateless import _reparametrize_module
 from .errors import ExportInputError
 from .exporter import checked_names, split_arguments
-from .gradient_tracer import GradientTracer, Slot, checked_opset, flat, lowered, trace
+from .gradient_tracer import GradientTracer, GraphInput, checked_opset, flat, lowered, trace
 from .names import axis_names, output_names_of
 from .program import ONNXProgram
-from .proto import Model
+from .proto import OnnxModel
 
 SUFFIX = ".grad"
 
 
-class Arguments:
+class GradientArguments:
     """The tensors in the arguments of a call, each once, with their names; and the same call with others in their place."""
 
     def __init__(self, called: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -61,8 +61,8 @@ def paths(value: Any, name: str) -> Iterator[tuple[str, Any]]:
             yield from paths(each, f"{name}_{key}")
 
 
-def input_slots(names: list[str], tensors: list[Any], dynamic_axes: Any, dynamic_shapes: Any) -> list[Slot]:
-    """The inputs of the file, with the dimensions that may differ."""
+def input_slots(names: list[str], tensors: list[Any], dynamic_axes: Any, dynamic_shapes: Any) -> list[GraphInput]:
+    """The inputs of the file, with their dynamic dimensions."""
     if dynamic_axes and dynamic_shapes:
         raise ExportInputError("give dynamic_axes or dynamic_shapes, not both")
     asked = dict(dynamic_axes or dynamic_shapes or {})
@@ -79,7 +79,7 @@ def input_slots(names: list[str], tensors: list[Any], dynamic_axes: Any, dynamic
         for dim in dims:
             if isinstance(dim, bool) or not isinstance(dim, int) or not 0 <= dim < rank:
                 raise ExportInputError(f"{what}: the input '{name}' has {rank} dimensions (0 to {rank - 1}), and none of number {dim!r}")
-        slots.append(Slot(name, tensor, axis_names(dims, name)))
+        slots.append(GraphInput(name, tensor, axis_names(dims, name)))
     return slots
 
 
@@ -95,12 +95,12 @@ def chosen_names(found: list[str], wanted: Sequence[str] | None, what: str) -> l
     return names
 
 
-def state_slots(module: Any, prefix: str = "") -> list[Slot]:
+def state_slots(module: Any, prefix: str = "") -> list[GraphInput]:
     """Parameters and buffers of a Module, each once, by their names in the state dict."""
     if not isinstance(module, Module):
         return []
     found = [*module.named_parameters(), *module.named_buffers()]
-    return [Slot(prefix + name, tensor, stored=True) for name, tensor in found]
+    return [GraphInput(prefix + name, tensor, stored=True) for name, tensor in found]
 
 
 @contextmanager
@@ -124,8 +124,8 @@ def swapped_in(module: Any, tensors: dict[str, Any]) -> Iterator[None]:
                 table.update(before)
 
 
-def write(model: Model, f: Any, external_data: bool | None) -> None:
-    """Write a model to a path or a file object, after onnx.checker has looked at it."""
+def write(model: OnnxModel, f: Any, external_data: bool | None) -> None:
+    """Write a model to a path or a file object, after onnx.checker has accepted it."""
     model.check()
     if f is None:
         return
@@ -137,7 +137,7 @@ def write(model: Model, f: Any, external_data: bool | None) -> None:
         raise ExportInputError(f"f must be a path, a file object or None, not {type(f).__name__}")
 
 
-def wanted_gradients(wrt: Any, inputs: list[Slot], states: list[Slot]) -> list[str]:
+def wanted_gradients(wrt: Any, inputs: list[GraphInput], states: list[GraphInput]) -> list[str]:
     """The names of the tensors whose gradients are asked for."""
     numbers = [slot.name for slot in inputs if slot.tensor._array.dtype.kind in "fV"]
     parameters = [slot.name for slot in states if slot.tensor.requires_grad]
@@ -183,7 +183,7 @@ def export_gradient(
     if not callable(model):
         raise TypeError(f"export_gradient() takes a Module or a function, not {type(model).__name__}")
     opset = checked_opset(opset_version)
-    arguments = Arguments(model, *split_arguments(model, args, kwargs))
+    arguments = GradientArguments(model, *split_arguments(model, args, kwargs))
     inputs = input_slots(chosen_names(arguments.names, input_names, "input_names"), arguments.tensors, dynamic_axes, dynamic_shapes)
     states = state_slots(model)
     wanted = wanted_gradients(wrt, inputs, states)

@@ -1,4 +1,4 @@
-"""Programs that compute gradients, as ONNX graphs: forward and backward in one, with sizes that may differ kept as formulas.
+"""Programs that compute gradients, as ONNX graphs: forward and backward in one, with symbolic sizes kept as formulas.
 
 The program runs once, on tensors without data, under a functional tracer.  The autograd engine runs under the same tracer, and so do
 the user's own backwards and the arithmetic of an optimizer: all of it lands in one graph.
@@ -28,22 +28,22 @@ from .cleanup import clean
 from .errors import ExportInputError, OnnxExporterError
 from .exporter import FIRST_OPSET, _exporting, newest_opset
 from .globals import GLOBALS
-from .lowering import Lowering, as_in_this_run
+from .lowering import OnnxLowering, as_in_this_run
 from .names import name_outputs
-from .proto import Model
+from .proto import OnnxModel
 
 
-class Slot(NamedTuple):
+class GraphInput(NamedTuple):
     """A tensor that the program is given: an input of the file, a state, or (where it is ``stored``) a tensor in the file."""
 
     name: str
     tensor: Any  # an example: its shape and type count
-    axes: dict[int, str] = {}  # the dimensions that may differ, with their names
+    axes: dict[int, str] = {}  # the dynamic dimensions, with their names
     differentiable: bool = False
     stored: bool = False
 
 
-# Which values sizes that may differ have in a run; all keep what divides them.
+# The values of symbolic sizes in a run; all keep what divides them.
 AS_GIVEN: Callable[[Symbol], int] = lambda symbol: symbol.concrete  # noqa: E731
 ANY: Callable[[Symbol], int] = lambda symbol: symbol.generic  # noqa: E731
 ANY_OTHER: Callable[[Symbol], int] = lambda symbol: 2 * symbol.generic  # noqa: E731
@@ -56,7 +56,7 @@ class GradientTracer(FunctionalTracer):
 
     def __init__(self, value_of: Callable[[Symbol], int]) -> None:
         super().__init__()
-        self.value_of = value_of  # of a size that may differ: its value in this run
+        self.value_of = value_of  # the value of a symbolic size in this run
         self.fixed: list[tuple[str, Any]] = []  # where sizes were made plain numbers
         self.makers: dict[GradientNode, Node] = {}  # of a step of the gradient: the node whose gradient it is
 
@@ -70,9 +70,9 @@ class GradientTracer(FunctionalTracer):
         super().__exit__(*exception)
 
     def size_escaped(self, kind: str, size: Any) -> None:
-        self.fixed.append((f"{kind}() of the size {getattr(size, 'expression', 'computed here')}, which may differ", self.where()[0]))
+        self.fixed.append((f"{kind}() of the size {getattr(size, 'expression', 'computed here')}, which is dynamic", self.where()[0]))
 
-    def take(self, slot: Slot) -> Any:
+    def take(self, slot: GraphInput) -> Any:
         """A tensor without data for an input."""
         array = slot.tensor._array
         node = self.graph.placeholder(re.sub(r"\W", "_", slot.name))
@@ -143,10 +143,12 @@ def steps_of(root: Any) -> list[GradientNode]:
     return list(found)
 
 
-class Outcome:
+class GradientTrace:
     """A traced program: its graph, the node of each slot, and what it returned: names and nodes."""
 
-    def __init__(self, tracer: GradientTracer, slots: list[Slot], nodes: list[Node], outputs: list[tuple[str, Any]], notes: Any) -> None:
+    def __init__(
+        self, tracer: GradientTracer, slots: list[GraphInput], nodes: list[Node], outputs: list[tuple[str, Any]], notes: Any
+    ) -> None:
         self.tracer = tracer
         self.slots = slots
         self.nodes = nodes
@@ -162,10 +164,10 @@ def node_of(tracer: GradientTracer, tensor: Any) -> Node:
         state.capture = outer
 
 
-def trace(slots: list[Slot], program: Callable[..., tuple[list[tuple[str, Any]], Any]], root: Any = None) -> Outcome:
+def trace(slots: list[GraphInput], program: Callable[..., tuple[list[tuple[str, Any]], Any]], root: Any = None) -> GradientTrace:
     """Run ``program(tracer, tensors)`` on tensors without data for the slots; it gives named tensors, and notes.
 
-    Sizes that may differ have values that stand for any size.  The program runs again, with other such values and with those of the example:
+    Symbolic sizes have values that stand for any size.  The program runs again, with other such values and with those of the example:
     what differs follows from a size, and would hold for one size alone.  Then, and where such values do not do, those of the example are used.
     """
     names = [slot.name for slot in slots]
@@ -181,7 +183,7 @@ def trace(slots: list[Slot], program: Callable[..., tuple[list[tuple[str, Any]],
             outcome = run(slots, program, root, first)
             others = [run(slots, program, root, each).tracer.graph for each in ((second,) if sizes_of_one else (second, AS_GIVEN))]
         except Exception as error:  # sizes that do not fit together: those of the example do, or say what is wrong
-            problems.append((f"sizes that may differ could not be followed as such ({error})", None))
+            problems.append((f"dynamic sizes could not be traced as such ({error})", None))
             continue
         fixed = outcome.tracer.fixed + differences(outcome.tracer.graph, *others)
         if not fixed:
@@ -201,11 +203,11 @@ def differences(first: Any, *others: Any) -> list[tuple[str, Any]]:
     for other in others:
         for one, same in zip(first.nodes, other.nodes):
             if call(one) != call(same):
-                found.append(("what the program does follows from a size that may differ", one.meta.get("source")))
+                found.append(("the ops of the program depend on a dynamic size", one.meta.get("source")))
                 break
         else:
             if len(first.nodes) != len(other.nodes):
-                found.append(("how much the program does follows from a size that may differ", None))
+                found.append(("the number of ops of the program depends on a dynamic size", None))
     return found
 
 
@@ -227,8 +229,8 @@ def call(node: Node) -> Any:
 
 
 def run(
-    slots: list[Slot], program: Callable[..., tuple[list[tuple[str, Any]], Any]], root: Any, value_of: Callable[[Symbol], int]
-) -> Outcome:
+    slots: list[GraphInput], program: Callable[..., tuple[list[tuple[str, Any]], Any]], root: Any, value_of: Callable[[Symbol], int]
+) -> GradientTrace:
     tracer = GradientTracer(value_of)
     tensors = [tracer.take(slot) for slot in slots]
     nodes = [tracer.entries[id(each)].node for each in tensors]
@@ -237,7 +239,7 @@ def run(
     try:
         with tracer, Scopes(tracer, root):
             outputs, notes = program(tracer, tensors)
-        return Outcome(tracer, slots, nodes, outputs, notes)
+        return GradientTrace(tracer, slots, nodes, outputs, notes)
     except (CaptureError, NotSupported) as error:
         frames = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith(HOUSE)]
         place = f'\n  File "{frames[-1].filename}", line {frames[-1].lineno}, in {frames[-1].name}' if frames else ""
@@ -250,7 +252,7 @@ def run(
         state.grad_enabled = enabled
 
 
-def lowered(outcome: Outcome, opset: int, *, optional: Sequence[str] = (), metadata: dict[str, str] | None = None) -> Model:
+def lowered(outcome: GradientTrace, opset: int, *, optional: Sequence[str] = (), metadata: dict[str, str] | None = None) -> OnnxModel:
     """The finished model; ``optional`` names stored tensors that are inputs too, with what is stored as their default."""
     tracer, graph = outcome.tracer, outcome.tracer.graph
     graph.output(tuple([node for _, node in outcome.outputs]))
@@ -259,7 +261,7 @@ def lowered(outcome: Outcome, opset: int, *, optional: Sequence[str] = (), metad
     for node in graph.nodes:
         node.meta["val"] = as_in_this_run(node.meta.get("val"), tracer.symbols)
     pairs = list(zip(outcome.slots, outcome.nodes))
-    lowering = Lowering(Captured(tracer, [(slot.name, node) for slot, node in pairs if not slot.stored], None), opset)
+    lowering = OnnxLowering(Captured(tracer, [(slot.name, node) for slot, node in pairs if not slot.stored], None), opset)
     for slot, node in pairs:
         if slot.stored:
             lowering.values[node] = lowering.g.initializer(slot.name, slot.tensor._array, slot.name not in optional)
@@ -271,7 +273,7 @@ def lowered(outcome: Outcome, opset: int, *, optional: Sequence[str] = (), metad
         raise ExportInputError(f"'{repeated[0]}' is the name of an output and of something else: names must differ")
     name_outputs(g, [lowering.values[node] for _, node in outcome.outputs], names, names, None)
     clean(g, [slot.name for slot in outcome.slots])
-    return Model(g.graph, g.params_dict, opset, classes=tracer.classes, optional=optional, metadata=metadata)
+    return OnnxModel(g.graph, g.params_dict, opset, classes=tracer.classes, optional=optional, metadata=metadata)
 
 
 def checked_opset(opset_version: int | None) -> int:

@@ -23,7 +23,7 @@ class TensorType:
         self._shape = shape
 
     def sizes(self) -> list[int | None] | None:
-        """The sizes; None for one that may differ, or for a shape that is not known at all."""
+        """The sizes; None for a dynamic one, or for a shape that is not known at all."""
         return None if self._shape is None else [each if type(each) is int else None for each in self._shape]
 
     def varyingSizes(self) -> list[int | None] | None:
@@ -64,7 +64,7 @@ class TensorType:
     __repr__ = __str__
 
 
-class Value:
+class OnnxValue:
     """A tensor in the ONNX graph.  ``shape`` may hold symbolic sizes; ``constant`` is its array where that is known."""
 
     __slots__ = ("constant", "container", "dtype", "name", "owner", "packed", "pair", "python", "quantizer", "shape")
@@ -76,7 +76,7 @@ class Value:
         self.name = name
         self.constant: np.ndarray | None = None
         self.python: Any = NO_PYTHON  # of an argument that is no tensor: the Python value
-        self.pair: Value | None = None  # of complex numbers: real and imaginary parts along a last dimension
+        self.pair: OnnxValue | None = None  # of complex numbers: real and imaginary parts along a last dimension
         self.quantizer: Any = None  # of the real numbers of a quantized tensor: how it is quantized
         self.container = ""  # "sequence" of tensors of this type, or "optional"
         self.packed: Any = None  # of packed sequences: the padded value and the lengths
@@ -103,14 +103,14 @@ class Value:
         """What is known about it."""
         return TensorType(self.dtype, self.shape)
 
-    def setType(self, kind: Any) -> Value:
+    def setType(self, kind: Any) -> OnnxValue:
         """Say what is known about it."""
-        if isinstance(kind, Value):
+        if isinstance(kind, OnnxValue):
             kind = kind.type()
         self.dtype, self.shape = kind._dtype, kind._shape
         return self
 
-    def setTypeAs(self, other: Value) -> Value:
+    def setTypeAs(self, other: OnnxValue) -> OnnxValue:
         return self.setType(other.type())
 
     def isCompleteTensor(self) -> bool:
@@ -123,7 +123,7 @@ class Value:
         """Its name in the file."""
         return self.name
 
-    def setDebugName(self, name: str) -> Value:
+    def setDebugName(self, name: str) -> OnnxValue:
         self.name = name
         return self
 
@@ -142,11 +142,11 @@ class OnnxNode:
 
     __slots__ = ("_inputs", "_kind", "_outputs", "attributes", "module", "name", "source")
 
-    def __init__(self, kind: str, inputs: list[Value | None], attributes: dict[str, Any], outputs: int) -> None:
+    def __init__(self, kind: str, inputs: list[OnnxValue | None], attributes: dict[str, Any], outputs: int) -> None:
         self._kind = kind
         self._inputs = inputs
         self.attributes = attributes
-        self._outputs = [Value(self, None, None) for _ in range(outputs)]
+        self._outputs = [OnnxValue(self, None, None) for _ in range(outputs)]
         self.name = ""
         self.source: Any = None
         self.module = ""
@@ -165,10 +165,10 @@ class OnnxNode:
         """Domain and operation: ``onnx::Add``."""
         return self._kind
 
-    def inputs(self) -> Iterator[Value]:
+    def inputs(self) -> Iterator[OnnxValue]:
         return iter([each for each in self._inputs if each is not None])
 
-    def inputsAt(self, index: int) -> Value:
+    def inputsAt(self, index: int) -> OnnxValue:
         found = self._inputs[index]
         assert found is not None
         return found
@@ -178,13 +178,13 @@ class OnnxNode:
     def inputsSize(self) -> int:
         return len(self._inputs)
 
-    def outputs(self) -> Iterator[Value]:
+    def outputs(self) -> Iterator[OnnxValue]:
         return iter(self._outputs)
 
-    def outputsAt(self, index: int) -> Value:
+    def outputsAt(self, index: int) -> OnnxValue:
         return self._outputs[index]
 
-    def output(self) -> Value:
+    def output(self) -> OnnxValue:
         """The only output."""
         if len(self._outputs) != 1:
             raise ValueError(f"{self._kind} has {len(self._outputs)} outputs")
@@ -264,18 +264,18 @@ class OnnxGraph:
 
     def __init__(self) -> None:
         self._nodes: list[OnnxNode] = []
-        self._inputs: list[Value] = []
-        self._outputs: list[Value] = []
-        self.initializers: dict[str, Value] = {}  # by name, in the order of the file
+        self._inputs: list[OnnxValue] = []
+        self._outputs: list[OnnxValue] = []
+        self.initializers: dict[str, OnnxValue] = {}  # by name, in the order of the file
 
     def nodes(self) -> Iterator[OnnxNode]:
         """The nodes, in order."""
         return iter(self._nodes)
 
-    def inputs(self) -> Iterator[Value]:
+    def inputs(self) -> Iterator[OnnxValue]:
         return iter(self._inputs)
 
-    def outputs(self) -> Iterator[Value]:
+    def outputs(self) -> Iterator[OnnxValue]:
         return iter(self._outputs)
 
     def __str__(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from .cleanup import drop_dead
 from .errors import ExportInputError
-from .ir import OnnxGraph, OnnxNode, Value
+from .ir import OnnxGraph, OnnxNode, OnnxValue
 
 FIRST_OPSET = 15  # functions of a model are in the format since then
 
@@ -15,7 +15,7 @@ FIRST_OPSET = 15  # functions of a model are in the format since then
 class LocalFunction:
     """A function of the file: nodes with names of their own for what comes in and goes out."""
 
-    def __init__(self, domain: str, name: str, inputs: list[Value], outputs: list[Value], nodes: list[OnnxNode]) -> None:
+    def __init__(self, domain: str, name: str, inputs: list[OnnxValue], outputs: list[OnnxValue], nodes: list[OnnxNode]) -> None:
         self.domain = domain
         self.name = name
         self.inputs = inputs
@@ -87,7 +87,7 @@ def replace(graph: OnnxGraph, start: int, stop: int, path: str, kind: type, func
     used_outside = {id(value) for value in graph._outputs}
     for node in (*graph._nodes[:start], *graph._nodes[stop:]):
         used_outside.update(id(value) for value in used_by(node))
-    inputs: list[Value] = []
+    inputs: list[OnnxValue] = []
     inner_constants: list[OnnxNode] = []
     for node in nodes:
         for value in used_by(node):
@@ -114,18 +114,18 @@ def replace(graph: OnnxGraph, start: int, stop: int, path: str, kind: type, func
     graph._nodes[start:stop] = [*still_used, call]
 
 
-def used_by(node: OnnxNode) -> list[Value]:
+def used_by(node: OnnxNode) -> list[OnnxValue]:
     """The values that a node refers to, those in its sub-graphs too."""
     found = [value for value in node._inputs if value is not None]
     for attribute in node.attributes.values():
         if isinstance(attribute, OnnxGraph):
             inside = {id(value) for each in attribute._nodes for value in each._outputs} | {id(value) for value in attribute._inputs}
-            for each in (*attribute._nodes, _Outputs(attribute)):
+            for each in (*attribute._nodes, _FunctionOutputs(attribute)):
                 found += [value for value in used_by(each) if id(value) not in inside]  # type: ignore[arg-type]
     return found
 
 
-class _Outputs:
+class _FunctionOutputs:
     """The outputs of a sub-graph, as something that uses values."""
 
     def __init__(self, graph: OnnxGraph) -> None:
@@ -133,7 +133,7 @@ class _Outputs:
         self.attributes: dict[str, Any] = {}
 
 
-def signature(nodes: list[OnnxNode], inputs: list[Value], outputs: list[Value]) -> Any:
+def signature(nodes: list[OnnxNode], inputs: list[OnnxValue], outputs: list[OnnxValue]) -> Any:
     """What nodes compute, whatever their values are called: equal for equal functions."""
     numbers: dict[int, int] = {id(value): at for at, value in enumerate(inputs)}
     rows = []

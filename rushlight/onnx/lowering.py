@@ -30,13 +30,13 @@ from .containers import CONTAINERS
 from .control import lower as lower_control
 from .enums import OperatorExportTypes
 from .errors import OnnxExporterError, UnsupportedOperatorError
-from .forms import Forms
 from .functions import aten_name, overload_name
-from .ir import Value
+from .ir import OnnxValue
+from .opset_builder import OpsetBuilder
 from .registration import SymbolicContext, registry
 
 
-class Lowering:
+class OnnxLowering:
     """Lowers one captured program."""
 
     def __init__(
@@ -48,10 +48,10 @@ class Lowering:
         self.mode = mode
         self.folding = folding
         self.parameters = parameters
-        self.g = Forms(opset, folding)
+        self.g = OpsetBuilder(opset, folding)
         self.g.keeps_aten = mode is not OperatorExportTypes.ONNX
         self.values: dict[Node, Any] = {}
-        self.initializers: dict[str, Value] = {}
+        self.initializers: dict[str, OnnxValue] = {}
         self.tracer = captured.tracer  # of the graph whose nodes are being lowered: a body has one of its own
         self.symbols = captured.tracer.symbols
         self.g.symbol_sources, self.g.symbol_places = self.symbol_value, self.symbol_place
@@ -59,12 +59,12 @@ class Lowering:
 
     # -- the whole graph -----------------------------------------------------------------------------------------
 
-    def run(self) -> Forms:
+    def run(self) -> OpsetBuilder:
         """Lower all nodes; the builder has the graph."""
         g = self.g
         for name, node in self.captured.inputs:
             spec = node.meta["val"]
-            value = Value(None, spec.dtype, spec.shape, g.fresh(name))
+            value = OnnxValue(None, spec.dtype, spec.shape, g.fresh(name))
             value.container = node.meta.get("container", "")
             g.graph._inputs.append(value)
             self.values[node] = value
@@ -128,7 +128,7 @@ class Lowering:
                 error.args = (f"{error.args[0]}{place(node)}", *error.args[1:])
             raise
 
-    def stored(self, node: Node) -> Value:
+    def stored(self, node: Node) -> OnnxValue:
         """A parameter, a buffer or a constant tensor."""
         name = node.target
         tensor = self.tracer.constants.get(name)
@@ -141,7 +141,7 @@ class Lowering:
             self.initializers[name] = self.g.initializer(name, tensor._array, self.folding)
         return self.initializers[name]
 
-    def array(self, array: np.ndarray, name: str) -> Value:
+    def array(self, array: np.ndarray, name: str) -> OnnxValue:
         """A tensor whose elements are known: a Constant node, or stored in the file where it is large."""
         if isinstance(array, QuantizedArray):
             return quantized.constant(self.g, array, self.array(array.integers, name))  # type: ignore[no-any-return]
@@ -149,7 +149,7 @@ class Lowering:
             return self.g.initializer(name.lstrip("_"), array, True)
         return self.g.constant(np.array(array))
 
-    def known(self, node: Node) -> Value | tuple[Any, ...] | None:
+    def known(self, node: Node) -> OnnxValue | tuple[Any, ...] | None:
         """The value of a node that does not depend on the inputs: it was computed when the program ran."""
         if not self.folding or node in self.captured.tracer.depends or quantized.is_kept(node.table_op):
             return None
@@ -169,7 +169,7 @@ class Lowering:
             return {key: self.argument(each) for key, each in value.items()}
         return value
 
-    def symbol_place(self, name: str) -> tuple[Value, int | None]:
+    def symbol_place(self, name: str) -> tuple[OnnxValue, int | None]:
         """The tensor that a symbol was first seen on, and the dimension of which it is the size (None: it is its one element)."""
         symbol = self.symbols[name]
         if symbol.source not in self.values:
@@ -179,12 +179,12 @@ class Lowering:
             return self.g.number(source), None
         return source if source.pair is None else source.pair, symbol.dim
 
-    def symbol_value(self, name: str) -> Value:
+    def symbol_value(self, name: str) -> OnnxValue:
         """The size that a symbol stands for, read off the shape of the tensor it was first seen on (or off its one element)."""
         source, dim = self.symbol_place(name)
         if dim is None:
             return self.g.cast(self.g.reshape(source, ()), np.int64)
-        made: Value = self.g.op("Gather", self.g.op("Shape", source), self.g.constant(dim, np.int64), axis_i=0)
+        made: OnnxValue = self.g.op("Gather", self.g.op("Shape", source), self.g.constant(dim, np.int64), axis_i=0)
         made.shape = ()
         return made
 
@@ -231,11 +231,11 @@ class Lowering:
 
     def wrapped(self, value: Any) -> Any:
         """An argument as symbolic functions of users get it: always a value, of a Python value too."""
-        if isinstance(value, Value):
+        if isinstance(value, OnnxValue):
             return value
-        if isinstance(value, (tuple, list)) and any(isinstance(each, Value) for each in value):
+        if isinstance(value, (tuple, list)) and any(isinstance(each, OnnxValue) for each in value):
             return value
-        made = Value(None, None, None)
+        made = OnnxValue(None, None, None)
         made.python = value
         return made
 
@@ -262,13 +262,13 @@ class Lowering:
         product = op.name in ("mul", "div")
         if product and all(isinstance(each, complex) or getattr(each, "dtype", _FLOAT32).kind == "c" for each in operands[:2]):
             return self.complex_product(op, *operands[:2])
-        if (op.name == "div" and isinstance(operands[1], Value) and operands[1].dtype.kind == "c") or (
+        if (op.name == "div" and isinstance(operands[1], OnnxValue) and operands[1].dtype.kind == "c") or (
             op.name == "constant_pad_nd" and args[2]
         ):
             raise g.unsupported("ONNX has no complex arithmetic: write this with real and imaginary parts")
 
         def part(value: Any, at: int) -> Any:
-            if isinstance(value, Value):
+            if isinstance(value, OnnxValue):
                 if value.dtype.kind == "c":
                     return g.parts(value)[at]
                 return value if product or at == 0 else g.expand_like(g.constant(0, value.dtype), value)
@@ -290,10 +290,10 @@ class Lowering:
     def complex_product(self, op: Op, first: Any, second: Any) -> Any:
         """The product of two complex values, or of one and a number."""
         g = self.g
-        if op.name == "div" and isinstance(second, Value):
+        if op.name == "div" and isinstance(second, OnnxValue):
             raise g.unsupported("ONNX has no complex arithmetic: a quotient of complex numbers")
         second = 1 / second if op.name == "div" else second
-        values = [each if isinstance(each, Value) else g.constant(each, g.outputs[0].dtype) for each in (first, second)]
+        values = [each if isinstance(each, OnnxValue) else g.constant(each, g.outputs[0].dtype) for each in (first, second)]
         (a, b), (c, d) = (g.parts(each) for each in values)
         made = g.Sub(g.Mul(a, c), g.Mul(b, d)), g.Add(g.Mul(a, d), g.Mul(b, c))
         for each in made:
@@ -313,7 +313,7 @@ class Lowering:
             value = values[position]
             if not any(given[position] is each for each in operands):
                 continue  # the condition of a choice
-            if isinstance(value, Value) and value.dtype != compute:
+            if isinstance(value, OnnxValue) and value.dtype != compute:
                 values[position] = self.g.cast(value, compute)
             elif is_symbolic(value):
                 values[position] = self.g.number(value, compute)
@@ -323,11 +323,11 @@ class Lowering:
 
     def pointwise(self, op: Op, values: tuple[Any, ...]) -> Any:
         """A pointwise kernel with ONNX nodes for NumPy's functions."""
-        like = next(each.dtype for each in values if isinstance(each, Value))
+        like = next(each.dtype for each in values if isinstance(each, OnnxValue))
         if like.kind == "c":
             raise self.g.unsupported("ONNX has no complex arithmetic: write this with real and imaginary parts")
         functions = Functions(self.g, like)
-        wrapped = [Array(self.g, each) if isinstance(each, Value) else each for each in values]
+        wrapped = [Array(self.g, each) if isinstance(each, OnnxValue) else each for each in values]
         for position, _ in op.tensor_positions:  # kernels get numbers as scalars of the type they compute in
             if isinstance(wrapped[position], (int, float)):
                 wrapped[position] = as_scalar(wrapped[position], like)
@@ -344,7 +344,7 @@ class Lowering:
         name = aten_name(op)
         flat: list[Any] = []
         for each in args:
-            flat += each if isinstance(each, (tuple, list)) and any(isinstance(part, Value) for part in each) else [each]
+            flat += each if isinstance(each, (tuple, list)) and any(isinstance(part, OnnxValue) for part in each) else [each]
         while flat and flat[-1] is None:
             flat.pop()
         if self.mode in (OperatorExportTypes.ONNX_ATEN_FALLBACK, OperatorExportTypes.ONNX_ATEN):
@@ -371,7 +371,7 @@ class Lowering:
         several = isinstance(result, tuple)
         values = list(made) if isinstance(made, (tuple, list)) else [made]
         for index, (value, spec) in enumerate(zip(values, result if several else (result,))):
-            if not isinstance(value, Value) or not isinstance(spec, Spec):
+            if not isinstance(value, OnnxValue) or not isinstance(spec, Spec):
                 continue
             if value.dtype is not None and value.dtype != spec.dtype:
                 value = values[index] = self.g.cast(value, spec.dtype)
@@ -411,7 +411,7 @@ class Lowering:
         values = {name: each.generic if generic else each.concrete for name, each in self.symbols.items()}
         fixed: list[Any] = []
         tracer.size_escaped = lambda kind, size: fixed.append(size)  # type: ignore[method-assign]
-        bound: list[tuple[Node, Value]] = []
+        bound: list[tuple[Node, OnnxValue]] = []
 
         def sized(size: Any) -> Any:
             return SymbolicInt(size.expression.evaluate(values), size.expression) if isinstance(size, SymbolicInt) else size
@@ -419,7 +419,7 @@ class Lowering:
         made_for: dict[int, Any] = {}
 
         def fake(value: Any) -> Any:
-            if isinstance(value, Value):
+            if isinstance(value, OnnxValue):
                 if id(value) in made_for:
                     return made_for[id(value)]  # bodies ask whether two arguments are the same tensor
                 assert value.shape is not None
@@ -472,10 +472,10 @@ class Lowering:
         elif registered is not None:
             made = registered(*registry.context_arguments(registered, SymbolicContext(self.g, node, function)), self.g, *args)
         elif self.mode is OperatorExportTypes.ONNX_FALLTHROUGH:
-            inputs = [each for each in args if isinstance(each, Value)]
+            inputs = [each for each in args if isinstance(each, OnnxValue)]
             made = self.g.op("prim::PythonOp", *inputs, outputs=count, name_s=function.__name__)
         elif self.mode in (OperatorExportTypes.ONNX_ATEN, OperatorExportTypes.ONNX_ATEN_FALLBACK):
-            inputs = [each for each in args if isinstance(each, Value)]
+            inputs = [each for each in args if isinstance(each, OnnxValue)]
             made = self.g.op("aten::ATen", *inputs, outputs=count, operator_s=function.__name__, overload_name_s="")
         else:
             raise OnnxExporterError(
@@ -486,7 +486,7 @@ class Lowering:
         if len(values) < count:
             raise OnnxExporterError(f"{function.__name__}.symbolic gave {len(values)} values where forward gives {count}{place(node)}")
         for value, spec in zip(values, specs):
-            if isinstance(spec, Spec) and isinstance(value, Value) and value.owner is not None:
+            if isinstance(spec, Spec) and isinstance(value, OnnxValue) and value.owner is not None:
                 value.dtype = value.dtype if value.dtype is not None and value.owner.domain == "" else spec.dtype
                 if value.shape is None:
                     value.shape = spec.shape
@@ -499,9 +499,9 @@ _LINEAR = frozenset("add sub neg mul div sum mean cat stack constant_pad_nd inde
 _ON_PAIRS = frozenset("real_part imag view_as_real view_as_complex".split())
 
 
-def values_in(args: Any) -> list[Value]:
+def values_in(args: Any) -> list[OnnxValue]:
     """The values among arguments, also in lists."""
-    if isinstance(args, Value):
+    if isinstance(args, OnnxValue):
         return [args]
     return [value for each in args for value in values_in(each)] if isinstance(args, (tuple, list)) else []
 
@@ -515,8 +515,8 @@ def facet_for(op: Op, opset: int) -> Any:
 
 
 def stand_in(value: Any) -> Any:
-    """What type promotion looks at: a spec for a tensor, a number as it is."""
-    return Spec(value.shape, value.dtype) if isinstance(value, Value) else value
+    """The operand for type promotion: a spec for a tensor, a number as it is."""
+    return Spec(value.shape, value.dtype) if isinstance(value, OnnxValue) else value
 
 
 def as_in_this_run(value: Any, symbols: dict[str, Any]) -> Any:
@@ -532,7 +532,7 @@ def as_in_this_run(value: Any, symbols: dict[str, Any]) -> Any:
 
 def is_input(value: Any) -> bool:
     """Whether an argument can be an input of a node."""
-    return isinstance(value, (Value, int, float, bool)) or (
+    return isinstance(value, (OnnxValue, int, float, bool)) or (
         isinstance(value, (tuple, list)) and bool(value) and all(isinstance(each, (int, float)) for each in value)
     )
 

@@ -1,4 +1,4 @@
-"""Names in the file: of inputs and outputs, and of dimensions that may differ."""
+"""Names in the file: of inputs and outputs, and of dynamic dimensions."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ..capture.trace.capture import Captured, bind_arguments, holds_tensor
 from ..core.base import TensorBase
 from ..core.symbolic import Expression, SymbolicInt
 from .errors import ExportInputError
-from .ir import Value
+from .ir import OnnxValue
 
 
 def axis_names(axes: Any, name: str) -> dict[int, str]:
-    """The dimensions of one input that may differ, with their names: from a dict, or from a list, for which names are made."""
+    """The dynamic dimensions of one input, with their names: from a dict, or from a list, for which names are made."""
     if isinstance(axes, dict):
         found = {}
         for dim, given in axes.items():
@@ -33,7 +33,7 @@ def _plain(name: str) -> str:
 def dynamic_names(
     dynamic_axes: Any, dynamic_shapes: Any, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Callable[[str, int, int], str | None]:
-    """A function (input name, dimension, position) that gives the symbol of a dimension that may differ, or None."""
+    """A function (input name, dimension, position) that gives the symbol of a dynamic dimension, or None."""
     if dynamic_axes and dynamic_shapes:
         raise ExportInputError("give dynamic_axes or dynamic_shapes, not both")
     by_name = {name: axis_names(axes, name) for name, axes in (dynamic_axes or {}).items()}
@@ -117,7 +117,7 @@ def output_names_of(result: Any) -> list[str]:
     return walk(result, "")
 
 
-def name_outputs(g: Any, outputs: list[Value], found: list[str], wanted: list[str], dynamic_axes: Any) -> None:
+def name_outputs(g: Any, outputs: list[OnnxValue], found: list[str], wanted: list[str], dynamic_axes: Any) -> None:
     """Give the outputs of the graph their names; one that is an input, a constant or an output already gets a node of its own."""
     if len(wanted) > len(outputs):
         raise ExportInputError(f"output_names has {len(wanted)} names, but the model returns {len(outputs)} tensors")

@@ -1,4 +1,4 @@
-"""Operations that ONNX writes differently from opset to opset, and shapes: the common words of ``onnx=`` facets."""
+"""Operations whose ONNX nodes depend on the opset, and arithmetic on shapes: the vocabulary of ``onnx=`` facets."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..core.symbolic import SymbolicInt, is_symbolic
-from .builder import SMALL, Builder
+from .builder import SMALL, NodeBuilder
 from .errors import UnsupportedOperatorError
-from .ir import OnnxGraph, Value
+from .ir import OnnxGraph, OnnxValue
 from .size_formulas import highest, is_fixed, is_unknown, lowest, same_shape, same_size, slice_bounds
 from .types import onnx_type
 
@@ -19,8 +19,8 @@ _INT64 = np.dtype(np.int64)
 _REDUCTIONS_WITH_INPUT_AXES = 18  # ReduceSum since 13
 
 
-class Forms(Builder):
-    """A builder with the words that facets are written in."""
+class OpsetBuilder(NodeBuilder):
+    """A node builder whose methods pick the nodes that the requested opset has: what ``onnx=`` facets are written in."""
 
     TO_THE_END = (1 << 63) - 1  # as the end of a slice
     TO_THE_BEGINNING = -(1 << 63)  # of one that goes backwards
@@ -31,28 +31,28 @@ class Forms(Builder):
 
     # -- shapes --------------------------------------------------------------------------------------------------
 
-    def shape(self, x: Value) -> Value:
+    def shape(self, x: OnnxValue) -> OnnxValue:
         """The shape of a value as a one-dimensional int64 value; a constant where all sizes are fixed."""
         if x.shape is not None and all(type(each) is int for each in x.shape):
             return self.constant(np.asarray(x.shape, np.int64))
-        made: Value = self.op("Shape", x)
+        made: OnnxValue = self.op("Shape", x)
         made.shape = None if x.shape is None else (len(x.shape),)
         return made
 
-    def size(self, x: Value, dim: int) -> Any:
+    def size(self, x: OnnxValue, dim: int) -> Any:
         """The size of one dimension: an int where it is fixed, else a symbolic size or a value."""
         if x.shape is not None and x.shape[dim] is not None:
             return x.shape[dim]
         rank = x.rank if x.shape is not None else 0
-        made: Value = self.op("Gather", self.shape(x), self.constant(dim % rank if rank else dim, _INT64), axis_i=0)
+        made: OnnxValue = self.op("Gather", self.shape(x), self.constant(dim % rank if rank else dim, _INT64), axis_i=0)
         made.shape = ()
         return made
 
-    def sizes(self, values: Any) -> Value:
+    def sizes(self, values: Any) -> OnnxValue:
         """A list of sizes (ints, symbolic sizes, 0-dim values) as a one-dimensional int64 value."""
-        if isinstance(values, Value):
+        if isinstance(values, OnnxValue):
             return values
-        parts: list[Value] = []
+        parts: list[OnnxValue] = []
         for where, run in groupby([self._size_place(each) for each in values], lambda pair: pair[0]):
             found = [each for _, each in run]
             if where == "fixed":
@@ -65,13 +65,13 @@ class Forms(Builder):
                 shape = self.op("Shape", source)
                 whole = source.shape is not None and dims == list(range(len(source.shape)))
                 parts.append(shape if whole else self.op("Gather", shape, self.constant(dims, _INT64), axis_i=0))
-        made: Value = self.constant([], _INT64) if not parts else parts[0] if len(parts) == 1 else self.op("Concat", *parts, axis_i=0)
+        made: OnnxValue = self.constant([], _INT64) if not parts else parts[0] if len(parts) == 1 else self.op("Concat", *parts, axis_i=0)
         made.shape = (len(values),)
         return made
 
     def _size_place(self, size: Any) -> tuple[Any, Any]:
         """What kind of size it is, and what it can be read from."""
-        if isinstance(size, Value) and size.constant is not None and size.constant.ndim == 0:
+        if isinstance(size, OnnxValue) and size.constant is not None and size.constant.ndim == 0:
             size = int(size.constant)
         symbol = size.expression.as_symbol if isinstance(size, SymbolicInt) else None
         if symbol is not None:
@@ -79,9 +79,9 @@ class Forms(Builder):
             source, dim = self.symbol_places(symbol)
             if dim is not None:
                 return id(source), (source, dim)
-        return ("computed", size) if isinstance(size, Value) or is_symbolic(size) else ("fixed", int(size))
+        return ("computed", size) if isinstance(size, OnnxValue) or is_symbolic(size) else ("fixed", int(size))
 
-    def reshape(self, x: Value, shape: Sequence[Any]) -> Value:
+    def reshape(self, x: OnnxValue, shape: Sequence[Any]) -> OnnxValue:
         """A value in another shape, whose sizes are ints or symbolic; as few of them as possible are computed at run time."""
         shape = tuple(shape)
         if x.shape is not None and same_shape(x.shape, shape) and not any(map(is_unknown, shape)):
@@ -103,64 +103,64 @@ class Forms(Builder):
             target = list(shape)
         elif unknown and -1 not in target:  # one may follow from the others: best one that would have to be computed
             target[next((at for at in unknown if self._size_place(shape[at])[0] == "computed"), unknown[0])] = -1
-        made: Value = self.op("Reshape", x, self.sizes(target), **({"allowzero_i": 1} if zero and self.opset >= 14 else {}))
+        made: OnnxValue = self.op("Reshape", x, self.sizes(target), **({"allowzero_i": 1} if zero and self.opset >= 14 else {}))
         made.shape = shape
         return made
 
-    def expand(self, x: Value, shape: Sequence[Any]) -> Value:
+    def expand(self, x: OnnxValue, shape: Sequence[Any]) -> OnnxValue:
         """Broadcast to a shape."""
         if x.shape is not None and same_shape(x.shape, tuple(shape)):
             return x
         target, missing = list(shape), len(shape) - len(x.shape or ())
         if x.shape is not None and not all(map(is_fixed, shape)):  # a 1 leaves the size as it is
             target = [1 if at >= missing and same_size(x.shape[at - missing], size) else size for at, size in enumerate(shape)]
-        made: Value = self.op("Expand", x, self.sizes(target))
+        made: OnnxValue = self.op("Expand", x, self.sizes(target))
         made.shape = tuple(shape)
         return made
 
-    def expand_like(self, x: Value, other: Value) -> Value:
+    def expand_like(self, x: OnnxValue, other: OnnxValue) -> OnnxValue:
         """Broadcast to the shape of another value."""
         if other.shape is not None and all(type(each) is int for each in other.shape):
             return self.expand(x, other.shape)
-        made: Value = self.op("Expand", x, self.shape(other))
+        made: OnnxValue = self.op("Expand", x, self.shape(other))
         made.shape = other.shape
         return made
 
-    def squeeze(self, x: Value, axes: Sequence[int]) -> Value:
+    def squeeze(self, x: OnnxValue, axes: Sequence[int]) -> OnnxValue:
         """Take dimensions of size 1 away."""
         axes = sorted(each % len(x.shape) for each in axes) if x.shape is not None else list(axes)
         if not axes:
             return x
-        made: Value = self.op("Squeeze", x, self.constant(axes, _INT64)) if self.opset >= 13 else self.op("Squeeze", x, axes_i=axes)
+        made: OnnxValue = self.op("Squeeze", x, self.constant(axes, _INT64)) if self.opset >= 13 else self.op("Squeeze", x, axes_i=axes)
         if x.shape is not None:
             gone = {each % len(x.shape) for each in axes}
             made.shape = tuple(size for at, size in enumerate(x.shape) if at not in gone)
         return made
 
-    def unsqueeze(self, x: Value, axes: Sequence[int]) -> Value:
+    def unsqueeze(self, x: OnnxValue, axes: Sequence[int]) -> OnnxValue:
         """Put dimensions of size 1 in (``axes`` count in the result)."""
         axes = list(axes)
         if not axes:
             return x
         if x.shape is not None:  # negative axes are not in all opsets
             axes = sorted(each % (len(x.shape) + len(axes)) for each in axes)
-        made: Value = self.op("Unsqueeze", x, self.constant(axes, _INT64)) if self.opset >= 13 else self.op("Unsqueeze", x, axes_i=axes)
+        made: OnnxValue = self.op("Unsqueeze", x, self.constant(axes, _INT64)) if self.opset >= 13 else self.op("Unsqueeze", x, axes_i=axes)
         if x.shape is not None:
             sizes = iter(x.shape)
             made.shape = tuple(1 if at in axes else next(sizes) for at in range(len(x.shape) + len(axes)))
         return made
 
-    def transpose(self, x: Value, order: Sequence[int]) -> Value:
+    def transpose(self, x: OnnxValue, order: Sequence[int]) -> OnnxValue:
         """Dimensions in another order."""
         order = [int(each) for each in order]
         if order == list(range(len(order))):
             return x
-        made: Value = self.op("Transpose", x, perm_i=order)
+        made: OnnxValue = self.op("Transpose", x, perm_i=order)
         if x.shape is not None:
             made.shape = tuple(x.shape[each] for each in order)
         return made
 
-    def swap(self, x: Value, first: int = -2, second: int = -1) -> Value:
+    def swap(self, x: OnnxValue, first: int = -2, second: int = -1) -> OnnxValue:
         """Two dimensions exchanged."""
         order = list(range(x.rank))
         order[first], order[second] = order[second], order[first]
@@ -168,7 +168,9 @@ class Forms(Builder):
 
     # -- parts ---------------------------------------------------------------------------------------------------
 
-    def slice(self, x: Value, starts: Sequence[Any], ends: Sequence[Any], axes: Sequence[int], steps: Sequence[int] | None = None) -> Value:
+    def slice(
+        self, x: OnnxValue, starts: Sequence[Any], ends: Sequence[Any], axes: Sequence[int], steps: Sequence[int] | None = None
+    ) -> OnnxValue:
         """Part of a value; ``ends`` may be ``TO_THE_END``.  Where ``steps`` go backwards, that is ``TO_THE_BEGINNING``."""
         axes = [each % x.rank if x.shape is not None else each for each in axes]
         steps = [1] * len(axes) if steps is None else list(steps)
@@ -181,23 +183,23 @@ class Forms(Builder):
             inputs = [self.sizes(starts), self.sizes(ends), self.constant(axes, _INT64)]
             if any(type(each) is not int or each != 1 for each in steps):
                 inputs.append(self.sizes(steps))
-            made: Value = self.op("Slice", x, *inputs)
+            made: OnnxValue = self.op("Slice", x, *inputs)
         elif fixed:
             made = self.op("Slice", x, axes_i=axes, starts_i=list(starts), ends_i=list(ends))
         else:
             made = x
             for axis, start, end, step in zip(axes, starts, ends, steps):  # opset 9 has only fixed slices
                 first, last, length = slice_bounds(start, end, step, x.shape[axis])  # type: ignore[index]
-                if length is None and (step != 1 or not all(isinstance(each, Value) or each >= 0 for each in (start, end))):
+                if length is None and (step != 1 or not all(isinstance(each, OnnxValue) or each >= 0 for each in (start, end))):
                     raise UnsupportedOperatorError("Slice", self.opset, 10)
                 if length is None:
-                    first, last = start, end if isinstance(end, Value) else min(end, x.shape[axis])  # type: ignore[index]
+                    first, last = start, end if isinstance(end, OnnxValue) else min(end, x.shape[axis])  # type: ignore[index]
                 made = self.gather(made, self.range(first, last, step), axis)
         if shape is not None:
             made.shape = tuple(shape)
         return made
 
-    def split(self, x: Value, sizes: Sequence[Any], axis: int) -> list[Value]:
+    def split(self, x: OnnxValue, sizes: Sequence[Any], axis: int) -> list[OnnxValue]:
         """Parts of given sizes along a dimension."""
         if len(sizes) == 1:
             return [x]
@@ -216,14 +218,14 @@ class Forms(Builder):
                 value.shape = tuple(size if at == axis % len(x.shape) else each for at, each in enumerate(x.shape))
         return list(made)
 
-    def _stored_part(self, x: Value, part: np.ndarray, at: int) -> Value:
+    def _stored_part(self, x: OnnxValue, part: np.ndarray, at: int) -> OnnxValue:
         return self.constant(part) if part.size <= SMALL else self.derived(f"part_{at}", [x], lambda arrays: part)
 
-    def concat(self, values: Sequence[Value], axis: int) -> Value:
+    def concat(self, values: Sequence[OnnxValue], axis: int) -> OnnxValue:
         """Values one after the other along a dimension."""
         if len(values) == 1:
             return values[0]
-        made: Value = self.op("Concat", *values, axis_i=axis)
+        made: OnnxValue = self.op("Concat", *values, axis_i=axis)
         first = values[0]
         if all(each.shape is not None for each in values):
             parts = [each.shape[axis] for each in values]  # type: ignore[index]
@@ -231,12 +233,16 @@ class Forms(Builder):
             made.shape = tuple(along if at == axis % first.rank else each for at, each in enumerate(first.shape))  # type: ignore[arg-type]
         return made
 
-    def gather(self, x: Value, index: Any, axis: int) -> Value:
+    def gather(self, x: OnnxValue, index: Any, axis: int) -> OnnxValue:
         """Elements at positions along a dimension (``numpy.take``)."""
         index = (
-            index if isinstance(index, Value) else self.number(index, _INT64) if not isinstance(index, (list, tuple)) else self.sizes(index)
+            index
+            if isinstance(index, OnnxValue)
+            else self.number(index, _INT64)
+            if not isinstance(index, (list, tuple))
+            else self.sizes(index)
         )
-        made: Value = self.op("Gather", x, index, axis_i=axis)
+        made: OnnxValue = self.op("Gather", x, index, axis_i=axis)
         if x.shape is not None and index.shape is not None:
             axis = axis % len(x.shape)
             made.shape = (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :])
@@ -250,31 +256,31 @@ class Forms(Builder):
         """Whether two shapes are the same by their formulas."""
         return same_shape(tuple(a), tuple(b))
 
-    def at_least_1d(self, x: Value) -> Value:
+    def at_least_1d(self, x: OnnxValue) -> OnnxValue:
         """A value with at least one dimension."""
         return x if x.rank else self.reshape(x, (1,))
 
-    def nonzero(self, x: Value) -> Value:
+    def nonzero(self, x: OnnxValue) -> OnnxValue:
         """Where elements are not zero: a column for each of them."""
         if not x.rank:  # so many columns without rows
             found = self.nonzero(self.reshape(x, (1,)))
             return self.slice(found, [0], [0], [0])
         kinds = ("bool", "float32", "int32", "int64", "uint8")
-        made: Value = self.op("NonZero", x if x.dtype.name in kinds else self.cast(x, np.bool_))
+        made: OnnxValue = self.op("NonZero", x if x.dtype.name in kinds else self.cast(x, np.bool_))
         made.shape = (x.rank, None)
         return made
 
-    def diagonal_mask(self, rows: Any, columns: Any, offset: int = 0) -> Value:
+    def diagonal_mask(self, rows: Any, columns: Any, offset: int = 0) -> OnnxValue:
         """Whether an element of a matrix is on a diagonal."""
         down, across = self.range(0, rows), self.range(-offset, columns - offset)
         if down.constant is not None and across.constant is not None:
             return self.constant(down.constant[:, None] == across.constant)
         return self.op("Equal", self.unsqueeze(down, [1]), self.unsqueeze(across, [0]))  # type: ignore[no-any-return]
 
-    def running_sum(self, x: Value) -> Value:
+    def running_sum(self, x: OnnxValue) -> OnnxValue:
         """The sums of a vector's elements up to each of them."""
         if self.opset >= 11:
-            made: Value = self.op("CumSum", x, self.constant(0, _INT64))
+            made: OnnxValue = self.op("CumSum", x, self.constant(0, _INT64))
         else:
             places = self.range(0, x.shape[0])  # type: ignore[index]
             later = self.op("Less", self.unsqueeze(places, [1]), self.unsqueeze(places, [0]))
@@ -284,19 +290,19 @@ class Forms(Builder):
         made.shape = x.shape
         return made
 
-    def scatter_elements(self, x: Value, index: Value, updates: Value, axis: int, reduction: str | None = None) -> Value:
+    def scatter_elements(self, x: OnnxValue, index: OnnxValue, updates: OnnxValue, axis: int, reduction: str | None = None) -> OnnxValue:
         """Elements written (or, by "add", "mul", "max", "min", reduced) to positions along a dimension."""
         since = {None: 9, "add": 16, "mul": 16}.get(reduction, 18)
         if self.opset < since:
             return self._scatter_by_comparing(x, index, updates, axis, str(reduction))
         name = "ScatterElements" if self.opset >= 11 else "Scatter"
         more: dict[str, Any] = {} if reduction is None else {"reduction_s": reduction}
-        made: Value = self.op(name, x, index, updates, axis_i=axis, **more)
+        made: OnnxValue = self.op(name, x, index, updates, axis_i=axis, **more)
         made.shape = x.shape
         return made
 
-    def _scatter_by_comparing(self, x: Value, index: Value, updates: Value, axis: int, reduction: str) -> Value:
-        """Where there is no node for it: every position looks at all updates for those that are its own."""
+    def _scatter_by_comparing(self, x: OnnxValue, index: OnnxValue, updates: OnnxValue, axis: int, reduction: str) -> OnnxValue:
+        """Where there is no node for it: every position compares its index with those of all updates."""
         if x.dtype.kind == "c":
             raise self.unsupported("ONNX has no complex arithmetic")
         pads: list[Any] = [0] * (2 * x.rank)
@@ -317,11 +323,11 @@ class Forms(Builder):
 
     # -- reductions ----------------------------------------------------------------------------------------------
 
-    def reduce(self, name: str, x: Value, axes: Sequence[int] | None, keepdims: bool = False) -> Value:
+    def reduce(self, name: str, x: OnnxValue, axes: Sequence[int] | None, keepdims: bool = False) -> OnnxValue:
         """``ReduceSum`` and its like; ``axes`` None (or all) for everything."""
         since = 13 if name == "ReduceSum" else _REDUCTIONS_WITH_INPUT_AXES
         if axes is None:
-            made: Value = self.op(name, x, keepdims_i=int(keepdims))
+            made: OnnxValue = self.op(name, x, keepdims_i=int(keepdims))
             axes = list(range(len(x.shape))) if x.shape is not None else None
         else:
             axes = [each % x.rank if x.shape is not None else each for each in axes]
@@ -335,40 +341,46 @@ class Forms(Builder):
 
     # -- elements ------------------------------------------------------------------------------------------------
 
-    def full(self, shape: Sequence[Any], value: Any, dtype: Any) -> Value:
+    def full(self, shape: Sequence[Any], value: Any, dtype: Any) -> OnnxValue:
         """A tensor of one number; a constant where its shape is fixed and small."""
         kind = self.numpy_type(dtype)
-        if isinstance(value, Value) or is_symbolic(value):
+        if isinstance(value, OnnxValue) or is_symbolic(value):
             return self.expand(self.number(value, kind), shape)
         sizes = self.sizes(shape)
         if sizes.constant is not None and np.prod(sizes.constant, dtype=float) <= 1024:
             return self.constant(np.full(sizes.constant.tolist(), self.number(value, kind).constant))
         if kind.kind not in "fiub" or kind.itemsize > 8:
             return self.expand(self.constant(np.full((1,) * len(shape), self.number(value, kind).constant)), shape)
-        made: Value = self.op("ConstantOfShape", sizes, value_t=np.full((1,), self.number(value, kind).constant))
+        made: OnnxValue = self.op("ConstantOfShape", sizes, value_t=np.full((1,), self.number(value, kind).constant))
         made.shape = tuple(shape)
         return made
 
-    def where(self, condition: Value, x: Any, y: Any) -> Value:
+    def where(self, condition: OnnxValue, x: Any, y: Any) -> OnnxValue:
         """Elements of x where the condition holds, else of y; numbers take the type of the other."""
-        like = x.dtype if isinstance(x, Value) else y.dtype if isinstance(y, Value) else None
-        first, second = (each if isinstance(each, Value) else self.number(each, like) for each in (x, y))
+        like = x.dtype if isinstance(x, OnnxValue) else y.dtype if isinstance(y, OnnxValue) else None
+        first, second = (each if isinstance(each, OnnxValue) else self.number(each, like) for each in (x, y))
         return self.op("Where", condition, first, second)  # type: ignore[no-any-return]
 
-    def clip(self, x: Value, low: Any = None, high: Any = None) -> Value:
+    def clip(self, x: OnnxValue, low: Any = None, high: Any = None) -> OnnxValue:
         """Elements limited to numbers (or 0-dim values); None for no limit."""
         if self.opset >= 12 or (self.opset >= 11 and x.dtype.kind == "f"):
             limits = [None if each is None else self.number(each, x.dtype) for each in (low, high)]
             return self.op("Clip", x, *limits)  # type: ignore[no-any-return]
         crossed = isinstance(low, (int, float)) and isinstance(high, (int, float)) and low > high
-        if x.dtype.kind == "f" and not crossed and not isinstance(low, Value) and not isinstance(high, Value) and x.dtype != np.float64:
+        if (
+            x.dtype.kind == "f"
+            and not crossed
+            and not isinstance(low, OnnxValue)
+            and not isinstance(high, OnnxValue)
+            and x.dtype != np.float64
+        ):
             limits_by_name = {name: each for name, each in (("min_f", low), ("max_f", high)) if each is not None}
             return self.op("Clip", x, **limits_by_name)  # type: ignore[no-any-return]
         if low is not None:
             x = self.maximum(x, self.number(low, x.dtype))
         return x if high is None else self.minimum(x, self.number(high, x.dtype))
 
-    def maximum(self, x: Value, y: Value) -> Value:
+    def maximum(self, x: OnnxValue, y: OnnxValue) -> OnnxValue:
         """The greater of two, element by element (integers too, where the opset's Max takes only floats)."""
         if x.dtype.kind == "b":
             return self.op("Or", x, y)  # type: ignore[no-any-return]
@@ -376,7 +388,7 @@ class Forms(Builder):
             return self.op("Max", x, y)  # type: ignore[no-any-return]
         return self.where(self.op("Greater", x, y), x, y)
 
-    def minimum(self, x: Value, y: Value) -> Value:
+    def minimum(self, x: OnnxValue, y: OnnxValue) -> OnnxValue:
         """The smaller of two, element by element."""
         if x.dtype.kind == "b":
             return self.op("And", x, y)  # type: ignore[no-any-return]
@@ -384,7 +396,7 @@ class Forms(Builder):
             return self.op("Min", x, y)  # type: ignore[no-any-return]
         return self.where(self.op("Less", x, y), x, y)
 
-    def equal(self, x: Value, y: Value) -> Value:
+    def equal(self, x: OnnxValue, y: OnnxValue) -> OnnxValue:
         """Whether elements are equal (of floats, too, where the opset's Equal takes only integers)."""
         if self.opset >= 11 or x.dtype.kind != "f":
             return self.op("Equal", x, y)  # type: ignore[no-any-return]
@@ -392,7 +404,7 @@ class Forms(Builder):
         unordered = self.op("Or", self.op("IsNaN", x), self.op("IsNaN", y))
         return self.op("Not", self.op("Or", different, unordered))  # type: ignore[no-any-return]
 
-    def range(self, start: Any, stop: Any, step: Any = 1, dtype: Any = None) -> Value:
+    def range(self, start: Any, stop: Any, step: Any = 1, dtype: Any = None) -> OnnxValue:
         """Numbers from start up to (not with) stop."""
         kind = self.numpy_type(_INT64 if dtype is None else dtype)
         parts = [self.number(each, kind) for each in (start, stop, step)]
@@ -403,7 +415,7 @@ class Forms(Builder):
             reach, stride = (stop - start, step) if step > 0 else (start - stop, -step)
             count = (reach + stride - 1) // stride
         if self.opset >= 11:
-            made: Value = self.op("Range", *parts)
+            made: OnnxValue = self.op("Range", *parts)
         elif count is None and not (type(step) is int and step == 1):
             raise UnsupportedOperatorError("Range", self.opset, 11)
         else:  # the places of ones in ones
@@ -415,7 +427,7 @@ class Forms(Builder):
         made.shape = (count,)
         return made
 
-    def top_k(self, x: Value, k: Any, axis: int, largest: bool = True, ordered: bool = True) -> tuple[Value, Value]:
+    def top_k(self, x: OnnxValue, k: Any, axis: int, largest: bool = True, ordered: bool = True) -> tuple[OnnxValue, OnnxValue]:
         """The k greatest (or smallest) along a dimension, and where they are."""
         if self.opset < 11 and not largest:
             values, places = self.top_k(self.op("Neg", x), k, axis)
@@ -429,16 +441,16 @@ class Forms(Builder):
             return self.op("TopK", x, count, outputs=2, axis_i=axis)  # type: ignore[no-any-return]
         return self.op("TopK", x, count, outputs=2, axis_i=axis, largest_i=int(largest), sorted_i=int(ordered))  # type: ignore[no-any-return]
 
-    def pad(self, x: Value, pads: Sequence[Any], mode: str = "constant", value: Any = 0) -> Value:
+    def pad(self, x: OnnxValue, pads: Sequence[Any], mode: str = "constant", value: Any = 0) -> OnnxValue:
         """Padding in ONNX's order: all begins, then all ends."""
-        fixed = all(map(is_fixed, pads)) and not isinstance(value, Value)
+        fixed = all(map(is_fixed, pads)) and not isinstance(value, OnnxValue)
         if all(type(each) is int and each == 0 for each in pads):
             return x
         if self.opset >= 13 or (self.opset >= 11 and x.dtype.kind != "b"):
             inputs = [self.sizes(pads)]
             if mode == "constant" and not (is_fixed(value) and value == 0):
                 inputs.append(self.number(value, x.dtype))
-            made: Value = self.op("Pad", x, *inputs, mode_s=mode)
+            made: OnnxValue = self.op("Pad", x, *inputs, mode_s=mode)
         elif fixed and x.dtype.kind == "f":
             made = self.op("Pad", x, pads_i=list(pads), mode_s=mode, value_f=float(value))
         elif mode != "constant":
@@ -449,12 +461,12 @@ class Forms(Builder):
                 made = self._border(made, axis, before, behind, value)
         if x.shape is not None and made.shape is None:
             made.shape = tuple(
-                None if any(each is None or isinstance(each, Value) for each in parts) else sum(parts)
+                None if any(each is None or isinstance(each, OnnxValue) for each in parts) else sum(parts)
                 for parts in zip(x.shape, pads[: x.rank], pads[x.rank :])
             )
         return made
 
-    def _border(self, x: Value, axis: int, before: Any, behind: Any, value: Any) -> Value:
+    def _border(self, x: OnnxValue, axis: int, before: Any, behind: Any, value: Any) -> OnnxValue:
         cut = [-min(each, 0) if isinstance(each, int) else 0 for each in (before, behind)]
         if any(cut):
             x = self.slice(x, [cut[0]], [-cut[1] if cut[1] else self.TO_THE_END], [axis])
@@ -463,7 +475,7 @@ class Forms(Builder):
         front, back = ([] if is_fixed(shape[axis]) and not shape[axis] else [self.full(shape, value, x.dtype)] for shape in borders)
         return self.concat([*front, x, *back], axis)
 
-    def pad_dim(self, x: Value, dim: int, before: Any, behind: Any, value: Any = 0) -> Value:
+    def pad_dim(self, x: OnnxValue, dim: int, before: Any, behind: Any, value: Any = 0) -> OnnxValue:
         """Padding of one dimension with a number."""
         pads: list[Any] = [0] * (2 * x.rank)
         pads[dim], pads[x.rank + dim] = before, behind
@@ -471,11 +483,11 @@ class Forms(Builder):
 
     # -- loops ---------------------------------------------------------------------------------------------------
 
-    def subgraph(self, inputs: Sequence[tuple[Any, Any]], body: Callable[..., Sequence[Value]]) -> OnnxGraph:
+    def subgraph(self, inputs: Sequence[tuple[Any, Any]], body: Callable[..., Sequence[OnnxValue]]) -> OnnxGraph:
         """The body of a loop: ``body(inner, *values)`` gives its results for inputs of given types and shapes."""
         inner = type(self)(self.opset, self.folding)
         inner._names, inner.source, inner.module = self._names, self.source, self.module
-        values = [Value(None, self.numpy_type(dtype), shape, inner.fresh("item")) for dtype, shape in inputs]
+        values = [OnnxValue(None, self.numpy_type(dtype), shape, inner.fresh("item")) for dtype, shape in inputs]
         inner.graph._inputs += values
         for each in body(inner, *values):
             placed = inner.place(each)
@@ -485,20 +497,22 @@ class Forms(Builder):
             inner.graph._outputs.append(placed)
         return inner.graph
 
-    def loop(self, count: Any, body: Callable[..., Sequence[Value]], states: Sequence[Value]) -> tuple[Value, ...]:
+    def loop(self, count: Any, body: Callable[..., Sequence[OnnxValue]], states: Sequence[OnnxValue]) -> tuple[OnnxValue, ...]:
         """What becomes of states in ``count`` steps: ``body(inner, step, *states)`` gives the next ones, of the same shapes."""
 
-        def step(inner: Forms, index: Value, _: Value, *items: Value) -> Sequence[Value]:
+        def step(inner: OpsetBuilder, index: OnnxValue, _: OnnxValue, *items: OnnxValue) -> Sequence[OnnxValue]:
             return [inner.constant(True), *body(inner, index, *items)]
 
         graph = self.subgraph([(_INT64, ()), (np.bool_, ()), *((each.dtype, each.shape) for each in states)], step)
         made = self.op("Loop", self.number(count, _INT64), self.constant(True), *states, outputs=len(states), body_g=graph)
-        results: tuple[Value, ...] = (made,) if isinstance(made, Value) else made
+        results: tuple[OnnxValue, ...] = (made,) if isinstance(made, OnnxValue) else made
         for result, state in zip(results, states):
             result.dtype, result.shape = state.dtype, state.shape
         return results
 
-    def scan(self, body: Callable[..., Sequence[Value]], states: Sequence[Value], x: Value, axis: int, outputs: int) -> list[Value]:
+    def scan(
+        self, body: Callable[..., Sequence[OnnxValue]], states: Sequence[OnnxValue], x: OnnxValue, axis: int, outputs: int
+    ) -> list[OnnxValue]:
         """What a body makes of the slices of a value, one after the other, and of states that it hands on to itself.
 
         ``body(inner, *states, slice)`` gives the new states and then ``outputs`` results, which are stacked along the axis.
@@ -509,7 +523,7 @@ class Forms(Builder):
         shape = x.shape or ()
         graph = self.subgraph([*((each.dtype, each.shape) for each in states), (x.dtype, shape[1:])], body)
         made = self.op("Scan", *states, x, outputs=len(states) + outputs, body_g=graph, num_scan_inputs_i=1)
-        made = [made] if isinstance(made, Value) else list(made)
+        made = [made] if isinstance(made, OnnxValue) else list(made)
         for value, inside in zip(made, graph._outputs):
             value.dtype, value.shape = inside.dtype, inside.shape
         for value in made[len(states) :]:
@@ -519,7 +533,7 @@ class Forms(Builder):
 
     # -- complex numbers, which are pairs of real ones in the file -------------------------------------------------
 
-    def cast(self, value: Value, dtype: Any) -> Value:
+    def cast(self, value: OnnxValue, dtype: Any) -> OnnxValue:
         """A value in another element type."""
         wanted = self.numpy_type(dtype)
         if wanted.kind != "c" or value.dtype == wanted:
@@ -532,17 +546,17 @@ class Forms(Builder):
         real = self.cast(value, kind)
         return self.joined(real, self.expand_like(self.constant(0, kind), real))
 
-    def complex(self, pair: Value) -> Value:
+    def complex(self, pair: OnnxValue) -> OnnxValue:
         """A complex value by its real and imaginary parts along a last dimension."""
-        made = Value(None, np.result_type(pair.dtype, np.complex64), None if pair.shape is None else pair.shape[:-1])
+        made = OnnxValue(None, np.result_type(pair.dtype, np.complex64), None if pair.shape is None else pair.shape[:-1])
         made.pair = pair
         return made
 
-    def joined(self, real: Value, imaginary: Value) -> Value:
+    def joined(self, real: OnnxValue, imaginary: OnnxValue) -> OnnxValue:
         """A complex value by two values of one shape."""
         return self.complex(self.concat([self.unsqueeze(each, [each.rank]) for each in (real, imaginary)], real.rank))
 
-    def pair(self, x: Value) -> Value:
+    def pair(self, x: OnnxValue) -> OnnxValue:
         """Real and imaginary parts of a value along a last dimension."""
         if x.pair is not None:
             return x.pair
@@ -551,7 +565,7 @@ class Forms(Builder):
             return self.constant(np.stack([x.constant.real, x.constant.imag], -1).astype(kind))
         raise self.unsupported("ONNX has no complex arithmetic: complex tensors can't be inputs")
 
-    def parts(self, x: Value) -> tuple[Value, Value]:
+    def parts(self, x: OnnxValue) -> tuple[OnnxValue, OnnxValue]:
         """The real and the imaginary part of a value."""
         pair = self.pair(x)
         return self.gather(pair, 0, pair.rank - 1), self.gather(pair, 1, pair.rank - 1)

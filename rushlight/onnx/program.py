@@ -10,13 +10,13 @@ import numpy as np
 from ..capture.tracer.tracer import tensors_in
 from ..core.base import TensorBase, make
 from .errors import OnnxExporterError
-from .proto import Model
+from .proto import OnnxModel
 
 
 class ONNXProgram:
     """What ``onnx.export`` gives: the model as a protobuf message, to be saved or run."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: OnnxModel) -> None:
         self._model = model
         self._session: Any = None
         self._proto: Any = None

@@ -17,7 +17,7 @@ import numpy as np
 from ..core.release import VERSION
 from ..core.symbolic import SymbolicInt
 from .errors import CheckerError, ExportInputError
-from .ir import OnnxGraph, OnnxNode, Value
+from .ir import OnnxGraph, OnnxNode, OnnxValue
 from .local_functions import LocalFunction
 from .types import onnx_type
 
@@ -26,7 +26,7 @@ TILE = (256, 64)  # rows and columns that are transposed together
 LIMIT = (1 << 31) - (1 << 20)  # a protobuf message can't be larger than 2 GB
 
 
-class Model:
+class OnnxModel:
     """A finished graph with what the file says about it."""
 
     def __init__(
@@ -136,7 +136,7 @@ class Model:
             proto.type = kinds.GRAPH
             self.fill(proto.g, value, True)
             proto.g.name = name
-        elif isinstance(value, Value):  # its type
+        elif isinstance(value, OnnxValue):  # its type
             proto.type = kinds.TYPE_PROTO
             self.write_value_type(proto.tp, value)
         elif isinstance(value, np.ndarray):
@@ -158,11 +158,11 @@ class Model:
             proto.type = kinds.INTS
             proto.ints.extend(int(each) for each in value)
 
-    def write_type(self, proto: Any, value: Value) -> None:
+    def write_type(self, proto: Any, value: OnnxValue) -> None:
         proto.name = value.name
         self.write_value_type(proto.type, value)
 
-    def write_value_type(self, proto: Any, value: Value) -> None:
+    def write_value_type(self, proto: Any, value: OnnxValue) -> None:
         """The type of a value: of a tensor, or of a container of tensors."""
         if value.container:
             proto = proto.sequence_type.elem_type if value.container == "sequence" else proto.optional_type.elem_type
@@ -181,7 +181,7 @@ class Model:
     # -- the file ------------------------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Have onnx.checker look at the whole model, large tensors excepted."""
+        """Run onnx.checker on the whole model, large tensors excepted."""
         import onnx
 
         try:
@@ -370,7 +370,7 @@ def _varint(value: int) -> bytes:
 
 
 def check_proto(data: bytes, full_check: bool = False) -> None:
-    """Have onnx.checker look at a serialised model; a RuntimeError says what is wrong with it."""
+    """Run onnx.checker on a serialised model; a RuntimeError says what is wrong with it."""
     import onnx
 
     try:

@@ -39,7 +39,7 @@ class InputSpec:
 
 
 @dataclass
-class Sizes:
+class DimSizes:
     """What open sizes are in one run."""
 
     values: dict[str, int] = field(default_factory=dict)
@@ -52,17 +52,17 @@ class Sizes:
         return ", ".join(f"{name}={size}" for name, size in self.values.items()) or "fixed sizes"
 
 
-def first_sizes(specs: Sequence[InputSpec], given: dict[str, int] | None = None) -> Sizes:
+def first_sizes(specs: Sequence[InputSpec], given: dict[str, int] | None = None) -> DimSizes:
     """The sizes of the first run: those that are given, else small ones."""
     values = dict(given or {})
     for spec in specs:
         for at, symbol in spec.symbols().items():
             values.setdefault(symbol, FIRST if at == 0 else FURTHER)
     used = {symbol for spec in specs for symbol in spec.symbols().values()}
-    return Sizes({name: size for name, size in values.items() if name in used})
+    return DimSizes({name: size for name, size in values.items() if name in used})
 
 
-def other_sizes(first: Sizes) -> Iterator[Sizes]:
+def other_sizes(first: DimSizes) -> Iterator[DimSizes]:
     """Further sizes to try, those first that tell symbols apart; a model may refuse some of them."""
     names = list(first.values)
     seen = {tuple(first.values.values())}
@@ -74,10 +74,10 @@ def other_sizes(first: Sizes) -> Iterator[Sizes]:
         values = {name: way(first.values[name], at) for at, name in enumerate(names)}
         if names and tuple(values.values()) not in seen:
             seen.add(tuple(values.values()))
-            yield Sizes(values)
+            yield DimSizes(values)
 
 
-def draw(specs: Sequence[InputSpec], sizes: Sizes, stream: np.random.Generator, scale: float = 1.0, shift: float = 0.0) -> list[Any]:
+def draw(specs: Sequence[InputSpec], sizes: DimSizes, stream: np.random.Generator, scale: float = 1.0, shift: float = 0.0) -> list[Any]:
     """A tensor for each input."""
     return [make(draw_array(spec, sizes.of(spec), stream, scale, shift)) for spec in specs]
 
@@ -118,4 +118,4 @@ def numpy_type(name: str) -> Any:
     return BY_NAME[name].numpy
 
 
-__all__ = ["InputSpec", "Sizes", "draw", "first_sizes", "numpy_type", "other_sizes", "specs_of"]
+__all__ = ["DimSizes", "InputSpec", "draw", "first_sizes", "numpy_type", "other_sizes", "specs_of"]

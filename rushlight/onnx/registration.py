@@ -43,7 +43,7 @@ class FunctionGroup:
         return min(self.functions, default=1)
 
 
-class Registry:
+class SymbolicRegistry:
     """Which ops can be exported: those of the table, and those that users have given a form."""
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ class Registry:
         return (context,) if wanted else ()
 
 
-registry = Registry()
+registry = SymbolicRegistry()
 
 
 def _checked(name: str) -> str:

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from ..core.symbolic import Expression, SymbolicInt
-from .ir import Value
+from .ir import OnnxValue
 
 
 def same_size(a: Any, b: Any) -> bool:
     """Whether two sizes are the same by their formulas."""
-    if isinstance(a, Value) or isinstance(b, Value) or a is None or b is None:
+    if isinstance(a, OnnxValue) or isinstance(b, OnnxValue) or a is None or b is None:
         return a is b and a is not None
     return Expression.of(a) == Expression.of(b)
 

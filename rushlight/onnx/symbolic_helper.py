@@ -13,7 +13,7 @@ import numpy as np
 from ..core.dtypes import BY_NUMPY
 from .errors import OnnxExporterError, SymbolicValueError, UnsupportedOperatorError
 from .globals import GLOBALS
-from .ir import NO_PYTHON, Value
+from .ir import NO_PYTHON, OnnxValue
 from .types import JitScalarType
 
 # -- reading arguments ---------------------------------------------------------------------------------------------
@@ -52,7 +52,7 @@ def _parse_arg(value: Any, descriptor: str, arg_name: str | None = None, functio
     if descriptor == "v" or (descriptor == "none" and value is None):
         return value
     found = value
-    if isinstance(value, Value):
+    if isinstance(value, OnnxValue):
         found = value.python if value.python is not NO_PYTHON else value.constant
         if found is None and value.python is NO_PYTHON:
             raise SymbolicValueError(
@@ -91,23 +91,23 @@ def quantized_args(*arg_q_descriptors: bool, **options: Any) -> Callable[[Callab
 
 
 def _is_value(x: Any) -> bool:
-    return isinstance(x, Value)
+    return isinstance(x, OnnxValue)
 
 
 def _is_tensor(x: Any) -> bool:
-    return isinstance(x, Value) and x.python is NO_PYTHON
+    return isinstance(x, OnnxValue) and x.python is NO_PYTHON
 
 
 def _is_constant(x: Any) -> bool:
-    return not isinstance(x, Value) or x.constant is not None or x.python is not NO_PYTHON
+    return not isinstance(x, OnnxValue) or x.constant is not None or x.python is not NO_PYTHON
 
 
 def _is_none(x: Any) -> bool:
-    return x is None or (isinstance(x, Value) and x.python is None)
+    return x is None or (isinstance(x, OnnxValue) and x.python is None)
 
 
 def _is_list(x: Any) -> bool:
-    return isinstance(x, (list, tuple)) or (isinstance(x, Value) and isinstance(x.python, (list, tuple)))
+    return isinstance(x, (list, tuple)) or (isinstance(x, OnnxValue) and isinstance(x.python, (list, tuple)))
 
 
 def _is_packed_list(x: Any) -> bool:
@@ -115,7 +115,7 @@ def _is_packed_list(x: Any) -> bool:
 
 
 def _unpack_list(x: Any) -> list[Any]:
-    if isinstance(x, Value):
+    if isinstance(x, OnnxValue):
         if not isinstance(x.python, (list, tuple)):
             raise SymbolicValueError("ONNX symbolic expected a list", x)
         return list(x.python)
@@ -142,40 +142,40 @@ def _maybe_get_scalar(value: Any) -> Any:
 
 def _scalar(x: Any) -> Any:
     """The number of a constant with one element."""
-    found = x.constant if isinstance(x, Value) else np.asarray(x)
+    found = x.constant if isinstance(x, OnnxValue) else np.asarray(x)
     return None if found is None or found.size != 1 else found.reshape(()).item()
 
 
 def _get_tensor_rank(x: Any) -> int | None:
     """The number of dimensions, or None where it is not known."""
-    return None if not isinstance(x, Value) or x.shape is None else len(x.shape)
+    return None if not isinstance(x, OnnxValue) or x.shape is None else len(x.shape)
 
 
 def _get_tensor_sizes(x: Any, allow_nonstatic: bool = True) -> list[int | None] | None:
-    """The sizes; None for one that may differ."""
-    if not isinstance(x, Value) or x.shape is None:
+    """The sizes; None for a dynamic one."""
+    if not isinstance(x, OnnxValue) or x.shape is None:
         return None
     sizes = x.type().sizes()
     return None if sizes is not None and not allow_nonstatic and None in sizes else sizes
 
 
 def _get_tensor_dim_size(x: Any, dim: int) -> int | None:
-    """The size of one dimension, or None where it may differ."""
+    """The size of one dimension, or None where it is dynamic."""
     sizes = _get_tensor_sizes(x)
     return None if sizes is None else sizes[dim]
 
 
 def _is_fp(value: Any) -> bool:
     """Whether the elements are floating-point numbers."""
-    return isinstance(value, Value) and value.dtype is not None and value.dtype.kind in "fV"
+    return isinstance(value, OnnxValue) and value.dtype is not None and value.dtype.kind in "fV"
 
 
 def _is_bool(value: Any) -> bool:
     """Whether the elements are truth values."""
-    return isinstance(value, Value) and value.dtype == np.bool_
+    return isinstance(value, OnnxValue) and value.dtype == np.bool_
 
 
-def is_complex_value(x: Value) -> bool:
+def is_complex_value(x: OnnxValue) -> bool:
     """Whether the elements are complex numbers."""
     return x.dtype is not None and x.dtype.kind == "c"
 
@@ -183,54 +183,54 @@ def is_complex_value(x: Value) -> bool:
 def _try_get_scalar_type(*args: Any) -> JitScalarType | None:
     """The element type of the first value that has one."""
     for each in args:
-        if isinstance(each, Value) and each.dtype is not None:
+        if isinstance(each, OnnxValue) and each.dtype is not None:
             return JitScalarType.from_dtype(BY_NUMPY[each.dtype])
     return None
 
 
 def args_have_same_dtype(args: Any) -> bool:
     """Whether all values are of one element type."""
-    return len({each.dtype for each in args if isinstance(each, Value)}) <= 1
+    return len({each.dtype for each in args if isinstance(each, OnnxValue)}) <= 1
 
 
 # -- making nodes --------------------------------------------------------------------------------------------------
 
 
-def _unsqueeze_helper(g: Any, input: Value, axes_i: Any) -> Value:
+def _unsqueeze_helper(g: Any, input: OnnxValue, axes_i: Any) -> OnnxValue:
     return g.unsqueeze(input, axes_i)  # type: ignore[no-any-return]
 
 
-def _squeeze_helper(g: Any, input: Value, axes_i: Any) -> Value:
+def _squeeze_helper(g: Any, input: OnnxValue, axes_i: Any) -> OnnxValue:
     return g.squeeze(input, axes_i)  # type: ignore[no-any-return]
 
 
-def _reducesum_helper(g: Any, input: Value, axes_i: Any = None, keepdims_i: int = 1, noop_with_empty_axes_i: int = 0) -> Value:
+def _reducesum_helper(g: Any, input: OnnxValue, axes_i: Any = None, keepdims_i: int = 1, noop_with_empty_axes_i: int = 0) -> OnnxValue:
     return g.reduce("ReduceSum", input, axes_i, bool(keepdims_i))  # type: ignore[no-any-return]
 
 
-def _slice_helper(g: Any, input: Value, axes: Any, starts: Any, ends: Any, steps: Any = None) -> Value:
+def _slice_helper(g: Any, input: OnnxValue, axes: Any, starts: Any, ends: Any, steps: Any = None) -> OnnxValue:
     return g.slice(input, starts, ends, axes, steps)  # type: ignore[no-any-return]
 
 
-def _select_helper(g: Any, self: Value, dim: int, index: Any, apply_reshape: bool = True) -> Value:
+def _select_helper(g: Any, self: OnnxValue, dim: int, index: Any, apply_reshape: bool = True) -> OnnxValue:
     return g.gather(self, index, dim)  # type: ignore[no-any-return]
 
 
-def _topk_helper(g: Any, input: Value, k: Any, dim: int, largest: bool = True, sorted: bool = False, out: Any = None) -> Any:
+def _topk_helper(g: Any, input: OnnxValue, k: Any, dim: int, largest: bool = True, sorted: bool = False, out: Any = None) -> Any:
     return g.top_k(input, k, dim, largest, sorted)
 
 
-def _reshape_helper(g: Any, input: Value, shape: Any, allowzero: int = 0) -> Value:
-    if isinstance(shape, Value) and shape.python is not NO_PYTHON:
+def _reshape_helper(g: Any, input: OnnxValue, shape: Any, allowzero: int = 0) -> OnnxValue:
+    if isinstance(shape, OnnxValue) and shape.python is not NO_PYTHON:
         shape = shape.python
-    return g.op("Reshape", input, shape if isinstance(shape, Value) else g.sizes(shape))  # type: ignore[no-any-return]
+    return g.op("Reshape", input, shape if isinstance(shape, OnnxValue) else g.sizes(shape))  # type: ignore[no-any-return]
 
 
-def _size_helper(g: Any, self: Value, dim: Any) -> Value:
+def _size_helper(g: Any, self: OnnxValue, dim: Any) -> OnnxValue:
     return g.number(g.size(self, _parse_arg(dim, "i")))  # type: ignore[no-any-return]
 
 
-def _maybe_cast_to_type(g: Any, value: Value, jit_type: Any) -> Value:
+def _maybe_cast_to_type(g: Any, value: OnnxValue, jit_type: Any) -> OnnxValue:
     return g.cast(value, jit_type.dtype())  # type: ignore[no-any-return]
 
 

@@ -11,7 +11,7 @@ from ..capture.tracer.tracer import tensors_in
 from ..core.base import TensorBase, make
 from .errors import ExportInputError
 from .program import ONNXProgram
-from .proto import Model
+from .proto import OnnxModel
 
 STATE_KEY = "rushlight.state"  # in the file's metadata: a JSON object of states and the outputs that are their next values
 
@@ -23,7 +23,7 @@ class TrainingProgram(ONNXProgram):
     """
 
     def __init__(
-        self, model: Model, input_names: Sequence[str], states: dict[str, str], initial: dict[str, np.ndarray], groups: Any
+        self, model: OnnxModel, input_names: Sequence[str], states: dict[str, str], initial: dict[str, np.ndarray], groups: Any
     ) -> None:
         super().__init__(model)
         self.input_names = list(input_names)

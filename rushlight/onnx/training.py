@@ -20,8 +20,8 @@ from ..ops.pointwise.copy_cast import cast
 from ..optim.elementwise import ElementwiseOptimizer, filled_like, scalar_tensor, tensor_functions
 from ..optim.optimizer import Optimizer
 from .errors import ExportInputError, UnsupportedOperatorError
-from .gradient import Arguments, check_scalar, chosen_names, input_slots, state_slots, swapped_in, write
-from .gradient_tracer import GradientTracer, Outcome, Slot, checked_opset, flat, lowered, trace
+from .gradient import GradientArguments, check_scalar, chosen_names, input_slots, state_slots, swapped_in, write
+from .gradient_tracer import GradientTrace, GradientTracer, GraphInput, checked_opset, flat, lowered, trace
 from .names import output_names_of
 from .trainer import STATE_KEY, TrainingProgram
 
@@ -32,16 +32,16 @@ EXPORTABLE = "SGD, Adam, AdamW, Adamax, NAdam, RMSprop, Rprop, Adagrad and Adade
 _FLOAT64 = np.dtype(np.float64)
 
 
-class Group:
+class OptimizerGroup:
     """A parameter group: its options, and for each parameter the name and what the optimizer remembers of it."""
 
     def __init__(self, options: dict[str, Any], rate: str) -> None:
         self.options = options
         self.rate = rate  # the name of the learning rate
-        self.members: list[Member] = []
+        self.members: list[OptimizedParameter] = []
 
 
-class Member:
+class OptimizedParameter:
     """A parameter in an optimizer: the names of its tensors among the states of the file."""
 
     def __init__(self, name: str, param: Any, scalars: dict[str, str], buffers: dict[str, str]) -> None:
@@ -51,23 +51,23 @@ class Member:
         self.buffers = buffers
 
 
-class Update:
+class OptimizerUpdate:
     """An optimizer's update, as arithmetic on tensors of the file."""
 
     def __init__(self, optimizer: Any, names: dict[int, str]) -> None:
         check_optimizer(optimizer)
         self.optimizer = optimizer
-        self.slots: list[Slot] = []
-        self.groups: list[Group] = []
+        self.slots: list[GraphInput] = []
+        self.groups: list[OptimizerGroup] = []
         self.shared: dict[Any, str] = {}  # counters that all parameters of a group share
-        self.rates: list[Slot] = []
+        self.rates: list[GraphInput] = []
         several = len(optimizer.param_groups) > 1
         for number, group in enumerate(optimizer.param_groups):
             rate = f"{RATE}_{number}" if several else RATE
             value = group["lr"]
             value = value.item() if isinstance(value, TensorBase) else value  # type: ignore[attr-defined]
-            self.rates.append(Slot(rate, make(np.array(value, np.float32)), stored=True))
-            made = Group(group, rate)
+            self.rates.append(GraphInput(rate, make(np.array(value, np.float32)), stored=True))
+            made = OptimizerGroup(group, rate)
             self.groups.append(made)
             for param in group["params"]:
                 if id(param) not in names:
@@ -78,7 +78,7 @@ class Update:
                     raise ExportInputError(f"the parameter '{names[id(param)]}' is complex: ONNX has no complex arithmetic")
                 made.members.append(self.member(names[id(param)], param, group, number))
 
-    def member(self, name: str, param: Any, group: dict[str, Any], number: int) -> Member:
+    def member(self, name: str, param: Any, group: dict[str, Any], number: int) -> OptimizedParameter:
         """What the optimizer remembers of a parameter, as states."""
         known = self.optimizer.state.get(param, {})
         scalars: dict[str, str] = {}
@@ -97,8 +97,8 @@ class Update:
                     )
                 found = filled_like(param, value)
             buffers[entry] = f"{PREFIX}{name}.{entry}"
-            self.slots.append(Slot(buffers[entry], found))
-        return Member(name, param, scalars, buffers)
+            self.slots.append(GraphInput(buffers[entry], found))
+        return OptimizedParameter(name, param, scalars, buffers)
 
     def counter(self, entry: str, tensor: Any, number: int) -> str:
         """The state that a number (how many steps there were) is: one for all parameters of a group that agree."""
@@ -106,7 +106,7 @@ class Update:
         if key not in self.shared:
             taken = sum(each[0] == entry for each in self.shared)
             self.shared[key] = f"{PREFIX}{entry}" + (f"_{taken}" if taken else "")
-            self.slots.append(Slot(self.shared[key], tensor))
+            self.slots.append(GraphInput(self.shared[key], tensor))
         return self.shared[key]
 
     def apply(self, tensors: dict[str, Any], gradients: dict[str, Any]) -> dict[str, Any]:
@@ -193,9 +193,9 @@ class TrainingStep:
         modules = [(model, ""), (loss, "loss.")] if isinstance(loss, Module) else [(model, "")]
         self.modules = modules
         self.states = [slot for module, prefix in modules for slot in state_slots(module, prefix)]
-        self.update = Update(optimizer, {id(slot.tensor): slot.name for slot in self.states})
+        self.update = OptimizerUpdate(optimizer, {id(slot.tensor): slot.name for slot in self.states})
         given, targets = split_batch(model, loss, example_inputs)
-        self.inputs, self.targets = Arguments(model, *given), self.target_arguments(targets)
+        self.inputs, self.targets = GradientArguments(model, *given), self.target_arguments(targets)
         found = self.inputs.names + [name if name not in self.inputs.names else f"target_{name}" for name in self.targets.names]
         tensors = self.inputs.tensors + self.targets.tensors
         self.slots = input_slots(chosen_names(found, input_names, "input_names"), tensors, dynamic_axes, dynamic_shapes)
@@ -203,13 +203,13 @@ class TrainingStep:
         self.trained = [slot.name for slot in self.states if slot.name in stepped]
         self.states = [slot._replace(differentiable=slot.name in stepped) for slot in self.states]
 
-    def target_arguments(self, targets: Any) -> Arguments:
+    def target_arguments(self, targets: Any) -> GradientArguments:
         """The loss's arguments behind the outputs, named as its parameters are."""
         if self.loss is None:
-            return Arguments(lambda: None, (), {})
+            return GradientArguments(lambda: None, (), {})
         args, kwargs = targets
         first = object()  # where the model's outputs go
-        return Arguments(self.loss, (first, *args), kwargs)
+        return GradientArguments(self.loss, (first, *args), kwargs)
 
     def run(self, tracer: GradientTracer, tensors: list[Any]) -> Any:
         """The step itself, on tensors without data: names and values of outputs, and which of them are states."""
@@ -253,7 +253,7 @@ class TrainingStep:
         (_, *args), kwargs = self.targets.filled(targets)
         return self.loss(result, *args, **kwargs)
 
-    def all_slots(self) -> list[Slot]:
+    def all_slots(self) -> list[GraphInput]:
         return [*self.slots, *self.update.rates, *self.states, *self.update.slots]
 
 
@@ -278,7 +278,7 @@ def changed_gradients(change: Callable[[list[Any]], Any], tensors: dict[str, Any
     return found
 
 
-def changed_states(outcome: Outcome, results: int) -> list[str]:
+def changed_states(outcome: GradientTrace, results: int) -> list[str]:
     """The names of the states that the step changes."""
     before = {slot.name: node for slot, node in zip(outcome.slots, outcome.nodes)}
     return [name for name, node in outcome.outputs[results:] if node is not before[name]]
@@ -293,7 +293,7 @@ def export_training_step(
 
     ``loss(outputs, *targets)`` is a function or a Module; with None the model gives the loss itself.  ``example_inputs`` is a batch as
     a DataLoader gives it: the model's inputs and, last, the targets.  ``dynamic_axes={"x": {0: "batch"}, "target": {0: "batch"}}`` says
-    which sizes may differ.  With ``outputs=True`` the file gives the model's outputs beside the loss.
+    which dimensions are dynamic.  With ``outputs=True`` the file gives the model's outputs beside the loss.
 
     What the step changes (parameters, running statistics, the optimizer's averages) are inputs of the file, named as in the
     ``state_dict``, and outputs, of the same name with ``.next`` behind it; the file's metadata has the pairs.  What it does not change is
@@ -341,7 +341,7 @@ def export_training_step(
     return TrainingProgram(made, names_of(request.slots), states, initial, request.update.groups)
 
 
-def names_of(slots: Sequence[Slot]) -> list[str]:
+def names_of(slots: Sequence[GraphInput]) -> list[str]:
     """The names of slots."""
     return [slot.name for slot in slots]
 

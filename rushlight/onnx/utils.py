@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .enums import OperatorExportTypes, TrainingMode
-from .exporter import Request, export, export_to_pretty_string, is_in_onnx_export, select_model_mode_for_export
+from .exporter import ExportRequest, export, export_to_pretty_string, is_in_onnx_export, select_model_mode_for_export
 from .globals import GLOBALS
 from .ir import OnnxGraph
 from .registration import register_custom_op_symbolic, unregister_custom_op_symbolic
@@ -19,7 +19,7 @@ def _model_to_graph(
     dynamic_axes: Any = None,
 ) -> tuple[OnnxGraph, dict[str, Any], Any]:  # fmt: skip
     """The graph of ONNX nodes, the tensors stored with it by name, and what the model returned."""
-    request = Request(
+    request = ExportRequest(
         model, args, kwargs=None, input_names=input_names, output_names=output_names, opset_version=GLOBALS.export_onnx_opset_version,
         dynamic_axes=dynamic_axes, dynamic_shapes=None, training=training, mode=OperatorExportTypes(operator_export_type),
         folding=do_constant_folding, custom_opsets=None, autograd_inlining=GLOBALS.autograd_inlining, export_params=True,
@@ -44,7 +44,7 @@ def unconvertible_ops(
     model: Any, args: Any, training: TrainingMode = TrainingMode.EVAL, opset_version: int | None = None
 ) -> tuple[OnnxGraph, list[str]]:
     """The graph of a model, and the names of its ops that have no ONNX form."""
-    request = Request(
+    request = ExportRequest(
         model, args, kwargs=None, input_names=None, output_names=None, opset_version=opset_version, dynamic_axes=None, dynamic_shapes=None,
         training=training, mode=OperatorExportTypes.ONNX_FALLTHROUGH, folding=False, custom_opsets=None, autograd_inlining=True,
         export_params=True, keep_initializers_as_inputs=None, modules_as_functions=False,

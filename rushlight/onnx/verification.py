@@ -18,10 +18,10 @@ import numpy as np
 
 from ..core.base import make
 from ..core.dtypes import BY_NUMPY
-from .bisection import Reference, WrongNode, all_values, first_wrong
-from .comparison import Runtime, difference, eager, errors, flat
+from .bisection import ReferenceExport, WrongNode, all_values, first_wrong
+from .comparison import OnnxSession, difference, eager, errors, flat
 from .enums import OperatorExportTypes, TrainingMode
-from .exporter import Request, split_arguments
+from .exporter import ExportRequest, split_arguments
 from .program import ONNXProgram
 
 BINS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 1e6)  # of the histograms of errors
@@ -76,7 +76,7 @@ class GraphInfo:
         return [self] if self.has_mismatch() else []
 
     def essential_node_kinds(self) -> set[str]:
-        """The operations in which the mismatch lies."""
+        """The operations that contain the mismatch."""
         return set() if self.wrong is None else {self.wrong.op}
 
     def pretty_print_mismatch(self, graph: bool = False) -> None:
@@ -133,23 +133,23 @@ def histogram(values: np.ndarray) -> tuple[Any, Any]:
     return make(counts.astype(np.float32)), make(edges.astype(np.float32))
 
 
-def request_for(model: Any, args: Any, kwargs: Mapping[str, Any] | None, **options: Any) -> Request:
+def request_for(model: Any, args: Any, kwargs: Mapping[str, Any] | None, **options: Any) -> ExportRequest:
     """An export by the names of its arguments, the others as they usually are."""
     chosen: dict[str, Any] = dict(
         input_names=None, output_names=None, opset_version=None, dynamic_axes=None, dynamic_shapes=None, training=TrainingMode.EVAL,
         mode=OperatorExportTypes.ONNX, folding=True, custom_opsets=None, autograd_inlining=True, export_params=True,
         keep_initializers_as_inputs=False, modules_as_functions=False,
     )  # fmt: skip
-    return Request(model, args, kwargs=None if kwargs is None else dict(kwargs), **{**chosen, **options})
+    return ExportRequest(model, args, kwargs=None if kwargs is None else dict(kwargs), **{**chosen, **options})
 
 
-class Reader:
+class ModelRunner:
     """Runs a model by the chosen back-end."""
 
     def __init__(self, data: bytes, backend: OnnxBackend) -> None:
         if backend is OnnxBackend.ONNX_RUNTIME_CUDA:
             raise ValueError("the back-ends for verification here are ONNX_RUNTIME_CPU and REFERENCE")
-        self.runtime = Runtime(data) if backend is OnnxBackend.ONNX_RUNTIME_CPU else None
+        self.runtime = OnnxSession(data) if backend is OnnxBackend.ONNX_RUNTIME_CPU else None
         self.evaluator: Any = None
         if self.runtime is None:
             import onnx.reference
@@ -203,7 +203,7 @@ def verify(
         print(made.graph)
     stream = io.BytesIO()
     made.write(stream)
-    reader = Reader(stream.getvalue(), options.backend)
+    reader = ModelRunner(stream.getvalue(), options.backend)
     names = [value.name for value in made.graph._outputs]
     for inputs in [(request.args, request.kwargs), *(split_arguments(model, each, None) for each in additional_test_inputs or ())]:
         expected = eager(model, *inputs, training)
@@ -223,7 +223,7 @@ def find_mismatch(
         model, input_args, None, folding=do_constant_folding, training=training, opset_version=opset_version,
     )  # fmt: skip
     expected = eager(model, request.args, request.kwargs, training)
-    reference = Reference(request)
+    reference = ReferenceExport(request)
     tensors = flat([list(request.args), request.kwargs])
     wrong = first_wrong(reference.model.proto(), reference, tensors, expected, options.rtol, max(options.atol, 1e-6))
     found = GraphInfo(wrong, ONNXProgram(reference.model))
@@ -256,11 +256,11 @@ def verify_onnx_program(
             input_names=request.input_names or None,
             output_names=request.output_names or None,
         )
-        reference, found = Reference(again), all_values(proto, tensors)
+        reference, found = ReferenceExport(again), all_values(proto, tensors)
         pairs = [(name, want, found[name]) for name, want in reference.values.items() if name in found and want.shape == found[name].shape]
     stream = io.BytesIO()
     onnx_program.save(stream)
-    outputs = Reader(stream.getvalue(), OnnxBackend.ONNX_RUNTIME_CPU)(tensors)
+    outputs = ModelRunner(stream.getvalue(), OnnxBackend.ONNX_RUNTIME_CPU)(tensors)
     names = [each.name for each in proto.graph.output]
     pairs = [each for each in pairs if each[0] not in names] + [*zip(names, expected, outputs)]
     return [VerificationInfo.from_tensors(name, make(np.asarray(want)), make(np.asarray(got))) for name, want, got in pairs]

@@ -17,7 +17,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-# What lies in which module; each is loaded when it is first asked for.
+# Which module defines each name; a module is imported on first use.
 _PARTS: dict[str, str] = {
     "fake_quantize": (
         "FakeQuantize FakeQuantizeBase FixedQParamsFakeQuantize FusedMovingAvgObsFakeQuantize default_affine_fixed_qparams_fake_quant "

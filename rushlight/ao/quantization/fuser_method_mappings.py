@@ -25,7 +25,7 @@ def _check(first: Any, bn: Any, is_qat: bool, features: int) -> None:
 
 
 def fuse_conv_bn(is_qat: bool, conv: Any, bn: Any) -> Any:
-    """A convolution and a batch normalisation: folded into one convolution, or kept side by side for training."""
+    """A convolution and a batch normalisation: folded into one convolution, or kept as two modules for training."""
     _check(conv, bn, is_qat, conv.out_channels)
     return _FUSED_BN[type(conv)](conv, bn) if is_qat else fuse_conv_bn_eval(conv, bn)
 
