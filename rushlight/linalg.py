@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import ops
 from .core.declare import public
+from .core.errors import LinAlgError as LinAlgError
 from .core.missing import missing
 
 globals().update(public("linalg"))

@@ -8,6 +8,8 @@ torch.Size([1, 3])
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..core.missing import missing
 from . import functional, init, modules, parameter, utils
 from .modules import *  # noqa: F403
@@ -16,7 +18,10 @@ from .modules.utils import factory_kwargs
 from .parallel import DataParallel
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
-__getattr__ = missing(__name__, lazy=("attention", "common_types", "grad", "intrinsic", "parallel", "qat", "quantized"))
+if TYPE_CHECKING:
+    from . import attention, common_types, grad, intrinsic, parallel, qat, quantized  # noqa: F401  (submodules that load on first use)
+else:
+    __getattr__ = missing(__name__, lazy=("attention", "common_types", "grad", "intrinsic", "parallel", "qat", "quantized"))
 __all__ = [
     *_layers,
     "Buffer",

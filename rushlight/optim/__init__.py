@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..core.missing import missing
 from ._adafactor import Adafactor
 from ._muon import Muon
@@ -21,7 +23,10 @@ from .rprop import Rprop
 from .sgd import SGD
 from .sparse_adam import SparseAdam
 
-__getattr__ = missing(__name__, lazy=("lr_scheduler", "swa_utils"))
+if TYPE_CHECKING:
+    from . import lr_scheduler, swa_utils
+else:
+    __getattr__ = missing(__name__, lazy=("lr_scheduler", "swa_utils"))
 __all__ = [
     "ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "Muon", "NAdam", "Optimizer", "RAdam",
     "RMSprop", "Rprop", "SGD", "SparseAdam", "lr_scheduler", "swa_utils", "swap_in_optimizer_params_and_state",
