@@ -84,7 +84,7 @@ $(BENCH_READY): pyproject.toml
 
 $(RECORD_READY): pyproject.toml
 	$(call make_venv,$(RECORD_VENV))
-	$(RECORD_VENV)/bin/python -m pip install --quiet '$(PEER)' torchvision --editable '.[dev,onnx,native]'
+	$(RECORD_VENV)/bin/python -m pip install --quiet '$(PEER)' mpmath --editable '.[dev,onnx,native]'
 	@touch $@
 
 $(JAX_READY):
