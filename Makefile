@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BENCH_VENV ?= .venv-bench
 JAX_VENV ?= .venv-jax
+RECORD_VENV ?= .venv-record
 PEER := torch==2.13.0
 
 VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
@@ -13,15 +14,16 @@ READY := $(VENV)/.ready-$(VERSION)
 DOCS_READY := $(VENV)/.docs-$(VERSION)
 BENCH_READY := $(BENCH_VENV)/.ready-$(VERSION)
 JAX_READY := $(JAX_VENV)/.ready-$(VERSION)
+RECORD_READY := $(RECORD_VENV)/.ready-$(VERSION)
 
-# A folder made by another version of Python is made anew; one of the same version is kept.
+# An environment of another Python version is made again; one of the same version is kept.
 make_venv = grep -qs '^version = $(VERSION)\.' $(1)/pyvenv.cfg || $(PYTHON) -m venv --clear $(1)
 
-.PHONY: help demo test bench lint docs dist clean
+.PHONY: help demo test format lint coverage generate docs record bench dist clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(READY) ## run the demonstration
 	$(VENV)/bin/python examples/demo.py
@@ -29,12 +31,25 @@ demo: $(READY) ## run the demonstration
 test: $(READY) ## run the tests
 	$(VENV)/bin/python -m pytest -q -n auto --dist worksteal
 
-lint: $(READY) ## check style and types
+format: $(READY) ## format the sources and fix what the linter can fix
+	$(VENV)/bin/ruff check --fix .
+	$(VENV)/bin/ruff format .
+
+lint: $(READY) ## check style, format and types
 	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
-docs: $(DOCS_READY) ## build the documentation into build/docs
+coverage: $(READY) ## run the tests with line coverage; report in build/coverage
+	$(VENV)/bin/python -m pytest -q -n auto --dist worksteal --cov=rushlight --cov-report=term:skip-covered --cov-report=html:build/coverage
+	@echo "open build/coverage/index.html"
+
+generate: $(READY) ## write the files derived from the op table: manifest, stubs, documentation pages
+	$(VENV)/bin/python -m rushlight.ops.document
+	$(VENV)/bin/python tools/generate_stubs.py
 	$(VENV)/bin/python docs/generate.py
+
+docs: $(DOCS_READY) generate ## build the documentation into build/docs
 	$(VENV)/bin/python -m sphinx -q -W --keep-going -b html docs build/docs
 	@echo "open build/docs/index.html"
 
@@ -42,13 +57,16 @@ dist: $(READY) ## build the wheel and the source archive into dist/
 	rm -rf dist
 	$(VENV)/bin/python -m build --no-isolation --outdir dist
 
-bench: $(BENCH_READY) $(JAX_READY) ## compare speed with PyTorch's and others', side by side; import time and sizes
+record: $(RECORD_READY) ## record the expected results of the tests anew, with PyTorch; ONLY="optim views" records these
+	$(RECORD_VENV)/bin/python tests/record/run.py $(ONLY)
+
+bench: $(BENCH_READY) $(JAX_READY) ## measure speed, import time and size against PyTorch and JAX; write the README's table
 	for each in eager train data export script compile native; do JAX_PYTHON=$(JAX_VENV)/bin/python nice -n 5 $(BENCH_VENV)/bin/python bench/$$each.py || exit 1; done
 	$(BENCH_VENV)/bin/python bench/readme_table.py
 	$(BENCH_VENV)/bin/python bench/footprint.py
 
 clean: ## remove what the targets made
-	rm -rf $(VENV) $(BENCH_VENV) $(JAX_VENV) build dist demo-output *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(BENCH_VENV) $(JAX_VENV) $(RECORD_VENV) build dist demo-output *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*
 
 $(READY): pyproject.toml
 	$(call make_venv,$(VENV))
@@ -62,6 +80,11 @@ $(DOCS_READY): $(READY)
 $(BENCH_READY): pyproject.toml
 	$(call make_venv,$(BENCH_VENV))
 	$(BENCH_VENV)/bin/python -m pip install --quiet '$(PEER)' onnxscript --editable '.[onnx,native]'
+	@touch $@
+
+$(RECORD_READY): pyproject.toml
+	$(call make_venv,$(RECORD_VENV))
+	$(RECORD_VENV)/bin/python -m pip install --quiet '$(PEER)' mpmath --editable '.[dev,onnx,native]'
 	@touch $@
 
 $(JAX_READY):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from . import ops
-from .core.declare import public
-from .core.missing import missing
+from .core.declare import public_names
+from .core.missing import listing, missing
 
-globals().update(public("fft"))
-__getattr__ = missing(__name__)
-__all__ = sorted(public("fft"))
+__getattr__ = missing(__name__, namespace="fft")
+__all__ = sorted(public_names("fft"))
+__dir__ = listing(__name__, names=__all__)
 del ops

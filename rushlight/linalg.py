@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from . import ops
-from .core.declare import public
+from .core.declare import public_names
 from .core.errors import LinAlgError as LinAlgError
-from .core.missing import missing
+from .core.missing import listing, missing
 
-globals().update(public("linalg"))
-__getattr__ = missing(__name__)
-__all__ = sorted(["LinAlgError", *public("linalg")])
+__getattr__ = missing(__name__, namespace="linalg")
+__all__ = sorted(["LinAlgError", *public_names("linalg")])
+__dir__ = listing(__name__, names=__all__)
 del ops

@@ -18,7 +18,7 @@ from rushlight import compat
 from rushlight.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.M | re.S)
 FILE = re.compile(r"# file: (\S+)\n")  # the first line of a Python block that is a file for the commands below it
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)\s]*)?\)")
@@ -105,6 +105,36 @@ def test_links_lead_somewhere(page: Path) -> None:
     prose = re.sub(r"^```.*?^```|`[^`\n]*`", "", page.read_text(encoding="utf8"), flags=re.M | re.S)
     for target in LINK.findall(prose):
         assert "://" in target or (page.parent / target).exists(), target
+
+
+PATH = re.compile(r"`((?:rushlight|tests|docs|bench|tools|examples|\.github|\.ci)/[\w./-]*)`")
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "SECURITY.md", "docs/releasing.md", "docs/guides/adding-an-op.md"])
+def test_files_that_a_page_names_exist(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf8")
+    found = PATH.findall(text)
+    assert found and [path for path in found if not (ROOT / path).exists()] == []
+
+
+def test_a_newcomer_has_ten_questions_answered() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf8")
+    table = text.partition("## Ten questions of a newcomer")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (.*\?) \| (.*) \|$", table, re.M)
+    assert len(rows) == 10
+    assert [question for question, answer in rows if not PATH.search(answer)] == []
+
+
+def test_every_make_target_is_listed_and_true() -> None:
+    """Each target of the Makefile is described in `make help`, and pages name only targets that exist."""
+    text = (ROOT / "Makefile").read_text(encoding="utf8")
+    listed = set(re.findall(r"^([a-z]+):.*## ", text, re.M))
+    phony = re.search(r"^\.PHONY: (.*)$", text, re.M)
+    assert phony is not None and listed == set(phony[1].split())
+    for page in PAGES:
+        assert (
+            set(re.findall(r"\bmake ([a-z]+)[`\s]", "\n".join(re.findall(r"`make [^`]*`", page.read_text(encoding="utf8"))))) <= listed
+        ), page
 
 
 def test_every_page_is_in_the_table_of_contents() -> None:

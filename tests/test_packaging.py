@@ -32,9 +32,9 @@ def command_output(*command: str, folder: Path, **environment: str) -> str:
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the wheel and the source archive, as `make dist` builds them, from a copy of the source."""
     source, made = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
-    for name in ("rushlight", "docs", "examples", "bench", "tests"):
+    for name in (".github", "rushlight", "docs", "examples", "bench", "tests", "tools"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "*.tmp"))
-    for name in ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "MANIFEST.in", "Makefile"):
+    for name in ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "MANIFEST.in", "Makefile"):
         shutil.copy(ROOT / name, source / name)
     command_output(sys.executable, "-m", "build", "--no-isolation", "--outdir", str(made), folder=source)
     return made
@@ -52,7 +52,17 @@ def test_the_wheel_is_small_and_whole(built: Path) -> None:
         names = set(archive.namelist())
     source = {str(path.relative_to(ROOT)) for path in (ROOT / "rushlight").rglob("*") if path.is_file() and "__pycache__" not in path.parts}
     data = {name for name in source if not name.endswith(".py")}
-    assert {"rushlight/py.typed", "rushlight/viewer/page.js", "rushlight/viewer/page.css", "rushlight/viewer/page.html"} <= data <= names
+    assert (
+        {
+            "rushlight/py.typed",
+            "rushlight/viewer/page.js",
+            "rushlight/viewer/page.css",
+            "rushlight/viewer/page.html",
+            "rushlight/__init__.pyi",
+        }
+        <= data
+        <= names
+    )
     assert not {name for name in source if name.endswith(".py")} - names  # every module
     assert not [name for name in names if not name.startswith(("rushlight/", "rushlight-"))]  # no tests, no docs
 
@@ -65,11 +75,15 @@ def test_the_source_archive_can_be_built_and_tested(built: Path) -> None:
         "README.md",
         "LICENSE",
         "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
         "Makefile",
         "rushlight/__init__.py",
         "tests/conftest.py",
         "docs/idea.svg",
         "examples/demo.py",
+        "tools/generate_stubs.py",
+        ".github/workflows/ci.yml",
     } <= names
     assert not [name for name in names if "__pycache__" in name]
 

@@ -16,8 +16,15 @@ True
 
 from __future__ import annotations
 
-from .checking import check
+from typing import TYPE_CHECKING
+
+from ..core.missing import missing
 from .report import Report, Row
-from .subject import guess
+
+if TYPE_CHECKING:
+    from .checking import check
+    from .subject import guess
+else:
+    __getattr__ = missing(__name__, lazy=("checking", "modes", "subject"), names={"checking": "check", "subject": "guess"})
 
 __all__ = ["Report", "Row", "check", "guess"]

@@ -16,11 +16,10 @@ from ..autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from ..core.base import TensorBase, make
 from ..core.errors import ArgumentError, ValueRangeError
 from .modes import check_modes
-from .report import FAILED, PASSED, SKIPPED, WARNED, Report
+from .report import CHECKS, FAILED, MODES, PASSED, SKIPPED, WARNED, Report
 from .subject import LARGE, Subject, guess
 
 STEP = 1e-6
-MODES = ("traced", "scripted", "compiled", "exported")
 
 
 def check(function: Any, *args: Any, skip: Sequence[str] = (), step: Callable[[str], None] = lambda text: None) -> Report:
@@ -39,8 +38,8 @@ def check(function: Any, *args: Any, skip: Sequence[str] = (), step: Callable[[s
             )
         args = found
     for name in skip:
-        if name not in (*FAMILIES, *MODES):
-            raise ValueRangeError(f"there is no check {name!r} to skip; there are {', '.join((*FAMILIES, *MODES))}")
+        if name not in CHECKS:
+            raise ValueRangeError(f"there is no check {name!r} to skip; there are {', '.join(CHECKS)}")
     report = Report(function.__name__)
     subject = Subject(function, tuple(args))
     for name, family in FAMILIES.items():

@@ -9,48 +9,9 @@ import numpy as np
 
 from ..autograd.function import Function
 from ..checks import check, guess
-from ..checks.checking import FAMILIES, MODES
 from ..onnx.random_inputs import draw, first_sizes
 from . import inputs, target
 from .output import DONE, WRONG, Failure, Progress, give, give_json, users_code
-
-NAME = "check"
-HELP = "check a custom autograd Function: gradients, marks, memory, and the same results in every mode"
-DESCRIPTION = """\
-Check a custom Function: first and second gradients against differences, what is saved and what stays in memory, marks of in-place
-writes and of outputs without gradient, None gradients, several shapes, float32 and float64, and whether it computes the same
-traced, scripted, compiled and exported. Each failure comes with what to change.
-
-Without --input, arguments are guessed from the signature of forward. In Python: rushlight.check(MyFunction, x, ...).
-"""
-EXAMPLES = """\
-examples:
-  rushlight check functions.py:MyFunction
-  rushlight check functions.py:Attention --input 2x4x8 --input 2x4x8 --argument 0.5
-  rushlight check functions.py:Round --skip gradients --json
-"""
-NOTES = "\n" + inputs.HELP
-
-
-def grammar(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument("target", metavar=target.FORM, help="the Function")
-    inputs.add(parser, needed=False)
-    parser.add_argument(
-        "--argument",
-        action="append",
-        default=[],
-        metavar="VALUE",
-        help="an argument after the inputs that is no tensor: a number, True, False or None",
-    )
-    parser.add_argument(
-        "--skip",
-        action="append",
-        default=[],
-        metavar="ROW",
-        choices=(*FAMILIES, *MODES),
-        help="a check to leave out: " + ", ".join((*FAMILIES, *MODES)),
-    )
 
 
 def value(text: str) -> object:

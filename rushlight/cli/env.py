@@ -16,15 +16,6 @@ from ..core.release import VERSION
 from ..settings import get_num_threads
 from .output import DONE, give, give_json, table
 
-NAME = "env"
-HELP = "show versions, the processor, threads, and which optional packages are there"
-DESCRIPTION = "Show what rushlight runs on: versions, the processor and its features, threads, and which optional packages are there."
-EXAMPLES = """\
-examples:
-  rushlight env
-  rushlight env --json > environment.json     to go with a bug report
-"""
-
 # Module, package, what it enables, the extra that installs it.
 EXTRAS = [
     ("onnx", "onnx", "writing and reading ONNX files", "onnx"),
@@ -34,10 +25,6 @@ EXTRAS = [
     ("triton", "triton", "GPU code for compiled graphs", "cuda"),
     ("mpi4py", "mpi4py", "several processes", "mpi"),
 ]
-
-
-def grammar(parser: argparse.ArgumentParser) -> None:
-    """No options of its own."""
 
 
 def installed(package: str, module: str) -> str | None:

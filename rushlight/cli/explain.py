@@ -17,31 +17,6 @@ from ..onnx.random_inputs import DimSizes, draw, other_sizes
 from . import inputs, target
 from .output import DONE, Failure, Progress, give, give_json, raised, say, users_code
 
-NAME = "explain"
-HELP = "show what compile makes of a program: graphs, guards, breaks, recompilations"
-DESCRIPTION = """\
-Run a program compiled, twice on inputs of the first sizes and, where sizes are open, on others, and show what was captured: each
-segment with its operations, where it ends and why, and which guards failed so that the program was compiled again.
-"""
-EXAMPLES = """\
-examples:
-  rushlight explain model.py:Net --input 1x3x224x224
-  rushlight explain model.py:Net --input Nx3x32x32 --graphs --guards
-  rushlight explain model.py:Net --input Nx3x32x32 -o explained.html      all of it, as one page
-  rushlight explain model.py:Net --input 1x3x32x32 --json | jq .breaks
-"""
-NOTES = "\n" + inputs.HELP
-
-
-def grammar(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument("target", metavar=target.FORM, help="the program")
-    inputs.add(parser)
-    parser.add_argument("--weights", metavar="FILE", help="tensors for the Module: .safetensors, or a checkpoint (.pt)")
-    parser.add_argument("--graphs", action="store_true", help="print each graph as Python")
-    parser.add_argument("--guards", action="store_true", help="print what is checked before a graph is used again")
-    parser.add_argument("-o", "--output", metavar="FILE.html", help="write all of it to one HTML page")
-
 
 def run(options: argparse.Namespace) -> int:
     """Compile, run, and show."""

@@ -19,40 +19,6 @@ from . import inputs, target
 from .comparison import Compared, compare
 from .output import DONE, MISSING, RAISED, WRONG, Failure, Progress, give, give_json, raised, say, users_code
 
-NAME = "export"
-HELP = "write a model as an ONNX file, and verify it"
-DESCRIPTION = """\
-Write a model as an ONNX file. NAME is a Module class, a Module, a function that returns one, or a function of tensors.
-
-The file is compared with the program on random inputs, and where sizes are open on other sizes too, before it takes its
-place; if they disagree nothing is written.
-"""
-EXAMPLES = """\
-examples:
-  rushlight export model.py:Net -o model.onnx --input 1x3x224x224
-  rushlight export model.py:Net -o model.onnx --input x=float32:Nx3xHxW --weights net.safetensors
-  rushlight export gpt.py:make_model -o gpt.onnx --input "ids=int64[0:50257]:1x64" --dynamic ids:0=N,1=T --opset 18
-"""
-
-
-NOTES = "\n" + inputs.HELP
-
-
-def grammar(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument("target", metavar=target.FORM, help="the program")
-    parser.add_argument("-o", "--output", required=True, metavar="FILE.onnx", help="where the file goes")
-    inputs.add(parser)
-    parser.add_argument("--weights", metavar="FILE", help="tensors for the Module: .safetensors, or a checkpoint (.pt)")
-    parser.add_argument("--opset", type=int, metavar="N", help="the version of ONNX's operators (20)")
-    parser.add_argument("--dynamic", action="append", default=[], metavar="x:0=N", help="a dimension of an input that may differ")
-    parser.add_argument("--output-name", action="append", default=[], metavar="NAME", help="the name of an output (repeat for several)")
-    parser.add_argument("--external-data", action="store_true", help="store large tensors in a second file beside the first")
-    parser.add_argument("--no-verify", action="store_true", help="do not compare the file with the program")
-    parser.add_argument(
-        "--tolerance", type=float, metavar="X", help="how far values may be apart, relative and absolute (0.001 and 0.00001)"
-    )
-
 
 @contextlib.contextmanager
 def workplace(path: str) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -14,47 +13,18 @@ from ..core.base import TensorBase
 from ..core.dtypes import BY_NAME
 from ..onnx.comparison import arguments
 from ..onnx.random_inputs import DimSizes, InputSpec, draw, first_sizes, numpy_type
+from .grammar import INPUT
 from .output import Failure
 
-FORM = "[NAME=][TYPE:]SIZExSIZEx..., as in 1x3x224x224 or ids=int64[0:1000]:NxT"
 _SHORT = {"float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32", "byte": "uint8", "f32": "float32", "f64": "float64", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32"}  # fmt: skip
 _SPEC = re.compile(r"(?:(?P<name>[^=\[\]:]+)=)?(?:(?P<type>\w+)(?:\[(?P<low>-?\d+):(?P<high>-?\d+)\])?:)?(?P<shape>[^=:\[\]]*)")
-HELP = """\
-inputs:
-  1x3x224x224               float32, of this shape
-  x=float32:Nx3xHxW         by name; letters are sizes that may differ (N, H, W; a word such as batch also does)
-  ids=int64[0:1000]:NxT     whole numbers from 0 to 999 (0 and 1 if no range is given)
-  mask=bool:N               true and false
-  scalar                    a tensor without dimensions
-  N,max_len                 sizes apart by commas, for words with an x in them
-"""
-
-
-def add(grammar: argparse.ArgumentParser, needed: bool = True) -> None:
-    """The options about inputs."""
-    grammar.add_argument(
-        "--input",
-        "-i",
-        action="append",
-        default=[],
-        metavar="INPUT",
-        required=needed,
-        help="an input (repeat for several): " + FORM.replace("%", "%%"),
-    )
-    grammar.add_argument(
-        "--size",
-        action="append",
-        default=[],
-        metavar="N=2",
-        help="what an open size is in the first run (2 for the first dimension and 64 for others)",
-    )
 
 
 def parse(text: str) -> InputSpec:
     """One input."""
     found = _SPEC.fullmatch(text.strip())
     if found is None:
-        raise Failure(f"the input '{text}' can't be read: write {FORM}")
+        raise Failure(f"the input '{text}' can't be read: write {INPUT}")
     kind = _SHORT.get(found["type"] or "float32", found["type"] or "float32")
     if kind not in BY_NAME:
         raise Failure(
@@ -80,7 +50,7 @@ def shape(text: str, whole: str) -> tuple[int | str, ...]:
         elif part.isidentifier():
             sizes.append(part)
         else:
-            raise Failure(f"the input '{whole}' has a size '{part}' that is neither a number nor a word: write {FORM}")
+            raise Failure(f"the input '{whole}' has a size '{part}' that is neither a number nor a word: write {INPUT}")
     return tuple(sizes)
 
 

@@ -1,4 +1,4 @@
-"""Reads the command line and starts the command that it names; each command is a module beside this one."""
+"""Reads the command line and starts the command that it names; each command is a module of this folder with a function ``run``."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from importlib.metadata import PackageNotFoundError, version
 from types import FrameType
 from typing import Any
 
+from .grammar import COMMANDS
 from .output import INTERRUPTED, RAISED, STATUSES, Failure, say, use_utf8
 
-COMMANDS = ("run", "export", "verify", "check", "explain", "view", "env")
 EXAMPLES = """\
 examples:
   rushlight run train.py --epochs 3
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if name != "run":
         use_utf8()
     try:
-        options = parser([name] if name in COMMANDS else COMMANDS).parse_args(given)
+        options = parser([name] if name in COMMANDS else list(COMMANDS)).parse_args(given)
         with cleaning_up() if name != "run" else contextlib.nullcontext():
             return guarded(options)
     except BrokenPipeError:  # the reader (head, a pager) has seen enough
@@ -72,28 +72,29 @@ def cleaning_up() -> Iterator[None]:
 
 def guarded(options: argparse.Namespace) -> int:
     """Run a command; what goes wrong is one message."""
-    if options.command.NAME == "run":
+    command: Any = importlib.import_module(f".{options.command}", __package__)  # the module of a command is loaded by using the command
+    if options.command == "run":
         try:
-            return int(options.command.run(options))
+            return int(command.run(options))
         except Failure as error:
             options.parser.error(str(error))
     with warnings.catch_warnings():
         if not options.traceback:
             warnings.simplefilter("ignore")
         try:
-            return int(options.command.run(options))
+            return int(command.run(options))
         except Failure as error:
             if options.traceback:
                 traceback.print_exception(error)
-            say(f"rushlight {options.command.NAME}: error: {error}")
+            say(f"rushlight {options.command}: error: {error}")
             return error.status
         except Exception as error:  # a mistake of this program's own
             traceback.print_exception(error)
-            say(f"rushlight {options.command.NAME}: error: this is a mistake in rushlight, please report it with the lines above")
+            say(f"rushlight {options.command}: error: this is a mistake in rushlight, please report it with the lines above")
             return RAISED
 
 
-def parser(names: Sequence[str | None]) -> argparse.ArgumentParser:
+def parser(names: Sequence[str]) -> argparse.ArgumentParser:
     """The grammar of the command line, with these commands."""
     top = argparse.ArgumentParser(
         prog="rushlight",
@@ -104,16 +105,16 @@ def parser(names: Sequence[str | None]) -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"rushlight {installed_version()}")
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for name in names:
-        module: Any = importlib.import_module(f".{name}", __package__)  # a command costs nothing until it is used
+        about = COMMANDS[name]
         command = commands.add_parser(
-            module.NAME, help=module.HELP, description=module.DESCRIPTION, usage=getattr(module, "USAGE", None),
-            epilog=module.EXAMPLES + getattr(module, "NOTES", ""), formatter_class=argparse.RawDescriptionHelpFormatter,
+            name, help=about.summary, description=about.description, usage=about.usage, epilog=about.examples + about.notes,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
         )  # fmt: skip
-        module.grammar(command)
+        about.options(command)
         if name != "run":
             command.add_argument("--json", action="store_true", help="print the result as JSON")
             command.add_argument("--traceback", action="store_true", help="show where an error came from, and warnings")
-        command.set_defaults(command=module, parser=command)
+        command.set_defaults(command=name, parser=command)
     return top
 
 

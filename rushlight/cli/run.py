@@ -13,25 +13,6 @@ from types import ModuleType, TracebackType
 from .. import compat
 from .output import INTERRUPTED, Failure
 
-NAME = "run"
-HELP = "run a program in which `import torch` means rushlight"
-DESCRIPTION = "Run a program in which `import torch` means rushlight. What follows the program goes to it."
-USAGE = "rushlight run (SCRIPT | -m MODULE | -c CODE) [ARGUMENT ...]"
-EXAMPLES = """\
-examples:
-  rushlight run train.py --epochs 3      run a script that says `import torch`
-  rushlight run -m package.train         run a module, as `python -m` does
-  rushlight run -c "import torch; print(torch.ones(2))"
-"""
-
-
-def grammar(parser: argparse.ArgumentParser) -> None:
-    """The options: all that follows belongs to the program."""
-    rest = argparse.REMAINDER
-    parser.add_argument("-m", dest="module", nargs=rest, metavar="MODULE", help="a module, and the arguments for it")
-    parser.add_argument("-c", dest="code", nargs=rest, metavar="CODE", help="a program's text, and the arguments for it")
-    parser.add_argument("script", nargs=rest, metavar="SCRIPT", help="a file, or a folder or archive with __main__.py")
-
 
 def run(options: argparse.Namespace) -> int:
     """Install the alias, make the program believe that Python started it, and run it."""

@@ -11,22 +11,21 @@ import sys
 from types import ModuleType
 from typing import Any
 
+import rushlight
+
 from .. import compat
 from ..autograd.function import Function
 from ..nn.modules.module import Module
 from ..random import manual_seed
-from ..serialization import load as load_checkpoint
-from ..utils.safetensors import load_file as load_safetensors
+from .grammar import TARGET
 from .output import Failure, raised, users_code
-
-FORM = "FILE.py:NAME"
 
 
 def split(text: str) -> tuple[str, str]:
     """The file and the name."""
     file, colon, name = text.rpartition(":")
     if not colon or not file or not name or not all(part.isidentifier() for part in name.split(".")):
-        raise Failure(f"'{text}' is not of the form {FORM}, as in model.py:Net")
+        raise Failure(f"'{text}' is not of the form {TARGET}, as in model.py:Net")
     return file, name
 
 
@@ -178,7 +177,10 @@ def load_weights(module: Any, path: str) -> None:
     if not os.path.isfile(path):
         raise Failure(f"there is no file '{path}' with weights")
     try:
-        state = load_safetensors(path) if path.endswith(".safetensors") else load_checkpoint(path, map_location="cpu", weights_only=True)
+        if path.endswith(".safetensors"):
+            state = rushlight.utils.safetensors.load_file(path)
+        else:
+            state = rushlight.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
         raise Failure(f"the weights in '{path}' can't be read: {error}") from error
     for key in ("state_dict", "model_state_dict", "model"):

@@ -11,36 +11,6 @@ from . import inputs, target
 from .comparison import compare
 from .output import DONE, MISSING, WRONG, Failure, Progress, give, give_json, say
 
-NAME = "verify"
-HELP = "compare an ONNX file with the program that it should be"
-DESCRIPTION = """\
-Run an ONNX file and a program on the same random inputs, also of other sizes where the file leaves sizes open, and with
-inputs that take each branch of an If where such can be found. Prints the largest error. Where the two disagree, the first wrong
-node of the file is named, with the line of the program that it comes from and both values.
-"""
-EXAMPLES = """\
-examples:
-  rushlight verify model.onnx --against model.py:Net --weights net.safetensors
-  rushlight verify gpt.onnx --against gpt.py:make_model --input "ids=int64[0:50257]:NxT" --size T=128
-  rushlight verify model.onnx --against model.py:Net --json | jq .largest_error
-"""
-
-
-NOTES = "\n" + inputs.HELP
-
-
-def grammar(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument("file", metavar="FILE.onnx", help="the file")
-    parser.add_argument("--against", required=True, metavar=target.FORM, help="the program")
-    inputs.add(parser, needed=False)
-    parser.add_argument("--weights", metavar="FILE", help="tensors for the Module: .safetensors, or a checkpoint (.pt)")
-    parser.add_argument("--runs", type=int, default=3, metavar="N", help="how many inputs to compare, and how many other sizes (3)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the random inputs (0)")
-    parser.add_argument(
-        "--tolerance", type=float, metavar="X", help="how far values may be apart, relative and absolute (0.001 and 0.00001)"
-    )
-
 
 def run(options: argparse.Namespace) -> int:
     """Compare, and say what was found."""

@@ -13,29 +13,6 @@ from ..serialization.saving import replacing
 from ..viewer import picture_of, render
 from .output import DONE, MISSING, Failure, give, give_json
 
-NAME = "view"
-HELP = "write an ONNX file or a saved graph as one HTML page, and open it"
-DESCRIPTION = """\
-Write an ONNX file, or a graph that was saved with jit.save, as one HTML page that needs no network: modules open and close, nodes
-show their inputs, shapes, attributes and the line of the program that made them; with a search, and made for the keyboard and
-for paper too.
-"""
-EXAMPLES = """\
-examples:
-  rushlight view model.onnx                    open it in the browser
-  rushlight view model.onnx -o model.html      write it to a file
-  rushlight view traced.pt -o traced.html
-"""
-
-
-def grammar(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument("file", metavar="FILE", help="an ONNX file, or a file written by jit.save")
-    parser.add_argument(
-        "-o", "--output", metavar="FILE.html", help="where the page goes (a temporary file, which is opened in the browser)"
-    )
-    parser.add_argument("--open", action="store_true", help="open the page in the browser also where -o is given")
-
 
 def run(options: argparse.Namespace) -> int:
     """Write the page."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .declare import exports, public_names
 
 PACKAGE = __name__.partition(".")[0]
+_NO_NAMES: Mapping[str, str] = {}
 
 # Full name of an attribute -> the module that stands for it, as in "rushlight._dynamo".  Empty unless `import torch`
 # has been made to mean rushlight: `compat` then fills it with PyTorch's private names.
@@ -23,11 +24,14 @@ def spelling(module_name: str) -> str:
     return module_name
 
 
-def missing(module_name: str, *, lazy: Iterable[str] = (), namespace: str | None = None) -> Callable[[str], Any]:
+def missing(
+    module_name: str, *, lazy: Iterable[str] = (), names: Mapping[str, str] = _NO_NAMES, namespace: str | None = None
+) -> Callable[[str], Any]:
     """Make a module's `__getattr__`: `__getattr__ = missing(__name__)`.
 
     The names in `lazy` are submodules that are imported when they are first asked for, so that they cost nothing
-    at import; the functions that the op table declares for `namespace` come the same way, and `__all__` with them.
+    at import. `names` lists what submodules declare (`{"linear": "Linear Bilinear"}`): asking for one of these imports its submodule.
+    The functions that the op table declares for `namespace` come the same way, and `__all__` with them.
     Every other name raises an `AttributeError`, so `hasattr`, `copy` and `pickle` behave as usual.
 
         >>> from types import ModuleType
@@ -37,11 +41,16 @@ def missing(module_name: str, *, lazy: Iterable[str] = (), namespace: str | None
         False
     """
     submodules = frozenset(lazy)
+    places = {name: f"{module_name}.{file}" for file, declared in names.items() for name in declared.split()}
 
     def __getattr__(name: str) -> Any:
         full_name = f"{module_name}.{name}"
         if name in submodules:
             return importlib.import_module(full_name)
+        if name in places:
+            found = getattr(importlib.import_module(places[name]), name)
+            setattr(sys.modules[module_name], name, found)
+            return found
         if namespace is not None and (namespace, name) in exports:
             found = exports[namespace, name]
             setattr(sys.modules[module_name], name, found)
@@ -58,6 +67,6 @@ def missing(module_name: str, *, lazy: Iterable[str] = (), namespace: str | None
     return __getattr__
 
 
-def listing(module_name: str, namespace: str) -> Callable[[], list[str]]:
-    """Make the `__dir__` of a module whose functions come from the op table as they are asked for."""
-    return lambda: sorted({*vars(sys.modules[module_name]), *public_names(namespace)})
+def listing(module_name: str, namespace: str | None = None, names: Iterable[str] = ()) -> Callable[[], list[str]]:
+    """Make the `__dir__` of a module whose functions come from the op table, or from submodules, as they are asked for."""
+    return lambda: sorted({*vars(sys.modules[module_name]), *names, *(() if namespace is None else public_names(namespace))})

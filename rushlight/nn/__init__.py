@@ -8,26 +8,27 @@ torch.Size([1, 3])
 
 from __future__ import annotations
 
-from ..core.missing import missing
-from . import functional, init, modules, parameter, utils
-from .modules import *  # noqa: F403
-from .modules import __all__ as _layers
+from typing import TYPE_CHECKING
+
+from ..core.missing import listing, missing
+from . import functional, init, modules, parameter
+from .modules import LAYERS as _LAYERS
 from .modules.utils import factory_kwargs
-from .parallel import DataParallel
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
-__getattr__ = missing(__name__, lazy=("attention", "common_types", "grad", "intrinsic", "parallel", "qat", "quantized"))
-__all__ = [
-    *_layers,
-    "Buffer",
-    "DataParallel",
-    "Parameter",
-    "UninitializedBuffer",
-    "UninitializedParameter",
-    "factory_kwargs",
-    "functional",
-    "init",
-    "modules",
-    "parameter",
-    "utils",
-]
+if TYPE_CHECKING:
+    from . import attention, common_types, grad, intrinsic, parallel, qat, quantized, utils
+    from .modules import *
+    from .parallel import DataParallel
+
+if not TYPE_CHECKING:
+    __all__ = sorted([
+        *modules.__all__, "Buffer", "DataParallel", "Parameter", "UninitializedBuffer", "UninitializedParameter", "factory_kwargs",
+        "functional", "init", "modules", "parameter", "utils",
+    ])  # fmt: skip
+    __getattr__ = missing(
+        __name__,
+        lazy=("attention", "common_types", "grad", "intrinsic", "parallel", "qat", "quantized", "utils"),
+        names={**{f"modules.{file}": names for file, names in _LAYERS.items()}, "parallel": "DataParallel"},
+    )
+    __dir__ = listing(__name__, names=__all__)

@@ -1,14 +1,24 @@
-"""Functions that models are made of.  They are those of the op table."""
+"""Functions that models are made of.  They are those of the op table, and their files are loaded when they are first used."""
 
 from __future__ import annotations
 
-from .. import ops
-from ..core.declare import public, table
-from ..core.missing import missing
+from typing import Any
 
-globals().update(public("nn.functional"))
-# Activations that overwrite their input: of `torch` here too.
-globals().update({f"{name}_": table[f"{name}_"].call for name in "celu elu hardtanh leaky_relu relu selu threshold".split()})
-__getattr__ = missing(__name__)
-__all__ = sorted(name for name, value in globals().items() if hasattr(value, "op"))
+from .. import ops
+from ..core.declare import public_names, table
+from ..core.missing import listing, missing
+
+# In-place activations of `torch` that PyTorch has here, too.
+_IN_PLACE = {f"{name}_" for name in "celu elu hardtanh leaky_relu relu selu threshold".split()}
+__all__ = sorted({*_IN_PLACE, *public_names("nn.functional")})
+_find = missing(__name__, namespace="nn.functional")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _IN_PLACE:
+        return globals().setdefault(name, table[name].call)
+    return _find(name)
+
+
+__dir__ = listing(__name__, names=__all__)
 del ops

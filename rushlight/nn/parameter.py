@@ -85,6 +85,8 @@ class Buffer(Tensor, metaclass=_BufferMeta):
 
     __slots__ = ()
 
+    persistent: bool
+
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
         data = make(np.empty(0, default.numpy)) if data is None else data
         kind = type(data) if isinstance(data, Tensor) else Tensor

@@ -1,28 +1,52 @@
-"""Optimizers, schedules of their learning rates, and averages of their results."""
+"""Optimizers, schedules of their learning rates, and averages of their results.  An optimizer's file is loaded when it is first used."""
 
 from __future__ import annotations
 
-from ..core.missing import missing
-from ._adafactor import Adafactor
-from ._muon import Muon
-from ._stateless import swap_in_optimizer_params_and_state
-from .adadelta import Adadelta
-from .adagrad import Adagrad
-from .adam import Adam
-from .adamax import Adamax
-from .adamw import AdamW
-from .asgd import ASGD
-from .lbfgs import LBFGS
-from .nadam import NAdam
-from .optimizer import Optimizer
-from .radam import RAdam
-from .rmsprop import RMSprop
-from .rprop import Rprop
-from .sgd import SGD
-from .sparse_adam import SparseAdam
+from typing import TYPE_CHECKING
 
-__getattr__ = missing(__name__, lazy=("lr_scheduler", "swa_utils"))
-__all__ = [
-    "ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "Muon", "NAdam", "Optimizer", "RAdam",
-    "RMSprop", "Rprop", "SGD", "SparseAdam", "lr_scheduler", "swa_utils", "swap_in_optimizer_params_and_state",
-]  # fmt: skip
+from ..core.missing import listing, missing
+
+if TYPE_CHECKING:
+    from . import lr_scheduler, swa_utils
+    from ._adafactor import Adafactor
+    from ._muon import Muon
+    from ._stateless import swap_in_optimizer_params_and_state
+    from .adadelta import Adadelta
+    from .adagrad import Adagrad
+    from .adam import Adam
+    from .adamax import Adamax
+    from .adamw import AdamW
+    from .asgd import ASGD
+    from .lbfgs import LBFGS
+    from .nadam import NAdam
+    from .optimizer import Optimizer
+    from .radam import RAdam
+    from .rmsprop import RMSprop
+    from .rprop import Rprop
+    from .sgd import SGD
+    from .sparse_adam import SparseAdam
+
+# The optimizers by the file that declares them.
+OPTIMIZERS = {
+    "_adafactor": "Adafactor",
+    "_muon": "Muon",
+    "_stateless": "swap_in_optimizer_params_and_state",
+    "adadelta": "Adadelta",
+    "adagrad": "Adagrad",
+    "adam": "Adam",
+    "adamax": "Adamax",
+    "adamw": "AdamW",
+    "asgd": "ASGD",
+    "lbfgs": "LBFGS",
+    "nadam": "NAdam",
+    "optimizer": "Optimizer",
+    "radam": "RAdam",
+    "rmsprop": "RMSprop",
+    "rprop": "Rprop",
+    "sgd": "SGD",
+    "sparse_adam": "SparseAdam",
+}  # fmt: skip
+if not TYPE_CHECKING:
+    __all__ = sorted(["lr_scheduler", "swa_utils", *(name for names in OPTIMIZERS.values() for name in names.split())])
+    __getattr__ = missing(__name__, lazy=(*OPTIMIZERS, "elementwise", "lr_scheduler", "swa_utils"), names=OPTIMIZERS)
+    __dir__ = listing(__name__, names=__all__)

@@ -131,8 +131,9 @@ class Optimizer:
         """Give the class's own ``step`` its hooks, once."""
         cls = type(self)
         if not getattr(cls.step, "hooked", False):
-            cls.step = self.profile_hook_step(cls.step)  # type: ignore[method-assign]
-            cls.step.hooked = True
+            hooked: Any = self.profile_hook_step(cls.step)
+            hooked.hooked = True
+            cls.step = hooked  # type: ignore[method-assign]
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the gradients of all parameters, or with ``set_to_none=False`` fill them with zeros."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from .. import ops
-from ..core.declare import public
-from ..core.missing import missing
+from ..core.declare import public_names
+from ..core.missing import listing, missing
 
-globals().update(public("signal.windows"))
-__getattr__ = missing(__name__)
-__all__ = sorted(public("signal.windows"))
+__getattr__ = missing(__name__, namespace="signal.windows")
+__all__ = sorted(public_names("signal.windows"))
+__dir__ = listing(__name__, names=__all__)
 del ops

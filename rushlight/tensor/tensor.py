@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,8 +29,13 @@ from .layout import channels_last, channels_last_3d, contiguous_format, is_chann
 from .printing import format_tensor
 from .quantized import format_quantized
 
+if TYPE_CHECKING:
+    from .op_methods import OpMethods  # a stub written from the op table: what `methods.install` adds to the class
+else:
+    OpMethods = TensorBase
 
-class Tensor(TensorBase):
+
+class Tensor(OpMethods):
     """An n-dimensional array of one type that can record how it was computed."""
 
     __slots__ = ()

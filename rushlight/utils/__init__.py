@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..core.missing import missing
 from . import checkpoint
 
 __all__ = ["benchmark", "checkpoint", "data", "dlpack", "flop_counter", "hooks", "safetensors"]
 
-__getattr__ = missing(__name__, lazy=("benchmark", "data", "dlpack", "flop_counter", "hooks", "safetensors"))
+if TYPE_CHECKING:
+    from . import benchmark, data, dlpack, flop_counter, hooks, safetensors
+else:
+    __getattr__ = missing(__name__, lazy=("benchmark", "data", "dlpack", "flop_counter", "hooks", "safetensors"))

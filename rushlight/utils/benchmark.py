@@ -15,7 +15,7 @@ import time
 import timeit
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -206,6 +206,7 @@ class Timer:
             raise ValueError(f"global_setup is C++ only, got `{global_setup}`. Most likely this code can simply be moved to `setup`.")
         names = {"torch": sys.modules[PACKAGE], **(globals or {})}
         stmt, setup = textwrap.dedent(stmt).strip(), textwrap.dedent(setup).strip()
+        self._clock = timer
         self._timer = timeit.Timer(stmt, setup, timer, names)
         self._task_spec = TaskSpec(stmt, setup, "", label, sub_label, description, env, num_threads)
 
@@ -228,7 +229,7 @@ class Timer:
 
     def _block_size(self, min_run_time: float) -> int:
         """So many executions that reading the clock costs less than a ten-thousandth of them."""
-        overhead = float(np.median([timeit.Timer("pass", timer=self._timer.timer).timeit(0) for _ in range(5)]))
+        overhead = float(np.median([timeit.Timer("pass", timer=self._clock).timeit(0) for _ in range(5)]))
         number = 1
         while True:
             taken = self._time(number)
@@ -273,4 +274,5 @@ class Timer:
         raise NotSupported("collect_callgrind needs Valgrind and PyTorch's own binaries: use blocked_autorange")
 
 
-__getattr__ = missing(__name__)
+if not TYPE_CHECKING:
+    __getattr__ = missing(__name__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.missing import missing
 from ..core.node import RemovableHandle
@@ -16,4 +16,5 @@ def unserializable_hook(f: Any) -> Any:
     return f
 
 
-__getattr__ = missing(__name__)
+if not TYPE_CHECKING:
+    __getattr__ = missing(__name__)

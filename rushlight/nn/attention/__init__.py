@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.errors import NotSupported
 from ...core.missing import missing
@@ -41,5 +41,6 @@ def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[None]:
     yield
 
 
-__getattr__ = missing(__name__)
+if not TYPE_CHECKING:
+    __getattr__ = missing(__name__)
 __all__ = ["SDPBackend", "sdpa_kernel"]

@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-from ...ao.nn.qat import *  # noqa: F403
+from ...ao.nn.qat import *

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...ao.nn.quantized import *  # noqa: F403
+from ...ao.nn.quantized import *
 from ...ao.nn.quantized import dynamic, functional
 
 __all__ = ["dynamic", "functional"]

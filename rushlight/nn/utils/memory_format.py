@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..modules.conv import Conv2d, Conv3d, ConvTranspose2d, ConvTranspose3d
+from ..modules.conv import Conv2d, Conv3d, ConvTranspose2d, ConvTranspose3d, _ConvNd
 
 
-def _convert(module: Any, memory_format: Any, kinds: tuple[type, ...]) -> Any:
+def _convert(module: Any, memory_format: Any, kinds: tuple[type[_ConvNd], ...]) -> Any:
     for each in module.modules():
         if isinstance(each, kinds):
             each.weight.data = each.weight.detach().clone().contiguous(memory_format=memory_format)

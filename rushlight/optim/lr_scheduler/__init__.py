@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ...core.missing import missing
-from .base import EPOCH_DEPRECATION_WARNING, LRScheduler, _LRScheduler  # noqa: F401  (names that old code imports)
+from .base import EPOCH_DEPRECATION_WARNING, LRScheduler, _LRScheduler
 from .composed import ChainedScheduler, SequentialLR
 from .cyclic import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
 from .plateau import ReduceLROnPlateau
 from .simple import ConstantLR, CosineAnnealingLR, ExponentialLR, LambdaLR, LinearLR, MultiplicativeLR, MultiStepLR, PolynomialLR, StepLR
 
-__getattr__ = missing(__name__)
+if not TYPE_CHECKING:
+    __getattr__ = missing(__name__)
 __all__ = [
     "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR", "LRScheduler",
     "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau", "SequentialLR",

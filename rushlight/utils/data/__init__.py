@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ...core.missing import missing
 from .collate import default_collate, default_convert
 from .dataloader import DataLoader, _DatasetKind
@@ -21,4 +23,5 @@ __all__ = [
     "WeightedRandomSampler", "_DatasetKind", "default_collate", "default_convert", "get_worker_info", "random_split",
 ]  # fmt: skip
 
-__getattr__ = missing(__name__)
+if not TYPE_CHECKING:
+    __getattr__ = missing(__name__)

@@ -1,0 +1,245 @@
+"""The grammar of the command line: each command's options and help text, without the code that runs it.
+
+So ``--help`` and a mistyped option load none of the compiler; a command's own module is imported when the command runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..checks.report import CHECKS
+
+TARGET = "FILE.py:NAME"
+INPUT = "[NAME=][TYPE:]SIZExSIZEx..., as in 1x3x224x224 or ids=int64[0:1000]:NxT"
+INPUTS = """
+inputs:
+  1x3x224x224               float32, of this shape
+  x=float32:Nx3xHxW         by name; letters are sizes that may differ (N, H, W; a word such as batch also does)
+  ids=int64[0:1000]:NxT     whole numbers from 0 to 999 (0 and 1 if no range is given)
+  mask=bool:N               true and false
+  scalar                    a tensor without dimensions
+  N,max_len                 sizes apart by commas, for words with an x in them
+"""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command: its help text, and a function that adds its options to a parser."""
+
+    summary: str
+    description: str
+    examples: str
+    options: Callable[[argparse.ArgumentParser], None]
+    usage: str | None = None
+    notes: str = ""
+
+
+def _inputs(parser: argparse.ArgumentParser, needed: bool = True) -> None:
+    """Options that describe inputs."""
+    parser.add_argument(
+        "--input",
+        "-i",
+        action="append",
+        default=[],
+        metavar="INPUT",
+        required=needed,
+        help="an input (repeat for several): " + INPUT.replace("%", "%%"),
+    )
+    parser.add_argument(
+        "--size",
+        action="append",
+        default=[],
+        metavar="N=2",
+        help="what an open size is in the first run (2 for the first dimension and 64 for others)",
+    )
+
+
+def _run(parser: argparse.ArgumentParser) -> None:
+    """The options: all that follows belongs to the program."""
+    rest = argparse.REMAINDER
+    parser.add_argument("-m", dest="module", nargs=rest, metavar="MODULE", help="a module, and the arguments for it")
+    parser.add_argument("-c", dest="code", nargs=rest, metavar="CODE", help="a program's text, and the arguments for it")
+    parser.add_argument("script", nargs=rest, metavar="SCRIPT", help="a file, or a folder or archive with __main__.py")
+
+
+def _export(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("target", metavar=TARGET, help="the program")
+    parser.add_argument("-o", "--output", required=True, metavar="FILE.onnx", help="where the file goes")
+    _inputs(parser)
+    parser.add_argument("--weights", metavar="FILE", help="tensors for the Module: .safetensors, or a checkpoint (.pt)")
+    parser.add_argument("--opset", type=int, metavar="N", help="the version of ONNX's operators (20)")
+    parser.add_argument("--dynamic", action="append", default=[], metavar="x:0=N", help="a dimension of an input that may differ")
+    parser.add_argument("--output-name", action="append", default=[], metavar="NAME", help="the name of an output (repeat for several)")
+    parser.add_argument("--external-data", action="store_true", help="store large tensors in a second file beside the first")
+    parser.add_argument("--no-verify", action="store_true", help="do not compare the file with the program")
+    parser.add_argument(
+        "--tolerance", type=float, metavar="X", help="how far values may be apart, relative and absolute (0.001 and 0.00001)"
+    )
+
+
+def _verify(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("file", metavar="FILE.onnx", help="the file")
+    parser.add_argument("--against", required=True, metavar=TARGET, help="the program")
+    _inputs(parser, needed=False)
+    parser.add_argument("--weights", metavar="FILE", help="tensors for the Module: .safetensors, or a checkpoint (.pt)")
+    parser.add_argument("--runs", type=int, default=3, metavar="N", help="how many inputs to compare, and how many other sizes (3)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the random inputs (0)")
+    parser.add_argument(
+        "--tolerance", type=float, metavar="X", help="how far values may be apart, relative and absolute (0.001 and 0.00001)"
+    )
+
+
+def _check(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("target", metavar=TARGET, help="the Function")
+    _inputs(parser, needed=False)
+    parser.add_argument(
+        "--argument",
+        action="append",
+        default=[],
+        metavar="VALUE",
+        help="an argument after the inputs that is no tensor: a number, True, False or None",
+    )
+    parser.add_argument(
+        "--skip",
+        action="append",
+        default=[],
+        metavar="ROW",
+        choices=CHECKS,
+        help="a check to leave out: " + ", ".join(CHECKS),
+    )
+
+
+def _explain(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("target", metavar=TARGET, help="the program")
+    _inputs(parser)
+    parser.add_argument("--weights", metavar="FILE", help="tensors for the Module: .safetensors, or a checkpoint (.pt)")
+    parser.add_argument("--graphs", action="store_true", help="print each graph as Python")
+    parser.add_argument("--guards", action="store_true", help="print what is checked before a graph is used again")
+    parser.add_argument("-o", "--output", metavar="FILE.html", help="write all of it to one HTML page")
+
+
+def _view(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("file", metavar="FILE", help="an ONNX file, or a file written by jit.save")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE.html", help="where the page goes (a temporary file, which is opened in the browser)"
+    )
+    parser.add_argument("--open", action="store_true", help="open the page in the browser also where -o is given")
+
+
+def _env(parser: argparse.ArgumentParser) -> None:
+    """No options of its own."""
+
+
+COMMANDS = {
+    "run": Command(
+        "run a program in which `import torch` means rushlight",
+        "Run a program in which `import torch` means rushlight. What follows the program goes to it.",
+        """\
+examples:
+  rushlight run train.py --epochs 3      run a script that says `import torch`
+  rushlight run -m package.train         run a module, as `python -m` does
+  rushlight run -c "import torch; print(torch.ones(2))"
+""",
+        _run,
+        usage="rushlight run (SCRIPT | -m MODULE | -c CODE) [ARGUMENT ...]",
+    ),
+    "export": Command(
+        "write a model as an ONNX file, and verify it",
+        """\
+Write a model as an ONNX file. NAME is a Module class, a Module, a function that returns one, or a function of tensors.
+
+The file is compared with the program on random inputs, and where sizes are open on other sizes too, before it takes its
+place; if they disagree nothing is written.
+""",
+        """\
+examples:
+  rushlight export model.py:Net -o model.onnx --input 1x3x224x224
+  rushlight export model.py:Net -o model.onnx --input x=float32:Nx3xHxW --weights net.safetensors
+  rushlight export gpt.py:make_model -o gpt.onnx --input "ids=int64[0:50257]:1x64" --dynamic ids:0=N,1=T --opset 18
+""",
+        _export,
+        notes=INPUTS,
+    ),
+    "verify": Command(
+        "compare an ONNX file with the program that it should be",
+        """\
+Run an ONNX file and a program on the same random inputs, also of other sizes where the file leaves sizes open, and with
+inputs that take each branch of an If where such can be found. Prints the largest error. Where the two disagree, the first wrong
+node of the file is named, with the line of the program that it comes from and both values.
+""",
+        """\
+examples:
+  rushlight verify model.onnx --against model.py:Net --weights net.safetensors
+  rushlight verify gpt.onnx --against gpt.py:make_model --input "ids=int64[0:50257]:NxT" --size T=128
+  rushlight verify model.onnx --against model.py:Net --json | jq .largest_error
+""",
+        _verify,
+        notes=INPUTS,
+    ),
+    "check": Command(
+        "check a custom autograd Function: gradients, marks, memory, and the same results in every mode",
+        """\
+Check a custom Function: first and second gradients against differences, what is saved and what stays in memory, marks of in-place
+writes and of outputs without gradient, None gradients, several shapes, float32 and float64, and whether it computes the same
+traced, scripted, compiled and exported. Each failure comes with what to change.
+
+Without --input, arguments are guessed from the signature of forward. In Python: rushlight.check(MyFunction, x, ...).
+""",
+        """\
+examples:
+  rushlight check functions.py:MyFunction
+  rushlight check functions.py:Attention --input 2x4x8 --input 2x4x8 --argument 0.5
+  rushlight check functions.py:Round --skip gradients --json
+""",
+        _check,
+        notes=INPUTS,
+    ),
+    "explain": Command(
+        "show what compile makes of a program: graphs, guards, breaks, recompilations",
+        """\
+Run a program compiled, twice on inputs of the first sizes and, where sizes are open, on others, and show what was captured: each
+segment with its operations, where it ends and why, and which guards failed so that the program was compiled again.
+""",
+        """\
+examples:
+  rushlight explain model.py:Net --input 1x3x224x224
+  rushlight explain model.py:Net --input Nx3x32x32 --graphs --guards
+  rushlight explain model.py:Net --input Nx3x32x32 -o explained.html      all of it, as one page
+  rushlight explain model.py:Net --input 1x3x32x32 --json | jq .breaks
+""",
+        _explain,
+        notes=INPUTS,
+    ),
+    "view": Command(
+        "write an ONNX file or a saved graph as one HTML page, and open it",
+        """\
+Write an ONNX file, or a graph that was saved with jit.save, as one HTML page that needs no network: modules open and close, nodes
+show their inputs, shapes, attributes and the line of the program that made them; with a search, and made for the keyboard and
+for paper too.
+""",
+        """\
+examples:
+  rushlight view model.onnx                    open it in the browser
+  rushlight view model.onnx -o model.html      write it to a file
+  rushlight view traced.pt -o traced.html
+""",
+        _view,
+    ),
+    "env": Command(
+        "show versions, the processor, threads, and which optional packages are there",
+        "Show what rushlight runs on: versions, the processor and its features, threads, and which optional packages are there.",
+        """\
+examples:
+  rushlight env
+  rushlight env --json > environment.json     to go with a bug report
+""",
+        _env,
+    ),
+}
