@@ -8,10 +8,10 @@ import numpy as np
 
 from ..core.base import Spec, TensorBase, make, runtime
 from ..core.declare import table
-from ..core.devices import META
+from ..core.devices import device_of
 from ..core.dtypes import BY_NUMPY
 from ..core.errors import DtypeError, GradientError, NotSupported, ShapeError
-from ..core.state import state
+from ..core.state import fake_mode, state
 from .engine import refreshed, run_backward
 
 
@@ -47,11 +47,14 @@ def _unit_gradient(array: Any) -> Any:
         raise GradientError("grad can be implicitly created only for scalar outputs")
     if array.dtype.kind != "f" and not BY_NUMPY[array.dtype].is_floating_point:
         raise GradientError(f"grad can be computed only for real scalar outputs but got {BY_NUMPY[array.dtype]}")
-    if array.__class__ is Spec:  # made by an op, so that a capture knows it
-        return table["ones"].call(array.shape, dtype=BY_NUMPY[array.dtype], device=META)
+    if array.__class__ is Spec:  # made by an op, so that a capture records it
+        with fake_mode():
+            return table["ones"].call(array.shape, dtype=BY_NUMPY[array.dtype], device=device_of(array))
     if array.__class__ is np.ndarray:
         array = np.empty(array.shape, array.dtype)
         array.fill(1)
+    elif not isinstance(array, Spec):
+        return table["ones"].call(array.shape, dtype=BY_NUMPY[array.dtype], device=device_of(array))
     return make(array)
 
 

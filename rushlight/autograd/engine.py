@@ -17,6 +17,7 @@ import numpy as np
 from ..core import node as node_module
 from ..core.base import Spec, TensorBase, make, storage_of
 from ..core.declare import table
+from ..core.devices import device_type_of
 from ..core.dtypes import BY_NUMPY, legacy_name
 from ..core.errors import GradientError
 from ..core.families import broadcast_shapes
@@ -230,8 +231,6 @@ def _fit(current: Node, position: int, edge: Any, gradient: Any) -> Any:
     if array.ndim != len(shape) or array.shape != shape:
         gradient = _sum_to(current, position, gradient, shape)
     if array.dtype is not dtype:
-        if (array.__class__ is Spec) != (gradient._array.__class__ is Spec):
-            raise GradientError(f"Function {current.name()} returned an invalid gradient at index {position}: wrong device")
         gradient = table["cast_gradient"].call(gradient, BY_NUMPY[dtype])
     return gradient
 
@@ -314,10 +313,15 @@ def _run_watched(current: Node, gradient: Any) -> Any:
         raise
     if state.anomaly_check_nan:
         for index, result in enumerate(results):
-            if isinstance(result, TensorBase) and result._array.dtype.kind in "fcV" and np.isnan(result._array).any():
+            if isinstance(result, TensorBase) and result._array.dtype.kind in "fcV" and _has_nan(result):
                 _show_trace(current)
                 raise GradientError(f"Function '{current.name()}' returned nan values in its {index}th output.")
     return results
+
+
+def _has_nan(gradient: Any) -> bool:
+    array = gradient._array
+    return array.__class__ is not Spec and bool(np.isnan(device_type_of(array).to_host(array)).any())
 
 
 def _show_trace(current: Node) -> None:
@@ -358,7 +362,7 @@ def accumulate(leaf: Any, gradient: Any) -> None:
 def _owned(gradient: Any) -> bool:
     """Whether nothing else refers to the gradient or its memory."""
     array = gradient._array
-    if gradient._storage is not None or array.__class__ is Spec or array.base is not None:
+    if gradient._storage is not None or array.__class__ is not np.ndarray or array.base is not None:
         return False
     return getrefcount(gradient) <= _REFERENCES and array.flags.c_contiguous
 

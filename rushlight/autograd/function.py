@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.base import Spec, TensorBase, View, alias, make, storage_of
+from ..core.base import TensorBase, View, alias, make, storage_of
 from ..core.declare import table
+from ..core.devices import device_of
 from ..core.dispatch import finish_node
 from ..core.dtypes import BY_NUMPY, FLOATING
 from ..core.errors import FunctionError
@@ -128,7 +129,8 @@ class FunctionNode(Node):
         shape, dtype = self.outputs[index]
         if dtype is None:  # an output that is no tensor
             return None
-        return make(np.zeros(shape, dtype)) if not self.context._meta else table["zeros"].call(shape, dtype=BY_NUMPY[dtype], device="meta")
+        place = self.context._device
+        return make(np.zeros(shape, dtype)) if place is None else table["zeros"].call(shape, dtype=BY_NUMPY[dtype], device=place)
 
     def release(self) -> None:
         if self.saved:
@@ -373,7 +375,7 @@ def finish(cls: Any, context: Any, args: tuple[Any, ...], edges: list[Any], outp
         node.saved = ()
         node.sequence = next_sequence()
         node.shape = node.dtype = None
-        context._meta = False
+        context._device = None
     made: dict[int, int] = {}
     results: list[Any] = []
     for index, each in enumerate(outputs):
@@ -388,11 +390,12 @@ def finish(cls: Any, context: Any, args: tuple[Any, ...], edges: list[Any], outp
             array = getattr(results[0], "_array", None)
             if array is not None:
                 node.shape, node.dtype = array.shape, array.dtype
-                context._meta = array.__class__ is Spec
+                context._device = None if array.__class__ is np.ndarray else device_of(array)
         else:
             node.multiple = True
             node.outputs = [(r._array.shape, r._array.dtype) if isinstance(r, TensorBase) else ((), None) for r in results]
-            context._meta = any(isinstance(r, TensorBase) and r._array.__class__ is Spec for r in results)
+            others = [r._array for r in results if isinstance(r, TensorBase) and r._array.__class__ is not np.ndarray]
+            context._device = device_of(others[0]) if others else None
         if context._to_save:
             node.saved = tuple([_save(each, made, results, node) for each in context._to_save])
         if flags.special:

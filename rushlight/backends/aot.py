@@ -22,7 +22,7 @@ from ..core.node import Node, SavedResult, freed, modified, next_sequence, refre
 from ..core.state import flags, state
 from ..graph import Graph, map_aggregate
 from ..passes.differentiate import Joint, Place, differentiate, through
-from ..passes.functionalize import nothing_special, without_data
+from ..passes.functionalize import fake_of, nothing_special
 from ..passes.partition import Partition, partition
 from ..passes.rematerialize import lighten
 from ..tensor.generator import default_generator
@@ -390,7 +390,7 @@ def write_inside(graph: Graph, joint: Joint) -> bool:
 
 def _example(tensor: Any) -> Any:
     """What is remembered of an input: all but its data."""
-    made = without_data(tensor)
+    made = fake_of(tensor)
     made._requires_grad = tensor._requires_grad
     return made
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..core.base import Spec
 from ..core.declare import lookup
-from ..core.devices import device
+from ..core.devices import CPU, device
 from ..core.dtypes import BY_NAME, BY_NUMPY, dtype
 from ..core.errors import CaptureError
 from ..core.symbolic import Expression, SymbolicInt, is_symbolic
@@ -240,6 +240,7 @@ def _describe(value: Any) -> Any:
             "spec": [
                 BY_NUMPY[value.dtype].name,
                 [str(each.expression) if isinstance(each, SymbolicInt) else int(each) for each in value.shape],
+                *([] if value.device in (None, CPU) else [str(value.device)]),
             ]
         }
     if isinstance(value, tuple):
@@ -254,7 +255,8 @@ def _restore(data: Any) -> Any:
         return data
     ((kind, value),) = data.items()
     if kind == "spec":
-        return Spec(tuple(_symbol(each) for each in value[1]), BY_NAME[value[0]].numpy)
+        place = device(value[2]) if len(value) > 2 else CPU
+        return Spec(tuple(_symbol(each) for each in value[1]), BY_NAME[value[0]].numpy, device=place)
     return tuple(_restore(each) for each in value) if kind == "tuple" else _symbol(value)
 
 

@@ -1,7 +1,7 @@
-"""What every tensor is made of, below the public class: the slots, the storage that aliases share, and specs.
+"""The fields of a tensor, the storage that views share, and :class:`Spec`, which describes an array without having one.
 
-The public ``Tensor`` (room ``tensor/``) derives from :class:`TensorBase` and registers itself with
-:func:`register_tensor_type`; the op machinery makes results through :data:`make`.
+The public ``Tensor`` (in ``tensor/``) derives from :class:`TensorBase` and registers itself with :func:`register_tensor_type`;
+dispatch makes the results of ops with :func:`make`.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .devices import META, DeviceType, device, device_of, register_device_type
+from .errors import NotSupported
+
 
 class Storage:
-    """The memory that aliases share, and how often it was written to.
+    """The memory that views share, and the number of in-place writes to it (its version).
 
-    Made only when a tensor gets an alias, is written to in place, or is asked for its storage: most never do.
+    It is made when a tensor gets its first view, is written to in place, or is asked for its storage; most tensors never have one.
     """
 
     __slots__ = ("array", "version", "__weakref__")
@@ -27,19 +30,19 @@ class Storage:
 
 
 class View:
-    """How a tensor is seen through its base: replaying ``chain`` on the base gives the view again."""
+    """How a view follows from its base: calling the ops of ``chain`` on the base gives the view again."""
 
     __slots__ = ("base", "chain", "creation", "version")
 
     def __init__(self, base: TensorBase, chain: tuple[Any, ...], version: int, creation: str) -> None:
         self.base = base
         self.chain = chain
-        self.version = version  # the storage's version for which the view's grad_fn is true
+        self.version = version  # the version of the storage for which the view's grad_fn is valid
         self.creation = creation  # "default", "no_grad", "multiple", "function" or "inference"
 
 
 class TensorBase:
-    """The fields of a tensor.  Those read on every call are slots; the rest live in ``__dict__`` when they are set."""
+    """The fields of a tensor: slots for those that every call reads, ``__dict__`` for the others, once they are set."""
 
     __slots__ = ("_array", "_grad_fn", "_output_index", "_requires_grad", "_storage", "__dict__", "__weakref__")
 
@@ -55,7 +58,7 @@ class TensorBase:
     _post_accumulate_hooks: Any = None
     _inference: bool = False
 
-    if TYPE_CHECKING:  # operators and methods are hung on the public class when the table of ops is full
+    if TYPE_CHECKING:  # the public class gets its operators and methods from the table of ops
 
         def __add__(self, other: Any) -> Any: ...
         def __sub__(self, other: Any) -> Any: ...
@@ -84,23 +87,27 @@ class TensorBase:
         def __setitem__(self, index: Any, value: Any) -> None: ...
         def __getattr__(self, name: str) -> Any: ...
 
-    _value: Any = None  # of a wrapper (such as vmap's): the tensor that it stands for
+    _value: Any = None  # of a wrapper (such as that of vmap): the tensor it wraps
 
 
 class Spec:
-    """Shape, dtype and strides (in elements) of a tensor without data: what ``meta`` rules return.
+    """Shape, dtype, strides (in elements) and device of an array that has no elements.
 
-    A tensor on the meta device has a Spec where others have an array; it answers to the same names.
+    It takes the place of the array in a tensor and answers to the same names.  On the device ``meta`` such a tensor is a user's meta
+    tensor.  On any other device it is a *fake* tensor: passes run a program on it as if it were on that device, and compute nothing.
+
+    The meta rule of an op returns a Spec whose device is None; the dispatcher places it on the device of the operands.
     """
 
-    __slots__ = ("dtype", "shape", "_strides")
-    outside = ""  # of subclasses, which stand for arrays inside a transform: what to say where one turns up elsewhere
-    __array_ufunc__ = None  # a ufunc on it raises, so that the short roads leave it to the general one
+    __slots__ = ("device", "dtype", "shape", "_strides")
+    outside = ""  # of subclasses, which represent arrays inside a transform: the error where one turns up elsewhere
+    __array_ufunc__ = None  # a ufunc on it raises, so that the fast paths leave it to the general dispatcher
 
-    def __init__(self, shape: Any, dtype: np.dtype[Any], strides: tuple[int, ...] | None = None) -> None:
+    def __init__(self, shape: Any, dtype: np.dtype[Any], strides: tuple[int, ...] | None = None, device: device | None = None) -> None:
         self.shape = shape if type(shape) is tuple else tuple(shape)
         self.dtype = dtype
         self._strides = strides
+        self.device = device
 
     @property
     def ndim(self) -> int:
@@ -122,8 +129,62 @@ class Spec:
     def strides(self) -> tuple[int, ...]:
         return tuple(each * self.itemsize for each in self.element_strides)
 
+    def on(self, device: device) -> Spec:
+        """The same on another device."""
+        return Spec(self.shape, self.dtype, self._strides, device)
+
+    def sized(self, shape: Any) -> Spec:
+        """A contiguous one of another shape, on the same device."""
+        return Spec(shape, self.dtype, None, self.device)
+
     def __repr__(self) -> str:
-        return f"Spec({self.shape}, {self.dtype})"
+        return f"Spec({self.shape}, {self.dtype}{'' if self.device is None else f', {self.device}'})"
+
+
+def spec_of(array: Any) -> Spec:
+    """The Spec of an array (or of another Spec): its shape, dtype, strides and device."""
+    if array.__class__ is Spec:
+        return Spec(array.shape, array.dtype, array._strides, array.device)
+    size = array.itemsize
+    return Spec(array.shape, array.dtype, tuple([step // size for step in array.strides]), device_of(array))
+
+
+class MetaDevice(DeviceType):
+    """The kind of device whose arrays are Specs.  Fake tensors, whose Specs name other devices, are computed with in the same way."""
+
+    name = "meta"
+    array_type = Spec
+    arrays = None  # no kernel runs here: the meta rule of the op is called instead
+
+    def device_of(self, array: Any) -> device:
+        return array.device or META
+
+    def canonical(self, wanted: device) -> device:
+        return META
+
+    def as_array(self, value: Any) -> Any:
+        return value
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any], like: device) -> Any:
+        return Spec(shape, dtype, device=like)
+
+    def from_host(self, array: np.ndarray[Any, Any], to: device) -> Any:
+        return Spec(array.shape, array.dtype, device=to)
+
+    def to_host(self, array: Any) -> np.ndarray[Any, Any]:
+        raise NotSupported("Cannot copy out of meta tensor; no data!")
+
+    def strided(self, array: Any, shape: Any, strides: Any, offset: int, dtype: np.dtype[Any]) -> Any:
+        return Spec(shape, dtype, tuple(strides), array.device)
+
+    def shares_memory(self, a: Any, b: Any) -> bool:
+        return False
+
+    def address(self, array: Any) -> int:
+        return 0
+
+
+register_device_type(MetaDevice())
 
 
 def contiguous_strides(shape: Any) -> tuple[int, ...]:
@@ -137,7 +198,7 @@ def contiguous_strides(shape: Any) -> tuple[int, ...]:
 
 
 class Runtime:
-    """Filled in by the rooms below: the public tensor class, and ``autograd.grad``."""
+    """What later packages register here: the public tensor class (``tensor/``) and ``autograd.grad``."""
 
     __slots__ = ("differentiate", "tensor_type")
 
@@ -175,13 +236,13 @@ def storage_of(tensor: TensorBase) -> Storage:
 
 
 def alias(tensor: TensorBase, array: Any) -> Any:
-    """A tensor over part of another's memory: writes through either are seen by both."""
+    """A tensor over part of another tensor's memory: a write to either changes both."""
     result = make(array)
     result._storage = storage_of(tensor)
     return result
 
 
 def version_of(tensor: TensorBase) -> int:
-    """How often the tensor's memory was written to in place."""
+    """The number of in-place writes to the tensor's memory."""
     storage = tensor._storage
     return 0 if storage is None else storage.version

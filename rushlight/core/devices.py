@@ -1,10 +1,24 @@
-"""Devices: where a tensor's elements live."""
+"""Devices: where the elements of a tensor are stored, and which array module computes on them.
+
+A :class:`device` is a name with an index, as in PyTorch.  A :class:`DeviceType` says how arrays of a kind of device are made, computed
+with, compared and copied; it is registered once (:func:`register_device_type`) under its name and under the class of its arrays.  Code
+that has an array asks :func:`device_type_of` before it calls any function of an array module:
+
+    kernel(device_type_of(array).arrays, array)
+
+``cpu`` is registered here and ``meta`` (arrays without elements, :class:`~rushlight.core.base.Spec`) in ``base``.  A further kind of
+device registers itself in the same way, and needs no other entry.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-_KINDS = ("cpu", "cuda", "meta", "mps", "xpu", "mkldnn", "hip", "xla")
+import numpy as np
+
+from .errors import DeviceError, OperationError
+
+_NAMES = ["cpu", "cuda", "meta", "mps", "xpu", "mkldnn", "hip", "xla"]  # the names PyTorch programs use, registered or not
 
 
 class device:
@@ -29,7 +43,7 @@ class device:
             if not number.isdigit():
                 raise RuntimeError(f"Invalid device string: '{type}:{number}'")
             index = int(number)
-        if type not in _KINDS:
+        if type not in _NAMES:
             raise RuntimeError(f"Expected one of cpu, cuda, meta device type at start of device string: {type}")
         self.type = type
         self.index = index
@@ -88,3 +102,152 @@ def get_default_device() -> device:
 def set_default_device(device: Any) -> None:
     """Set where factory functions put tensors when no device is named."""
     default.device = as_device(device if device is not None else CPU)
+
+
+# -- kinds of devices --------------------------------------------------------------------------------------------
+
+
+class DeviceType:
+    """What the package needs to know about a kind of device; the base class describes the CPU, whose arrays are NumPy's.
+
+    A subclass for other memory overrides every method: none of them may be inherited by arrays that NumPy can't read.
+    """
+
+    name = "cpu"
+    arrays: Any = np  # the array module: what kernels get as ``xp``
+    array_type: type = np.ndarray
+
+    def device_of(self, array: Any) -> device:
+        """The device that an array is on."""
+        return CPU
+
+    def canonical(self, wanted: device) -> device:
+        """A device as tensors report it: the CPU has no index, others may have a current one."""
+        return CPU
+
+    def as_array(self, value: Any) -> Any:
+        """A kernel's result as an array: NumPy returns scalars where PyTorch has 0-dim tensors.
+
+        An array of another device, which a kernel that moves values returns, stays as it is.
+        """
+        return value if is_array(value) else np.asarray(value)
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any], like: device) -> Any:
+        """An array on a device whose elements are not set."""
+        return np.empty(shape, dtype)
+
+    def from_host(self, array: np.ndarray[Any, Any], to: device) -> Any:
+        """A NumPy array as one on a device of this kind; its strides are kept."""
+        return array
+
+    def to_host(self, array: Any) -> np.ndarray[Any, Any]:
+        """The elements of an array as a NumPy array; its strides are kept."""
+        return array  # type: ignore[no-any-return]
+
+    def strided(self, array: Any, shape: Any, strides: Any, offset: int, dtype: np.dtype[Any]) -> Any:
+        """A view of an array's memory by shape, and by strides and offset in elements of a dtype."""
+        return strided(array, shape, strides, offset, dtype)
+
+    def shares_memory(self, a: Any, b: Any) -> bool:
+        """Whether two arrays may share memory, judged by the bounds of the memory they span."""
+        return bool(np.may_share_memory(a, b))
+
+    def address(self, array: Any) -> int:
+        """The address of the first element."""
+        return int(array.__array_interface__["data"][0])
+
+
+device_types: dict[str, DeviceType] = {}  # by name
+_of_arrays: dict[type, DeviceType] = {}  # by the class of their arrays
+
+
+def register_device_type(kind: DeviceType, *array_types: type) -> None:
+    """Make a kind of device available to factory functions, ``Tensor.to`` and kernels."""
+    device_types[kind.name] = kind
+    if kind.name not in _NAMES:
+        _NAMES.append(kind.name)
+    for array_type in (kind.array_type, *array_types):
+        _of_arrays[array_type] = kind
+
+
+def register_array_type(array_type: type, name: str) -> None:
+    """Say that arrays of a class (a subclass of the device's own) are on a registered kind of device."""
+    _of_arrays[array_type] = device_types[name]
+
+
+def device_type_of(array: Any) -> DeviceType:
+    """The kind of device that an array is on."""
+    kind = array.__class__
+    found = _of_arrays.get(kind)
+    if found is None:
+        found = next((_of_arrays[base] for base in kind.__mro__ if base in _of_arrays), None)
+        if found is None:
+            raise DeviceError(f"an array of class {kind.__name__} is on no device that is registered")
+        _of_arrays[kind] = found
+    return found
+
+
+def device_of(array: Any) -> device:
+    """The device that an array (or a Spec) is on."""
+    return CPU if array.__class__ is np.ndarray else device_type_of(array).device_of(array)
+
+
+def available(wanted: Any) -> device:
+    """The device that a user named (None is the default one), if tensors can be on it."""
+    if wanted is CPU or wanted == "cpu":
+        return CPU
+    found = as_device(wanted)
+    kind = device_types.get(found.type)
+    if kind is None:
+        *names, last = device_types
+        raise DeviceError(f"device '{found}' is not available: rushlight has the devices {', '.join(names)} and {last} here")
+    return kind.canonical(found)
+
+
+def is_array(value: Any) -> bool:
+    """Whether a value is an array of a registered kind of device, or a Spec."""
+    return value.__class__ in _of_arrays or isinstance(value, np.ndarray)
+
+
+def on_device(array: Any, wanted: device) -> Any:
+    """An array on a device: itself where it is there already, else a copy, which passes through the memory of the CPU."""
+    here = device_type_of(array)
+    if here.device_of(array) == wanted:
+        return array
+    return device_types[wanted.type].from_host(here.to_host(array), wanted)
+
+
+def strided(array: Any, shape: Any, strides: Any, offset: int = 0, dtype: Any = None) -> Any:
+    """A view of memory by shape, and by strides and offset in elements, counted from the array's own first element."""
+    dtype = array.dtype if dtype is None else dtype
+    if not isinstance(array, np.ndarray):
+        return device_type_of(array).strided(array, shape, strides, offset, dtype)
+    size = dtype.itemsize
+    steps = tuple([stride * size for stride in strides])
+    if array.flags.forc and offset >= 0:
+        try:
+            return np.ndarray(shape, dtype, array, offset * size, steps)
+        except (TypeError, ValueError):
+            pass  # it does not fit into the array; it may fit into the memory around it, and NumPy checks that too
+    owner = memory_owner(array)
+    if not owner.flags.forc:  # foreign memory with gaps: NumPy can't address it as one block
+        if offset or dtype != array.dtype or _extent(shape, steps) > _extent(array.shape, array.strides):
+            raise OperationError("memory that is not one block can't be viewed beyond the tensor itself: clone() it first")
+        return np.lib.stride_tricks.as_strided(array, shape, steps)
+    start = array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+    return np.ndarray(shape, dtype, owner, start + offset * size, steps)
+
+
+def _extent(shape: Any, steps: Any) -> int:
+    """The distance in bytes from the first to the last element of an array."""
+    return 0 if 0 in shape else sum((size - 1) * step for size, step in zip(shape, steps))
+
+
+def memory_owner(array: Any) -> Any:
+    """The NumPy array at the end of the chain of ``base``: the one that owns the memory."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+register_device_type(DeviceType())

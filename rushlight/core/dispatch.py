@@ -12,7 +12,7 @@ import numpy as np
 from . import recording
 from .base import Spec, Storage, TensorBase, View, make, storage_of
 from .declare import MISSING, Op, call_body, table
-from .devices import CPU, META, as_device
+from .devices import CPU, META, available, device, device_of, device_type_of, device_types, on_device
 from .devices import default as default_device
 from .dtypes import BY_NUMPY, FLOATING, can_cast, legacy_name
 from .errors import (
@@ -29,7 +29,10 @@ from .errors import (
 from .node import check_in_place, pack_saved, rebase, refresh, remember_trace
 from .quantized import QuantizedArray, is_quantized, run_quantized
 from .state import flags, state
-from .widening import ARRAY_MODULES, run_widened, settle
+from .widening import run_widened
+
+HOST = device_types["cpu"]
+settle = HOST.as_array
 
 
 def dispatch(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
@@ -83,18 +86,78 @@ def adopt_out(op: Op, args: tuple[Any, ...], out: Any) -> tuple[Any, ...]:
     return tuple(values)
 
 
-def factory_device(op: Op, values: list[Any]) -> Any:
-    """The device that a factory function was asked to make its tensor on."""
+def factory_device(op: Op, values: list[Any]) -> device:
+    """The device that a factory function makes its tensor on: the one that was named, that of its operand, or the default."""
+    named = device_argument(op, values)
+    if named is not None:
+        return available(named)
+    source = values[op.tensor_positions[0][0]] if op.tensor_positions else None
+    return available(default_device.device) if source is None else device_of(source)
+
+
+def device_argument(op: Op, values: list[Any]) -> Any:
+    """What a caller passed to an op as ``device``."""
     for parameter, value in zip(op.parameters, values):
         if parameter.name == "device":
-            if value is None:  # of a *_like function: where its input is
-                source = values[op.tensor_positions[0][0]] if op.tensor_positions else None
-                return META if source.__class__ is Spec else (CPU if source is not None else default_device.device)
-            device = as_device(value)
-            if device.type not in ("cpu", "meta"):
-                raise DeviceError(f"device '{device}' is not available: rushlight has the devices cpu and meta here")
-            return device
-    return CPU
+            return value
+    return None
+
+
+def common_device(op: Op, values: list[Any]) -> device:
+    """The device of an op's operands, which must agree; 0-dim tensors on the CPU are copied to that of the others.
+
+    Ops that are made to read from another device say so in their notes.
+    """
+    if "other devices" in op.notes:
+        return device_argument(op, values) or device_of(values[0])
+    found: device | None = None
+    scalars: list[tuple[list[Any], int]] = []  # where 0-dim operands on the CPU stand
+    for position, wanted in op.tensor_positions:
+        value = values[position]
+        holder, indices = (value, range(len(value))) if wanted == "tensors" else (values, range(position, position + 1))
+        for index in indices:
+            array = holder[index]
+            if array is None or not hasattr(array, "dtype") or isinstance(array, np.generic):
+                continue
+            if isinstance(array, Spec) and array.__class__ is not Spec:
+                raise OperationError(array.outside)
+            here = device_of(array)
+            if here == CPU and not array.ndim:
+                scalars.append((holder, index))
+            elif found is None:
+                found = here
+            elif here != found:
+                raise device_mismatch(here, found)
+    if found is None:
+        return CPU
+    if found != CPU and not any_fake(op, values):
+        for holder, index in scalars:
+            holder[index] = on_device(holder[index], found)
+    return found
+
+
+def device_mismatch(found: device, expected: device) -> DeviceError:
+    """The error for operands on two devices, as PyTorch words it."""
+    if META in (found, expected):
+        return DeviceError(f"Tensor on device {found} is not on the expected device {expected}!")
+    return DeviceError(f"Expected all tensors to be on the same device, but found at least two devices, {expected} and {found}!")
+
+
+def any_fake(op: Op, values: list[Any]) -> bool:
+    """Whether an operand has no elements: then the meta rule takes the place of the kernel."""
+    return any(
+        each.__class__ is Spec
+        for position, wanted in op.tensor_positions
+        for each in (values[position] if wanted == "tensors" else (values[position],))
+    )
+
+
+def infer(op: Op, values: list[Any], place: device) -> Any:
+    """The results of an op's meta rule, on a device; a rule that moves values names another one itself."""
+    found = op.meta(op, values)
+    if found.__class__ is Spec:
+        return found if found.device is not None else found.on(place)
+    return [each if each.__class__ is not Spec or each.device is not None else each.on(place) for each in found]
 
 
 def unwrap(op: Op, args: tuple[Any, ...]) -> tuple[list[Any], bool, Any]:
@@ -152,7 +215,7 @@ def unwrap_list(op: Op, position: int, value: Any, requires: bool, kind: Any) ->
     return arrays, requires, kind
 
 
-MIXED: Any = type("Mixed", (), {})  # stands for arrays of several classes
+MIXED: Any = type("Mixed", (), {})  # in place of the class of the operands where there are several
 NUMBERS = (int, float, complex, bool, np.number, np.bool_)
 
 
@@ -163,19 +226,23 @@ def argument_error(op: Op, position: int, value: Any, wanted: str = "Tensor") ->
 
 
 def run(op: Op, values: list[Any], kind: Any) -> Any:
-    """Kernel (or, for tensors without data, the meta rule) on unwrapped values: arrays out."""
+    """The arrays that an op computes from unwrapped values: by its kernel, or by its meta rule where there are no elements."""
+    home = HOST
     if kind is not np.ndarray or op.factory:
-        if op.factory and factory_device(op, values) == META:
-            return op.meta(op, values)
+        if op.factory:
+            place = factory_device(op, values)
+            if place == META or state.fake or (kind is Spec and device_argument(op, values) is None):
+                return infer(op, values, place)
         if kind is QuantizedArray or (kind is MIXED and any(map(is_quantized, values))):
             return run_quantized(op, values)
         if kind is not None and issubclass(kind, Spec) and kind is not Spec:
             raise OperationError(kind.outside)
-        if not op.factory and (kind is Spec or kind is MIXED):
-            if kind is MIXED:
-                check_devices(op, values)
-            return op.meta(op, values)
-    xp = ARRAY_MODULES.get(kind, np)
+        if not op.factory:
+            place = common_device(op, values)
+            if kind is Spec or (kind is MIXED and any_fake(op, values)):
+                return infer(op, values, place)
+        home = device_types[place.type]
+    xp = home.arrays
     try:
         result = run_widened(op, xp, values) if op.widen else op.family.execute(op, xp, values)
     except RushlightError:
@@ -187,8 +254,8 @@ def run(op: Op, values: list[Any], kind: Any) -> Any:
         check_values(op, values)
         raise OperationError(f"{op.public_name}(): {error}") from error
     if op.returns is not None:
-        return [settle(each) for each in result]
-    return result if result.__class__ is np.ndarray else settle(result)
+        return [each if each.__class__ is np.ndarray and home is HOST else home.as_array(each) for each in result]
+    return result if result.__class__ is np.ndarray and home is HOST else home.as_array(result)
 
 
 def check_values(op: Op, values: list[Any]) -> None:
@@ -200,22 +267,10 @@ def check_values(op: Op, values: list[Any]) -> None:
             raise argument_error(op, position, value, "Number" if wanted == "Number" else wanted)
 
 
-def check_devices(op: Op, values: list[Any]) -> None:
-    """Tensors with and without data do not mix, but for 0-dim ones; nor do those of different devices."""
-    for position, wanted in op.tensor_positions:
-        for value in values[position] if wanted == "tensors" else (values[position],):
-            if isinstance(value, Spec) and value.__class__ is not Spec:
-                raise OperationError(value.outside)
-            if isinstance(value, np.ndarray) and value.ndim:
-                raise DeviceError("Tensor on device cpu is not on the expected device meta!")
-            if value.__class__ in ARRAY_MODULES and not isinstance(value, np.ndarray):
-                raise DeviceError("Expected all tensors to be on the same device, but found at least two devices")
-
-
 def wrap(op: Op, args: tuple[Any, ...], array: Any, index: int | None) -> Any:
     """A tensor over a result; of a view op, an alias of the input that knows how it came about."""
-    if array.__class__ is Spec:  # a rule may give one that it was given, or one for several results: each tensor has its own
-        array = Spec(array.shape, array.dtype, array._strides)
+    if array.__class__ is Spec:  # a meta rule may return an operand, or one Spec for several results: each tensor has its own
+        array = Spec(array.shape, array.dtype, array._strides, array.device)
     result = make(array)
     if not op.view:
         if state.inference:
@@ -307,8 +362,10 @@ def dispatch_in_place(op: Op, args: tuple[Any, ...]) -> Any:
         array[...] = result = run_quantized(functional, values)
         array.quantizer = result.quantizer
     elif functional.in_place_kernel is not None and array.__class__ is not Spec:
+        if kind is not np.ndarray:
+            common_device(functional, values)
         try:
-            functional.in_place_kernel(ARRAY_MODULES.get(array.__class__, np), *values)
+            functional.in_place_kernel(device_type_of(array).arrays, *values)
         except (ValueError, TypeError, OverflowError, IndexError) as error:
             if isinstance(error, RushlightError):
                 raise
@@ -413,7 +470,7 @@ def check_writable(op: Op, args: tuple[Any, ...]) -> None:
             and other._storage is storage
             and is_dense(other._array)
             and not same_place(array, other._array)
-            and np.may_share_memory(array, other._array)
+            and device_type_of(array).shares_memory(array, other._array)
         ):
             raise OverlapError(
                 "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
@@ -427,7 +484,9 @@ def is_dense(array: Any) -> bool:
 
 
 def same_place(a: Any, b: Any) -> bool:
-    return a.shape == b.shape and a.strides == b.strides and a.ctypes.data == b.ctypes.data
+    """Whether two arrays are the same elements of the same memory."""
+    home = device_type_of(a)
+    return a.shape == b.shape and a.strides == b.strides and home is device_type_of(b) and home.address(a) == home.address(b)
 
 
 def write_out(op: Op, args: tuple[Any, ...], out: Any, results: Any) -> Any:
@@ -449,11 +508,14 @@ def write_out(op: Op, args: tuple[Any, ...], out: Any, results: Any) -> Any:
             )
     for target, source in zip(targets, sources):
         check_result_type(source._array.dtype, target._array.dtype)
+        place = device_of(target._array)
+        if device_of(source._array) != place:
+            raise device_mismatch(device_of(source._array), place)
         if target._array.__class__ is Spec or source._array.__class__ is Spec:
-            target._array = Spec(source._array.shape, target._array.dtype)
+            target._array = Spec(source._array.shape, target._array.dtype, device=place)
             continue
         if target._array.shape != source._array.shape:
-            target._array = np.empty(source._array.shape, target._array.dtype)
+            target._array = device_types[place.type].empty(source._array.shape, target._array.dtype, place)
             target._storage = None
         elif overlaps_itself(target._array):
             raise OverlapError(

@@ -28,7 +28,7 @@ _OTHER_SPELLING = {name: spelling for spelling, name in SPELLINGS.items()}
 _UNARY = """
     try:
         a = input._array
-        if {plain}not flags.special{dtype_test} and a.size < LARGE:
+        if {plain}not flags.special and a.__class__ is ndarray{dtype_test} and a.size < LARGE:
             r = ufunc(a)
             if r.__class__ is not ndarray:
                 r = settle(r)
@@ -80,7 +80,7 @@ _SINGLE = """
 _BINARY = """
     try:
         a = input._array
-        if {plain}not flags.special:
+        if {plain}not flags.special and a.__class__ is ndarray:
             kind = other.__class__
             if {numbers}:
                 if a.dtype.char not in 'fd':
@@ -92,7 +92,7 @@ _BINARY = """
                     requires = input._requires_grad
             else:
                 b = other._array
-                if a.dtype is not b.dtype{dtype_test}:
+                if a.dtype is not b.dtype or b.__class__ is not ndarray{dtype_test}:
                     return dispatch(op, ({names},){out})
                 r = ufunc(a, b) if a.size < LARGE else ufunc_in_blocks(ufunc, a, b)
                 if (input._storage is not None and input._view is not None

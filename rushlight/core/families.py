@@ -240,8 +240,6 @@ class Reduction:
         if array.dtype is not compute and self.result != "index":
             array = array.astype(compute)
         result = op.kernel(xp, array, axes, keepdim, **others)
-        if result.__class__ is not np.ndarray:
-            result = np.asarray(result)
         return result if result.dtype is dtype else result.astype(dtype)
 
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from .declare import Op, quantized_rules
+from .devices import register_array_type
 from .dtypes import BY_NUMPY, dtype
 from .errors import NotSupported, OperationError
-from .widening import ARRAY_MODULES
 
 
 class qscheme:
@@ -160,7 +160,7 @@ class QuantizedArray(np.ndarray):
         return self.quantizer.over(integers)
 
 
-ARRAY_MODULES[QuantizedArray] = np
+register_array_type(QuantizedArray, "cpu")
 
 
 def is_quantized(value: Any) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 from .base import TensorBase, alias, runtime
 from .declare import Joint, Op, call_body, table
+from .devices import device_of
 from .node import Node, SavedResult, edge_of, freed, next_sequence, save, unpack, unpack_list
 from .state import state
 
@@ -135,9 +136,11 @@ class _Writer:
                 return f"save_list({name})", "unpack_list({}, self)"
             plain = f"{name}.__class__ is plain_tensor and {name}._storage is None"
             return f"({name} if {plain} else save({name}))", "unpack({}, self)"
-        for suffix in ("_shape", "_dtype"):
+        for suffix in ("_shape", "_dtype", "_device"):
             if name.endswith(suffix) and name[: -len(suffix)] in self.kinds:
                 source = name[: -len(suffix)]
+                if suffix == "_device":
+                    return f"device_of({source}._array)", "{}"
                 if self.kinds[source] == "tensor":
                     return f"{source}._array.{suffix[1:]}", "{}"
                 return f"{suffix[1:]}_of({source})", "{}"
@@ -245,7 +248,7 @@ def build(op: Op) -> None:
         "__name__": op.source_module, "new": _new, "node_type": node_type, "edge_of": edge_of, "edges": _edges,
         "save": save, "save_list": _save_list, "saved_result": SavedResult, "shape_of": _shape_of,
         "dtype_of": _dtype_of, "next_sequence": next_sequence, "freed": freed, "unpack": unpack,
-        "unpack_list": unpack_list, "plain_tensor": runtime.tensor_type,
+        "unpack_list": unpack_list, "plain_tensor": runtime.tensor_type, "device_of": device_of,
     }  # fmt: skip
     for index, (_, rule) in enumerate(writer.rules):
         namespace[f"rule_{index}"] = rule

@@ -1,4 +1,4 @@
-"""Arrays from kernels, and narrow floating types: computed in float32 and rounded once."""
+"""Narrow floating-point dtypes: kernels compute them in float32, and the result is rounded once."""
 
 from __future__ import annotations
 
@@ -9,17 +9,11 @@ import numpy as np
 from .declare import Op
 from .dtypes import BY_NUMPY, FLOATING, LOW_PRECISION
 
-ARRAY_MODULES: dict[type, Any] = {np.ndarray: np}  # cupy's arrays join when the cuda back-end loads
 _FLOAT32 = np.dtype(np.float32)
 
 
-def settle(result: Any) -> Any:
-    """An array from what a kernel gave: NumPy returns scalars where PyTorch has 0-dim tensors."""
-    return result if result.__class__ in ARRAY_MODULES else np.asarray(result)
-
-
 def run_widened(op: Op, xp: Any, values: list[Any]) -> Any:
-    """Narrow floating types are computed in float32 and rounded once, at the end."""
+    """Run a kernel with float32 operands in place of narrower ones, and round its results to the narrow dtype."""
     narrow = None
     widened = list(values)
     for position, kind in op.tensor_positions:
@@ -38,13 +32,17 @@ def run_widened(op: Op, xp: Any, values: list[Any]) -> Any:
     if narrow is None:
         return result
     if op.returns is None:
-        result = settle(result)
-        return result.astype(narrow) if result.dtype == _FLOAT32 else result
-    return [each.astype(narrow) if each.dtype == _FLOAT32 else each for each in map(settle, result)]
+        return _rounded(result, narrow)
+    return [_rounded(each, narrow) for each in result]
+
+
+def _rounded(result: Any, narrow: Any) -> Any:
+    """A float32 result in the narrow dtype of the operands; results of other dtypes (indices, truth values) stay as they are."""
+    return result.astype(narrow) if getattr(result, "dtype", None) == _FLOAT32 else result
 
 
 def mixed(op: Op, values: list[Any], narrow: Any) -> bool:
-    """Whether there are floating-point inputs of another type than a narrow one."""
+    """Whether there are floating-point operands of another dtype than the narrow one."""
     for position, kind in op.tensor_positions:
         for value in values[position] if kind == "tensors" else (values[position],):
             dtype = getattr(value, "dtype", narrow)
@@ -54,11 +52,14 @@ def mixed(op: Op, values: list[Any], narrow: Any) -> bool:
 
 
 def run_mixed(op: Op, xp: Any, values: list[Any], widened: list[Any]) -> Any:
-    """The same where types are mixed: the meta rule, which sees them as they are, refuses that or says what comes of it."""
+    """Run a widened kernel on operands of several floating-point dtypes.
+
+    The meta rule sees the dtypes as they were: it refuses the mixture, or gives the dtype of the result.
+    """
     specs = None if "data-dependent" in op.notes else op.meta(op, values)
     result = op.family.execute(op, xp, widened)
     if specs is None:
         return result
     if op.returns is None:
-        return settle(result).astype(specs.dtype, copy=False)
-    return [each.astype(spec.dtype, copy=False) for each, spec in zip(map(settle, result), specs)]
+        return result.astype(specs.dtype, copy=False)
+    return [each.astype(spec.dtype, copy=False) for each, spec in zip(result, specs)]

@@ -13,6 +13,7 @@ from typing import Any
 from ..capture.trace.capture import Captured, bind_arguments
 from ..capture.tracer.tracer import tensors_in
 from ..core.base import Spec, TensorBase, make
+from ..core.devices import device_of
 from ..core.symbolic import SymbolicFloat, SymbolicInt
 from ..graph import Graph, Node
 from .errors import OnnxExporterError
@@ -54,7 +55,11 @@ def check_other_sizes(
 def resized(tensor: TensorBase, shape: tuple[Any, ...], values: dict[str, int]) -> TensorBase:
     """A tensor without data of the same type, and of other sizes."""
     made = make(
-        Spec(tuple(each.expression.evaluate(values) if isinstance(each, SymbolicInt) else each for each in shape), tensor._array.dtype)
+        Spec(
+            tuple(each.expression.evaluate(values) if isinstance(each, SymbolicInt) else each for each in shape),
+            tensor._array.dtype,
+            device=device_of(tensor._array),
+        )
     )
     made._requires_grad = tensor._requires_grad
     return made

@@ -18,6 +18,7 @@ from ..capture.tracer.tracer import _HOUSE as HOUSE
 from ..capture.tracer.tracer import Symbol, TracerWarning, tensors_in
 from ..core import symbolic
 from ..core.base import Spec, TensorBase, make
+from ..core.devices import device_of
 from ..core.errors import CaptureError, NotSupported
 from ..core.node import Node as GradientNode
 from ..core.state import state
@@ -90,7 +91,7 @@ class GradientTracer(FunctionalTracer):
                 )
             shape.append(SymbolicInt(self.value_of(symbol), Expression.symbol(name)))
         strides = None if slot.axes else tuple([step // array.itemsize for step in array.strides])
-        made = make(Spec(tuple(shape), array.dtype, strides))
+        made = make(Spec(tuple(shape), array.dtype, strides, device_of(array)))
         made._requires_grad = slot.differentiable
         self.depends.add(node)
         self.bind(made, node)

@@ -261,7 +261,7 @@ FILES = {
     "pointwise.copy_cast": {
         "": "clone fill fill_",
         "methods": "clone copy_ fill fill_ zero_",
-        "ops": "after cast cast_gradient clone copy copy_ fill fill_ zero zero_",
+        "ops": "after cast cast_gradient clone copy copy_ fill fill_ to_device zero zero_",
     },
     "pointwise.logic": {
         "": "bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor logical_and logical_not logical_or logical_xor",

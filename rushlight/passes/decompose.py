@@ -13,12 +13,12 @@ import numpy as np
 
 from ..capture.compile.handlers.custom_function import ApplyFunction
 from ..capture.tracer.tracer import Tracer
-from ..core.base import Spec, TensorBase, make, storage_of
+from ..core.base import Spec, TensorBase, make, spec_of, storage_of
 from ..core.declare import Op, call_body, table
-from ..core.devices import CPU, META, device
+from ..core.devices import device_of
 from ..core.dtypes import BY_NUMPY, HALF_PRECISION, dtype, float32
 from ..core.families import broadcast_shapes, normalize_dims
-from ..core.state import state
+from ..core.state import fake_mode, state
 from ..graph import Graph, Interpreter, Node
 from ..graph.printer import source_of
 
@@ -56,7 +56,7 @@ def expand(graph: Graph, examples: list[Any], attribute: Callable[[str], Any]) -
     nodes = [tracer.input(each, f"input_{at}") if isinstance(each, TensorBase) else None for at, each in enumerate(fakes)]
     enabled, state.grad_enabled = state.grad_enabled, False
     try:
-        with tracer:
+        with tracer, fake_mode():
             runner = Runner(tracer, graph, attribute)
             results = runner.run(*fakes)
             state.capture = None
@@ -122,13 +122,13 @@ class Runner(Interpreter):
             node.meta["source"], node.meta["module"], node.meta["opaque"] = n.meta.get("source"), "", True
             tracer.depends.add(node)
             if isinstance(specs, Spec):
-                result = make(Spec(specs.shape, specs.dtype))
+                result = make(spec_of(specs))
                 tracer.bind(result, node)
                 return result
             results = []
             for index, each in enumerate(specs):
                 part = tracer.part(node, index, True)
-                results.append(make(Spec(each.shape, each.dtype)))
+                results.append(make(spec_of(each)))
                 tracer.bind(results[-1], part)
             node.meta["val"] = specs
             return tuple(results)
@@ -143,7 +143,7 @@ class Runner(Interpreter):
                 return value
             if value._array.__class__ is not np.ndarray:
                 raise Declined(f"{target} is no plain array")
-            fake = make(Spec(value._array.shape, value._array.dtype))
+            fake = make(Spec(value._array.shape, value._array.dtype, device=device_of(value._array)))
             node = self.tracer.input(fake, target)
             self.constants[node.name] = value
             self.fakes[target] = fake, node
@@ -176,8 +176,6 @@ class Expander(Tracer):
             made = self.follow(formula, op, args)
             if made is not NotImplemented:
                 return made
-        if op.factory:  # what it makes has no data here either
-            return self.make_without_data(op, args)
         return super().__call__(op, args, out)
 
     def follow(self, formula: Callable[..., Any], op: Op, args: tuple[Any, ...]) -> Any:
@@ -211,22 +209,6 @@ class Expander(Tracer):
         self.bind(target, recorded[1], self.shape_of(target))
         self.aliases.written(target, self.entries[id(target)])
         return target
-
-    def make_without_data(self, op: Op, args: tuple[Any, ...]) -> Any:
-        """A call of a factory function; the node has the arguments as they were."""
-        state.capture = None
-        try:
-            # Where a body asks for the device of a tensor, it is told of the one without data.
-            recorded = tuple([CPU if isinstance(value, device) and value == META else self.argument(value) for value in args])
-            values = [value._array if isinstance(value, TensorBase) else value for value in args]
-            values = [META if parameter.name == "device" else value for parameter, value in zip(op.parameters, values)]
-            result = make(op.meta(op, values))
-            node = self.emit(op, recorded)
-            self.depends.add(node)
-            self.bind(result, node)
-            return result
-        finally:
-            state.capture = self
 
 
 _KEPT = ("lstm", "gru", "rnn", "quantized")  # composites that stay one call
@@ -369,7 +351,7 @@ def _nll(input: Any, target: Any, weight: Any, reduction: str, ignore_index: int
 def _nll_gradient(grad: Any, shape: Any, target: Any, weight: Any, reduction: str, ignore_index: int, total: Any) -> Any:
     if not of_floats(grad) or target._array.dtype != np.int64 or not all(shape):
         return NotImplemented
-    like = make(Spec(tuple(shape), grad._array.dtype))
+    like = make(grad._array.sized(tuple(shape)))
     axis, safe, weights = _classes(like, target, weight, ignore_index)
     values = -weights * (grad / total if reduction == "mean" else grad)
     classes = _call("arange", shape[axis]).reshape([-1 if at == axis else 1 for at in range(len(shape))])

@@ -1,7 +1,7 @@
-"""From a captured graph to one graph that computes its values and, from gradients of those, the gradients of its inputs.
+"""Differentiation ahead of time: from a captured graph to the joint graph of its values and the gradients of its inputs.
 
-The graph runs once, on tensors without data, under a functional tracer; then the autograd engine runs under the same tracer.  The
-engine's rules are calls of ops, and so is what the user's own backwards do: all land in the one graph.
+The graph runs once on fake tensors under a functional tracer; then the autograd engine runs under the same tracer.  Gradient rules,
+and the backward methods of custom Functions, are calls of ops: they are all recorded in the joint graph.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from ..core.node import Node as GradientNode
 from ..core.node import next_sequence, refresh
 from ..core.state import state
 from ..graph import Graph, Node, map_aggregate
-from .functionalize import FunctionalTracer, Rerun, check_calls, without_data
+from .functionalize import FunctionalTracer, Rerun, check_calls, fake_of
 
 
 class Place:
-    """How an output of the program is found after the joint graph has run: a value of it, or an input, seen through a chain of views.
+    """How an output of the program follows from the joint graph: a value of it, or an input, through a chain of view ops.
 
     ``kind`` is "value" or "input", and ``index`` says which; ``detached`` cuts its history off.
     """
@@ -34,7 +34,7 @@ class Place:
 
 
 class Write:
-    """A write to an input, put back after the graph: a value goes into it, with its history where the program's own write had one."""
+    """A write to an input, done after the graph has run: of a value, with its history where the program's own write was recorded."""
 
     __slots__ = ("index", "tracked", "value")
 
@@ -66,13 +66,13 @@ class Joint:
     origins: list[tuple[str, int]]
 
     def release(self) -> None:
-        """Let go of the nodes, when the graph was made into others; what is known of the program's outputs stays."""
+        """Drop the nodes once the graph is partitioned; the description of the outputs stays."""
         self.graph.dissolve()
         self.inputs, self.tangents, self.values, self.gradients, self.forward = [], [], [], [], set()
 
     @property
     def random(self) -> bool:
-        """Whether the forward part draws random numbers (or does anything else that must happen once, in order)."""
+        """Whether the forward part draws random numbers, or has other side effects that must happen once and in order."""
         return any(node.is_impure() for node in self.forward if node.op not in ("placeholder", "output"))
 
 
@@ -91,7 +91,7 @@ def differentiate(gm: Any, example_inputs: Any, wanted: Any = None, *, gradients
     for node, tensor in zip((each for each in gm.graph.nodes if each.op == "placeholder"), example_inputs, strict=True):
         if not isinstance(tensor, TensorBase):
             raise CaptureError(f"the input {node.name} is a {type(tensor).__name__}")
-        leaf = without_data(tensor)
+        leaf = fake_of(tensor)
         leaf._requires_grad = gradients and tensor._requires_grad
         leaves.append(leaf)
         given.append(_like_leaf(leaf))
@@ -124,7 +124,7 @@ def differentiate(gm: Any, example_inputs: Any, wanted: Any = None, *, gradients
 
 
 class _Through(GradientNode):
-    """Hands gradients on: what stands between a leaf and the tensor that a program gets, and may write to, in its place."""
+    """The identity between a leaf and the tensor that the program gets in its place, to which it may write."""
 
     __slots__ = ()
 
@@ -133,7 +133,7 @@ class _Through(GradientNode):
 
 
 def through(tensor: Any, edge: Any) -> None:
-    """Make a tensor one whose gradients go to an edge."""
+    """Send the gradients of a tensor to an edge."""
     node = _Through()
     node.inputs, node.saved, node.sequence = (edge,), (), next_sequence()
     node.shape, node.dtype = tensor._array.shape, tensor._array.dtype
@@ -141,14 +141,14 @@ def through(tensor: Any, edge: Any) -> None:
 
 
 def _like_leaf(leaf: Any) -> Any:
-    made = without_data(leaf)
+    made = fake_of(leaf)
     if leaf._requires_grad:
         through(made, leaf)
     return made
 
 
 class _Outputs:
-    """Finds out what has to leave the joint graph, for the program's outputs and writes to be made of it."""
+    """Chooses the values that the joint graph returns, from which the program's outputs and writes are made."""
 
     def __init__(self, tracer: FunctionalTracer, given: list[Any], before: list[Any], joint: Joint) -> None:
         self.tracer = tracer
@@ -184,7 +184,7 @@ class _Outputs:
         """What the program returned, with places for tensors."""
         leaves: list[Any] = []
         map_aggregate(result, lambda each: leaves.append(each) if isinstance(each, TensorBase) else None)
-        shared: dict[int, list[Any]] = {}  # by storage: the outputs that lie in it
+        shared: dict[int, list[Any]] = {}  # by storage: the outputs that share it
         for each in {id(each): each for each in leaves}.values():
             if each._storage is not None:
                 shared.setdefault(id(each._storage), []).append(each)
@@ -241,21 +241,21 @@ class _Outputs:
 
 
 def without_history(tracer: FunctionalTracer, tensor: Any) -> Any:
-    """What was written to an input while nothing was recorded."""
-    made = without_data(tensor)
+    """The value written to an input in no-grad mode."""
+    made = fake_of(tensor)
     tracer.bind(made, tracer.entries[id(tensor)].node)
     return made
 
 
 def _gradients(tracer: FunctionalTracer, origins: dict[Any, Node], roots: list[Any], leaves: list[Any]) -> tuple[list[Any], list[Node]]:
-    """Run the engine under the tracer: the nodes of the leaves' gradients, and the placeholders of those it starts from."""
+    """Run the engine under the tracer: the nodes of the leaves' gradients, and the placeholders of the incoming gradients."""
     targets = [each for each in leaves if each._requires_grad]
     tangents: list[Any] = []
     nodes: list[Node] = []
     last = next((node for node in reversed(tracer.graph.nodes) if node.op == "placeholder"), None)
     with tracer.graph.inserting_after(last) if last is not None else tracer.graph.inserting_before(None):
         for number, root in enumerate(roots):
-            tangents.append(without_data(root))
+            tangents.append(fake_of(root))
             tangents[-1]._array._strides = None
             nodes.append(tracer.input(tangents[-1], f"tangent_{number}"))
     if not roots or not targets:
@@ -275,7 +275,7 @@ def _gradients(tracer: FunctionalTracer, origins: dict[Any, Node], roots: list[A
 
 
 class _Origin:
-    """A hook that notes, as the engine comes to a step, which of the user's lines it belongs to."""
+    """A hook that gives the nodes of a backward step the source line of the forward node it comes from."""
 
     def __init__(self, tracer: FunctionalTracer, node: Node) -> None:
         self.tracer = tracer

@@ -1,7 +1,7 @@
-"""Runs a captured graph on tensors without data, and writes down what it computes in ops that make new values and nothing else.
+"""Functionalization: a captured graph is run on fake tensors, and recorded anew as pure ops, without writes in place.
 
-Composites are taken apart into the ops that gradients are known of, custom Functions into what their code calls.  Since there are
-no data, nothing is computed twice, no random number is drawn, and a choice by a value can't go unnoticed: it raises.
+Composites are decomposed into the ops that have gradient rules, custom Functions into the ops that their code calls.  Fake tensors have
+no elements, so that nothing is computed, no random number is drawn, and control flow that depends on a value raises an error.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from ..capture.compile.record.base import set_grad_mode
 from ..capture.compile.record.symbolic_numbers import MATH
 from ..capture.graph_module import Replay
 from ..capture.tracer.tracer import Tracer, as_size, tensors_in
-from ..core.base import Spec, TensorBase, make, storage_of
+from ..core.base import Spec, TensorBase, make, spec_of, storage_of
 from ..core.declare import Op, table
-from ..core.devices import CPU, META, as_device
 from ..core.dispatch import dispatch
 from ..core.errors import CaptureError
 from ..core.node import Node as GradientNode
@@ -29,7 +28,7 @@ from ..core.node import check_in_place
 from ..core.state import flags, state
 from ..graph import Graph, Node
 
-# Functions beside the table's ops that a graph may call and that are known to do nothing but compute.
+# Functions other than ops that a graph may call, and that have no side effects.
 _PLAIN = (
     operator.getitem, operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.truediv, operator.neg, operator.pow,
     max, min, as_size, set_grad_mode, FunctionCtx, gradients_of, hook_gradient, *MATH,
@@ -37,7 +36,7 @@ _PLAIN = (
 
 
 def check_calls(graph: Graph) -> None:
-    """Refuse a graph that calls what can't be looked into (``allow_in_graph``): it must run as it is, when it is called."""
+    """Refuse a graph that calls an opaque function (``allow_in_graph``): such a graph runs as it was captured."""
     for node in graph.nodes:
         if node.op == "call_module":
             raise CaptureError(f"the graph calls the module {node.target}")
@@ -45,25 +44,25 @@ def check_calls(graph: Graph) -> None:
             continue
         owner = getattr(node.target, "__self__", None)
         if not (isinstance(owner, type) and issubclass(owner, Function) and node.target.__name__ == "apply"):
-            raise CaptureError(f"the graph calls {getattr(node.target, '__qualname__', node.target)}, which is not looked into")
+            raise CaptureError(f"the graph calls {getattr(node.target, '__qualname__', node.target)}, which is opaque")
 
 
-def without_data(tensor: Any) -> Any:
-    """A tensor like another, with its shape, type and layout, but no data and no history."""
-    array = tensor._array
-    return make(Spec(array.shape, array.dtype, tuple([step // array.itemsize for step in array.strides])))
+def fake_of(tensor: Any) -> Any:
+    """A fake tensor with the shape, dtype, strides and device of another, and no history."""
+    return make(spec_of(tensor._array))
 
 
 class FunctionalTracer(Tracer):
-    """Traces ops on tensors without data; tensors that have some stand for constants."""
+    """Traces ops on fake tensors; tensors with elements are constants of the graph."""
 
     def __init__(self) -> None:
         super().__init__(functional=True, keep_function=lambda function: False, escaped=self.refuse)
-        self.twins: dict[int, tuple[Any, Any]] = {}  # of constants, by id: the tensor itself, and one without data
+        self.fakes: dict[int, tuple[Any, Any]] = {}  # of constants, by id: the tensor itself, and the fake one in its place
 
     def __enter__(self) -> FunctionalTracer:
-        # Outermost, so that nothing but the ops themselves is seen of what other modes do.
+        # The outermost interceptor: of what other modes do, it sees the calls of ops.
         self.outer, state.capture = state.capture, self
+        self.mode, state.fake = state.fake, True
         state.interceptors.insert(0, self)
         flags.enter()
         return self
@@ -71,30 +70,30 @@ class FunctionalTracer(Tracer):
     def __exit__(self, *exception: Any) -> None:
         flags.leave()
         state.interceptors.remove(self)
-        state.capture = self.outer
+        state.capture, state.fake = self.outer, self.mode
 
     @staticmethod
     def refuse(how: str, why: str) -> None:
         raise CaptureError(f"{how} asks for the value of a tensor: {why}")
 
     def constant(self, tensor: Any) -> Any:
-        """The tensor without data that stands for one from outside."""
-        found = self.twins.get(id(tensor))
+        """The fake tensor in place of one from outside the graph."""
+        found = self.fakes.get(id(tensor))
         if found is None:
-            twin = without_data(tensor)
+            fake = fake_of(tensor)
             node = self.node_of(tensor)
             self.entries.pop(id(tensor))
-            self.bind(twin, node)
-            found = self.twins[id(tensor)] = (tensor, twin)
+            self.bind(fake, node)
+            found = self.fakes[id(tensor)] = (tensor, fake)
         return found[1]
 
     def node_of(self, tensor: Any) -> Node:
         if tensor._array.__class__ is Spec and id(tensor) not in self.entries and self.aliases.find(tensor) is None:
-            raise CaptureError("a tensor is made by something that is no op")
+            raise CaptureError("a tensor was made by something other than an op")
         return super().node_of(tensor)
 
     def without_constants(self, value: Any) -> Any:
-        """An argument with stand-ins for tensors that have data."""
+        """An argument with fake tensors in place of constants."""
         if isinstance(value, TensorBase):
             return value if value._array.__class__ is Spec else self.constant(value)
         if value.__class__ in (list, tuple):
@@ -104,45 +103,24 @@ class FunctionalTracer(Tracer):
     def __call__(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
         kernel = (op.functional or op).kernel
         if kernel is None and out is None:
-            return NotImplemented  # of a composite, what its body calls
+            return NotImplemented  # a composite: the ops of its body are traced
         if out is not None:
             raise CaptureError(f"{op.public_name}() with out=")
         if op.functional is not None and args[0]._array.__class__ is not Spec:
             raise CaptureError(f"{op.public_name}() writes to a tensor from outside")
-        given = self.without_constants(args)
-        if op.factory:  # made without data, it draws no random numbers
-            given = tuple([META if each.name == "device" else value for each, value in zip(op.parameters, given)])
-        return self.made(op, super().__call__(op, given, None))
+        return super().__call__(op, self.without_constants(args), None)
 
     def call_hook(self, number: int, gradient: Any) -> Any:
-        """A hook of the program's on a gradient: a node that calls it."""
-        made = without_data(gradient)
+        """A node that calls one of the program's hooks on a gradient."""
+        made = fake_of(gradient)
         node = self.graph.call_function(call_hook, (self.node_of(gradient), number))
         node.meta.update(self.origin or {"source": None, "module": ""})
         node.meta["impure"] = True
         self.bind(made, node, self.shape_of(gradient))
         return made
 
-    def emit(self, op: Op, recorded: tuple[Any, ...], keywords: dict[str, Any] | None = None) -> Node:
-        # What was asked to be made beside a tensor without data will be made beside one that has them.
-        given = [
-            CPU if each.name == "device" and value is not None and as_device(value) == META else value
-            for each, value in zip(op.parameters, recorded)
-        ]
-        return super().emit(op, tuple(given), keywords)
-
-    def made(self, op: Op, result: Any) -> Any:
-        """The result of an op; what a factory made, without the data."""
-        if not op.factory or not isinstance(result, TensorBase) or result._array.__class__ is Spec:
-            return result
-        node = self.entries.pop(id(result)).node
-        twin = without_data(result)
-        twin._requires_grad = result._requires_grad
-        self.bind(twin, node)
-        return twin
-
     def write(self, op: Op, args: tuple[Any, ...], recorded: tuple[Any, ...]) -> Any:
-        """An in-place op that gradients go through: the new value is computed, with its history, and then becomes the target's."""
+        """An in-place op through which gradients flow: its functional form computes the new value, which the target then has."""
         target, functional = args[0], op.functional
         assert functional is not None
         if (
@@ -153,11 +131,11 @@ class FunctionalTracer(Tracer):
         ):
             return super().write(op, args, recorded)
         check_in_place(target)
-        before = without_data(target)  # what rules save of the target is its value before the write
+        before = fake_of(target)  # gradient rules save the value of the target before the write
         before._grad_fn, before._output_index, before._requires_grad = target._grad_fn, target._output_index, target._requires_grad
         self.bind(before, self.node_of(target), self.shape_of(target))
         state.capture = self
-        state.interceptors.insert(0, self)  # this one was taken out to run the op
+        state.interceptors.insert(0, self)  # it is off while the op runs
         try:
             new = dispatch(functional, (before, *args[1:]))
             if new._array.dtype is not target._array.dtype or new._array.shape != target._array.shape or target._view is not None:
@@ -174,7 +152,7 @@ class FunctionalTracer(Tracer):
 
 
 class Rerun(Replay):
-    """Runs a captured graph under a tracer, and notes which of its nodes each step of the gradient comes from."""
+    """Runs a captured graph under a tracer, and records from which of its nodes each gradient node comes."""
 
     def __init__(self, module: Any, tracer: FunctionalTracer) -> None:
         super().__init__(module, module.graph)
@@ -200,7 +178,7 @@ class Rerun(Replay):
 
 
 def nothing_special(args: Any) -> bool:
-    """Whether these are plain tensors with data, and no mode is on that has a say in what ops do."""
+    """Whether these are plain tensors on the CPU, and no mode intercepts calls of ops."""
     return not state.interceptors and all(
         isinstance(each, TensorBase) and each._array.__class__ is np.ndarray and each._value is None for each in args
     )

@@ -109,7 +109,7 @@ class Sizes:
 
     def shape(self, spec: Any) -> Any:
         """The same for a tensor without data."""
-        return Spec(tuple([self.of(each) for each in spec.shape]), spec.dtype)
+        return spec.sized([self.of(each) for each in spec.shape])
 
     def take(self, graph: Graph) -> None:
         """Have a graph speak of the sizes of this plan."""

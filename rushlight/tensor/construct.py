@@ -1,4 +1,4 @@
-"""Construction: tensors from Python data, and from the memory of other libraries.
+"""Construction: tensors from Python values, and from the memory of other libraries.
 
 ``tensor`` always copies; ``from_numpy``, ``frombuffer`` and ``from_dlpack`` share memory; ``as_tensor`` and ``asarray``
 share it where they can.
@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ..core.base import Spec, TensorBase, make
-from ..core.devices import CPU, META, as_device, device
+from ..core.devices import CPU, available, device_type_of, on_device
 from ..core.dtypes import BOOL, BY_NUMPY, COMPLEX, FLOATING, INTEGRAL, default, legacy_name, of_numpy, promote_numpy, result_dtype
 from ..core.dtypes import dtype as dtype_class
-from ..core.errors import ArgumentError, DeviceError, DtypeError, GradientError, OperationError, ValueRangeError
+from ..core.errors import ArgumentError, DtypeError, GradientError, NotSupported, OperationError, ValueRangeError
 from ..core.state import state
 from ..ops.create.factories import as_dtype, check_options
 from ..ops.pointwise.copy_cast import cast_array
@@ -26,27 +26,17 @@ _CATEGORY_OF = {bool: BOOL, int: INTEGRAL, float: FLOATING, complex: COMPLEX}
 
 
 def finished(array: Any, device: Any = None, requires_grad: bool = False) -> Any:
-    """A tensor over an array on a device, as a leaf."""
+    """A leaf tensor over an array, which is copied to the device that is named if it is on another; a Spec stays as it is."""
     place = available(device)
     if not isinstance(requires_grad, (bool, int)):
         raise ArgumentError(f"argument 'requires_grad' must be bool, not {type(requires_grad).__name__}")
     if requires_grad and BY_NUMPY[array.dtype].category < FLOATING:
         raise GradientError("Only Tensors of floating point and complex dtype can require gradients")
-    result = make(Spec(array.shape, array.dtype) if place == META else array)
+    result = make(array if place is CPU or array.__class__ is Spec else on_device(array, place))
     result._requires_grad = bool(requires_grad)
     if state.inference:
         result._inference = True
     return result
-
-
-def available(wanted: Any) -> device:
-    """The device that a user named (None is the default one), if tensors can be on it."""
-    if wanted == "cpu":
-        return CPU
-    found = as_device(wanted)
-    if found.type not in ("cpu", "meta"):
-        raise DeviceError(f"device '{found}' is not available: rushlight has the devices cpu and meta here")
-    return found
 
 
 # -- from nested sequences ---------------------------------------------------------------------------------------
@@ -84,7 +74,7 @@ def _leaves(data: Any, shape: tuple[int, ...]) -> list[Any]:
         following: list[Any] = []
         for each in level:
             if isinstance(each, TensorBase) and each._array.ndim:
-                each = each._array
+                each = concrete(each)
             if not _is_sequence(each):
                 raise ArgumentError("not a sequence")
             if len(each) != size:
@@ -182,16 +172,16 @@ def array_of(data: Any, numpy_type: Any = None) -> Any:
 
 
 def concrete(tensor: Any) -> Any:
-    """The array of a tensor that has data."""
+    """The elements of a tensor as a NumPy array: that of the tensor itself, if it is on the CPU."""
     if tensor._array.__class__ is Spec:
         raise OperationError("Cannot copy out of meta tensor; no data!")
     if isinstance(tensor._array, Spec):
         raise OperationError("Cannot access data pointer of Tensor that doesn't have storage: use clone() inside of transforms")
-    return tensor._array
+    return device_type_of(tensor._array).to_host(tensor._array)
 
 
 def converted(array: Any, numpy_type: Any, copy: bool = False) -> Any:
-    """An array in another type, by the rules of ``cast``; the layout stays."""
+    """A NumPy array in another dtype, by the rules of ``cast``, with the strides in the same order."""
     if numpy_type is None or array.dtype == numpy_type:
         return np.array(array, order="K", copy=True, subok=False) if copy else array
     return cast_array(np, array, numpy_type)
@@ -217,10 +207,13 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
 
 def _copied(data: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
     numpy_type = None if dtype is None else as_dtype(dtype).numpy
-    if isinstance(data, TensorBase) and (device is None or data._array.__class__ is Spec):
+    if isinstance(data, TensorBase):
+        here = data.device  # type: ignore[attr-defined]
+        device = here if device is None else available(device)
         if data._array.__class__ is Spec:
-            return finished(Spec(data._array.shape, numpy_type or data._array.dtype), device or META, requires_grad)
-        device = "cpu"
+            if device != here:
+                raise NotSupported("Cannot copy out of meta tensor; no data!")
+            return finished(Spec(data._array.shape, numpy_type or data._array.dtype, device=here), here, requires_grad)
     return finished(array_of(data, numpy_type), device, requires_grad)
 
 
@@ -228,7 +221,7 @@ def _copied(data: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
 
 
 def checked(array: Any, strides: bool = True) -> Any:
-    """A NumPy array that a tensor can lie over, as a plain ``ndarray`` whose dtype is the very object we know it by."""
+    """A NumPy array that can be a tensor's, as a plain ``ndarray`` whose dtype object is the one in ``BY_NUMPY``."""
     known = BY_NUMPY.get(array.dtype)
     if known is None:
         if array.dtype.newbyteorder("=") in BY_NUMPY:

@@ -1,6 +1,7 @@
-"""Conversion: a tensor in another type, on another device, in another layout; and element by element in Python.
+"""Conversion: a tensor in another dtype, on another device, in another memory format; and element by element in Python.
 
-Types change through the op ``cast``, so that gradients flow; where nothing would change, the tensor itself is returned.
+Dtypes change through the op ``cast`` and devices through ``to_device``, so that gradients flow; where nothing would change, the tensor
+itself is returned.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
-from ..core.base import Spec, TensorBase, make, storage_of
+from ..core.base import Spec, TensorBase, storage_of
 from ..core.declare import table
-from ..core.devices import META, device
+from ..core.devices import META, available, device, device_type_of, device_types, on_device
 from ..core.errors import ArgumentError, DeviceError, GradientError, NotSupported, OperationError, ShapeError
 from ..ops.create.factories import as_dtype
-from .construct import array_of, available
+from .construct import array_of
 from .layout import channels_last, channels_last_3d, contiguous_format, is_channels_last, preserve_format
 from .legacy import dtype_of_name, legacy_dtype, type_name
 from .storage import is_shared_memory
@@ -87,23 +88,20 @@ def _converted(tensor: Any, place: Any, dtype: Any, copy: bool, memory_format: A
         )
     here = tensor.device
     there = here if place is None else available(place)
-    if there.type != here.type:
-        return _moved(tensor, there, dtype or tensor.dtype)
+    if there != here:
+        if here == META:
+            raise NotSupported("Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of "
+                               "torch.nn.Module.to() when moving module from meta to a different device.")  # fmt: skip
+        if dtype is not None and dtype.numpy is not array.dtype:
+            tensor = table["cast"].call(tensor, dtype)
+        result = table["to_device"].call(tensor, there)
+        return result if memory_format is preserve_format else result.contiguous(memory_format=memory_format)
     result = tensor
     if copy or (dtype is not None and dtype.numpy is not array.dtype):
         result = table["cast"].call(tensor, dtype or tensor.dtype)
     elif memory_format is preserve_format or memory_format is _suggested_format(tensor):
         return tensor
     return result if memory_format is preserve_format else result.contiguous(memory_format=memory_format)
-
-
-def _moved(tensor: Any, there: device, dtype: Any) -> Any:
-    if there != META:
-        raise NotSupported("Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of "
-                           "torch.nn.Module.to() when moving module from meta to a different device.")  # fmt: skip
-    result = make(Spec(tensor._array.shape, dtype.numpy, tensor.stride() if not tensor.is_contiguous() else None))
-    result._requires_grad = tensor.requires_grad and dtype.category >= dtypes.FLOATING
-    return result
 
 
 def type_(self: Any, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
@@ -153,8 +151,10 @@ def cpu(self: Any, memory_format: Any = preserve_format) -> Any:
 
 
 def cuda(self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = preserve_format) -> Any:
-    """Raise: there is no CUDA device here."""
-    raise DeviceError("no CUDA device is available: rushlight has the devices cpu and meta here")
+    """The tensor in the memory of a GPU, where that kind of device is registered."""
+    if "cuda" not in device_types:
+        raise DeviceError("no CUDA device is available: rushlight has the devices cpu and meta here")
+    return _converted(self, "cuda" if device is None else device, None, False, memory_format)
 
 
 def is_same_size(input: Any, other: Any) -> bool:
@@ -184,7 +184,7 @@ def _write_each(name: str, target: Any, others: tuple[Any, ...], function: Calla
     if array.__class__ is Spec:
         return target
     try:
-        columns = [np.broadcast_to(each, array.shape) for each in columns]
+        columns = [np.broadcast_to(device_type_of(each).to_host(each), array.shape) for each in columns]
     except ValueError:
         raise ShapeError(
             f"{name}: the shapes {[list(each.shape) for each in columns[1:]]} can't be expanded to {list(array.shape)}"
@@ -194,7 +194,8 @@ def _write_each(name: str, target: Any, others: tuple[Any, ...], function: Calla
     wrong = next((each for each in results if isinstance(each, (str, bytes))), None)
     if wrong is not None:
         raise ArgumentError(f"must be real number, not {type(wrong).__name__}")
-    array[...] = array_of(results, array.dtype).reshape(array.shape) if results else array
+    if results:
+        array[...] = on_device(array_of(results, array.dtype).reshape(array.shape), target.device)
     storage_of(target).version += 1
     return target
 
@@ -230,11 +231,11 @@ def is_pinned(self: Any, device: Any = None) -> bool:
 def share_memory_(self: Any) -> Any:
     """Move the tensor to memory that processes forked from this one share with it."""
     array = self._array
-    if array.__class__ is Spec or is_shared_memory(array) or not array.size:
+    if not isinstance(array, np.ndarray) or is_shared_memory(array) or not array.size:
         return self
     # The reference that the tensor itself holds, and that of the call, are no aliases.
     if self._view is not None or (self._storage is not None and sys.getrefcount(self._storage) > 2):
-        raise OperationError("share_memory_() of a tensor whose memory other tensors look at: clone() it first")
+        raise OperationError("share_memory_() of a tensor whose memory other tensors share: clone() it first")
     shared = np.ndarray(array.shape, array.dtype, mmap.mmap(-1, array.nbytes))
     shared[...] = array
     self._array = shared
@@ -245,7 +246,7 @@ def share_memory_(self: Any) -> Any:
 
 def is_shared(self: Any) -> bool:
     """Whether processes forked from this one share the tensor's memory."""
-    return self._array.__class__ is not Spec and is_shared_memory(self._array)
+    return is_shared_memory(self._array)
 
 
 def install(tensor_class: Any) -> None:

@@ -14,7 +14,8 @@ import numpy as np
 
 from ..core.base import Spec, TensorBase, make
 from ..core.declare import Op, table
-from ..core.dispatch import attach, same_place, wrap
+from ..core.devices import device_type_of, on_device
+from ..core.dispatch import attach, is_dense, same_place, wrap
 from ..core.dtypes import legacy_name
 from ..core.errors import ArgumentError, DimensionError, OverlapError, ValueRangeError
 from ..core.node import refresh
@@ -24,6 +25,7 @@ from ..core.symbolic import SymbolicFloat, SymbolicInt
 from ..ops.create.factories import full
 from ..ops.index.indexing import index as index_elements
 from ..ops.index.masking import fitting_scalar
+from .construct import concrete
 
 _SELECT, _SLICE, _UNSQUEEZE, _ALIAS = table["select"], table["slice"], table["unsqueeze"], table["alias"]
 _ALL = slice(None)
@@ -42,7 +44,7 @@ def getitem(self: Any, index: Any) -> Any:
             if not -array.shape[0] <= index < array.shape[0]:
                 raise _out_of_bounds(index, 0, array.shape[0])
             return _viewed(self, _SELECT, (0, index), array[index, ...])
-    elif kind is not tuple and isinstance(index, TensorBase) and index._array.ndim:
+    elif kind is not tuple and isinstance(index, TensorBase) and index._array.ndim and self._array.__class__ is np.ndarray:
         return index_elements(self, [index])
     steps, key, indices = _plan(self, _items(index))
     if steps:
@@ -78,7 +80,7 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         elif flags.special or self._array.__class__ is Spec:
             value = full((), value, dtype=self.dtype, device=self.device)
         else:
-            value = make(np.asarray(value, self._array.dtype))
+            value = make(on_device(np.asarray(value, self._array.dtype), self.device))
     shape = value._array.shape
     if shape and shape[0] == 1 and (indices or shape != target._array.shape):  # leading dimensions of size 1 do not count
         value = value.reshape(shape[next((i for i, size in enumerate(shape) if size != 1), len(shape)) :])
@@ -166,13 +168,15 @@ def _plan(self: Any, items: tuple[Any, ...]) -> tuple[list[Step], tuple[Any, ...
                 # A single truth value is a new dimension of which it takes the one element, or none.
                 steps.append((_UNSQUEEZE, (dim,)))
                 key.append(None)
-                item, count = make(np.zeros(int(bool(item)), np.int64)), 1
+                item, count = make(on_device(np.zeros(int(bool(item)), np.int64), self.device)), 1
             else:
                 count = item._array.ndim if mask else 1
                 key += [_ALL] * count
                 source += count
             indices += [None] * (dim - _extent(indices)) + [item]
             dim += count
+    if indices and self._array.__class__ is not np.ndarray:  # indices on the CPU go with tensors of any device
+        indices = [each if each is None or not each.is_cpu else each.to(self.device) for each in indices]
     return steps, tuple(key), indices
 
 
@@ -183,11 +187,11 @@ def _normalized(item: Any) -> Any:
     """An item as an int or a tensor of indices."""
     if isinstance(item, TensorBase):
         array = item._array
-        if array.ndim or array.dtype in _MASK_KINDS or array.__class__ is not np.ndarray:
+        if array.ndim or array.dtype in _MASK_KINDS or isinstance(array, Spec):
             return item
         if array.dtype.kind not in "iu":
             raise DimensionError("tensors used as indices must be long, int, byte or bool tensors")
-        return item if flags.special and state.capture is not None else int(array)
+        return item if flags.special and state.capture is not None else int(item)
     if item.__class__ is SymbolicInt:
         return item
     if isinstance(item, np.integer) or (isinstance(item, int) and not isinstance(item, bool)):
@@ -225,7 +229,7 @@ def _index_tensor(values: Any) -> Any:
 
 def _without_tensors(value: Any) -> Any:
     if isinstance(value, TensorBase):
-        return value._array
+        return concrete(value)
     return [_without_tensors(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
@@ -306,14 +310,15 @@ def _view(source: Any, steps: list[Step], key: tuple[Any, ...]) -> Any:
 
 
 def _check_overlap(array: Any, value: Any) -> None:
-    """Refuse to write a block of memory over one that it lies partly under."""
+    """Refuse to write to memory that partly overlaps that of the value."""
     other = value._array
     if (
-        array.__class__ is np.ndarray
-        and value._storage is not None
-        and array.flags.forc
-        and other.flags.forc
-        and np.may_share_memory(array, other)
+        value._storage is not None
+        and not isinstance(array, Spec)
+        and other.__class__ is array.__class__
+        and is_dense(array)
+        and is_dense(other)
+        and device_type_of(array).shares_memory(array, other)
         and not same_place(array, other)
     ):
         raise OverlapError(

@@ -36,8 +36,10 @@ def numpy(self: Any, *, force: bool = False) -> Any:
     array = self._array
     if flags.special and state.capture is not None:
         state.capture.value_escaped(self, "numpy()")
-    if array.__class__ is Spec:
-        raise ArgumentError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
+    if not isinstance(array, np.ndarray):
+        raise ArgumentError(
+            f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+        )
     if self.requires_grad and state.grad_enabled and not force:
         raise GradientError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     if (array.dtype in LOW_PRECISION and array.dtype != np.float16) or quantizer_of(self) is not None:
@@ -81,8 +83,8 @@ def dlpack(
     copy: bool | None = None,
 ) -> Any:
     """A capsule by which another library can share the tensor's memory."""
-    if self._array.__class__ is Spec:
-        raise BufferError("Cannot pack tensors on meta")
+    if not isinstance(self._array, np.ndarray):
+        raise BufferError(f"Cannot pack tensors on {self.device}")
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if stream not in (-1, None):
@@ -112,7 +114,7 @@ def restore_storage(memory: Any) -> Storage:
 
 
 def _reduce_storage(storage: Storage) -> tuple[Any, ...]:
-    """Storages are pickled once each, as bytes, however many tensors look at them."""
+    """Storages are pickled once each, as bytes, however many tensors share them."""
     return (restore_storage, (storage.array if storage.array.__class__ is Spec else bytes_of(storage),))
 
 

@@ -7,22 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from ..core.base import Spec, TensorBase, storage_of
+from ..core.base import TensorBase, storage_of
 from ..core.declare import table
+from ..core.devices import CPU, available, device_of, device_types
 from ..core.dtypes import ALL, BY_NUMPY, default, legacy_name
 from ..core.dtypes import dtype as dtype_class
 from ..core.errors import ArgumentError, ValueRangeError
 from ..core.size import Size
 from ..ops.create.factories import checked_size
-from .construct import array_of, available, finished
+from .construct import array_of, finished
 from .layout import strided
 from .storage import TypedStorage, UntypedStorage, set_
 
 
 def type_name(tensor: Any) -> str:
     """The name of a tensor's type, such as ``torch.FloatTensor``."""
-    place = "meta." if tensor._array.__class__ is Spec else ("quantized." if tensor.is_quantized else "")
-    return f"torch.{place}{legacy_name(tensor._array.dtype)}Tensor"
+    place = tensor.device.type
+    prefix = f"{place}." if place != "cpu" else ("quantized." if tensor.is_quantized else "")
+    return f"torch.{prefix}{legacy_name(tensor._array.dtype)}Tensor"
 
 
 def _is_size(value: Any) -> bool:
@@ -45,7 +47,7 @@ def legacy_tensor(dtype: dtype_class, args: tuple[Any, ...], named: dict[str, An
         args = tuple(first)
     if all(map(_is_size, args)):
         shape = checked_size(args if args or isinstance(first, Size) else (0,), dtype.itemsize)
-        return finished(np.empty(shape, dtype.numpy), place)
+        return finished(device_types[place.type].empty(shape, dtype.numpy, place), place)
     if len(args) > 1:
         wrong = next(each for each in args if not _is_size(each))
         raise ArgumentError(f"new(): argument 'size' must be tuple of ints, but got {type(wrong).__name__}")
@@ -70,7 +72,7 @@ class tensortype(type):
     layout = strided
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, TensorBase) and instance._array.__class__ is not Spec and instance._array.dtype == cls.dtype.numpy
+        return isinstance(instance, TensorBase) and device_of(instance._array) == CPU and instance._array.dtype == cls.dtype.numpy
 
     def __call__(cls, *args: Any, **named: Any) -> Any:
         return legacy_tensor(cls.dtype, args, named, True)

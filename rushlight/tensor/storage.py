@@ -7,28 +7,27 @@ from typing import Any
 import numpy as np
 
 from ..core.base import Spec, Storage, TensorBase, contiguous_strides, storage_of
-from ..core.devices import CPU, META, device
+from ..core.devices import CPU, META, available, device, device_of, device_type_of, device_types, on_device, strided
 from ..core.dtypes import ALL, QUANTIZED, default, legacy_name
 from ..core.dtypes import dtype as dtype_class
 from ..core.errors import ArgumentError, DimensionError, NotSupported, OperationError, ShapeError
-from ..ops.shape.memory import element_strides, strided
+from ..ops.shape.memory import element_strides
 from .construct import array_of
 
 _UINT8 = np.dtype(np.uint8)
 
 
 def span(array: Any) -> int:
-    """How many elements lie between the first and the last of an array (or Spec), both counted."""
+    """The number of elements of memory from the first to the last element of an array (or Spec)."""
     if not array.size:
         return 0
     return 1 + sum((size - 1) * stride for size, stride in zip(array.shape, element_strides(array)))
 
 
 def bytes_of(storage: Storage) -> Any:
-    """The whole memory of a storage, as an array of bytes that shares it."""
+    """The whole memory of a storage, as an array of bytes on its device that shares it."""
     array = storage.array
-    count = span(array) * array.itemsize
-    return strided(array, (count,), (1,), 0, _UINT8) if count else np.ndarray((0,), _UINT8, np.ascontiguousarray(array))
+    return strided(array, (span(array) * array.itemsize,), (1,), 0, _UINT8)
 
 
 class UntypedStorage:
@@ -38,14 +37,15 @@ class UntypedStorage:
         if isinstance(data, Storage):
             self._storage = data
         elif isinstance(data, int):
-            self._storage = Storage(np.empty(data, _UINT8))
+            place = available(device)
+            self._storage = Storage(device_types[place.type].empty((data,), _UINT8, place))
         else:
-            self._storage = Storage(array_of(data, _UINT8))
+            self._storage = Storage(on_device(array_of(data, _UINT8), available(device)))
 
     @property
     def device(self) -> device:
         """Where the memory is."""
-        return META if self._storage.array.__class__ is Spec else CPU
+        return device_of(self._storage.array)
 
     is_cuda = is_hpu = is_sparse = False
     filename = None
@@ -55,6 +55,11 @@ class UntypedStorage:
         if self._storage.array.__class__ is Spec:
             raise NotSupported("a storage on the meta device has no data")
         return bytes_of(self._storage)
+
+    @property
+    def _host_bytes(self) -> Any:
+        """The bytes as a NumPy array: a copy, if they are not in the memory of the CPU."""
+        return device_type_of(self._storage.array).to_host(self._bytes)
 
     @property
     def _cdata(self) -> int:
@@ -73,17 +78,17 @@ class UntypedStorage:
 
     def data_ptr(self) -> int:
         """The address of the first byte."""
-        return int(self._storage.array.__array_interface__["data"][0]) if self.nbytes() and self.device == CPU else 0
+        return device_type_of(self._storage.array).address(self._storage.array) if self.nbytes() else 0
 
     def tolist(self) -> list[int]:
         """The bytes as Python ints."""
-        return self._bytes.tolist()  # type: ignore[no-any-return]
+        return self._host_bytes.tolist()  # type: ignore[no-any-return]
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return UntypedStorage(Storage(self._bytes[index]))
         self._check(index)
-        return int(self._bytes[index])
+        return int(self._host_bytes[index])
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if not isinstance(index, slice):
@@ -99,7 +104,7 @@ class UntypedStorage:
         return iter(self.tolist())
 
     def __bytes__(self) -> bytes:
-        return bytes(self._bytes.tobytes())
+        return bytes(self._host_bytes.tobytes())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, UntypedStorage) and other._storage is self._storage
@@ -116,14 +121,14 @@ class UntypedStorage:
         return UntypedStorage(Storage(self._bytes.copy()))
 
     def cpu(self) -> UntypedStorage:
-        """This storage: it is in the memory of the CPU."""
-        return self
+        """The storage in the memory of the CPU: itself, if it is there."""
+        return self if self.device == CPU else UntypedStorage(Storage(self._host_bytes))
 
     def copy_(self, source: Any, non_blocking: bool = False) -> UntypedStorage:
         """Write another storage's bytes here."""
         if len(source) != len(self):
             raise OperationError(f"size does not match, self was {len(self)} bytes but src was {len(source)} bytes")
-        self._bytes[...] = source._bytes
+        self._bytes[...] = on_device(source._bytes, self.device)
         self._storage.version += 1
         return self
 
@@ -154,14 +159,14 @@ class UntypedStorage:
 
 
 def is_shared_memory(array: Any) -> bool:
-    """Whether an array lies in memory that ``share_memory_`` made."""
+    """Whether the memory of an array was made by ``share_memory_``."""
     while isinstance(array, np.ndarray):
         array = array.base
     return isinstance(array, memoryview) and type(array.obj).__name__ == "mmap" or type(array).__name__ == "mmap"
 
 
 class TypedStorage:
-    """A block of memory, seen as elements of a type; ``tensor.storage()`` gives that of a tensor."""
+    """A block of memory as elements of a dtype; ``tensor.storage()`` gives that of a tensor."""
 
     dtype: dtype_class
 
@@ -210,7 +215,7 @@ class TypedStorage:
 
     def tolist(self) -> list[Any]:
         """The elements as Python numbers."""
-        elements = self._elements
+        elements = device_type_of(self._untyped._storage.array).to_host(self._elements)
         if elements.dtype.kind not in "biufc":
             elements = elements.astype(np.float32)
         return elements.tolist()  # type: ignore[no-any-return]
@@ -219,7 +224,7 @@ class TypedStorage:
         if isinstance(index, slice):
             raise OperationError("slices are only supported in UntypedStorage.__getitem__")
         self._check(index)
-        return self.tolist()[index] if self.dtype.numpy.kind not in "biufc" else self._elements[index].item()
+        return self.tolist()[index] if self.dtype.numpy.kind not in "biufc" or self.device != CPU else self._elements[index].item()
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if not isinstance(index, slice):
@@ -249,18 +254,18 @@ class TypedStorage:
         return TypedStorage(dtype=self.dtype, wrap_storage=self._untyped.clone())
 
     def cpu(self) -> TypedStorage:
-        """This storage: it is in the memory of the CPU."""
-        return self
+        """The storage in the memory of the CPU: itself, if it is there."""
+        return self if self.device == CPU else TypedStorage(dtype=self.dtype, wrap_storage=self._untyped.cpu())
 
     def to(self, dtype: dtype_class) -> TypedStorage:
         """The elements in another type."""
-        return self if dtype is self.dtype else TypedStorage(self._elements, dtype=dtype)
+        return self if dtype is self.dtype else TypedStorage(self.cpu()._elements, dtype=dtype)
 
     def copy_(self, source: Any, non_blocking: bool = False) -> TypedStorage:
         """Write another storage's elements here."""
         if len(source) != len(self):
             raise OperationError(f"size does not match, self has {len(self)} elements but src has {len(source)}")
-        self._elements[...] = source._elements
+        self._elements[...] = on_device(source._elements, self.device)
         self._untyped._storage.version += 1
         return self
 
@@ -337,7 +342,7 @@ def storage_type(self: Any) -> Any:
 def over(storage: Storage, numpy_type: Any, offset: int, shape: Any, strides: Any) -> Any:
     """An array over the memory of a storage; offset and strides are in elements."""
     if storage.array.__class__ is Spec:
-        return Spec(shape, numpy_type, tuple(strides))
+        return Spec(shape, numpy_type, tuple(strides), storage.array.device)
     memory = bytes_of(storage)
     last = offset + sum((size - 1) * stride for size, stride in zip(shape, strides)) if 0 not in shape else -1
     if offset < 0 or any(stride < 0 for stride in strides) or (last + 1) * numpy_type.itemsize > memory.size:
@@ -345,20 +350,19 @@ def over(storage: Storage, numpy_type: Any, offset: int, shape: Any, strides: An
             f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {offset}, and itemsize "
             f"{numpy_type.itemsize} are out of bounds for storage of size {memory.size}"
         )
-    steps = tuple(stride * numpy_type.itemsize for stride in strides)
-    start = offset * numpy_type.itemsize
-    if 0 in shape:  # it has a place in the memory all the same, if only at its end
-        start = min(start, memory.size)
-    return np.ndarray(tuple(shape), numpy_type, memory, start, steps)
+    if 0 in shape:  # an empty array has an offset into the memory too: its end, at most
+        offset = min(offset, memory.size // numpy_type.itemsize)
+    return strided(memory, tuple(shape), tuple(strides), offset, numpy_type)
 
 
 def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
-    """Make the tensor look at another tensor's memory, or at a storage."""
+    """Make the tensor one over another tensor's memory, or over a storage."""
     if self._requires_grad and self._grad_fn is None:
         raise OperationError("a leaf Variable that requires grad is being used in an in-place operation.")
     numpy_type = self._array.dtype
     if source is None:
-        self._array, self._storage = np.empty(0, numpy_type), None
+        place = self.device
+        self._array, self._storage = device_types[place.type].empty((0,), numpy_type, place), None
         return self
     if isinstance(source, TensorBase):
         if source._array.dtype != numpy_type:

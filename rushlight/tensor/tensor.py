@@ -17,7 +17,7 @@ from ..autograd import backward as run_backward
 from ..core import dispatch as dispatch_module
 from ..core.base import Spec, TensorBase, alias, contiguous_strides, make, register_tensor_type, storage_of, version_of
 from ..core.declare import table
-from ..core.devices import CPU, META, device
+from ..core.devices import CPU, META, device, device_of, device_type_of
 from ..core.dtypes import BY_NUMPY, FLOATING, default, dtype, legacy_name
 from ..core.errors import ArgumentError, GradientError, NotSupported, OperationError, ValueRangeError
 from ..core.families import normalize_dim
@@ -58,9 +58,7 @@ class Tensor(OpMethods):
     @property
     def device(self) -> device:
         """Where the elements are."""
-        if self._array.__class__ is Spec:  # a capture may follow a program on tensors without data, which it takes for others
-            return CPU if flags.special and state.capture is not None and state.capture.without_values else META
-        return CPU
+        return device_of(self._array)
 
     @property
     def ndim(self) -> int:
@@ -69,7 +67,7 @@ class Tensor(OpMethods):
 
     @property
     def layout(self) -> Any:
-        """Always ``strided``: there are no sparse tensors here."""
+        """``strided``, the only layout here."""
         return strided
 
     @property
@@ -128,15 +126,15 @@ class Tensor(OpMethods):
         array = self._array
         if self._storage is None or array.__class__ is Spec:
             return 0
-        distance = array.__array_interface__["data"][0] - self._storage.array.__array_interface__["data"][0]
-        return int(distance // array.itemsize)
+        address = device_type_of(array).address
+        return (address(array) - address(self._storage.array)) // int(array.itemsize)
 
     def data_ptr(self) -> int:
         """The address of the first element."""
-        return 0 if self._array.__class__ is Spec or not self._array.size else int(self._array.__array_interface__["data"][0])
+        return device_type_of(self._array).address(self._array) if self._array.size else 0
 
     def is_contiguous(self, memory_format: Any = contiguous_format) -> bool:
-        """Whether the elements lie in memory in row-major order (or in that of ``channels_last``)."""
+        """Whether the strides are those of row-major order (or of ``channels_last``)."""
         if memory_format in (channels_last, channels_last_3d):
             return is_channels_last(self._array.shape, self.stride(), memory_format)
         array = self._array
@@ -165,16 +163,17 @@ class Tensor(OpMethods):
     @property
     def is_meta(self) -> bool:
         """Whether it has a shape and a type but no data."""
-        return self._array.__class__ is Spec
+        return self.device == META
 
     @property
     def is_cpu(self) -> bool:
         """Whether the elements are in the memory of the CPU."""
-        return self._array.__class__ is not Spec
+        return self.device == CPU
 
     def get_device(self) -> int:
-        """The index of the device, -1 for the CPU."""
-        return -1
+        """The index of the device, -1 for one that has none, such as the CPU."""
+        index = self.device.index
+        return -1 if index is None else index
 
     # -- other ways of looking at it -----------------------------------------------------------------------------
 
@@ -392,8 +391,8 @@ class Tensor(OpMethods):
             raise OperationError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
         if array.__class__ is QuantizedArray:
             return array.real_numbers.item()
-        value = array.item() if array.dtype.kind != "V" else float(array.reshape(()).astype(np.float32))
-        return value
+        array = device_type_of(array).to_host(array)
+        return array.item() if array.dtype.kind != "V" else float(array.reshape(()).astype(np.float32))
 
     def tolist(self) -> Any:
         """The elements as nested Python lists."""
@@ -403,8 +402,8 @@ class Tensor(OpMethods):
             raise NotSupported("Cannot copy out of meta tensor; no data!")
         if self._array.__class__ is QuantizedArray:
             raise OperationError("tolist() of a quantized tensor: call int_repr() or dequantize() first, to say which numbers you want")
-        array = self._array.astype(np.float32) if self._array.dtype.kind == "V" else self._array
-        return array.tolist()
+        array = device_type_of(self._array).to_host(self._array)
+        return array.astype(np.float32).tolist() if array.dtype.kind == "V" else array.tolist()
 
     def __len__(self) -> int:
         if not self._array.ndim:
@@ -467,11 +466,12 @@ class Tensor(OpMethods):
         common: dict[str, Any] = {
             "default_dtype": default.numpy, "requires_grad": self._requires_grad and name is None, "grad_fn_name": name,
         }  # fmt: skip
+        place = str(self.device)
         if array.__class__ is Spec:
-            return format_tensor(np.empty(0, array.dtype), device="meta", meta_size=tuple(array.shape), **common)
+            return format_tensor(np.empty(0, array.dtype), device=place, meta_size=tuple(array.shape), **common)
         if array.__class__ is QuantizedArray:
             return format_quantized(array)
-        return format_tensor(array, **common)
+        return format_tensor(device_type_of(array).to_host(array), device=place, **common)
 
     def __dir__(self) -> list[str]:
         return sorted(set(dir(type(self))) | set(self.__dict__))

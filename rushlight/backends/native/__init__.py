@@ -21,6 +21,7 @@ from ...codegen.llvm import attention, gather_scatter, pooling, rnn
 from ...codegen.llvm.conv import convolution
 from ...codegen.llvm.gemm import small
 from ...core.base import Spec, TensorBase, alias, make, storage_of
+from ...core.devices import CPU
 from ...core.state import state
 from ...passes.decompose import Declined
 from ...runtime.call import trampoline
@@ -215,7 +216,7 @@ def fixed(arrays: list[Any]) -> list[Any]:
 
 def compile_module(module: Any, arrays: list[Any]) -> Program:
     """A program for a graph module and inputs that lie in memory as these arrays do."""
-    examples = [Spec(each.shape, each.dtype, elements(each)) if each.__class__ is np.ndarray else each for each in arrays]
+    examples = [Spec(each.shape, each.dtype, elements(each), CPU) if each.__class__ is np.ndarray else each for each in arrays]
     if not all(each.flags.aligned for each in arrays if each.__class__ is np.ndarray):
         raise Declined("an input whose elements lie askew")
 

@@ -73,7 +73,7 @@ def outline(module: Any) -> str:
         return found
 
     try:
-        expanded = expand(graph, [Spec(each.shape, each.dtype) for each in specs], attribute)
+        expanded = expand(graph, [each.sized(each.shape) for each in specs], attribute)
         builder = Builder(expanded, [Spec(each.shape, each.dtype).element_strides for each in specs], processor().target)
     except Declined as error:
         return f"runs as in eager mode: {error}"

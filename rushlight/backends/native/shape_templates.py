@@ -19,6 +19,7 @@ import numpy as np
 from ...codegen.llvm.target import processor
 from ...core.base import Spec
 from ...core.declare import table
+from ...core.devices import device, device_of
 from ...core.symbolic import Expression, SymbolicFloat, SymbolicInt, escape, is_symbolic, size_of
 from ...graph import Graph, Node, map_aggregate
 from ...passes.decompose import expand
@@ -46,10 +47,11 @@ class Laid(NamedTuple):
     dtype: Any
     strides: tuple[int | None, ...]
     order: tuple[int, ...]  # dimensions from the innermost on; those of stride 0 are none of them
+    device: device
 
     def spec(self, shape: tuple[Any, ...]) -> Spec:
         """A tensor without data that lies so, in such a shape."""
-        return Spec(shape, self.dtype, self.strides_for(shape))
+        return Spec(shape, self.dtype, self.strides_for(shape), self.device)
 
     def strides_for(self, shape: tuple[Any, ...]) -> tuple[Any, ...]:
         """Its strides in such a shape."""
@@ -72,7 +74,7 @@ class Laid(NamedTuple):
                     return None
                 known[dim] = None
             differing, last = differing or isinstance(spec.shape[dim], SymbolicInt), dim
-        return Laid(spec.shape, array.dtype, tuple(known), tuple(order))
+        return Laid(spec.shape, array.dtype, tuple(known), tuple(order), device_of(array))
 
 
 class Inputs:
@@ -96,9 +98,7 @@ class Inputs:
     def pinned(self, names: Collection[str], values: Mapping[str, int]) -> Inputs:
         """The same with some sizes as they are now."""
         one = pinning(names, values)
-        return Inputs(
-            [Spec(tuple([one(size) for size in spec.shape]), spec.dtype) if isinstance(spec, Spec) else spec for spec in self.specs]
-        )
+        return Inputs([spec.sized(tuple([one(size) for size in spec.shape])) if isinstance(spec, Spec) else spec for spec in self.specs])
 
     def values(self, arrays: list[Any]) -> dict[str, int] | None:
         """The sizes in a call; None where it is not one of those that a program for any size takes."""
@@ -250,7 +250,12 @@ def comes_to(value: Any, plain: Any, values: Mapping[str, int]) -> bool:
     if isinstance(value, Node):
         return isinstance(plain, Node) and value.name == plain.name
     if isinstance(value, Spec):
-        return isinstance(plain, Spec) and value.dtype == plain.dtype and comes_to(value.shape, plain.shape, values)
+        return (
+            isinstance(plain, Spec)
+            and value.dtype == plain.dtype
+            and value.device == plain.device
+            and comes_to(value.shape, plain.shape, values)
+        )
     value = evaluated(value, values)
     if isinstance(value, (int, float)):
         return type(value) is type(plain) and (value == plain or value != value and plain != plain)
@@ -263,9 +268,7 @@ def copied_for(graph: Graph, values: Mapping[str, int], convert: Callable[[Any, 
     here: dict[Node, Node] = {}
 
     def one(value: Any) -> Any:
-        return (
-            Spec(tuple([convert(each, values) for each in value.shape]), value.dtype) if isinstance(value, Spec) else convert(value, values)
-        )
+        return value.sized([convert(each, values) for each in value.shape]) if isinstance(value, Spec) else convert(value, values)
 
     for node in graph.nodes:
         new = here[node] = made.node_copy(node, here.__getitem__)

@@ -167,7 +167,7 @@ class BodyTracer(Tracer):
 def copied(tensor: Any) -> Any:
     """A tensor of its own with the same values."""
     array = tensor._array
-    made = make(Spec(array.shape, array.dtype) if array.__class__ is Spec else array.copy())
+    made = make(array.sized(array.shape) if array.__class__ is Spec else array.copy())
     return made
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...core.base import Spec, TensorBase, make
 from ...core.declare import lookup
+from ...core.devices import device_of
 from ...core.errors import CaptureError
 from ...core.state import state
 from ...core.symbolic import SymbolicInt, is_symbolic, plain
@@ -361,7 +362,7 @@ def optional_input(capture: Any, value: Any, node: Any) -> tuple[Maybe, Any]:
 def list_input(capture: Any, items: list[Any], node: Any, dynamic: Callable[[int], str | None]) -> None:
     """Tie a list of tensors of one shape, which is an input of any length, to a node."""
     first, count = items[0]._array, len(items)
-    array: Any = Spec((count, *first.shape), first.dtype) if first.__class__ is Spec else np.stack([each._array for each in items])
+    array: Any = first.sized((count, *first.shape)) if first.__class__ is Spec else np.stack([each._array for each in items])
     part = capture.graph.call_function(stacked_items, (node,))
     capture.depends |= {node, part}
     symbols = [None, *(dynamic(dim) for dim in range(first.ndim))]
@@ -371,7 +372,7 @@ def list_input(capture: Any, items: list[Any], node: Any, dynamic: Callable[[int
     ]
     tensor = make(array)
     capture.bind(tensor, part, tuple(shape))
-    node.meta["val"] = Spec(tuple(shape[1:]), first.dtype)
+    node.meta["val"] = Spec(tuple(shape[1:]), first.dtype, device=device_of(first))
     node.meta["container"] = "sequence"
     capture.sequences[id(items)] = Sequence(items, 0, count, tensor)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from ...core.base import Spec, TensorBase, make
+from ...core.base import Spec, TensorBase, make, spec_of
 from ...core.declare import Op
 from ...core.errors import CaptureError
 from ...core.quantized import QuantizedArray
@@ -40,9 +40,7 @@ class StandIns:
             raise CaptureError("a quantized tensor is more than its shape")
         found = self.made.get(id(value))
         if found is None:
-            array = value._array
-            steps = tuple(step // array.itemsize for step in array.strides)
-            found = self.made[id(value)] = value, make(Spec(array.shape, array.dtype, steps))
+            found = self.made[id(value)] = value, make(spec_of(value._array))
             self.tracer.bind(found[1], self.tracer.node_of(value), self.tracer.shape_of(value))
         return found[1]
 
@@ -57,8 +55,7 @@ def has_no_data(value: Any) -> bool:
 def without_data(value: Any) -> Any:
     """A copy of nested arguments whose tensors have shapes, types and needs for gradients, and no data."""
     if isinstance(value, TensorBase):
-        array = value._array
-        made = make(Spec(array.shape, array.dtype, tuple(step // array.itemsize for step in array.strides)))
+        made = make(spec_of(value._array))
         made._requires_grad = value._requires_grad
         return made
     if isinstance(value, dict):

@@ -15,13 +15,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ...core import symbolic
-from ...core.base import Spec, TensorBase, make
+from ...core.base import Spec, TensorBase, make, spec_of
 from ...core.declare import Op, lookup
+from ...core.devices import device_of
 from ...core.dispatch import dispatch, dispatch_in_place
 from ...core.dtypes import BY_NUMPY
 from ...core.errors import CaptureError
 from ...core.quantized import QuantizedArray
-from ...core.state import flags, state
+from ...core.state import fake_mode, flags, state
 from ...core.symbolic import Expression, SymbolicFloat, SymbolicInt, as_size, is_symbolic, smaller
 from ...graph import Graph, Node
 from ...graph.calls import bind, canonical
@@ -165,7 +166,7 @@ class Tracer:
         array = tensor._array
         if shape is None:
             shape = array.shape
-        node.meta["val"] = Spec(shape, array.dtype)
+        node.meta["val"] = Spec(shape, array.dtype, device=device_of(array))
         if array.__class__ is QuantizedArray:
             node.meta["quantizer"] = array.quantizer
         entry = self.entries[id(tensor)] = Entry(tensor, node, shape)
@@ -318,7 +319,11 @@ class Tracer:
             if out is not None and not self.functional:
                 keywords["out"] = self.argument(out)
             given = self.stand_ins.given(op, args) if self.without_values else args
-            result = self.compute(op, given, out)
+            if given is args:
+                result = self.compute(op, given, out)
+            else:
+                with fake_mode():
+                    result = self.compute(op, given, out)
             node = self.emit(op, recorded, keywords)
             self.results(op, args, recorded, node, result)
             if out is not None and self.functional:
@@ -349,7 +354,7 @@ class Tracer:
         def fake(value: Any) -> Any:
             if isinstance(value, Node):
                 found = value.meta["val"]
-                return make(Spec(found.shape, found.dtype)) if isinstance(found, Spec) else found
+                return make(spec_of(found)) if isinstance(found, Spec) else found
             return type(value)(fake(each) for each in value) if isinstance(value, (tuple, list)) else value
 
         values = tuple([fake(each) for each in bind(op, recorded, {})])
@@ -358,7 +363,7 @@ class Tracer:
             array = dispatch(op, values)._array
         finally:
             state.grad_enabled = enabled
-        node.meta["val"] = Spec(array.shape, array.dtype)
+        node.meta["val"] = Spec(array.shape, array.dtype, device=array.device)
         return node
 
     def emit(self, op: Op, recorded: tuple[Any, ...], keywords: dict[str, Any] | None = None) -> Node:
@@ -412,7 +417,7 @@ class Tracer:
         shapes = self.shapes(functional, args, recorded, node, result)
         shape = shapes if isinstance(shapes, tuple) and len(shapes) == len(before) else before
         found = result_type(functional, args)
-        node.meta["val"] = Spec(shape, found or dtype)
+        node.meta["val"] = Spec(shape, found or dtype, device=device_of(target._array))
         if found is not None and found != dtype:
             node = self.derive("cast", node, BY_NUMPY[dtype])
         self.bind(target, node, shape)
@@ -487,7 +492,7 @@ class Tracer:
         def fake(value: Any) -> Any:
             if isinstance(value, TensorBase):
                 shape = self.shape_of(value)
-                return make(Spec(tuple([fake(each) for each in shape]), value._array.dtype))
+                return make(Spec(tuple([fake(each) for each in shape]), value._array.dtype, device=device_of(value._array)))
             if isinstance(value, SymbolicInt):
                 return SymbolicInt(value.expression.evaluate(values), value.expression)
             if isinstance(value, SymbolicFloat):
@@ -502,9 +507,8 @@ class Tracer:
         enabled, state.grad_enabled = state.grad_enabled, False
         try:
             given = tuple([fake(value) for value in args])
-            if op.factory:  # it would make its tensor
-                return [op.meta(op, [each._array if isinstance(each, TensorBase) else each for each in given]).shape]
-            result = quietly(dispatch, op.functional or op, given)
+            with fake_mode():
+                result = quietly(dispatch, op.functional or op, given)
         except Exception:
             return None  # sizes that do not fit together, or a result that depends on data: the caller knows what then
         finally:

@@ -15,7 +15,7 @@ import numpy as np
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive
-from ...core.devices import CPU, META
+from ...core.devices import strided
 from ...core.dtypes import BOOL, BY_NUMPY, INTEGRAL, bool_, complex128, default, float64, int64, scalar_dtype
 from ...core.dtypes import dtype as dtype_class
 from ...core.errors import ArgumentError, NotSupported, OperationError, ShapeError
@@ -178,7 +178,7 @@ def allocate(make: Any, spec: Spec) -> Any:
         return make(spec.shape, spec.dtype)
     count = 1 + sum((size - 1) * stride for size, stride in zip(spec.shape, strides))
     flat = make(count if 0 not in spec.shape else 0, spec.dtype)
-    return np.ndarray(spec.shape, spec.dtype, flat, 0, spec.strides)
+    return strided(flat, spec.shape, strides)
 
 
 def new_spec(size: Any, dtype: Any, layout: Any, device: Any, requires_grad: Any, pin_memory: Any, memory_format: Any = None) -> Spec:
@@ -512,8 +512,7 @@ def empty_permuted(
 
 def _as_input(input: Any, dtype: Any, device: Any) -> dict[str, Any]:
     """Type and device: those asked for, else the input's."""
-    found = META if input._array.__class__ is Spec else CPU
-    return {"dtype": BY_NUMPY[numpy_dtype(dtype, input._array.dtype)], "device": found if device is None else device}
+    return {"dtype": BY_NUMPY[numpy_dtype(dtype, input._array.dtype)], "device": input.device if device is None else device}
 
 
 _NEW: dict[str, Any] = {"namespace": None, "method": True, "out": False, "vjp": {}}

@@ -9,10 +9,12 @@ import numpy as np
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
+from ...core.devices import device_of, on_device
 from ...core.dtypes import BY_NUMPY, FLOAT8, LOW_PRECISION, float8_e4m3fn, float32
 from ...core.errors import ShapeError
 from ...core.families import same
 from ...core.samples import Sample, cases, unary
+from ..shape.memory import element_strides, is_contiguous
 
 Number = int | float | complex | bool
 _FLOAT32, _SATURATING = float32.numpy, float8_e4m3fn.numpy
@@ -78,14 +80,27 @@ def _fits(input: Any, src: Any, non_blocking: bool = False) -> Spec:
 
 
 def _copy_into(xp: Any, input: Any, src: Any, non_blocking: bool = False) -> None:
+    if src.__class__ is not input.__class__:
+        src = on_device(src, device_of(input))
     input[...] = src if src.dtype is input.dtype else cast_array(xp, src, input.dtype)
+
+
+def _copied(xp: Any, input: Any, src: Any, non_blocking: bool) -> Any:
+    src = on_device(src, device_of(input))
+    return cast_array(xp, xp.broadcast_to(src, input.shape), input.dtype)
+
+
+def moved_back(g: Any, device: Any) -> Any:
+    """A gradient on the device of the tensor that it belongs to."""
+    return g if device_of(g._array) == device else to_device(g, device)
 
 
 @primitive(
     meta=_fits,
-    kernel=lambda xp, input, src, non_blocking: cast_array(xp, xp.broadcast_to(src, input.shape), input.dtype),
+    kernel=_copied,
     in_place_kernel=_copy_into,
-    vjp={"input": nothing_left, "src": lambda g: g},
+    vjp={"input": nothing_left, "src": lambda g, src_device: moved_back(g, src_device)},
+    notes="reads from other devices",
     samples=cases(lambda m: [Sample(m.real(2, 3), m.real(3)), Sample(m.real(2, 3), m.real(2, 3, dtype=np.float64))]),
     exact=True,
     in_place=True,
@@ -158,6 +173,22 @@ def _cast_onnx(g: Any, input: Any, dtype: Any) -> Any:
 )
 def cast(input: Tensor, dtype: Any) -> Tensor:
     """A copy of another type: what ``to``, ``float()`` and their like call."""
+
+
+@primitive(
+    meta=lambda input, device: Spec(input.shape, input.dtype, None if is_contiguous(input) else element_strides(input), device),
+    kernel=lambda xp, input, device: on_device(input, device),
+    vjp={"input": lambda g, input_device: moved_back(g, input_device)},
+    notes="reads from other devices",
+    exact=True,
+    namespace=None,
+    method=False,
+    out=False,
+    node_name="ToCopyBackward0",
+    onnx={9: lambda g, input, device: input},
+)
+def to_device(input: Tensor, device: Any) -> Tensor:
+    """A copy on another device: what ``to``, ``cpu()`` and their like call."""
 
 
 @composite(namespace=None, method=False)

@@ -9,11 +9,12 @@ import numpy as np
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive
+from ...core.devices import strided
 from ...core.errors import ShapeError
 from ...core.families import normalize_dim
 from ...core.samples import Sample, cases, refused
 from ...core.symbolic import is_symbolic, larger, smaller
-from .memory import element_strides, strided, zeros_beside
+from .memory import element_strides, zeros_beside
 from .reshape import scattering
 
 # -- diagonals ---------------------------------------------------------------------------------------------------

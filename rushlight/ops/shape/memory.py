@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from ...core.base import Spec, contiguous_strides
 from ...core.declare import table
+from ...core.devices import device_of
 from ...core.dtypes import BY_NUMPY
-from ...core.errors import ArgumentError, OperationError, ShapeError
+from ...core.errors import ArgumentError, ShapeError
 
 
 def element_strides(array: Any) -> tuple[int, ...]:
@@ -21,35 +20,9 @@ def element_strides(array: Any) -> tuple[int, ...]:
     return tuple(stride // size for stride in array.strides)
 
 
-def strided(array: Any, shape: Any, strides: Any, offset: int = 0, dtype: Any = None) -> Any:
-    """A view of memory by shape, and by strides and offset in elements, counted from the array's own first element."""
-    dtype = array.dtype if dtype is None else dtype
-    size = dtype.itemsize
-    steps = tuple([stride * size for stride in strides])
-    if array.flags.forc and offset >= 0:
-        try:
-            return np.ndarray(shape, dtype, array, offset * size, steps)
-        except (TypeError, ValueError):
-            pass  # it does not fit into the array; it may fit into the memory around it, and NumPy checks that too
-    owner = memory_owner(array)
-    if not owner.flags.forc:  # foreign memory with gaps: NumPy does not let us address it as one block
-        if offset or dtype != array.dtype or extent(shape, strides) > extent(array.shape, element_strides(array)):
-            raise OperationError("memory that is not one block can't be viewed beyond the tensor itself: clone() it first")
-        return np.lib.stride_tricks.as_strided(array, shape, steps)
-    start = array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
-    return np.ndarray(shape, dtype, owner, start + offset * size, steps)
-
-
 def extent(shape: Any, strides: Any) -> int:
     """How many elements of memory lie from the first to the last element of a tensor."""
     return 0 if 0 in shape else 1 + sum((size - 1) * step for size, step in zip(shape, strides))
-
-
-def memory_owner(array: Any) -> Any:
-    """The array at the end of the chain of ``base``: the one whose memory all the others look at."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
 
 
 def lies_as(shape: Any, strides: Any, wanted: Any) -> bool:
@@ -128,5 +101,4 @@ def view_strides(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple
 
 def zeros_beside(like: Any, shape: Any) -> Any:
     """Zeros of a shape, in the type and on the device of a tensor: for gradients that never arrived."""
-    device = "meta" if like._array.__class__ is Spec else "cpu"
-    return table["zeros"].call(tuple(shape), dtype=BY_NUMPY[like._array.dtype], device=device)
+    return table["zeros"].call(tuple(shape), dtype=BY_NUMPY[like._array.dtype], device=device_of(like._array))

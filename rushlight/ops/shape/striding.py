@@ -10,6 +10,7 @@ import numpy as np
 from ...core.base import Spec, contiguous_strides, storage_of
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive
+from ...core.devices import device_type_of, strided
 from ...core.errors import GradientError, OperationError, ShapeError
 from ...core.families import normalize_dim
 from ...core.node import check_in_place
@@ -17,7 +18,7 @@ from ...core.samples import Sample, cases, refused
 from ...core.state import state
 from ..create.factories import checked_size
 from ..index.indexing_onnx import write_slices
-from .memory import channels_last_strides, element_strides, extent, is_contiguous, lies_as, strided, zeros_beside
+from .memory import channels_last_strides, element_strides, extent, is_contiguous, lies_as, zeros_beside
 from .permute import t, transpose
 from .views import squeeze, unsqueeze
 
@@ -482,12 +483,12 @@ def resize_(input: Tensor, *sizes: int, memory_format: Any = None) -> Tensor:
     if memory_format is not None and memory_format.name in ("channels_last", "channels_last_3d"):
         strides = channels_last_strides(size)
     if array.__class__ is Spec:
-        input._array = Spec(size, array.dtype, strides)
+        input._array = Spec(size, array.dtype, strides, array.device)
         return input
     held = extent(storage.array.shape, element_strides(storage.array)) * storage.array.itemsize // array.itemsize
     needed = start + extent(size, strides) if math.prod(size) else 0
     if needed > held:
-        grown = np.zeros(needed, array.dtype)
+        grown = device_type_of(array).arrays.zeros(needed, array.dtype)
         grown[:held] = strided(storage.array, (held,), (1,), dtype=array.dtype)
         input._storage = storage = type(storage)(grown)
     input._array = strided(storage.array, size, strides, start if needed else 0, array.dtype)

@@ -9,12 +9,13 @@ import numpy as np
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive
+from ...core.devices import strided
 from ...core.dtypes import BY_NUMPY
 from ...core.errors import DimensionError, ShapeError, ValueRangeError, dimension_error
 from ...core.families import normalize_dim, normalize_dims
 from ...core.samples import Sample, cases, refused
 from ...core.symbolic import SymbolicInt
-from .memory import element_strides, infer_size, is_contiguous, strided, view_strides
+from .memory import element_strides, infer_size, is_contiguous, view_strides
 
 
 def dim_of(input: Any, dim: Any, what: str) -> int:

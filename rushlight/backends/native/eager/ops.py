@@ -15,6 +15,7 @@ import numpy as np
 
 from ....core.base import Spec
 from ....core.declare import table
+from ....core.devices import CPU
 from ....core.symbolic import Expression, SymbolicInt
 from ....graph import Graph
 from ....runtime.cpu.jit import log
@@ -85,7 +86,7 @@ def filled_in(name: str, args: tuple[Any, ...]) -> Program | None:
     if known not in _general:
         graph, specs = graph_for(name, args)
         given = [
-            spec if at is None else Spec((SymbolicInt(spec.shape[0], Expression.symbol(f"s{at}")), *spec.shape[1:]), spec.dtype)
+            spec if at is None else spec.sized((SymbolicInt(spec.shape[0], Expression.symbol(f"s{at}")), *spec.shape[1:]))
             for spec, at in zip(specs, symbols)
         ]
         _general[known] = General(graph, Inputs(given), no_attribute)
@@ -107,7 +108,7 @@ def graph_for(name: str, args: tuple[Any, ...]) -> tuple[Graph, list[Spec]]:
             if not each.flags.aligned:
                 raise ValueError("an array whose elements lie askew")
             inputs.append(graph.placeholder(f"input_{position}"))
-            examples.append(Spec(each.shape, each.dtype, elements(each)))
+            examples.append(Spec(each.shape, each.dtype, elements(each), CPU))
         else:
             inputs.append(each)
     node = graph.call_function(op.call, tuple(inputs))

@@ -13,7 +13,7 @@ import numpy as np
 
 from ....core.base import TensorBase
 from ....core.declare import Op
-from ....core.devices import device
+from ....core.devices import device, device_type_of
 from ....core.dtypes import default, dtype
 from ....core.state import flags, state
 from ....core.symbolic import SymbolicInt
@@ -242,10 +242,16 @@ class Guards:
         sizes = tuple(int.__int__(each) for each in shape)
         self.lines.append(f"a = {name}._array")
         self.condition(
-            lambda: f"tensor {source.describe()}: type, dtype, requires_grad",
-            f"type({name}) is {kind} and a.dtype is {element} and {name}._requires_grad is {value._requires_grad}",
-            ("tensor type", source), _tensor(source, str(value.dtype), value._requires_grad),
+            lambda: f"tensor {source.describe()}: type, device, dtype, requires_grad",
+            f"type({name}) is {kind} and type(a) is {self.names.of(type(array), 't')} and a.dtype is {element} "
+            f"and {name}._requires_grad is {value._requires_grad}",
+            ("tensor type", source), _tensor(source, value),
         )  # fmt: skip
+        if device_type_of(array).name != "cpu":  # the class of an array says that it is on the CPU, but not which one of other devices
+            self.condition(
+                lambda: f"tensor {source.describe()}: device {value.device}",
+                f"{name}.device == {self.names.of(value.device, 't')}", ("tensor device", source), _tensor(source, value),
+            )  # fmt: skip
         if fixed:
             self.sizes.append((source, None, sizes))
             self.condition(
@@ -378,12 +384,16 @@ def _short(value: Any) -> str:
     return text if len(text) < 80 else text[:77] + "..."
 
 
-def _tensor(source: Source, kind: str, needs: bool) -> tuple[Source, Any]:
+def _tensor(source: Source, value: Any) -> tuple[Source, Any]:
+    kind, needs, place = str(value.dtype), value._requires_grad, value.device
+
     def words(now: Any) -> str:
         if not isinstance(now, TensorBase):
             return f"argument `{source.describe()}`: it was a tensor, and is a {type(now).__name__} now"
         if str(now.dtype) != kind:  # type: ignore[attr-defined]
             return f"argument `{source.describe()}`: its type was {kind}, and is {now.dtype} now"  # type: ignore[attr-defined]
+        if now.device != place:  # type: ignore[attr-defined]
+            return f"argument `{source.describe()}`: it was on {place}, and is on {now.device} now"  # type: ignore[attr-defined]
         if now._requires_grad is not needs:
             return f"argument `{source.describe()}`: requires_grad was {needs}, and is {now._requires_grad} now"
         return f"argument `{source.describe()}`: its class is {type(now).__name__} now"

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....core import kernel_providers
-from ....core.base import Spec, TensorBase, make
+from ....core.base import Spec, TensorBase, make, spec_of
 from ....core.dispatch import dispatch, dispatch_in_place
 from ....core.node import next_sequence
-from ....core.state import state
+from ....core.state import fake_mode, state
 from ....graph.node import only_computes
 from ....nn.modules.module import Module
 from ....nn.parameter import Parameter
@@ -127,7 +127,8 @@ class Later:
         """The results of an op, without data; NotImplemented where that is not possible."""
         given = self.bare(args)
         try:
-            result = dispatch(op.functional or op, given)
+            with fake_mode():
+                result = dispatch(op.functional or op, given)
         except Exception:  # running it for good will tell what is wrong
             return NotImplemented
         made = list(result) if isinstance(result, (tuple, list)) else [result]
@@ -165,8 +166,7 @@ class Later:
         if not isinstance(value, TensorBase) or value._array.__class__ is Spec:
             return value
         if id(value) not in self.twins:
-            array = value._array
-            made = make(Spec(array.shape, array.dtype, tuple([step // array.itemsize for step in array.strides])))
+            made = make(spec_of(value._array))
             made._requires_grad = value._requires_grad
             self.twins[id(value)] = value, made
         return self.twins[id(value)][1]
@@ -190,7 +190,8 @@ class Later:
     def gradients(self, function: Any, roots: Sequence[Any], targets: Sequence[Any], given: Sequence[Any], *options: bool) -> Any:
         """The gradients of tensors, without data; NotImplemented where that is not possible."""
         try:
-            found = function(roots, self.bare(list(targets)), self.bare(list(given)), *options)
+            with fake_mode():
+                found = function(roots, self.bare(list(targets)), self.bare(list(given)), *options)
         except Exception:  # running it for good will tell what is wrong
             return NotImplemented
         if not all(each is None or each._array.__class__ is Spec for each in found):

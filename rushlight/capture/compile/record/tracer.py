@@ -11,6 +11,7 @@ import numpy as np
 
 from ....core.base import Spec, TensorBase, make
 from ....core.declare import lookup
+from ....core.devices import device_of
 from ....core.state import flags, state
 from ....core.symbolic import Expression, SymbolicInt, is_symbolic
 from ....graph import Node
@@ -250,7 +251,7 @@ class CompileTracer(Tracer):
                 kept.append(entry)
                 continue
             del self.aliases.by_array[id(array)]
-            tensor._array = Spec(array.shape, array.dtype)
+            tensor._array = Spec(array.shape, array.dtype, device=device_of(array))
         self.large = kept
 
 
