@@ -17,7 +17,7 @@ from op_samples import flatten
 import rushlight
 from rushlight import bfloat16, float16, float32, float64
 from rushlight.amp import GradScaler, autocast, custom_bwd, custom_fwd
-from rushlight.amp.lists import FLOAT32, LOWER, PLAIN, WIDEST
+from rushlight.amp.autocast_classes import FLOAT32, LOWER, UNCHANGED, WIDEST, autocast_class
 from rushlight.core.base import TensorBase, make
 from rushlight.core.declare import table
 from rushlight.core.dtypes import BY_NUMPY
@@ -60,10 +60,9 @@ def test_types_against_pytorch(name: str) -> None:
         assert [each.dtype.name for each in results if isinstance(each, TensorBase)] == wanted, kind.name
 
 
-def test_the_lists_name_ops_once() -> None:
-    lists = [LOWER, FLOAT32, WIDEST, PLAIN]
-    assert all(name in table for each in lists for name in each)
-    assert sum(map(len, lists)) == len(frozenset.union(*lists))
+def test_every_op_with_an_autocast_class_has_one_of_four() -> None:
+    classes = {name: autocast_class.of(table[name]) for name in autocast_class}
+    assert len(classes) == 119 and set(classes.values()) == {FLOAT32, LOWER, UNCHANGED, WIDEST}
 
 
 def test_values_are_those_of_casting_by_hand() -> None:

@@ -8,8 +8,8 @@ import pytest
 from support.processes import run_python
 
 import rushlight
-from rushlight.core.declare import Declared, exports, methods, quantized_rules, table
-from rushlight.ops import document, index
+from rushlight.core.declare import Declared, exports, methods, table
+from rushlight.ops import document, manifest
 
 ROOT = pathlib.Path(rushlight.__file__).parents[1]
 
@@ -19,9 +19,9 @@ def output(code: str) -> str:
     return run_python(code).strip()
 
 
-def test_the_index_is_up_to_date() -> None:
-    text = (document.FOLDER / "index.py").read_text(encoding="utf8")
-    assert text == document.index(), "run `python -m rushlight.ops.document`"
+def test_the_manifest_is_up_to_date() -> None:
+    text = (document.FOLDER / "manifest.py").read_text(encoding="utf8")
+    assert text == document.manifest(), "run `python -m rushlight.ops.document`"
 
 
 def test_an_import_loads_few_files() -> None:
@@ -47,13 +47,13 @@ def test_every_file_declares_its_names_alone() -> None:
     """A file that is loaded first, before all others, declares all that the index says of it."""
     code = """
 import os, sys, rushlight
-from rushlight.core.declare import exports, methods, quantized_rules, table
+from rushlight.core.declare import exports, methods, table
 from rushlight.ops.manifest import FILES
 for file, kinds in FILES.items():
     child = os.fork()
     if not child:
         __import__(f"rushlight.ops.{file}")
-        places = {"ops": table, "methods": methods, "rules": quantized_rules}
+        places = {"ops": table, "methods": methods}
         for kind, names in kinds.items():
             for name in names.split():
                 if not dict.__contains__(places.get(kind, exports), name if kind in places else (kind, name)):
@@ -104,13 +104,13 @@ def test_functions_are_pickled_by_name() -> None:
     assert output("import pickle, rushlight; f = rushlight.cumprod; print(pickle.loads(pickle.dumps(f)) is f)") == "True"
 
 
-def test_order_is_that_of_the_index() -> None:
-    expected = [name for kinds in index.FILES.values() for name in kinds.get("ops", "").split()]
+def test_order_is_that_of_the_manifest() -> None:
+    expected = [name for kinds in manifest.FILES.values() for name in kinds.get("ops", "").split()]
     assert [name for name in table if table[name].source_module.startswith("rushlight.ops.")] == expected
 
 
 def test_views_of_everything_load_everything() -> None:
-    for each in (table, exports, methods, quantized_rules):
+    for each in (table, exports, methods):
         assert len(each) == len(list(each.items())) == len(each.values()) == len(each.keys()) >= len(each.expected)
 
 

@@ -18,7 +18,7 @@ from rushlight.core.declare import table
 from rushlight.graph import Graph
 from rushlight.passes.differentiate import differentiate
 from rushlight.passes.partition import partition, size_of
-from rushlight.passes.rematerialize import lighten
+from rushlight.passes.rematerialize import rematerialize
 from rushlight.schedule.memory_plan import ALIGNMENT, packed
 from rushlight.schedule.tensor_ir import elements
 
@@ -130,7 +130,7 @@ def kept_bytes(model: Any, x: Any) -> tuple[float, float]:
     for light in (False, True):
         joint = differentiate(*found[0])
         if light:
-            lighten(joint)
+            rematerialize(joint)
             joint.graph.lint()
         parts = partition(joint)
         values = parts.forward.output_node().args[0][len(joint.values) :]

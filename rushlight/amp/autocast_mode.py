@@ -1,4 +1,4 @@
-"""Autocast: products in a narrow type, sensitive ops in float32, by one interceptor and the lists of :mod:`rushlight.amp.lists`.
+"""Autocast: products in a narrow dtype, sensitive ops in float32, by one interceptor and the facet of :mod:`rushlight.amp.autocast_classes`.
 
 >>> import rushlight as torch
 >>> with torch.autocast("cpu"):
@@ -22,7 +22,7 @@ from ..core.dtypes import BY_NUMPY, bfloat16, float16, float32, float64
 from ..core.errors import ValueRangeError
 from ..core.state import flags, state
 from ..ops.pointwise.copy_cast import cast
-from .lists import FLOAT32, LOWER, PLAIN, WIDEST
+from .autocast_classes import FLOAT32, LOWER, WIDEST, autocast_class
 
 _SUPPORTED = (bfloat16, float16)
 
@@ -61,14 +61,16 @@ class _Casting:
     def __call__(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
         if out is not None or op.functional is not None or not _settings.enabled.get("cpu"):
             return NotImplemented  # what writes to a tensor takes that tensor's type
-        name = op.name
-        if name in LOWER:
-            return dispatch(op, _cast_all(args, _settings.dtypes["cpu"]))
-        if name in FLOAT32:
-            return dispatch(op, _cast_all(args, float32))
-        if name in WIDEST:
-            return dispatch(op, _cast_all(args, _widest(args)))
-        return dispatch(op, args) if name in PLAIN else NotImplemented
+        found = autocast_class.of(op)
+        if found is None:
+            return NotImplemented
+        if found is LOWER:
+            args = _cast_all(args, _settings.dtypes["cpu"])
+        elif found is FLOAT32:
+            args = _cast_all(args, float32)
+        elif found is WIDEST:
+            args = _cast_all(args, _widest(args))
+        return dispatch(op, args)
 
 
 def _tensors(args: Any) -> Any:

@@ -24,7 +24,7 @@ from ..graph import Graph, map_aggregate
 from ..passes.differentiate import Joint, Place, differentiate, through
 from ..passes.functionalize import fake_of, nothing_special
 from ..passes.partition import Partition, partition
-from ..passes.rematerialize import lighten
+from ..passes.rematerialize import rematerialize
 from ..tensor.generator import default_generator
 from .registry import register_backend
 from .scalar_inputs import with_numbers
@@ -118,7 +118,7 @@ class AheadOfTime:
     def lightened(self, joint: Joint) -> Joint:
         """A joint graph that keeps less for its backward, where the compiler makes computing it again cheap."""
         if getattr(self.compiler, "fuses", False):
-            lighten(joint)
+            rematerialize(joint)
         return joint
 
     def joint(self, args: Any, gradients: bool) -> Joint:

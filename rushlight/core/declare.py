@@ -72,7 +72,7 @@ class Op:
     __slots__ = (
         "body", "call", "differentiable", "doc", "exact", "factory", "family", "fast", "functional", "has_out", "in_place",
         "in_place_kernel", "kernel", "meta", "method", "name", "namespace", "node_name", "node_type", "aliases", "onnx", "onnx_reason",
-        "parameters", "public_name", "quantized", "record", "returns", "nondifferentiable", "sample_maker", "source_module",
+        "parameters", "public_name", "quantized", "random", "record", "returns", "nondifferentiable", "sample_maker", "source_module",
         "tensor_positions", "ufunc", "view", "vjp", "widen", "notes",
     )  # fmt: skip
 
@@ -91,6 +91,9 @@ class Op:
         if name == "tensor_positions":
             self.tensor_positions = tuple((i, p.kind) for i, p in enumerate(self.parameters) if p.kind != "value")
             return self.tensor_positions
+        if name == "random":  # whether it draws random numbers
+            self.random: bool = self.functional.random if self.functional else any(each.name == "generator" for each in self.parameters)
+            return self.random
         raise AttributeError(f"{self!r} has no {name}")
 
     def __repr__(self) -> str:
@@ -178,15 +181,14 @@ table: Declared[str, Op] = Declared()
 # For the public face: (namespace, name) -> function.  The namespace "" is `rushlight` itself.
 exports: Declared[tuple[str, str], Callable[..., Any]] = Declared()
 methods: Declared[str, Callable[..., Any]] = Declared()
-quantized_rules: Declared[str, Callable[..., Any]] = Declared()  # how ops that do not say it themselves run on quantized arrays
 
 
 def expect(package: str, index: Mapping[str, Mapping[str, str]]) -> None:
     """Say which modules of a package declare what: ``{"views": {"ops": "alias view", "methods": "view", "": "alias"}}``.
 
-    Names are divided by blanks; those that are no ops, methods or rules are the public functions of a namespace.
+    Names are separated by blanks; those that are neither ops nor methods are the public functions of a namespace.
     """
-    kinds_of_names: dict[str, Declared[str, Any]] = {"ops": table, "methods": methods, "rules": quantized_rules}
+    kinds_of_names: dict[str, Declared[str, Any]] = {"ops": table, "methods": methods}
     for file, kinds in index.items():
         module = f"{package}.{file}"
         for kind, names in kinds.items():
@@ -233,7 +235,8 @@ def primitive(
     computes nothing, so that narrow types need not be widened), ``factory`` (makes a tensor out of nothing: takes ``dtype``,
     ``device``, ``requires_grad``), ``node_name``, ``name``, ``public_name`` (what messages and results call an overload that
     a composite front calls), ``notes`` (known limits), ``onnx`` (its form in ONNX, ``{since_opset: function(g, *values)}``, or
-    a string that says why it has none), ``quantized`` (how it runs on quantized arrays, ``function(op, values)``).
+    a string that says why it has none), ``quantized`` (how it runs on quantized arrays, ``function(op, values)``), ``random``
+    (draws random numbers although it has no parameter ``generator``).
     """
     return lambda function: _declare(function, meta, kernel, vjp, samples, None, options)
 
@@ -274,6 +277,8 @@ def _declare(function: Any, meta: Any, kernel: Any, vjp: Any, samples: Any, body
     op.aliases = tuple(options.pop("aliases", ()))
     op.onnx, op.onnx_reason = _onnx_forms(options.pop("onnx", None))
     op.quantized = options.pop("quantized", None)
+    if options.pop("random", False):
+        op.random = True
     op.ufunc = options.pop("ufunc", kernel if isinstance(kernel, str) else None)
     fast = options.pop("fast", getattr(op.family, "fast", None))
     op.fast = fast if op.ufunc else None
@@ -319,7 +324,7 @@ def _onnx_forms(declared: Any) -> tuple[dict[int, Callable[..., Any]] | None, st
 
 
 # What an in-place variant does not take from its op.
-_OWN = frozenset(("name", "record", "node_type", "functional", "in_place", "call", "parameters", "tensor_positions"))
+_OWN = frozenset(("name", "record", "node_type", "functional", "in_place", "call", "parameters", "tensor_positions", "random"))
 
 
 def _declare_in_place(op: Op, function: Any, names: tuple[str, ...]) -> None:
@@ -338,17 +343,17 @@ def _declare_in_place(op: Op, function: Any, names: tuple[str, ...]) -> None:
     if op.method or op.namespace is None:
         for public in names:
             methods[public + "_"] = variant.call
-    if op.namespace == "nn.functional" or (op.namespace == "" and op.public_name in _FUNCTIONS_IN_PLACE):
+    if op.namespace == "nn.functional" or (not op.namespace and op.public_name in FUNCTIONS_IN_PLACE):
         for public in names:
-            exports[op.namespace, public + "_"] = variant.call
+            exports[op.namespace or "", public + "_"] = variant.call
 
 
-# The in-place forms that PyTorch has as functions of `torch` too; others are methods only.
-_FUNCTIONS_IN_PLACE = frozenset(
+# The in-place forms that are functions of `torch`, too (a test looks for each); others are methods only.
+FUNCTIONS_IN_PLACE = frozenset(
     "abs acos asin atan ceil clamp clip cos cosh deg2rad erf erfc exp exp2 expm1 fill floor frac log log10 log1p log2 "
     "logit neg negative nan_to_num rad2deg reciprocal relu round rsqrt sigmoid sin sinc sinh sqrt square tan tanh "
-    "threshold trunc fix xlogy zero ldexp resize selu celu rrelu dropout acosh asinh atanh arccosh arcsinh arctanh clamp_min "
-    "clamp_max gcd lcm i0 conj_physical addmv alpha_dropout feature_dropout absolute index_put".split()
+    "threshold trunc fix xlogy zero ldexp selu celu rrelu dropout acosh asinh atanh arccosh arcsinh arctanh clamp_min "
+    "clamp_max gcd lcm i0 conj_physical addmv alpha_dropout feature_dropout index_put".split()
 )
 
 

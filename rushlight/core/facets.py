@@ -9,10 +9,13 @@ misspelt or renamed op can't go unnoticed; registering does not load the op's fi
     def rule(level, op, args): ...
 
     batching.of(op)  # the rule, or None
+
+A facet whose facts are needed rarely names the module that registers them as its ``source``; the first lookup imports it.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
@@ -26,13 +29,20 @@ facets: dict[str, Facet[Any]] = {}  # every facet by its name, for docs/ops.md a
 class Facet(Generic[Fact]):
     """One kind of fact about ops: a mapping from ops to facts, with the ops' names checked on registration."""
 
-    def __init__(self, name: str, summary: str) -> None:
+    def __init__(self, name: str, summary: str, source: str | None = None) -> None:
         if name in facets:
             raise ValueError(f"the facet {name!r} is declared twice")
         self.name = name
         self.summary = summary
+        self._source = source
         self._facts: dict[str, Fact] = {}
         facets[name] = self
+
+    def load(self) -> None:
+        """Import the module that registers the facts, where the facet names one."""
+        if self._source is not None:
+            source, self._source = self._source, None
+            importlib.import_module(source)
 
     def set(self, fact: Fact, *names: str) -> None:
         """Register a fact for ops, by their names in the op table."""
@@ -54,12 +64,16 @@ class Facet(Generic[Fact]):
 
     def of(self, op: Op) -> Fact | None:
         """The fact of an op, or None."""
+        if self._source is not None:
+            self.load()
         return self._facts.get(op.name)
 
     def __contains__(self, op: Op) -> bool:
+        self.load()
         return op.name in self._facts
 
     def __iter__(self) -> Iterator[str]:
+        self.load()
         return iter(self._facts)
 
     def __repr__(self) -> str:

@@ -12,10 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from .declare import Op, quantized_rules
+from .declare import Op
 from .devices import register_array_type
 from .dtypes import BY_NUMPY, dtype
 from .errors import NotSupported, OperationError
+from .facets import Facet
+
+rules: Facet[Any] = Facet("quantized", "how the op runs on quantized tensors", source="rushlight.ops.quantized.rules")
 
 
 class qscheme:
@@ -171,8 +174,8 @@ def is_quantized(value: Any) -> bool:
 
 
 def rule_of(op: Op) -> Any:
-    """How an op runs on quantized arrays: as it declares itself, or as a rule for several ops says; None where it does not."""
-    return op.quantized or quantized_rules.get(op.name)
+    """How an op runs on quantized arrays: as its declaration says, or as a registered rule does; None where it refuses them."""
+    return op.quantized or rules.of(op)
 
 
 def run_quantized(op: Op, values: list[Any]) -> Any:

@@ -11,29 +11,18 @@ from ..core.dispatch import dispatch
 from ..core.families import normalize_dim, normalize_dims
 from ..ops.shape.concat import cat, stack
 from ..ops.shape.memory import infer_size
-from ..ops.shape.permute import transpose
-from ..ops.shape.views import expand, view_shape
+from ..ops.shape.views import expand
 from .batched import padded
-from .level import RULES, Level, Rule, each_example, reduce
+from .level import Level, batching, each_example, reduce
+
+rule = batching.register  # a rule is a function of the level, the op and its complete arguments
 
 
-def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Give ops a batching rule: a function of the level, the op and its complete arguments."""
-
-    def register(function: Rule) -> Rule:
-        for name in names:
-            assert name in table, name
-            RULES[name] = function
-        return function
-
-    return register
-
-
-def decomposed(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give an op a batching rule in the form of a body: a function of its arguments, which are run batched."""
+def decomposed(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give ops a batching rule in the form of a body: a function of their arguments, which runs on batched tensors."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        rule(name)(lambda level, op, args: level.inside(function, *args))
+        rule(*names)(lambda level, op, args: level.inside(function, *args))
         return function
 
     return register
@@ -71,16 +60,27 @@ def within_tolerance(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
     return (on_the_whole if level.holds(args[0]) and not any(map(level.holds, args[1:])) else each_example)(level, op, args)
 
 
-@rule("complex", "polar", "masked_fill", "copy")
+@rule("complex", "polar")
 def pointwise(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
-    """Ops of which the tensors broadcast; where the first is written over, it is repeated for every example."""
-    if op.name in ("masked_fill", "copy"):
-        if args[0]._array.ndim < max(v._array.ndim for v in args if hasattr(v, "_array")):
-            return each_example(level, op, args)
-        if op.name == "masked_fill" and level.holds(args[2]):  # a value for each example
-            return level.inside(lambda: table["where"].call(args[1], args[2].to(args[0].dtype), args[0]))
-        args = (level.wrap(level.lift(args[0])), *args[1:])
+    """Ops whose tensors broadcast."""
     return level.wrap(dispatch(op, level.aligned(op, args)))
+
+
+@rule("copy")
+def overwritten(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
+    """Ops that broadcast into the shape of their first tensor, which is repeated for every example."""
+    if args[0]._array.ndim < max(v._array.ndim for v in args if hasattr(v, "_array")):
+        return each_example(level, op, args)
+    return pointwise(level, op, (level.wrap(level.lift(args[0])), *args[1:]))
+
+
+@rule("masked_fill")
+def filled_by_mask(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
+    """The same; a value for each example is a choice between two tensors."""
+    input, mask, value = args
+    if level.holds(value) and input._array.ndim >= max(mask._array.ndim, value._array.ndim):
+        return level.inside(lambda: table["where"].call(mask, value.to(input.dtype), input))
+    return overwritten(level, op, args)
 
 
 @decomposed("fill")
@@ -163,25 +163,39 @@ rule("diag_embed")(Along("dim1 dim2", extra=1))
 rule("vector_norm", "var_correction", "std_correction", "var_mean_correction", "logsumexp", "aminmax", "argmax", "argmin")(reduce)
 
 
-@rule("flip", "permute", "permute_copy")
-def reordered(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
-    """Ops on several dimensions, given one by one."""
+def _places(value: Any, dims: Any) -> list[int]:
+    """Dimensions of an example as dimensions of the batch."""
+    return [each + 1 for each in normalize_dims(dims, value._array.ndim, empty_is_all=False)]
+
+
+@rule("flip")
+def flipped(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
+    """Dimensions reversed, given one by one."""
     value, dims = args
-    rank = value._array.ndim
-    if op.name != "flip" and len(dims) != rank:
-        return each_example(level, op, args)  # which says what is wrong
-    places = [each + 1 for each in normalize_dims(dims, rank, empty_is_all=False)]
-    return level.wrap(dispatch(op, (level.peel(value), tuple(places if op.name == "flip" else [0, *places]))))
+    return level.wrap(dispatch(op, (level.peel(value), tuple(_places(value, dims)))))
 
 
-@rule("t", "t_copy")
-def transposed(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
-    """The transpose of a matrix; vectors and scalars stay."""
-    if args[0]._array.ndim > 2:
-        return each_example(level, op, args)
-    other = table["transpose_copy" if op.name == "t_copy" else "transpose"]
-    ends = (1, 2) if args[0]._array.ndim == 2 else (0, 0)
-    return level.wrap(dispatch(other, (level.peel(args[0]), *ends)))
+@rule("permute", "permute_copy")
+def permuted(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
+    """All dimensions in another order; the batch stays in front."""
+    value, dims = args
+    if len(dims) != value._array.ndim:
+        return each_example(level, op, args)  # which raises the error
+    return level.wrap(dispatch(op, (level.peel(value), (0, *_places(value, dims)))))
+
+
+def _transposed(name: str, by: str) -> None:
+    @rule(name)
+    def transposed(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
+        """The transpose of a matrix; vectors and scalars stay."""
+        if args[0]._array.ndim > 2:
+            return each_example(level, op, args)
+        ends = (1, 2) if args[0]._array.ndim == 2 else (0, 0)
+        return level.wrap(dispatch(table[by], (level.peel(args[0]), *ends)))
+
+
+_transposed("t", "transpose")
+_transposed("t_copy", "transpose_copy")
 
 
 @rule("squeeze", "squeeze_copy")
@@ -204,17 +218,21 @@ def rolled(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
     return level.wrap(dispatch(op, (batch, shifts, shifted(dims, len(shape)))))
 
 
-for _name, _of in {"max_all": "amax", "min_all": "amin"}.items():
-    decomposed(_name)(lambda input, _of=_of: table[_of].call(input))
+decomposed("max_all")(lambda input: table["amax"].call(input))
+decomposed("min_all")(lambda input: table["amin"].call(input))
 
 
-@rule("median_all", "nanmedian_all")
-def middle(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
-    """The median of all elements is that of one line of them."""
-    if not args[0]._array.size:
-        return each_example(level, op, args)
-    line = table[op.name.replace("_all", "_dim")]
-    return level.wrap(dispatch(line, (level.peel(args[0]).reshape(level.size, args[0]._array.size), 1, False))[0])
+def _median(name: str, along: str) -> None:
+    @rule(name)
+    def median(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
+        """The median of all elements is that of the flattened tensor along its one dimension."""
+        if not args[0]._array.size:
+            return each_example(level, op, args)
+        return level.wrap(dispatch(table[along], (level.peel(args[0]).reshape(level.size, args[0]._array.size), 1, False))[0])
+
+
+_median("median_all", "median_dim")
+_median("nanmedian_all", "nanmedian_dim")
 
 
 # -- other shapes ------------------------------------------------------------------------------------------------
@@ -266,41 +284,47 @@ def laid_out(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
     return level.wrap(dispatch(op, (level.peel(value), (max(step, 1), *strides))))
 
 
-@rule("as_strided", "strided_view")
+@rule("as_strided")
 def by_strides(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
-    """A view by strides of every example: the offset is counted as if each lay where the first one lies."""
+    """A view by strides of every example; the offset is that of the first one's."""
     value, size, stride, offset = args[:4]
     batch = level.peel(value)
-    if op.name == "strided_view":
-        offset = offset + batch.storage_offset()
     return level.wrap(table["as_strided"].call(batch, (level.size, *size), (batch.stride(0), *stride), offset))
 
 
-for _name in ("unsqueeze_", "squeeze_", "transpose_", "t_", "as_strided_"):
+@rule("strided_view")
+def by_strides_from_here(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
+    """The same with an offset from the tensor's own."""
+    value, size, stride, offset = args[:4]
+    return by_strides(level, op, (value, size, stride, offset + level.peel(value).storage_offset()))
 
-    @rule(_name)
+
+def _viewed_in_place(name: str, view: str) -> None:
+    @rule(name)
     def become(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
         """A tensor takes the shape of a view of itself."""
-        seen = level.inside(table[op.name[:-1]].call, *args)
+        seen = level.inside(table[view].call, *args)
         args[0]._array, args[0]._value = seen._array, seen._value
         return args[0]
 
 
-def _new_tensor(name: str) -> None:
-    @rule(f"new_{name}")
-    def made(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
-        """A new tensor beside a batched one is batched: it will be written to by the examples."""
-        names = [parameter.name for parameter in op.parameters]
-        values = list(args)
-        where = names.index("size")
-        size = args[where]
-        values[where] = (level.size, *(size if isinstance(size, (tuple, list)) else (size,)))
-        values[0] = level.peel(args[0])
-        return level.wrap(dispatch(op, tuple(values)))
+_viewed_in_place("unsqueeze_", "unsqueeze")
+_viewed_in_place("squeeze_", "squeeze")
+_viewed_in_place("transpose_", "transpose")
+_viewed_in_place("t_", "t")
+_viewed_in_place("as_strided_", "as_strided")
 
 
-for _name in ("zeros", "ones", "empty", "full"):
-    _new_tensor(_name)
+@rule("new_zeros", "new_ones", "new_empty", "new_full")
+def made(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
+    """A new tensor beside a batched one is batched: it will be written to by the examples."""
+    names = [parameter.name for parameter in op.parameters]
+    values = list(args)
+    where = names.index("size")
+    size = args[where]
+    values[where] = (level.size, *(size if isinstance(size, (tuple, list)) else (size,)))
+    values[0] = level.peel(args[0])
+    return level.wrap(dispatch(op, tuple(values)))
 
 
 # -- lists of tensors --------------------------------------------------------------------------------------------
@@ -329,4 +353,4 @@ def stacked(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
     return level.wrap(stack([level.lift(each) for each in tensors], place))
 
 
-__all__ = ["Along", "decomposed", "on_the_whole", "rule", "shifted", "transpose", "view_shape"]
+__all__ = ["Along", "decomposed", "on_the_whole", "rule", "shifted"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from ..core.declare import Op, table
@@ -65,8 +66,9 @@ def _sum(input: Any, product: Any, beta: Any, alpha: Any) -> Any:
     return (input if beta == 1 else input * beta) + scaled
 
 
-for _name in ("addmm", "addmv", "baddbmm"):
-    decomposed(_name)(lambda input, a, b, beta, alpha: _sum(input, matmul(a, b), beta, alpha))
+@decomposed("addmm", "addmv", "baddbmm")
+def _added(input: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
+    return _sum(input, matmul(a, b), beta, alpha)
 
 
 # -- convolutions ------------------------------------------------------------------------------------------------
@@ -120,22 +122,11 @@ def convolved_weight(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
 
 # -- windows -----------------------------------------------------------------------------------------------------
 
-# op -> how many dimensions its planes have: in front of them stand the channels and, perhaps, a batch
-_PLANES = {
-    **{f"{kind}_pool{n}d{suffix}": n for n in (1, 2, 3) for kind in ("max", "adaptive_max") for suffix in ("", "_with_indices")},
-    **{f"{kind}_pool{n}d": n for n in (1, 2, 3) for kind in ("avg", "adaptive_avg")},
-    "nn_functional_unfold": 2, "nn_functional_fold": 1, "grid_sampler_2d": 2, "grid_sampler_3d": 3,
-}  # fmt: skip
-_OF_SIZE = ("resample", "max_unpool", "scatter_planes", "border_pad", "border_fold", "channel_shuffle")
-_OF_NDIM = ("max_pool_backward", "max_pool_select", "avg_pool_backward", "gather_planes")
 
-
-@rule(*(name for name in _PLANES if name in table and table[name].kernel is not None), *_OF_SIZE, *_OF_NDIM)
-def windows(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
-    """Ops on planes: the batch goes into theirs, or becomes it."""
+def windows(level: Level, op: Op, args: tuple[Any, ...], planes: int | None = None) -> Any:
+    """Ops on planes of so many dimensions, behind the channels and, perhaps, a batch: the new batch is folded into that one, or becomes it."""
     named = {parameter.name: value for parameter, value in zip(op.parameters, args)}
     first = args[0]._array.ndim
-    planes = _PLANES.get(op.name)
     if planes is None and "ndim" in named:
         planes = named["ndim"]
     elif planes is None and "size" in named:
@@ -156,6 +147,17 @@ def windows(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
         unfold = lambda each: each.reshape((level.size, count, *each._array.shape[1:]))  # noqa: E731
         result = unfold(result) if op.returns is None else [unfold(each) for each in result]
     return level.wrap(result, op)
+
+
+_PLANES = {
+    1: "max_pool1d max_pool1d_with_indices adaptive_max_pool1d_with_indices avg_pool1d adaptive_avg_pool1d nn_functional_fold",
+    2: "max_pool2d max_pool2d_with_indices adaptive_max_pool2d_with_indices avg_pool2d adaptive_avg_pool2d nn_functional_unfold grid_sampler_2d",
+    3: "max_pool3d max_pool3d_with_indices adaptive_max_pool3d_with_indices avg_pool3d adaptive_avg_pool3d grid_sampler_3d",
+    None: "resample max_unpool scatter_planes border_pad border_fold channel_shuffle max_pool_backward max_pool_select avg_pool_backward "
+          "gather_planes",  # their arguments say it
+}  # fmt: skip
+for _ndim, _names in _PLANES.items():
+    rule(*_names.split())(functools.partial(windows, planes=_ndim))
 
 
 # -- losses ------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from ..core.declare import Op, call_body, table
 from ..core.dispatch import check_result_type, dispatch, dispatch_in_place, named_result
 from ..core.dtypes import BY_NUMPY, result_dtype
 from ..core.errors import OperationError, ShapeError
+from ..core.facets import Facet
 from ..core.families import Elementwise, Reduction, normalize_dims
 from ..core.state import flags, state
 from ..ops.pointwise.copy_cast import cast
@@ -25,7 +26,9 @@ from .batched import BatchedTensor, levels_of, over, padded, wrap
 
 logger = logging.getLogger(__name__)
 Rule = Callable[["Level", Op, tuple[Any, ...]], Any]
-RULES: dict[str, Rule] = {}  # how an op of this name is batched
+batching: Facet[Rule] = Facet("batching", "how vmap runs the op on a whole batch")
+broadcasting: Facet[bool] = Facet("broadcasting", "broadcasts its tensors as a pointwise op does, outside the family of those")
+broadcasting.set(True, "copy", "zero", "masked_fill")
 
 _numbers = count()
 _NOT_IN_PLACE = (
@@ -103,7 +106,7 @@ class Level:
     # -- calls -----------------------------------------------------------------------------------------------------
 
     def __call__(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
-        if op.kernel is not None and is_random(op):
+        if op.kernel is not None and op.random:
             return self.random(op, args)
         if not self.batched_in(op, args):
             if self.holds(out):
@@ -117,7 +120,7 @@ class Level:
 
     def apply(self, op: Op, args: tuple[Any, ...]) -> Any:
         """Run an op of which an argument is batched here."""
-        rule = RULES.get(op.name)
+        rule = batching.of(op)
         if rule is not None:
             return rule(self, op, args)
         if op.kernel is None:
@@ -171,17 +174,6 @@ def active_levels() -> tuple[Level, ...]:
     return tuple(each for each in state.interceptors if isinstance(each, Level))
 
 
-_random: dict[str, bool] = {}
-
-
-def is_random(op: Op) -> bool:
-    """Whether an op draws random numbers."""
-    found = _random.get(op.name)
-    if found is None:
-        found = _random[op.name] = any(parameter.name == "generator" for parameter in op.parameters)
-    return found
-
-
 # -- in place ----------------------------------------------------------------------------------------------------
 
 
@@ -193,7 +185,7 @@ def in_place(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
         raise OperationError(_NOT_IN_PLACE)
     rank = target._array.ndim
     operands = [args[position] for position, _ in op.tensor_positions if hasattr(args[position], "_array")]
-    pointwise = isinstance(functional.family, Elementwise) or functional.name in ("copy", "zero", "masked_fill")
+    pointwise = isinstance(functional.family, Elementwise) or functional in broadcasting
     if pointwise and all(each._array.ndim <= rank for each in operands):
         dispatch_in_place(op, level.aligned(functional, args))
         return target
@@ -265,4 +257,4 @@ def _arrays(value: Any) -> Any:
     return getattr(value, "_array", value)
 
 
-__all__ = ["RULES", "Level", "Rule", "active_levels", "each_example", "in_place", "is_random", "levels_of", "reduce"]
+__all__ = ["Level", "Rule", "active_levels", "batching", "each_example", "in_place", "levels_of", "reduce"]

@@ -7,6 +7,7 @@ from typing import Any
 from ..core.declare import Op, table
 from ..core.dispatch import dispatch, dispatch_in_place
 from ..core.errors import OperationError
+from ..core.facets import Facet
 from ..ops.shape.concat import stack
 from .batched import padded
 from .level import Level
@@ -15,12 +16,11 @@ _REFUSED = (
     "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness flags on "
     "vmap or perform the randomness operation out of vmap"
 )
-# Ops whose numbers depend on the shape and type of a tensor, but not on its elements.
-_SHAPED = ("rand_like", "randn_like", "randint_like")
-
-
-def _is_shaped(op: Op) -> bool:
-    return op.name in _SHAPED or op.name.rstrip("_").endswith("_fill")
+shaped: Facet[bool] = Facet("shaped randomness", "draws numbers by a tensor's shape and dtype, whatever its elements are")
+shaped.set(
+    True, "rand_like", "randn_like", "randint_like", "uniform_fill", "normal_fill", "bernoulli_fill", "exponential_fill", "geometric_fill",
+    "cauchy_fill", "log_normal_fill", "random_fill",
+)  # fmt: skip
 
 
 def random_call(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
@@ -35,7 +35,7 @@ def random_call(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
 def _same(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
     if not level.batched_in(op, args):
         return NotImplemented
-    if not _is_shaped(op) or any(level.holds(value) for value in args[1:]):
+    if op not in shaped or any(level.holds(value) for value in args[1:]):
         raise OperationError("Vmap does not currently support same randomness with a batched tensor input.")
     return dispatch(op, (_example(args[0]), *args[1:]))
 
@@ -76,7 +76,7 @@ def _different(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
     values = list(args)
     for position in tensors:
         values[position] = padded(level.lift(args[position]), rank - args[position]._array.ndim)
-    if op.name == "multinomial" and rank == 2:
+    if op is table["multinomial"] and rank == 2:
         rows, columns = args[0]._array.shape
         values[0] = values[0].reshape(level.size * rows, columns)
         drawn = dispatch(op, tuple(values))

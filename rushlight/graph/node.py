@@ -371,8 +371,6 @@ _side_effects: set[Any] = {
     operator.itruediv, operator.ifloordiv, operator.imod, operator.ipow, operator.imatmul, operator.iand, operator.ior,
     operator.ixor, operator.ilshift, operator.irshift, operator.iconcat,
 }  # fmt: skip
-# Ops that draw numbers and have no parameter that says so.
-_RANDOM = frozenset(("gumbel_softmax",))
 # Arguments that make an op draw random numbers or write to its inputs (running statistics, rows that are too long), unless they are off.
 _SWITCHES = frozenset(("training", "train", "use_input_stats", "dropout_p", "inplace", "max_norm"))
 
@@ -388,11 +386,9 @@ def _writes(name: str) -> bool:
 
 
 def _op_is_impure(op: Op, node: Node) -> bool:
-    if op.functional is not None or _writes(op.public_name) or op.name in _RANDOM:
+    if op.functional is not None or _writes(op.public_name) or op.random:
         return True
     for position, parameter in enumerate(op.parameters):
-        if parameter.name == "generator":
-            return True
         if parameter.name in _SWITCHES:
             value = node.kwargs.get(parameter.name, parameter.default)
             if not parameter.keyword_only and position < len(node.args):
@@ -404,13 +400,11 @@ def _op_is_impure(op: Op, node: Node) -> bool:
 
 def only_computes(op: Op, args: tuple[Any, ...]) -> bool:
     """Whether a call of an op on complete arguments does nothing but compute, and what it computes depends on them alone."""
-    if op.functional is not None or _writes(op.public_name) or op.name in _RANDOM or op.notes.startswith("data-dependent"):
+    if op.functional is not None or _writes(op.public_name) or op.random or op.notes.startswith("data-dependent"):
         return False
-    return not any(
-        parameter.name == "generator" or (parameter.name in _SWITCHES and value) for parameter, value in zip(op.parameters, args)
-    )
+    return not any(parameter.name in _SWITCHES and value for parameter, value in zip(op.parameters, args))
 
 
 def draws(op: Op) -> bool:
     """Whether an op that does more than compute draws random numbers."""
-    return op.functional is None or any(parameter.name == "generator" for parameter in op.parameters)
+    return op.functional is None or op.random

@@ -11,7 +11,8 @@ import sys
 import textwrap
 from typing import Any
 
-from ..core.declare import Op, exports, methods, quantized_rules, table
+from ..core.declare import PACKAGE, Op, exports, methods, table
+from ..core.facets import facets
 
 FOLDER = pathlib.Path(__file__).parent
 INDEX = '''"""Which file below this folder declares which names, so that none has to be loaded before it is used.
@@ -34,6 +35,18 @@ off its declaration.
   `gradgradcheck`.
 - **forms**: `m` a method, `_` an in-place variant, `out` takes `out=`, `view` shares the input's memory.
 """
+
+
+# The rooms that register facets; a facet whose source is named by itself loads it.
+ROOMS = ("amp", "func", "passes.costs", "passes.rematerialize", "utils.flop_counter")
+
+
+def load_facets() -> None:
+    """Import every module that declares a facet, and the sources of those that are loaded on use."""
+    for room in ROOMS:
+        importlib.import_module(f"{PACKAGE}.{room}")
+    for facet in facets.values():
+        facet.load()
 
 
 def gradient(op: Op) -> str:
@@ -89,10 +102,10 @@ def manifest() -> str:
     for path in sorted(FOLDER.glob("*/[!_]*.py")):
         importlib.import_module(f"{__package__}.{path.parent.name}.{path.stem}")
     found: dict[str, dict[str, list[str]]] = {}
-    named: list[tuple[str, str, Any]] = [("ops", op.name, op.source_module) for op in table.values()]
-    named += [("methods", name, module_of(function)) for name, function in methods.items()]
-    named += [("rules", name, module_of(rule)) for name, rule in quantized_rules.items()]
-    named += [(namespace, name, module_of(function)) for (namespace, name), function in exports.items()]
+    # What the files declare, not what an older manifest expects of them.
+    named: list[tuple[str, str, Any]] = [("ops", op.name, op.source_module) for op in dict.values(table)]
+    named += [("methods", name, module_of(function)) for name, function in dict.items(methods)]
+    named += [(namespace, name, module_of(function)) for (namespace, name), function in dict.items(exports)]
     for kind, name, module in named:
         if module.startswith(f"{__package__}."):
             found.setdefault(module.removeprefix(f"{__package__}."), {}).setdefault(kind, []).append(name)

@@ -259,7 +259,7 @@ FILES = {
             "resolve_neg view_as_complex view_as_real",
     },
     "pointwise.copy_cast": {
-        "": "clone fill fill_",
+        "": "clone fill fill_ zero_",
         "methods": "clone copy_ fill fill_ zero_",
         "ops": "after cast cast_gradient clone copy copy_ fill fill_ to_device zero zero_",
     },
@@ -330,13 +330,6 @@ FILES = {
     },
     "quantized.rnn": {
         "ops": "quantized_gru_layer quantized_lstm_layer",
-    },
-    "quantized.rules": {
-        "rules": "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d alias amax amin avg_pool1d avg_pool2d avg_pool3d border_pad cat channel_shuffle "
-            "clamp clamp_max clamp_min clone constant_pad_nd copy detach diagonal empty_like eq expand fill flip ge gelu_exact gelu_tanh gt hardsigmoid "
-            "hardtanh index index_put index_select lay_out le leaky_relu lt masked_fill max_all max_dim max_pool1d max_pool2d max_pool3d mean min_all "
-            "min_dim ne permute pixel_shuffle pixel_unshuffle relu repeat resample reshape_copy select sigmoid slice sort split_evenly split_with_sizes "
-            "squeeze stack strided_view t tanh threshold topk transpose unbind unfold unsqueeze view_shape",
     },
     "random.implicit_gradients": {
         "": "_dirichlet_grad _standard_gamma_grad",

@@ -1,8 +1,8 @@
-"""From a joint graph to a forward and a backward graph: what the forward keeps for the backward is a smallest cut between them.
+"""Partition of a joint graph into a forward and a backward graph: the values saved for the backward are a minimum cut between them.
 
-What is kept costs its memory; inputs that eager mode keeps are there anyway and cost next to nothing.  Others may be written to before
-the backward runs, in programs that eager mode has nothing against: where one is kept, it is copied.  Views and plain arithmetic may be computed again
-instead, everything else that the forward computes is not.  So the values to keep are a minimum cut of the graph, found by its maximum flow.
+A saved value costs its memory; inputs that eager mode saves as well are alive anyway and cost next to nothing.  A program may overwrite other inputs before
+the backward runs: where one of those is saved, it is copied.  Cheap ops (:mod:`.costs`) may be computed again instead of being saved.
+The minimum cut is found by a maximum flow.
 """
 
 from __future__ import annotations
@@ -15,25 +15,19 @@ from typing import Any
 
 from ..core.base import Spec
 from ..core.declare import table
-from ..core.families import Elementwise
 from ..core.symbolic import plain
 from ..graph import Graph, Node
+from . import costs
 from .differentiate import Joint
 
-# Pointwise ops that cost more than reading their operands: results of those are kept.
-_COSTLY = frozenset(
-    "exp exp2 expm1 log log2 log10 log1p pow sqrt rsqrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc erfinv "
-    "sigmoid logit gelu_exact gelu_tanh gelu_backward normal_share silu mish softplus elu selu celu logsigmoid lgamma digamma polygamma i0 i1 i0e i1e "
-    "logaddexp logaddexp2 xlogy fmod remainder hypot bernoulli_fill".split()
-)
-_FREE = 1.0  # what keeping an input costs: enough that nothing is kept without need
+_FREE = 1.0  # the cost of saving an input: just enough that none is saved without need
 
 
 class Partition:
-    """The two graphs.
+    """A forward and a backward graph.
 
-    The forward takes the inputs and gives the values, then what is kept; the backward takes what is kept, then the tangents, and
-    gives the gradients.  ``kept`` are names of nodes of the joint graph.
+    The forward maps the inputs to the program's values followed by the values kept for the backward; the backward maps those and the tangents to the
+    gradients.  ``kept`` names their nodes in the joint graph.
     """
 
     def __init__(self, forward: Graph, backward: Graph, kept: list[str]) -> None:
@@ -43,7 +37,7 @@ class Partition:
 
 
 def partition(joint: Joint, kept: list[str] | None = None) -> Partition:
-    """Split a joint graph; ``kept`` names the values that a forward graph made earlier keeps, and so fixes the choice."""
+    """Split a joint graph; ``kept`` names the values that an earlier forward graph already keeps, so that nothing is chosen anew."""
     graph = joint.graph
     after = descendants(joint.tangents)
     after |= {node for node in graph.nodes if node not in joint.forward and node.is_impure() and node.op != "output"}
@@ -53,16 +47,14 @@ def partition(joint: Joint, kept: list[str] | None = None) -> Partition:
     needed = ancestors([*wanted, *(node for node in after if node.is_impure() and node.op not in ("placeholder", "output"))])
     forward = ancestors([*joint.values, *(node for node in joint.forward if node.is_impure() and node.op not in ("placeholder", "output"))])
     tangents = set(joint.tangents)
-    between = [
-        node for node in graph.nodes if node in needed and node not in after and node not in tangents
-    ]  # follow from the inputs alone
+    between = [node for node in graph.nodes if node in needed and node not in after and node not in tangents]  # depend on inputs alone
     used = {node for node in between if node in wanted or any(user in after and user in needed for user in node.users)}
-    alike = {memory_of(node) for node in used}  # what eager mode keeps, too
+    saved_by_eager = {memory_of(node) for node in used}
     if kept is None:
-        kept = [node.name for node in smallest_cut(between, used, forward, joint.forward, alike)]
-    by_name = {node.name: node for node in joint.forward}  # those have the same names whichever gradients are wanted
+        kept = [node.name for node in minimum_cut(between, used, forward, joint.forward, saved_by_eager)]
+    by_name = {node.name: node for node in joint.forward}  # the same names whichever gradients are wanted
     given = [by_name[name] for name in kept]
-    copied = {len(joint.values) + at for at, each in enumerate(given) if is_lent(each, alike)}
+    copied = {len(joint.values) + at for at, each in enumerate(given) if aliases_input(each, saved_by_eager)}
     return Partition(
         _extract(graph, joint.inputs, [*joint.values, *given], forward | ancestors(given), copied),
         _extract(graph, [*given, *joint.tangents], joint.gradients, None),
@@ -71,7 +63,7 @@ def partition(joint: Joint, kept: list[str] | None = None) -> Partition:
 
 
 def ancestors(nodes: Iterable[Node], until: frozenset[Node] | set[Node] = frozenset()) -> set[Node]:
-    """Nodes and all that they are computed from."""
+    """Nodes and everything that they depend on."""
     found: set[Node] = set()
     waiting = list(nodes)
     while waiting:
@@ -84,7 +76,7 @@ def ancestors(nodes: Iterable[Node], until: frozenset[Node] | set[Node] = frozen
 
 
 def descendants(nodes: Iterable[Node]) -> set[Node]:
-    """Nodes and all that is computed from them, but for the output."""
+    """Nodes and everything that depends on them, except the output."""
     found: set[Node] = set()
     waiting = list(nodes)
     while waiting:
@@ -96,20 +88,20 @@ def descendants(nodes: Iterable[Node]) -> set[Node]:
 
 
 def memory_of(node: Node) -> Node:
-    """The value whose memory a view shows."""
+    """The value that owns a node's memory: the base of a view."""
     while node.table_op is not None and node.table_op.view or node.target is operator.getitem:
         node = node.all_input_nodes[0]
     return node
 
 
-def is_lent(node: Node, alike: set[Node]) -> bool:
-    """Whether a value lies in the memory of an input, which the backward needs and eager mode does not."""
+def aliases_input(node: Node, saved_by_eager: set[Node]) -> bool:
+    """Whether a value shares the memory of an input that eager mode does not save: the program may overwrite it before the backward runs."""
     memory = memory_of(node)
-    return memory.op == "placeholder" and memory not in alike
+    return memory.op == "placeholder" and memory not in saved_by_eager
 
 
 def _extract(graph: Graph, inputs: list[Node], outputs: list[Node | None], nodes: set[Node] | None, copied: Iterable[int] = ()) -> Graph:
-    """The part of a graph between these inputs and outputs (some of them ``copied``); of ``nodes`` all stay that do more than compute."""
+    """The subgraph between these inputs and outputs, those at ``copied`` cloned; the impure ones of ``nodes`` stay as well."""
     made = Graph()
     here: dict[Node, Node] = {}
     for each in inputs:
@@ -130,39 +122,35 @@ def _extract(graph: Graph, inputs: list[Node], outputs: list[Node | None], nodes
     return made
 
 
-# -- what to keep --------------------------------------------------------------------------------------------------------
+# -- choosing what to keep ----------------------------------------------------------------------------------------------------
 
 
 def size_of(node: Node) -> float:
-    """How much memory a value takes; without end for what is no single tensor, and so can't be kept."""
+    """The memory that a value takes; infinite for what is no single tensor and so can't be kept."""
     found = node.meta.get("val")
     return plain(math.prod(found.shape)) * found.dtype.itemsize + 16.0 if isinstance(found, Spec) else math.inf
 
 
 def is_cheap(node: Node) -> bool:
-    """Whether a value may be computed again: a view, plain arithmetic, a part of a tuple."""
+    """Whether a value may be computed again: the result of a cheap op, or an item of a tuple."""
     op = node.table_op
     if op is None:
         return node.target is operator.getitem
-    if node.is_impure():
-        return False
-    if op.factory or op.view or op.name in ("reshape", "expand", "cast", "spread_back"):
-        return True
-    return isinstance(op.family, Elementwise) and op.name not in _COSTLY
+    return not node.is_impure() and costs.is_cheap(op)
 
 
-def smallest_cut(between: list[Node], used: set[Node], forward: set[Node], may_keep: set[Node], alike: set[Node]) -> list[Node]:
-    """Those of the nodes that are kept for the others to be computed from; ``forward`` are those that are computed in any case.
+def minimum_cut(between: list[Node], used: set[Node], forward: set[Node], may_keep: set[Node], saved_by_eager: set[Node]) -> list[Node]:
+    """The nodes to keep so that the backward can compute the others from them; ``forward`` are those that are computed in any case.
 
-    In the network every node is an edge of the capacity that keeping it costs.  Inputs, and what is not computed again, hang at
-    the source; what the backward uses at the sink.
+    In the network every node is an edge whose capacity is the cost of keeping it.  Inputs and values that are never recomputed are connected to
+    the source, values that the backward uses to the sink.
     """
     flow = Flow(2 * len(between) + 2)
     source, sink = 2 * len(between), 2 * len(between) + 1
     places = {node: number for number, node in enumerate(between)}
     for node, place in places.items():
-        constant = node.op == "get_attr"  # there for both
-        cost = _FREE if node.op == "placeholder" and node in alike else size_of(node)
+        constant = node.op == "get_attr"  # both graphs have it
+        cost = _FREE if node.op == "placeholder" and node in saved_by_eager else size_of(node)
         flow.edge(2 * place, 2 * place + 1, cost if node in may_keep and not constant else math.inf)
         if node.op == "placeholder" or (not constant and node in forward and not is_cheap(node)):
             flow.edge(source, 2 * place, math.inf)
@@ -176,7 +164,7 @@ def smallest_cut(between: list[Node], used: set[Node], forward: set[Node], may_k
 
 
 class Flow:
-    """A network, and its maximum flow by Dinic's algorithm: breadth-first levels, then paths along them until none is left."""
+    """A flow network, and its maximum flow by Dinic's algorithm: breadth-first levels, then augmenting paths along them until none is left."""
 
     def __init__(self, count: int) -> None:
         self.edges: list[list[int]] = [[] for _ in range(count)]
@@ -184,7 +172,7 @@ class Flow:
         self.left: list[float] = []
 
     def edge(self, start: int, end: int, capacity: float) -> None:
-        """Add an edge (and its reverse, which is the next number)."""
+        """Add an edge and, under the next number, its reverse."""
         self.edges[start].append(len(self.ends))
         self.ends.append(end)
         self.left.append(capacity)
@@ -193,7 +181,7 @@ class Flow:
         self.left.append(0.0)
 
     def levels(self, source: int) -> dict[int, int]:
-        """The distance of every place that something more can flow to."""
+        """The distance from the source of every vertex that can still be reached."""
         found = {source: 0}
         waiting = deque([source])
         while waiting:
@@ -215,7 +203,7 @@ class Flow:
                 pass
 
     def push(self, source: int, sink: int, levels: dict[int, int], following: list[int]) -> bool:
-        """Send as much as goes along one more path."""
+        """Augment the flow along one more path; False where there is none."""
         path: list[int] = []
         place = source
         while place != sink:

@@ -1,28 +1,30 @@
-"""Results that a backward graph computes by itself, where it has what they are computed from: then they are not kept for it.
+"""Rematerialization of fused ops: the backward graph computes their results again from what it has anyway, so that they are not kept for it.
 
-For back-ends that make one pass over memory of many ops.  A layer norm is a scale and a shift of what its gradient needs anyway, and GELU and its
-slope come from one error function.  What is computed again starts from an operand ``after`` the gradient, so that no back-end computes it early.
+For back-ends that fuse many ops into one pass over memory.  A layer norm is a scale and a shift of what its gradient needs anyway, and GELU and its
+derivative share one error function.  The recomputation starts from an operand ``after`` the gradient, so that no back-end schedules it early.
 """
 
 from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..core.base import Spec
 from ..core.declare import table
+from ..core.facets import Facet
 from ..graph import Node
 from ..graph.calls import bind
 from .differentiate import Joint
 
-_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))  # others are rounded after each op
+_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
-class Lighter:
-    """Rewrites a joint graph."""
+class Rematerializer:
+    """Rewrites a joint graph, node by node."""
 
     def __init__(self, joint: Joint) -> None:
         self.joint = joint
@@ -30,46 +32,42 @@ class Lighter:
         self.places: dict[Node, float] = {node: at for at, node in enumerate(joint.graph.nodes)}
 
     def run(self) -> None:
-        """Apply what is known of each node's op."""
-        rules = {
-            "layer_standardize_backward": self.layer_norm, "standardize_backward": self.standardize, "gelu_backward": self.gelu,
-            "attention_backward": self.attention,
-        }  # fmt: skip
+        """Apply the rewrite of each node's op."""
         for node in list(self.graph.nodes):
-            op = node.table_op
-            if op is not None and op.name in rules and not node.kwargs:
-                rules[op.name](node)
+            rewrite = None if node.table_op is None else rematerialization.of(node.table_op)
+            if rewrite is not None and not node.kwargs:
+                rewrite(self, node)
 
     def late(self, result: Node, gradient: Node) -> list[Node]:
-        """The users of a result that belong to the backward and can come after a gradient, in their order."""
+        """The users of a result in the backward that come after a gradient, in order."""
         found = [user for user in result.users if self.places.get(user, -1) > self.places[gradient] and user.op != "output"]
-        if self.joint.tangents:  # else the forward is a training step, with gradients in it
+        if self.joint.tangents:  # otherwise the forward is a whole training step, gradients included
             found = [user for user in found if user not in self.joint.forward]
         return sorted(found, key=self.places.__getitem__)
 
     def first(self, nodes: list[Node]) -> Any:
-        """A place before all of some nodes, for new ones."""
+        """A context that inserts new nodes before all of these."""
         self.here = min(nodes, key=self.places.__getitem__)
         return self.graph.inserting_before(self.here)
 
     def call(self, like: Node, name: str, *args: Any) -> Node:
-        """A new node of the shape and the source of another."""
+        """A new node with the shape and the source location of another."""
         node = self.graph.call_function(table[name].call, args)
         node.meta.update(val=like.meta["val"], source=like.meta.get("source"), module=like.meta.get("module", ""))
         self.places[node] = self.places[self.here] - 0.5
         return node
 
     def standardize(self, node: Node) -> None:
-        """The input itself is for second derivatives alone."""
+        """The input is needed for second derivatives only."""
         gradient, _, result, *rest = node.args
         node.args = (gradient, result, result, *rest)
 
     def layer_norm(self, node: Node) -> None:
-        """The result is a scale and a shift of what is kept in any case."""
+        """The result is a scale and a shift of the standardized input, which is kept in any case."""
         gradient, _, weight, standard, *rest = node.args
         node.args = (gradient, standard, weight, standard, *rest)
         whole = standard.args[0] if standard.target is operator.getitem else standard
-        if whole.table_op is None or whole.table_op.name != "layer_standardize":
+        if whole.table_op is not table["layer_standardize"]:
             return
         results = [each for each in whole.users if each.args[1] == 0]
         users = [user for each in results for user in self.late(each, gradient)]
@@ -77,7 +75,7 @@ class Lighter:
             return
         bias = whole.args[2]
         with self.first([*users, node]):
-            # The gradient starts from the same elements, so that one pass does all.
+            # The gradient starts from the same elements, so that one pass computes both.
             again = made = self.call(standard, "after", standard, gradient)
             if weight is not None and bias is not None:
                 made = self.call(standard, "scale_shift", again, weight, bias)
@@ -89,15 +87,15 @@ class Lighter:
                 user.replace_input_with(each, made)
 
     def attention(self, node: Node) -> None:
-        """The weights, as many as pairs of places, are computed again from queries and keys."""
+        """The attention weights, quadratic in the sequence length, are computed again from queries and keys."""
         gradient, query, key, value, weights, scale, causal, _ = bind(table["attention_backward"], node.args)
         whole = weights.args[0] if weights is not None and weights.target is operator.getitem else None
-        if whole is None or whole.table_op is None or whole.table_op.name != "attention" or len(weights.users) > 1 or not is_float(weights):
+        if whole is None or whole.table_op is not table["attention"] or len(weights.users) > 1 or not is_float(weights):
             return
         node.args = (gradient, query, key, value, None, scale, causal, whole.args[3])
 
     def gelu(self, node: Node) -> None:
-        """The result, and its slope, from one error function."""
+        """The result and the derivative from one error function."""
         gradient, input, result = node.args
         if result is None:
             return
@@ -123,11 +121,20 @@ class Lighter:
 
 
 def is_float(node: Node) -> bool:
-    """Whether a value is of a type that is computed in as it lies in memory."""
+    """Whether a value's dtype is that of its arithmetic: narrower ones are rounded after each op."""
     found = node.meta.get("val")
     return isinstance(found, Spec) and found.dtype in _FLOATS
 
 
-def lighten(joint: Joint) -> None:
-    """Have the backward part of a joint graph compute by itself what costs it next to nothing."""
-    Lighter(joint).run()
+rematerialization: Facet[Callable[[Rematerializer, Node], None]] = Facet(
+    "rematerialization", "how a backward graph computes results again that the op would have kept for it"
+)
+rematerialization.set(Rematerializer.layer_norm, "layer_standardize_backward")
+rematerialization.set(Rematerializer.standardize, "standardize_backward")
+rematerialization.set(Rematerializer.gelu, "gelu_backward")
+rematerialization.set(Rematerializer.attention, "attention_backward")
+
+
+def rematerialize(joint: Joint) -> None:
+    """Have the backward part of a joint graph compute again what costs it next to nothing."""
+    Rematerializer(joint).run()

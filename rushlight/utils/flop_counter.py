@@ -19,6 +19,7 @@ import numpy as np
 from ..core.base import TensorBase
 from ..core.declare import Op
 from ..core.dispatch import dispatch
+from ..core.facets import Facet
 from ..core.state import flags, state
 from ..nn.modules.module_hooks import register_module_forward_hook, register_module_forward_pre_hook
 
@@ -83,22 +84,19 @@ def _attention(times: int, query: Any, key: Any, value: Any) -> Counted:
     return "bmm", 2 * times * batches * shapes[0][-2] * shapes[1][-2] * widths
 
 
-FORMULAS: dict[str, Callable[..., Counted]] = {
-    "matmul": _product,
-    "addmm": lambda input, mat1, mat2, *rest: _product(mat1, mat2, "addmm"),
-    "baddbmm": lambda input, batch1, batch2, *rest: _product(batch1, batch2, "baddbmm"),
-    "linear": _linear,
-    "convolution": _convolution,
-    "convolution_weight_gradient": _weight_gradient,
-    "attention": lambda query, key, value, *rest: _attention(1, query, key, value),
-    "attention_backward": lambda grad, query, key, value, *rest: _attention(2, query, key, value),
-    "lstm_layer": _recurrent(1, 3, 4),
-    "gru_layer": _recurrent(1, 2),
-    "rnn_layer": _recurrent(1, 2),
-    "lstm_backward": _recurrent(2, 3, 4),
-    "gru_backward": _recurrent(2, 2),
-    "rnn_backward": _recurrent(2, 2),
-}
+flops: Facet[Callable[..., Counted]] = Facet("flops", "how many floating-point operations a call of the op takes, and under which name")
+flops.set(_product, "matmul")
+flops.set(lambda input, mat1, mat2, *rest: _product(mat1, mat2, "addmm"), "addmm")
+flops.set(lambda input, batch1, batch2, *rest: _product(batch1, batch2, "baddbmm"), "baddbmm")
+flops.set(_linear, "linear")
+flops.set(_convolution, "convolution")
+flops.set(_weight_gradient, "convolution_weight_gradient")
+flops.set(lambda query, key, value, *rest: _attention(1, query, key, value), "attention")
+flops.set(lambda grad, query, key, value, *rest: _attention(2, query, key, value), "attention_backward")
+flops.set(_recurrent(1, 3, 4), "lstm_layer")
+flops.set(_recurrent(1, 2), "gru_layer", "rnn_layer")
+flops.set(_recurrent(2, 3, 4), "lstm_backward")
+flops.set(_recurrent(2, 2), "gru_backward", "rnn_backward")
 
 
 class FlopCounterMode:
@@ -149,11 +147,12 @@ class FlopCounterMode:
         self._modules.pop()
 
     def __call__(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
-        name = op.name if op.functional is None else op.functional.name
-        if name in self.custom:
-            label, count = name, int(self.custom[name](*args))
-        elif name in FORMULAS:
-            label, count = FORMULAS[name](*args)
+        base = op.functional or op
+        formula = flops.of(base)
+        if base.name in self.custom:
+            label, count = base.name, int(self.custom[base.name](*args))
+        elif formula is not None:
+            label, count = formula(*args)
         else:
             return NotImplemented
         modules = self._backward[-1] if self._backward else tuple(dict.fromkeys(self._modules))

@@ -105,7 +105,7 @@ def _gumbel_samples(m: Any) -> list[Sample]:
     ]
 
 
-@composite(namespace="nn.functional", name="gumbel_softmax", samples=cases(_gumbel_samples))
+@composite(namespace="nn.functional", name="gumbel_softmax", random=True, samples=cases(_gumbel_samples))
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """A random sample of categories whose gradient is that of ``softmax``; with ``hard=True`` exactly one of them is 1."""
     if eps != 1e-10:

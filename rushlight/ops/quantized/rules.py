@@ -1,4 +1,4 @@
-"""Which of the ops for all tensors also take quantized ones, and how: the ``quantized`` facets of the table.
+"""Which of the ops for all tensors also take quantized ones, and how: the facts of the ``quantized`` facet.
 
 Ops that move elements move the integers.  Others are computed in real numbers and rounded to the input's quantizer (or, of
 functions with a known range, to one that fits the range).  An op that is not named here refuses quantized tensors.
@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core.declare import Op, quantized_rules
+from ...core.declare import Op
 from ...core.dtypes import qint8, quint8
 from ...core.errors import OperationError
-from ...core.quantized import QuantizedArray, Quantizer, per_tensor
+from ...core.quantized import QuantizedArray, Quantizer, per_tensor, rules
 
 
 class Rule:
@@ -170,5 +170,4 @@ _RULES: list[tuple[Callable[[Op, list[Any]], Any], bool, str]] = [
     (_pad, False, "constant_pad_nd"),
 ]  # fmt: skip
 for _function, _rounds, _names in _RULES:
-    for _name in _names.split():
-        quantized_rules[_name] = Rule(_function, _rounds)
+    rules.set(Rule(_function, _rounds), *_names.split())

@@ -1,18 +1,29 @@
-"""Which ops autocast runs in which type on the CPU: learned from what PyTorch does there (tests/record/amp.py)."""
+"""The dtype in which autocast runs each op on the CPU: recorded from PyTorch (tests/record/amp.py).  Other ops run in the dtype of their inputs."""
 
 from __future__ import annotations
 
-# In autocast's own type: products and convolutions, where narrow types are fast and sums are kept wide anyway.
-LOWER = frozenset(
-    """
+from ..core.facets import Facet
+
+LOWER = "lower"  # in autocast's own dtype
+FLOAT32 = "float32"
+WIDEST = "widest"  # in the widest dtype among the inputs
+UNCHANGED = "unchanged"  # as they are, and so are the ops that they call
+
+autocast_class: Facet[str] = Facet("autocast", "the dtype in which autocast runs the op")
+
+# Products and convolutions: narrow types are fast there, and sums are kept wide anyway.
+autocast_class.set(
+    LOWER,
+    *"""
     addbmm addmm affine_grid affine_grid_generator baddbmm bmm conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d
     linalg_vecdot linear matmul mm prelu scaled_dot_product_attention
-    """.split()
+    """.split(),
 )
 
-# In float32: what loses too much in a narrow type, or has none.
-FLOAT32 = frozenset(
-    """
+# What loses too much precision in a narrow type, or has no kernel for one.
+autocast_class.set(
+    FLOAT32,
+    *"""
     adaptive_avg_pool3d adaptive_max_pool3d adaptive_max_pool3d_with_indices avg_pool3d fractional_max_pool2d
     fractional_max_pool2d_with_indices fractional_max_pool3d fractional_max_pool3d_with_indices max_pool3d
     nn_functional_max_pool3d max_unpool1d max_unpool2d max_unpool3d grid_sample grid_sampler grid_sampler_2d grid_sampler_3d
@@ -26,13 +37,13 @@ FLOAT32 = frozenset(
     linalg_cholesky linalg_cholesky_ex linalg_cond linalg_eig linalg_eigh linalg_eigvals linalg_eigvalsh
     linalg_householder_product linalg_inv linalg_inv_ex linalg_lstsq linalg_matrix_rank linalg_qr linalg_solve linalg_svd
     linalg_svdvals linalg_tensorinv linalg_tensorsolve
-    """.split()
+    """.split(),
 )
 
-# In the widest type among the inputs.  (In PyTorch a gru's products are narrow, but its hidden state stays as wide as it was.)
-WIDEST = frozenset("cat gru index_copy stack".split())
+# In PyTorch a gru's products are narrow, but its hidden state stays as wide as it was.
+autocast_class.set(WIDEST, "cat", "gru", "index_copy", "stack")
 
-# As they are, and so is what they are made of: here they are written with products, in PyTorch they are not.
-PLAIN = frozenset("addmv addr dot mv outer vdot".split())
+# These are composed of products here, which autocast would narrow; in PyTorch they have kernels of their own.
+autocast_class.set(UNCHANGED, "addmv", "addr", "dot", "mv", "outer", "vdot")
 
-__all__ = ["FLOAT32", "LOWER", "PLAIN", "WIDEST"]
+__all__ = ["FLOAT32", "LOWER", "UNCHANGED", "WIDEST", "autocast_class"]
