@@ -30,7 +30,7 @@ from .alias_tracking import Aliases
 from .fake_tensors import StandIns, holds, quietly
 from .slice_bounds import Symbol, known_slice
 
-PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(symbolic.__file__))) + os.sep
 _HOUSE = (PACKAGE_FOLDER, "<call of ", "<gradient of ", "<graph ")  # files whose lines are not the user's
 _MULTIPLIERS = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47)
 _OPERATORS: dict[str, Any] = {

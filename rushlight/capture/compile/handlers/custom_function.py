@@ -16,29 +16,15 @@ from ...tracer.tracer import Tracer
 from ..annotations import marks
 from ..guards.guards import CONTAINERS, PRIMITIVES, by_identity
 from ..record.base import Observer
+from ..record.callables import class_attribute
 from ..record.callbacks import RecordingInterpreter, native
 from ..record.graph_breaks import Break
+from ..record.graph_functions import ApplyFunction
+from ..record.registry import handles
 from ..record.symbolic_numbers import leaf_of
 from ..record.tracer import ERROR, may_depend_on_values
 from ..vm.exceptions import result_of
 from ..vm.frame import Frame
-from .callables import class_attribute
-
-
-class ApplyFunction:
-    """The target of a Function's node: applies the class to the node's arguments."""
-
-    __name__ = __qualname__ = "autograd_function_apply"
-    __module__ = "rushlight.capture.compile.handlers.custom_function"
-
-    def __init__(self, function: Any) -> None:
-        self.function = function
-
-    def __call__(self, context: Any, *args: Any, bodies: Any = None) -> Any:
-        return self.function.apply(*args)
-
-    def __reduce__(self) -> Any:
-        return (ApplyFunction, (self.function,))
 
 
 class BodyTracer(Tracer):
@@ -114,7 +100,8 @@ class BodyTracer(Tracer):
         return self.around[-1].where()
 
 
-def capture_function(recorder: Observer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+@handles(Function.apply.__func__)  # type: ignore[attr-defined]
+def capture_function(recorder: Observer, function: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Apply a Function with its bodies captured; a break where one of them can't be."""
     if marks.get(id(function)) == "allow":
         return recorder.opaque(function.apply, args, kwargs)
