@@ -20,7 +20,7 @@ from ....core.state import state
 from ....core.symbolic import is_symbolic, plain
 from ....nn.modules import module_hooks
 from ....nn.modules.module import Module
-from ...control.body_tracer import BodyTracer
+from ...control.region_tracer import RegionTracer
 from ...tracer.tracer import PACKAGE_FOLDER
 from ..annotations import marks
 from ..guards.guards import HOOKS, PRIMITIVES, is_op
@@ -352,7 +352,7 @@ class Recorder(ContainerWatcher):
             or isinstance(owner, inference_mode)
             and not owner.mode
             or mode
-            and isinstance(self.tracer, BodyTracer)
+            and isinstance(self.tracer, RegionTracer)
         ):
             raise Break("state", name=kind.__name__)
         if id(owner) in self.sources and not isinstance(owner, (type, *PRIMITIVES)):
