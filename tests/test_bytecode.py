@@ -21,7 +21,7 @@ from bytecode_programs import PROGRAMS
 
 from rushlight.capture.compile import decode, interpret
 from rushlight.capture.compile.decode import JUMPS, OPERATIONS, VERSION, py311
-from rushlight.capture.compile.vm.instructions import HANDLERS
+from rushlight.capture.compile.vm.interpreter import HANDLERS
 from rushlight.core.errors import NotSupported
 
 FILES = {

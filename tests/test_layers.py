@@ -102,6 +102,57 @@ def test_imports_stay_in_their_row_or_below(file: Path) -> None:
     assert upward_imports(file) == []
 
 
+# The order inside of a room: a part imports from itself and from the parts before it.  What is not named comes after those that are.
+PARTS = {
+    "capture": "tracer control graph_data graph_module trace script compile",
+    "capture/compile": "annotations config decode vm guards record handlers runtime",
+    "capture/script": "frontend ir lower transform run",
+}
+
+
+def sideways_imports(file: Path, room: str, order: list[str]) -> list[str]:
+    """The imports of a file in a room from parts of it that come later in its order."""
+    parents = ("rushlight", *room.split("/"))
+
+    def rank(parts: tuple[str, ...]) -> int:
+        return order.index(parts[0]) if parts and parts[0] in order else len(order)
+
+    own = rank(("rushlight", *module_parts(file))[len(parents) :])
+    return [
+        f"{file.name}:{node.lineno}: {'.'.join(module)}"
+        for node, _ in imports(file)
+        for module in imported_modules(node, file)
+        if module[: len(parents)] == parents and rank(module[len(parents) :]) > own
+    ]
+
+
+@pytest.mark.parametrize("room", PARTS)
+def test_parts_of_a_room_import_in_their_order(room: str) -> None:
+    order = PARTS[room].split()
+    assert all((PACKAGE / room / each).is_dir() or (PACKAGE / room / f"{each}.py").is_file() for each in order)
+    assert [found for file in sorted((PACKAGE / room).rglob("*.py")) for found in sideways_imports(file, room, order)] == []
+
+
+def import_cycles(files: list[Path]) -> list[list[str]]:
+    """Groups of modules that import each other when they are loaded; parents of modules are not counted as imported by them."""
+    modules = {("rushlight", *module_parts(file)): file for file in files}
+    graph: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+    for name, file in modules.items():
+        found = {
+            each if each in modules else each[:-1] for node, late in imports(file) if not late for each in imported_modules(node, file)
+        }
+        graph[name] = {each for each in found if each in modules and each != name}
+    while True:  # take away what imports nothing that is left
+        free = {name for name, needed in graph.items() if not needed}
+        if not free:
+            return [sorted(".".join(name) for name in graph)] if graph else []
+        graph = {name: needed - free for name, needed in graph.items() if name not in free}
+
+
+def test_no_modules_import_each_other() -> None:
+    assert import_cycles(SOURCES) == []
+
+
 @pytest.mark.parametrize("file", SOURCES, ids=lambda file: str(file.relative_to(PACKAGE)))
 def test_only_optional_packages_are_imported_late(file: Path) -> None:
     if str(file.relative_to(ROOT)) not in LATE_IMPORTS:
@@ -168,6 +219,24 @@ def test_an_upward_import_is_seen(written, text: str, count: int) -> None:
 )
 def test_a_late_import_is_seen(written, text: str, count: int) -> None:
     assert len(late_imports(written("ops/example.py", text))) == count
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "count"),
+    [
+        ("capture/compile/record/example.py", "from ..handlers.backward import capture_grad", 1),
+        ("capture/compile/record/example.py", "from .. import runtime", 1),
+        ("capture/compile/handlers/example.py", "from ..record.registry import handles\nfrom . import other\nfrom ....core import base", 0),
+    ],
+)
+def test_a_sideways_import_is_seen(written, name: str, text: str, count: int) -> None:
+    assert len(sideways_imports(written(name, text), "capture/compile", PARTS["capture/compile"].split())) == count
+
+
+def test_a_cycle_is_seen(written) -> None:
+    files = [written("ops/a.py", "from . import b"), written("ops/b.py", "from .c import d"), written("ops/c.py", "from . import a")]
+    assert import_cycles(files) == [["rushlight.ops.a", "rushlight.ops.b", "rushlight.ops.c"]]
+    assert import_cycles(files[:2]) == []
 
 
 def test_an_unknown_room_is_an_error(written) -> None:

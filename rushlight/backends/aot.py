@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 from ..autograd.differentiation import grad
 from ..autograd.function import Function
-from ..capture.compile.handlers.grad_hooks import Hook, hook_gradient, with_hooks
-from ..capture.compile.record.base import set_grad_mode
 from ..capture.compile.record.graph_breaks import counters
+from ..capture.compile.record.graph_functions import Hook, hook_gradient, set_grad_mode, with_hooks
 from ..capture.graph_module import Deferred, GraphModule
 from ..core.base import TensorBase, make
 from ..core.declare import table

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..capture.compile.handlers.custom_function import ApplyFunction
+from ..capture.compile.record.graph_functions import ApplyFunction
 from ..capture.tracer.tracer import Tracer
 from ..core.base import Spec, TensorBase, make, spec_of, storage_of
 from ..core.declare import Op, call_body, table

@@ -12,10 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..autograd.function import Function, FunctionCtx
-from ..capture.compile.handlers.backward import gradients_of
-from ..capture.compile.handlers.custom_function import ApplyFunction
-from ..capture.compile.handlers.grad_hooks import call_hook, hook_gradient
-from ..capture.compile.record.base import set_grad_mode
+from ..capture.compile.record.graph_functions import ApplyFunction, call_hook, gradients_of, hook_gradient, set_grad_mode
 from ..capture.compile.record.symbolic_numbers import MATH
 from ..capture.graph_module import Replay
 from ..capture.tracer.tracer import Tracer, as_size, tensors_in

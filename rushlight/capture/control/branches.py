@@ -21,9 +21,9 @@ from ...core.state import state
 from ...core.symbolic import Expression, SymbolicFloat, SymbolicInt
 from ...graph import Node, control
 from ..tracer.tracer import TracerWarning
-from .body_tracer import BodyTracer, copied, in_body
 from .dynamic_lists import example_of, of_numbers, sequence_from, stacked
 from .python_functions import Maybe, as_tensor
+from .region_tracer import RegionTracer, copied, in_body
 
 # -- values that go in and out -------------------------------------------------------------------------------------------
 
@@ -140,14 +140,14 @@ def known_sizes(capture: Any, shape: tuple[Any, ...]) -> bool:
     return all(not isinstance(each, SymbolicInt) or each.expression.symbols() <= set(capture.symbols) for each in shape)
 
 
-def arrange(tracer: BodyTracer, first: list[Node], inputs: list[Node]) -> None:
+def arrange(tracer: RegionTracer, first: list[Node], inputs: list[Node]) -> None:
     """Put the placeholders of a body in order: those given, then one for each node of the graph around."""
     wanted = [*first, *(tracer.from_around(each) for each in inputs)]
     for each in reversed(wanted):
         next(iter(tracer.graph.nodes)).prepend(each)
 
 
-def emit(capture: Any, target: Any, args: tuple[Any, ...], bodies: dict[str, BodyTracer]) -> Node:
+def emit(capture: Any, target: Any, args: tuple[Any, ...], bodies: dict[str, RegionTracer]) -> Node:
     """A node with captured bodies."""
     node = capture.graph.call_function(target, args)
     node.meta["source"], node.meta["module"] = capture.where()
@@ -204,7 +204,7 @@ def branch(condition: Any, *inputs: Any, bodies: dict[str, Callable[..., Any]]) 
     found = run_body(capture, bodies[taken], inputs, keep=True)
     if isinstance(found, Exception):
         raise found
-    if isinstance(capture, BodyTracer):  # itself a trial
+    if isinstance(capture, RegionTracer):  # itself a trial
         capture.undo += found[0].undo
     # What a branch does to lists is part of what it gives.
     sides = {taken: found, other: speculated}
@@ -293,7 +293,7 @@ def run_body(capture: Any, body: Callable[..., Any], inputs: tuple[Any, ...], ke
 
     With ``keep`` its writes to memory stay; lists get back what they held in any case.
     """
-    tracer = BodyTracer(capture)
+    tracer = RegionTracer(capture)
     lists = snapshot(inputs)
     try:
         with tracer:
@@ -318,7 +318,7 @@ def run_body(capture: Any, body: Callable[..., Any], inputs: tuple[Any, ...], ke
     return [tracer, result, changed]
 
 
-def with_own_lists(tracer: BodyTracer, result: Any, changed: list[list[Any]]) -> Any:
+def with_own_lists(tracer: RegionTracer, result: Any, changed: list[list[Any]]) -> Any:
     """The result of a body with copies of lists that it has changed: those get back what they held."""
     if not changed or not isinstance(result, tuple):
         return result
@@ -442,7 +442,7 @@ def join(capture: Any, condition: Any, then: Any, otherwise: Any, taken: Any) ->
     return rebuild(taken[1], iter(leaves))
 
 
-def written_list(tracers: dict[str, BodyTracer]) -> list[Any]:
+def written_list(tracers: dict[str, RegionTracer]) -> list[Any]:
     """Identity-compared tensors that any of the bodies wrote to."""
     return _Identities(each for tracer in tracers.values() for each in tracer.written())
 
@@ -457,7 +457,7 @@ def show(value: Any) -> str:
     return "a tensor" if isinstance(value, TensorBase) else repr(value)
 
 
-def output_of(tracer: BodyTracer, value: Any, kinds: set[str], example: Any, condition: Any) -> Any:
+def output_of(tracer: RegionTracer, value: Any, kinds: set[str], example: Any, condition: Any) -> Any:
     """A leaf as an output of a body; numbers that differ become tensors, but whole numbers stay numbers."""
 
     def make_value() -> Any:
@@ -477,7 +477,7 @@ def output_of(tracer: BodyTracer, value: Any, kinds: set[str], example: Any, con
     return in_body(tracer, make_value)
 
 
-def blank(tracer: BodyTracer, example: Any) -> Any:
+def blank(tracer: RegionTracer, example: Any) -> Any:
     """A value like another one, for where nobody looks at it."""
     if not isinstance(example, TensorBase):
         return 0 if isinstance(example, int) and not isinstance(example, bool) else (False if isinstance(example, bool) else 0.0)
@@ -536,7 +536,7 @@ def maybe_of(capture: Any, node: Node, positions: tuple[int, int], value: Any, p
 
 def known(capture: Any, tensor: Any) -> bool:
     """Whether a capture has a node for a tensor already."""
-    return capture.knows(tensor) if isinstance(capture, BodyTracer) else id(tensor) in capture.entries or id(tensor) in capture.attributes
+    return capture.knows(tensor) if isinstance(capture, RegionTracer) else id(tensor) in capture.entries or id(tensor) in capture.attributes
 
 
 def joined_shape(capture: Any, made: Node, actual: tuple[int, ...], nodes: tuple[Any, Any]) -> tuple[int, ...]:

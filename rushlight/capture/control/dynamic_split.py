@@ -8,8 +8,8 @@ from typing import Any
 from ...core.declare import lookup
 from ...core.state import state
 from ...core.symbolic import SymbolicInt, is_symbolic, plain
-from .body_tracer import paused
 from .dynamic_lists import Ragged, sequence_from
+from .region_tracer import paused
 
 
 class Even(Ragged):

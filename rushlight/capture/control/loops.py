@@ -16,7 +16,6 @@ from ...core.errors import CaptureError
 from ...core.state import state
 from ...core.symbolic import Expression, SymbolicInt, is_symbolic, plain
 from ...graph import Node, control
-from .body_tracer import BodyTracer, copied, in_body, paused
 from .branches import (
     Unfilled,
     arrange,
@@ -53,6 +52,7 @@ from .dynamic_lists import (
     value_of_run,
 )
 from .python_functions import Maybe, as_tensor, truth
+from .region_tracer import RegionTracer, copied, in_body, paused
 
 _ROUNDS = 16  # how often a body is captured until what it carries no longer changes
 _UNROLLED = 4096  # iterations of a loop that can only be written out one by one
@@ -71,7 +71,7 @@ class Leaf:
         self.value: Any = None
         self.placed: tuple[int, ...] = ()
 
-    def place(self, tracer: BodyTracer, capture: Any) -> Any:
+    def place(self, tracer: RegionTracer, capture: Any) -> Any:
         """A placeholder for it in a body, and the value that stands for it there."""
         self.node = None
         if self.kind == "constant":
@@ -143,7 +143,7 @@ class Leaf:
         self.open |= differ
         return bool(differ)
 
-    def output(self, tracer: BodyTracer, new: Any) -> Any:
+    def output(self, tracer: RegionTracer, new: Any) -> Any:
         """What an iteration made of it, as an output of the body."""
 
         def compute() -> Any:
@@ -161,7 +161,7 @@ class Attempt:
     def __init__(
         self, capture: Any, count: Any, body: Callable[..., Any], carried: Any, inputs: Any, leaves: list[Leaf], extras: list[Leaf], held: list[Any], whole: list[Any]
     ) -> None:  # fmt: skip
-        self.tracer = tracer = BodyTracer(capture)
+        self.tracer = tracer = RegionTracer(capture)
         self.index = tracer.parameter("i")
         number = self.index.meta["val"] = tracer.new_symbol(self.index, None, 0)
         if isinstance(count, int):
@@ -361,7 +361,7 @@ def unpacked(tensors: Any, like: Any) -> Any:
     return items
 
 
-def carried_lengths(tracer: BodyTracer, carried: Any, new: Any) -> dict[int, Any]:
+def carried_lengths(tracer: RegionTracer, carried: Any, new: Any) -> dict[int, Any]:
     """The lists among what a loop carries whose length is another after an iteration, and what may be None; each with what it is like."""
     found: dict[int, Any] = {}
     for at, (before, after) in enumerate(zip(carried, new)):
@@ -467,7 +467,7 @@ def captured(
     around = list(tracer.captured)
     tracer.graph.output((goes_on, *outputs))
     arrange(tracer, [attempt.index, *(leaf.node for leaf in (*varying, *extras) if leaf.node is not None)], around)
-    if isinstance(capture, BodyTracer):  # itself a trial: what the loop now writes for good is undone with it
+    if isinstance(capture, RegionTracer):  # itself a trial: what the loop now writes for good is undone with it
         capture.undo += [(array, array.copy()) for array in attempt.touched.values()]
     with paused(capture):
         start = bool(condition._array) if isinstance(condition, TensorBase) else condition
@@ -505,7 +505,7 @@ def captured(
     return tuple(found)
 
 
-def differing(capture: Any, tracer: BodyTracer, tensor: Any) -> list[int]:
+def differing(capture: Any, tracer: RegionTracer, tensor: Any) -> list[int]:
     """The dimension, if there is one, in which a tensor that a loop appends to a list differs from iteration to iteration."""
     found = [dim for dim, size in enumerate(tracer.shape_of(tensor)) if not known_sizes(capture, (size,))]
     if len(found) > 1:
@@ -525,7 +525,7 @@ def written_to(leaf: Leaf, attempt: Attempt) -> bool:
     return id(leaf.value._array) in attempt.touched or id(leaf.value) in attempt.tracer.aliases.doubtful
 
 
-def leave_outside(capture: Any, tracer: BodyTracer, leaf: Leaf) -> None:
+def leave_outside(capture: Any, tracer: RegionTracer, leaf: Leaf) -> None:
     """A tensor that no iteration changes is not carried along: the body uses the one from around."""
     outer = argument(capture, leaf.initial)
     inside, leaf.kind = leaf.node, "constant"

@@ -14,13 +14,13 @@ from ...core.state import state
 from ...nn.modules.module import Module
 from ..trace.jit_trace import TracedFunction
 from . import serialization
+from .freeze import freeze, optimize_for_inference, run_frozen_optimizations
 from .frontend.annotations import Attribute, annotate, export, ignore, interface, is_instance, is_scripting, script_method, unused
 from .frontend.errors import Error, NotSupportedError, ScriptError, UnusedCallError
 from .frontend.types import type_of
 from .script_class import script_class
 from .script_function import ScriptFunction, caller_frames, script_function
 from .script_module import RecursiveScriptModule, ScriptMethod, ScriptModule, scripted
-from .transform.freeze import freeze, optimize_for_inference, run_frozen_optimizations
 
 
 def script_if_tracing(fn: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ from typing import Any
 _FUSERS = ("fuser0", "fuser1", "fuser2", "fuser3", "none")
 
 
-class Settings:
+class FusionFlags:
     """What the switches say."""
 
     strategy: list[tuple[str, int]] = [("STATIC", 2), ("DYNAMIC", 10)]
@@ -32,7 +32,7 @@ def set_fusion_strategy(strategy: Sequence[tuple[str, int]]) -> list[tuple[str, 
     for name, _ in strategy:
         if name not in ("STATIC", "DYNAMIC"):
             raise ValueError(f"FusionBehavior only supported 'STATIC' or 'DYNAMIC', got: {name}")
-    before, Settings.strategy = Settings.strategy, [(name, depth) for name, depth in strategy]
+    before, FusionFlags.strategy = FusionFlags.strategy, [(name, depth) for name, depth in strategy]
     return before
 
 
@@ -40,12 +40,12 @@ def enable_onednn_fusion(enabled: bool) -> None:
     """Switch oneDNN's fusion on or off."""
     if isinstance(enabled, str):
         raise TypeError(f"enable_onednn_fusion() takes a bool, not {enabled!r}")
-    Settings.onednn = bool(enabled)
+    FusionFlags.onednn = bool(enabled)
 
 
 def onednn_fusion_enabled() -> bool:
     """Whether oneDNN's fusion is on."""
-    return Settings.onednn
+    return FusionFlags.onednn
 
 
 @contextmanager
@@ -53,21 +53,21 @@ def fuser(name: str) -> Iterator[None]:
     """A context in which one of PyTorch's fusers is chosen: "fuser0" to "fuser3", or "none"."""
     if name not in _FUSERS:
         raise Exception(f"unrecognized fuser option (name: {name})")
-    before, Settings.fuser = Settings.fuser, name
+    before, FusionFlags.fuser = FusionFlags.fuser, name
     try:
         yield
     finally:
-        Settings.fuser = before
+        FusionFlags.fuser = before
 
 
 @contextmanager
 def optimized_execution(should_optimize: bool) -> Iterator[None]:
     """A context in which PyTorch's executor rewrites graphs, or does not; results are the same."""
-    before, Settings.optimized = Settings.optimized, bool(should_optimize)
+    before, FusionFlags.optimized = FusionFlags.optimized, bool(should_optimize)
     try:
         yield
     finally:
-        Settings.optimized = before
+        FusionFlags.optimized = before
 
 
 class strict_fusion:

@@ -15,9 +15,9 @@ from ...core.state import state
 from .frontend.annotations import IGNORED, UNUSED, mark_of
 from .frontend.errors import NotSupportedError, ScriptError
 from .frontend.types import CLASS_MAKERS, ClassType, Type, class_type, from_annotation, parse_type
-from .lower.compiler import Parameter, Signature
-from .run.program import Program
-from .script_function import Compiler, ScriptFunction
+from .lower.compiler import ScriptParameter, Signature
+from .run.program import ScriptProgram
+from .script_function import RecursiveCompiler, ScriptFunction
 
 OPERATED = frozenset(
     f"__{name}__"
@@ -67,7 +67,7 @@ class ScriptClass:
                     f"'{self.name}.{each.name}' has a default_factory, which scripts can't call: give it a plain default, or none"
                 )
             self.attributes[each.name] = kind = from_annotation(each.type, self.resolve)
-            parameters.append(Parameter(each.name, kind, ... if each.default is dataclasses.MISSING else each.default))
+            parameters.append(ScriptParameter(each.name, kind, ... if each.default is dataclasses.MISSING else each.default))
         return Signature(self.name, parameters, self.type)
 
     def resolve(self, text: str) -> Any:
@@ -93,8 +93,8 @@ class ScriptClass:
             value = vars(self.kind)[name]
             function: Any = value.fget if isinstance(value, property) else value
             first = function.__code__.co_varnames[0] if function.__code__.co_argcount else "self"
-            compiler = Compiler(function, None, self.frames, {first: self.type})
-            found = self.methods[name] = ScriptFunction(Program(*compiler.compile()), name, function)
+            compiler = RecursiveCompiler(function, None, self.frames, {first: self.type})
+            found = self.methods[name] = ScriptFunction(ScriptProgram(*compiler.compile()), name, function)
         return found
 
     @property

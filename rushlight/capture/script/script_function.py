@@ -13,16 +13,16 @@ from ..trace.jit_trace import save
 from .frontend.annotations import IGNORED, UNUSED, mark_of
 from .frontend.errors import ScriptError
 from .frontend.types import Type
-from .lower.compiler import Compiler as PlainCompiler
+from .lower.compiler import FunctionCompiler
 from .run.compile_cache import keep_program, known_program
-from .run.program import Program
+from .run.program import ScriptProgram
 from .transform.inline import inlined
 
 
 class ScriptFunction:
     """A scripted function: called like the function, and its graph can be looked at, exported and saved."""
 
-    def __init__(self, program: Program, name: str, function: Any = None) -> None:
+    def __init__(self, program: ScriptProgram, name: str, function: Any = None) -> None:
         self._program = program
         self.name = self.__name__ = self.__qualname__ = self.qualified_name = name
         self.__doc__ = getattr(function, "__doc__", None)
@@ -43,7 +43,7 @@ class ScriptFunction:
     def graph(self) -> Graph:
         """The graph, with calls of other scripted functions."""
         if self._program.shared:  # who has the graph may change it
-            self._program = Program(copy.deepcopy(self._program.graph), self._program.signature)
+            self._program = ScriptProgram(copy.deepcopy(self._program.graph), self._program.signature)
         self._program.private = True
         return self._program.graph
 
@@ -87,7 +87,7 @@ class ScriptFunction:
 _scripted: weakref.WeakKeyDictionary[Any, ScriptFunction] = weakref.WeakKeyDictionary()
 
 
-class Compiler(PlainCompiler):
+class RecursiveCompiler(FunctionCompiler):
     """A compiler that scripts the functions which a program calls."""
 
     def script_function(self, found: Any, node: Any) -> ScriptFunction:
@@ -109,10 +109,10 @@ def script_function(function: Any, frames: tuple[Any, ...] = (), examples: dict[
         )
     found = _scripted.get(function) if examples is None else None
     if found is None:
-        compiler = Compiler(function, None, frames, examples)
+        compiler = RecursiveCompiler(function, None, frames, examples)
         program = known_program(compiler.source) if examples is None else None
         if program is None:
-            program = Program(*compiler.compile())
+            program = ScriptProgram(*compiler.compile())
             if examples is None:
                 keep_program(compiler.source, program)
         else:

@@ -20,9 +20,9 @@ from .frontend.annotations import EXPORTED, IGNORED, METHOD, UNUSED, Attribute, 
 from .frontend.errors import NotSupportedError, ScriptError
 from .frontend.types import ClassType, EnumType, type_of
 from .lower.calls import declared
-from .lower.module_calls import CALL, forward_program, is_library_forward, needs_python
-from .run.program import Program
-from .script_function import Compiler
+from .run.library_modules import CALL, forward_program, is_library_forward, needs_python
+from .run.program import ScriptProgram
+from .script_function import RecursiveCompiler
 from .transform.inline import inlined
 
 _OWN = frozenset(Module().__dict__)
@@ -31,7 +31,7 @@ _OWN = frozenset(Module().__dict__)
 class ScriptMethod:
     """A scripted method of a Module."""
 
-    def __init__(self, owner: Any, program: Program, name: str) -> None:
+    def __init__(self, owner: Any, program: ScriptProgram, name: str) -> None:
         self.owner = owner
         self._program = program
         self.name = self.__name__ = name
@@ -78,7 +78,7 @@ class ScriptMethod:
         return f"<scripted method {self.name} of {type(self.owner).__name__}>"
 
 
-_shared: weakref.WeakKeyDictionary[type, dict[Any, Program]] = weakref.WeakKeyDictionary()  # programs by class, method and structure
+_shared: weakref.WeakKeyDictionary[type, dict[Any, ScriptProgram]] = weakref.WeakKeyDictionary()  # programs by class, method and structure
 
 
 def structure(module: Any) -> Any:
@@ -111,7 +111,7 @@ def structure(module: Any) -> Any:
     return key
 
 
-def _need(module: Any, program: Program) -> None:
+def _need(module: Any, program: ScriptProgram) -> None:
     """Make the methods that a program calls, of this Module and of those below it."""
     for graph in all_graphs(program.graph):
         for node in graph.nodes:
@@ -191,20 +191,20 @@ class ScriptModule(Module, metaclass=_Constructed):
                 return ScriptMethod(self, program, name)
             running.append(name)
             try:
-                graph, signature = Compiler(function, self).compile()
+                graph, signature = RecursiveCompiler(function, self).compile()
             except ScriptError as error:
                 if compiler is not None:
                     error.add_note(f"which is called here:{compiler.source.excerpt(node)}")
                 raise
             finally:
                 running.remove(name)
-            program = Program(graph, signature)
+            program = ScriptProgram(graph, signature)
             if key[1] is not None:
                 known[key] = program
             self._script_adopt(name, program)
         return ScriptMethod(self, programs[name], name)
 
-    def _script_adopt(self, name: str, program: Program) -> None:
+    def _script_adopt(self, name: str, program: ScriptProgram) -> None:
         """Take a program as a method."""
         self.__dict__["_script_programs"][name] = program
         self.__dict__[name] = ScriptMethod(self, program, name)

@@ -21,16 +21,16 @@ from ...core.errors import CaptureError
 from ...graph.printer import all_graphs
 from ...graph.targets import path_of, resolve
 from ...nn.modules.module import Module
-from ...nn.parameter import Parameter as ModuleParameter
+from ...nn.parameter import Parameter
 from ..graph_data import METHODS, SPACES, decode, encode, from_data, to_data
 from ..graph_module import GraphModule
 from ..trace.jit_trace import READERS, WRITERS, TracedFunction, TracedModule
 from .frontend.types import class_type, parse_type
-from .lower.compiler import Parameter, Signature
-from .lower.module_calls import CALL, library_class
+from .ir import graph_functions
+from .lower.compiler import ScriptParameter, Signature
 from .lower.result_types import LIST_METHODS, STR_METHODS
-from .run import builtins
-from .run.program import Program
+from .run.library_modules import CALL, library_class
+from .run.program import ScriptProgram
 from .script_class import ScriptClass, adopt, read_class
 from .script_function import ScriptFunction
 from .script_module import RecursiveScriptModule, ScriptModule, script_class
@@ -64,13 +64,13 @@ SPACES["operator"] = {name: value for name, value in vars(operator).items() if i
 for _name in ("attrgetter", "itemgetter", "methodcaller", "call"):
     SPACES["operator"].pop(_name, None)
 SPACES["math"] = {name: value for name, value in vars(math).items() if inspect.isbuiltin(value)}
-SPACES["helper"] = dict(builtins.FUNCTIONS)
+SPACES["helper"] = dict(graph_functions.FUNCTIONS)
 SPACES["library"] = _Library()
 METHODS |= {name for name in dir(runtime.tensor_type) if not name.startswith("_")} - {"numpy", "data_ptr", "share_memory_"}
 METHODS |= {*STR_METHODS, *LIST_METHODS, *"keys values items get pop setdefault update clear copy popitem".split()}
 
 
-class Writer:
+class ArchiveWriter:
     """Writes one object."""
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class Writer:
         self.buffers: dict[str, Any] = {}
         self.modules: dict[int, str] = {}
 
-    def program(self, program: Program) -> dict[str, Any]:
+    def program(self, program: ScriptProgram) -> dict[str, Any]:
         """A graph with its signature; the scripted functions that it calls are written too."""
         for graph in all_graphs(program.graph):
             for node in graph.nodes:
@@ -202,13 +202,13 @@ class Writer:
 
 
 def _write_function(function: ScriptFunction) -> dict[str, Any]:
-    writer = Writer()
+    writer = ArchiveWriter()
     row = writer.program(function._program)
     return {"kind": "script function", "name": function.name, "main": json.dumps(row), "functions": json.dumps(writer.written)}
 
 
 def _write_module(module: ScriptModule) -> dict[str, Any]:
-    writer = Writer()
+    writer = ArchiveWriter()
     row = writer.module(module, "")
     return {
         "kind": "script module", "main": json.dumps(row), "functions": json.dumps(writer.written), "parameters": writer.parameters,
@@ -216,7 +216,7 @@ def _write_module(module: ScriptModule) -> dict[str, Any]:
     }  # fmt: skip
 
 
-class Reader:
+class ArchiveReader:
     """Makes an object of what was written."""
 
     def __init__(self, content: dict[str, Any]) -> None:
@@ -227,15 +227,15 @@ class Reader:
         self.modules: dict[str, Any] = {}
         self.reading: list[str] = []
 
-    def program(self, row: dict[str, Any]) -> Program:
+    def program(self, row: dict[str, Any]) -> ScriptProgram:
         """A graph with its signature."""
         parameters = [
-            Parameter(each["name"], parse_type(each["type"]), decode(each["default"], {}) if "default" in each else ...)
+            ScriptParameter(each["name"], parse_type(each["type"]), decode(each["default"], {}) if "default" in each else ...)
             for each in row["parameters"]
         ]
         graph = from_data(row["graph"], self.functions, parse_type)
         graph.lint()
-        return Program(graph, Signature(row["name"], parameters, parse_type(row["result"])))
+        return ScriptProgram(graph, Signature(row["name"], parameters, parse_type(row["result"])))
 
     def function(self, name: str) -> Any:
         """A function of the file."""
@@ -275,9 +275,7 @@ class Reader:
         self.modules[path] = made
         made.__dict__["training"] = bool(row["training"])
         for name, requires in row["parameters"].items():
-            made._parameters[name] = (
-                None if requires is None else ModuleParameter(self.parameters[place + name], requires_grad=bool(requires))
-            )
+            made._parameters[name] = None if requires is None else Parameter(self.parameters[place + name], requires_grad=bool(requires))
         for name, (there, persistent) in row["buffers"].items():
             made._buffers[name] = self.buffers[place + name] if there else None
             if not persistent:
@@ -317,7 +315,7 @@ class Reader:
 class _Functions(dict[str, Any]):
     """The functions of a file, made when they are first asked for."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: ArchiveReader) -> None:
         super().__init__()
         self.reader = reader
 
@@ -370,11 +368,11 @@ def _checked(read: Any) -> Any:
 
 
 def _read_function(content: dict[str, Any]) -> ScriptFunction:
-    return ScriptFunction(Reader(content).program(json.loads(content["main"])), str(content["name"]))
+    return ScriptFunction(ArchiveReader(content).program(json.loads(content["main"])), str(content["name"]))
 
 
 def _read_module(content: dict[str, Any]) -> Any:
-    made = Reader(content).module(json.loads(content["main"]), "")
+    made = ArchiveReader(content).module(json.loads(content["main"]), "")
     for part in made.modules():
         for program in getattr(part, "_script_programs", {}).values():
             for graph in all_graphs(program.graph):
@@ -401,4 +399,4 @@ def _may_call(owner: Any, target: str) -> bool:
 WRITERS += [(ScriptFunction, _write_function), (ScriptModule, _write_module)]
 READERS.update({"script function": _checked(_read_function), "script module": _checked(_read_module)})
 
-__all__ = ["Reader", "Writer", "allowed"]
+__all__ = ["ArchiveReader", "ArchiveWriter", "allowed"]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...core.base import Spec, storage_of
 from ...core.errors import CaptureError
 from ...core.symbolic import SymbolicInt
 from ...graph import Node
-
-if TYPE_CHECKING:
-    from .tracer import Entry, Tracer
+from .entries import Entry, ValueTable
 
 
 class Aliases:
@@ -21,7 +19,7 @@ class Aliases:
     chain undone step by step; every other view of that base is made anew from it when it is next used.
     """
 
-    def __init__(self, tracer: Tracer) -> None:
+    def __init__(self, tracer: ValueTable) -> None:
         self.tracer = tracer
         self.versions: dict[int, int] = {}  # of a storage: how many writes the capture has seen
         self.by_array: dict[int, Entry] = {}
@@ -196,13 +194,13 @@ def spread(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     return (args,) if op.parameters[-1].variadic else args
 
 
-def _reshaped(tracer: Tracer, previous: Node, new: Node, args: tuple[Any, ...]) -> Node:
+def _reshaped(tracer: ValueTable, previous: Node, new: Node, args: tuple[Any, ...]) -> Node:
     found = previous.meta["val"]
     assert isinstance(found, Spec)
     return tracer.derive("reshape", new, tracer.argument(found.shape))
 
 
-def _permuted(tracer: Tracer, previous: Node, new: Node, args: tuple[Any, ...]) -> Node:
+def _permuted(tracer: ValueTable, previous: Node, new: Node, args: tuple[Any, ...]) -> Node:
     dims = [each % len(args) for each in args]
     return tracer.derive("permute", new, tuple(dims.index(each) for each in range(len(dims))))
 

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...core.base import Spec, TensorBase, make, spec_of
 from ...core.declare import Op
 from ...core.errors import CaptureError
 from ...core.quantized import QuantizedArray
 from ...core.symbolic import Expression, SymbolicInt
-
-if TYPE_CHECKING:
-    from .tracer import Tracer
+from .entries import ValueTable
 
 
 class StandIns:
     """Makes tensors without data for those that have some, each once."""
 
-    def __init__(self, tracer: Tracer) -> None:
+    def __init__(self, tracer: ValueTable) -> None:
         self.tracer = tracer
         self.made: dict[int, tuple[Any, Any]] = {}  # by id: the tensor, and what stands for it
 

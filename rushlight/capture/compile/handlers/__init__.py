@@ -1,4 +1,9 @@
-"""Handlers: how a capture treats particular callables (custom Functions, ``backward``, optimizers, hooks, Modules, control-flow ops).
+"""Handlers: how a capture treats particular callables (custom Functions, ``backward``, optimizers, hooks, Modules, control flow, builtins).
 
-In: a call that the recorder meets.  Out: nodes, guards and effects.  Read ``custom_function.py`` first.
+In: a call that the recorder meets.  Out: nodes, guards and side effects.  Importing this package registers all of them with
+``record/registry.py``.  Read ``custom_function.py`` first.
 """
+
+from . import backward, builtins, control_flow_ops, custom_function, grad_hooks, module_members, optimizer
+
+__all__ = ["backward", "builtins", "control_flow_ops", "custom_function", "grad_hooks", "module_members", "optimizer"]

@@ -6,8 +6,8 @@ that is differentiated ahead of time meets it on tensors without data, and what 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,78 +15,13 @@ from ....autograd.differentiation import backward, grad
 from ....autograd.engine import refreshed
 from ....core.base import TensorBase
 from ....core.declare import table
-from ....core.node import Node as GradientNode
-from ....core.node import freed, next_sequence
 from ....core.state import state
 from ....tensor.tensor import Tensor
 from ..guards.guards import all_differ
 from ..record.graph_breaks import Break
-
-if TYPE_CHECKING:
-    from ..record.reconstruct import Recipes
-
-_new = object.__new__
-UNKNOWN = object()  # stands for a `.grad` of the beginning that nothing is known about
-
-
-# -- what graphs call --------------------------------------------------------------------------------------------
-
-
-def gradients_of(
-    outputs: Any, inputs: Any, grad_outputs: Any, retain_graph: bool, create_graph: bool, allow_unused: bool
-) -> tuple[Any, ...]:
-    """What ``autograd.grad`` gives; the gradient of a scalar with respect to itself is made by an op, so that graphs can hold it."""
-    given = [table["ones_like"].call(each.detach()) if gradient is None else gradient for each, gradient in zip(outputs, grad_outputs)]
-    return grad(outputs, inputs, given, retain_graph, create_graph, allow_unused=allow_unused)
-
-
-class Spent(GradientNode):
-    """The history of a value that backward has gone through inside of a compiled program: nothing of it is left."""
-
-    __slots__ = ("array", "title")
-
-    array: Any
-    title: str
-    inputs = ()
-    saved = None
-
-    @property
-    def shape(self) -> Any:  # type: ignore[override]
-        return self.array.shape
-
-    @property
-    def dtype(self) -> Any:  # type: ignore[override]
-        return self.array.dtype
-
-    def name(self) -> str:
-        return self.title
-
-    def backward(self, gradient: Any) -> Any:
-        raise freed(self)
-
-
-def spent(tensor: Any, title: str) -> Any:
-    """A value of a compiled program, as one whose history is used up."""
-    node: Any = _new(Spent)
-    node.sequence, node.title, node.array = next_sequence(), title, tensor._array
-    tensor._grad_fn, tensor._requires_grad = node, True
-    return tensor
-
-
-def is_spent(tensor: Any) -> bool:
-    """Whether backward has gone through the history of a value, and dropped what it needed."""
-    waiting, seen = [tensor._grad_fn], set()
-    while waiting:
-        node = waiting.pop()
-        node = node[0] if node.__class__ is tuple else node
-        if node is None or isinstance(node, TensorBase) or node in seen:
-            continue
-        if node.saved is None:
-            return True
-        seen.add(node)
-        waiting += node.inputs
-    return False
-
+from ..record.graph_functions import gradients_of
+from ..record.reconstruct import Recipes
+from ..record.registry import handles
 
 # -- capturing them ----------------------------------------------------------------------------------------------
 
@@ -176,6 +111,7 @@ def guard_leaf(recorder: Any, leaf: Any) -> None:
         recorder.guards.condition(lambda: f"{source.describe()} is a leaf without hooks", test, ("leaf", source))
 
 
+@handles(backward, deferrable=True)
 def capture_backward(
     recorder: Any,
     tensors: Any,
@@ -226,25 +162,11 @@ def accumulate(recorder: Any, leaf: Any, gradient: Any, taken: set[int]) -> None
             and id(gradient) not in taken
         )
         taken.add(id(gradient))
-        set_gradient(recorder, leaf, gradient if owned or state.grad_enabled else gradient.clone())
+        recorder.set_gradient(leaf, gradient if owned or state.grad_enabled else gradient.clone())
     elif state.grad_enabled:
-        set_gradient(recorder, leaf, present + gradient)
+        recorder.set_gradient(leaf, present + gradient)
     else:
         present.add_(gradient)
-
-
-def set_gradient(recorder: Any, tensor: Any, value: Any) -> None:
-    """The program sets ``tensor.grad``; what it is in the end is put there after the graph."""
-    if recorder.pure:
-        raise Break("effect", name="grad")
-    source = recorder.sources.get(id(tensor))
-    if id(tensor) not in recorder.gradients:
-        known = source is not None and not recorder.guards.made.isdisjoint(
-            (("grad", source), ("equal", recorder.places.attribute(source, "grad")))
-        )
-        recorder.gradients[id(tensor)] = (tensor, tensor._grad if known else UNKNOWN)
-    tensor.grad = value
-    recorder.written.add(("attribute", id(tensor), "grad"))
 
 
 def gradient_effects(recorder: Any, recipes: Recipes) -> None:
@@ -259,6 +181,7 @@ def gradient_effects(recorder: Any, recipes: Recipes) -> None:
             recipes.gradient(tensor, tensor._grad)
 
 
+@handles(grad, deferrable=True)
 def capture_grad(
     recorder: Any, outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any = None, create_graph: bool = False, only_inputs: bool = True,
     allow_unused: Any = None, is_grads_batched: bool = False, materialize_grads: bool = False,
@@ -283,11 +206,8 @@ def capture_grad(
     return tuple(table["zeros_like"].call(target.detach()) if each is None else each for each, target in zip(found, targets))
 
 
+@handles(Tensor.backward, deferrable=True)
 def _method(
     recorder: Any, tensor: Any, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None
 ) -> None:
     capture_backward(recorder, tensor, gradient, retain_graph, create_graph, inputs=inputs)
-
-
-# Functions of the package whose calls are captured in a way of their own.
-CAPTURED: Mapping[Any, Callable[..., Any]] = {backward: capture_backward, grad: capture_grad, Tensor.backward: _method}

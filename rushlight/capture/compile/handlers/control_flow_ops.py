@@ -10,6 +10,7 @@ from ....core.errors import CaptureError
 from ....core.state import state
 from ..record.callbacks import RecordingInterpreter
 from ..record.graph_breaks import Break
+from ..record.registry import marked
 from ..vm.exceptions import result_of
 from ..vm.frame import Inline
 from .custom_function import run_frames
@@ -34,6 +35,9 @@ def body_of(recorder: Any, value: Any, name: str) -> Any:
         recorder.look(value)
         return value
     return Body(recorder, value, name)
+
+
+marked["control"] = capture_control
 
 
 class Body:

@@ -12,53 +12,42 @@ from ....core.state import state
 from ....core.symbolic import Expression, SymbolicInt
 from ....graph import Graph, Node
 from ....tensor.generator import default_generator
+from ...tracer.body_tracer import BodyTracer
 from ...tracer.tracer import Tracer
 from ..annotations import marks
 from ..guards.guards import CONTAINERS, PRIMITIVES, by_identity
 from ..record.base import Observer
+from ..record.callables import class_attribute
 from ..record.callbacks import RecordingInterpreter, native
 from ..record.graph_breaks import Break
+from ..record.graph_functions import ApplyFunction
+from ..record.registry import handles
 from ..record.symbolic_numbers import leaf_of
 from ..record.tracer import ERROR, may_depend_on_values
 from ..vm.exceptions import result_of
 from ..vm.frame import Frame
-from .callables import class_attribute
 
 
-class ApplyFunction:
-    """The target of a Function's node: applies the class to the node's arguments."""
+class FunctionBodyTracer(BodyTracer):
+    """Captures the forward or backward of a custom Function; tensors that the tracers around it know are its inputs."""
 
-    __name__ = __qualname__ = "autograd_function_apply"
-    __module__ = "rushlight.capture.compile.handlers.custom_function"
-
-    def __init__(self, function: Any) -> None:
-        self.function = function
-
-    def __call__(self, context: Any, *args: Any, bodies: Any = None) -> Any:
-        return self.function.apply(*args)
-
-    def __reduce__(self) -> Any:
-        return (ApplyFunction, (self.function,))
-
-
-class BodyTracer(Tracer):
-    """Traces a body; tensors from outside become its inputs."""
-
-    def __init__(self, recorder: Observer, outer: list[Tracer]) -> None:
+    def __init__(self, recorder: Observer, around: list[Tracer]) -> None:
         super().__init__(escaped=recorder.escaped)
         self.recorder = recorder
-        self.around = outer
-        self.lifted: list[Any] = []
+        self.around = around  # the nearest first
+        self.input_count = 0
         self.symbols = recorder.tracer.symbols
 
-    def node_of(self, tensor: Any) -> Node:
-        if id(tensor) not in self.entries:
-            for tracer in self.around:
-                known = tracer.entries.get(id(tensor)) or tracer.aliases.by_array.get(id(tensor._array))
-                if known is not None or id(tensor) in self.recorder.sources:
-                    self.lift(tensor, tracer.shape_of(known.tensor) if known is not None else tensor._array.shape)
-                    break
-        return super().node_of(tensor)
+    def take(self, tensor: Any) -> None:
+        if id(tensor) in self.entries:
+            return
+        for tracer in self.around:
+            known = tracer.entries.get(id(tensor)) or tracer.aliases.by_array.get(id(tensor._array))
+            if known is not None or id(tensor) in self.recorder.sources:
+                shape = tracer.shape_of(known.tensor) if known is not None else tensor._array.shape
+                self.bind(tensor, self.parameter(f"input_{self.input_count}"), shape)
+                self.input_count += 1
+                return
 
     def shape_of(self, tensor: Any) -> tuple[int, ...]:
         if id(tensor) not in self.entries:
@@ -66,19 +55,6 @@ class BodyTracer(Tracer):
                 if id(tensor) in tracer.entries:
                     return tracer.shape_of(tensor)
         return super().shape_of(tensor)
-
-    def lift(self, tensor: Any, shape: tuple[int, ...]) -> None:
-        """Make a tensor an input of the body."""
-        first = next((each for each in self.graph.nodes if each.op != "placeholder"), None)
-        name = f"input_{len(self.lifted)}"
-        if first is None:
-            node = self.graph.placeholder(name)
-        else:
-            with self.graph.inserting_before(first):
-                node = self.graph.placeholder(name)
-        self.lifted.append(tensor)
-        self.depends.add(node)
-        self.bind(tensor, node, shape)
 
     def number_node(self, value: Any) -> Node:
         leaf = leaf_of(value)
@@ -91,12 +67,11 @@ class BodyTracer(Tracer):
         return self.number_input(expression, name, SymbolicInt(self.symbols[name].concrete, expression))
 
     def number_input(self, key: Any, name: str, value: Any) -> Node:
-        """The placeholder of a number that may differ."""
+        """The placeholder of a symbolic number."""
         node = self.size_nodes.get(key)
         if node is None:
-            node = self.size_nodes[key] = self.graph.placeholder(name)
+            node = self.size_nodes[key] = self.parameter(name)
             node.meta.update(val=value, source=None, module="")
-            self.depends.add(node)
         return node
 
     def __call__(self, op: Any, args: tuple[Any, ...], out: Any) -> Any:
@@ -107,14 +82,12 @@ class BodyTracer(Tracer):
                 self.recorder.failed = ERROR
             raise
 
-    def note_grad_mode(self) -> None:
-        """Nothing: bodies run with recording off."""
-
     def where(self) -> tuple[Any, str]:
         return self.around[-1].where()
 
 
-def capture_function(recorder: Observer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+@handles(Function.apply.__func__)  # type: ignore[attr-defined]
+def capture_function(recorder: Observer, function: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Apply a Function with its bodies captured; a break where one of them can't be."""
     if marks.get(id(function)) == "allow":
         return recorder.opaque(function.apply, args, kwargs)
@@ -130,7 +103,7 @@ def capture_function(recorder: Observer, function: Any, args: tuple[Any, ...], k
         recorder.class_part(function, name, class_attribute(function, name))
     args, context, edges, requires = begin(function, args, kwargs)
     recorder.made(context)
-    body = BodyTracer(recorder, [outer])
+    body = FunctionBodyTracer(recorder, [outer])
     output = run_body(recorder, body, lambda: forward(recorder, function, context, args), "function_forward", function)
     result = finish(function, context, args, edges, output, requires)
     bodies = {"fwd_body": closed(body, output)}
@@ -151,7 +124,7 @@ def capture_function(recorder: Observer, function: Any, args: tuple[Any, ...], k
     return result
 
 
-def results(outer: Tracer, body: BodyTracer, node: Node, output: Any, result: Any) -> None:
+def results(outer: Tracer, body: FunctionBodyTracer, node: Node, output: Any, result: Any) -> None:
     """Tie the outputs to the node, with the sizes that the body gives them."""
     several = isinstance(result, (tuple, list))
     made = list(result) if several else [result]
@@ -206,7 +179,7 @@ def has_written(tracer: Tracer) -> bool:
     return any(op is not None and (op.functional is not None) for op in ops)
 
 
-def run_body(recorder: Observer, tracer: BodyTracer, run: Any, kind: str, function: Any) -> Any:
+def run_body(recorder: Observer, tracer: FunctionBodyTracer, run: Any, kind: str, function: Any) -> Any:
     """Run part of a Function under a tracer of its own."""
     outer = recorder.tracer
     place = state.interceptors.index(outer)
@@ -242,7 +215,7 @@ def backward_body(recorder: Observer, function: Any, context: Any, result: Any, 
         backward = function._user_backward()
     except NotImplementedError:
         return None
-    tracer = BodyTracer(recorder, around)
+    tracer = FunctionBodyTracer(recorder, around)
     gradients = []
     for index, each in enumerate(result if isinstance(result, (tuple, list)) else (result,)):
         gradient = None
@@ -270,7 +243,7 @@ def backward_body(recorder: Observer, function: Any, context: Any, result: Any, 
     return closed(tracer, output)
 
 
-def closed(tracer: BodyTracer, output: Any) -> Graph:
+def closed(tracer: FunctionBodyTracer, output: Any) -> Graph:
     """A body with its output."""
     capture, state.capture = state.capture, None
     try:

@@ -7,95 +7,24 @@ a hook is a node that calls it.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ....autograd.engine import through_hooks
 from ....core.base import TensorBase
-from ....core.errors import CaptureError
-from ....core.node import RemovableHandle
-from ....core.state import state
 from ....tensor.tensor import Tensor
 from ..record.graph_breaks import Break
-
-
-class Hook(RemovableHandle):
-    """A hook that gets its function later, and the handle of itself."""
-
-    def __init__(self, number: int = -1) -> None:
-        super().__init__({}, 0)
-        self.number = number  # which of its graph's it is, if it is one of those
-        self.function: Any = None
-
-    def fill(self, function: Any) -> None:
-        """What is called with gradients from now on."""
-        self.function = function
-
-    def attach(self, tensor: Any, register: Any, function: Any) -> None:
-        """Register it with a tensor that was there before the graph."""
-        self.function = function
-        handle = register(tensor, self)
-        self.table, self.id = handle.table, handle.id
-
-    def remove(self) -> None:
-        """Take it away: gradients are left as they are."""
-        super().remove()
-        self.function = None
-
-    def __call__(self, gradient: Any) -> Any:
-        traced = getattr(state.capture, "call_hook", None)
-        if traced is not None:
-            return traced(self.number, gradient)
-        return None if self.function is None else self.function(gradient)
-
-    @property
-    def __name__(self) -> str:
-        return str(getattr(self.function, "__name__", self.function))
-
-
-# -- what graphs call --------------------------------------------------------------------------------------------
-
-
-def hook_gradient(tensor: Any, number: int) -> Hook:
-    """Register an empty hook with a value of the graph."""
-    hook = Hook(number)
-    handle = tensor.register_hook(hook)
-    hook.table, hook.id = handle.table, handle.id
-    return hook
-
-
-def call_hook(gradient: Any, number: int) -> Any:
-    """A gradient as a hook leaves it, in a backward graph."""
-    if state.capture is not None:
-        raise CaptureError("a hook on a gradient is called when backward runs, and not before")
-    return through_hooks({0: _running.hooks[number]}, gradient)
-
-
-class _Running(threading.local):
-    hooks: Sequence[Hook] = ()  # of the graph whose backward runs
-
-
-_running = _Running()
-
-
-def with_hooks(hooks: Sequence[Hook], run: Callable[..., Any], *args: Any) -> Any:
-    """Run a backward graph that calls these hooks."""
-    before, _running.hooks = _running.hooks, hooks
-    try:
-        return run(*args)
-    finally:
-        _running.hooks = before
-
+from ..record.graph_functions import Hook, hook_gradient
+from ..record.registry import handles
 
 # -- capturing them ----------------------------------------------------------------------------------------------
 
 
+@handles(Tensor.register_hook)
 def capture_hook(recorder: Any, tensor: Any, hook: Any) -> Hook:
     """``tensor.register_hook(hook)``."""
     return _capture(recorder, tensor, hook, Tensor.register_hook)
 
 
+@handles(Tensor.register_post_accumulate_grad_hook)
 def capture_accumulate_hook(recorder: Any, tensor: Any, hook: Any) -> Hook:
     """``tensor.register_post_accumulate_grad_hook(hook)``."""
     return _capture(recorder, tensor, hook, Tensor.register_post_accumulate_grad_hook)
@@ -126,12 +55,8 @@ def _capture(recorder: Any, tensor: Any, function: Any, register: Any) -> Hook:
     return hook
 
 
+@handles(Hook.remove, Hook.__exit__)
 def _remove(recorder: Any, handle: Any, *exception: Any) -> None:
     if type(handle) is not Hook or recorder.sources.get(id(handle)) is not None:
         raise Break("native", name="RemovableHandle.remove")
     recorder.effect(Hook.remove, handle)
-
-
-CAPTURED: Mapping[Any, Callable[..., Any]] = {
-    Tensor.register_hook: capture_hook, Tensor.register_post_accumulate_grad_hook: capture_accumulate_hook, Hook.remove: _remove, Hook.__exit__: _remove,
-}  # fmt: skip

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ....nn.modules.module import Module
 from ..record.graph_breaks import Break
-from .backward import set_gradient
+from ..record.registry import handles
 
 
-def capture_members(recorder: Any, module: Module, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """A call of one of the methods of a Module that go through all of it; NotImplemented for others."""
-    captured = _CAPTURED.get(function)
-    if captured is None or id(module) not in recorder.sources:
-        return NotImplemented
-    return captured(recorder, module, *args, **kwargs)
+def capture(function: Any) -> Callable[[Any], Any]:
+    """Register what captures a method of Modules that goes through all of one: a Module that was there before the capture."""
+
+    def register(captured: Any) -> Any:
+        @handles(function)
+        def handler(recorder: Any, module: Any, *args: Any, **kwargs: Any) -> Any:
+            if not isinstance(module, Module) or id(module) not in recorder.sources:
+                return NotImplemented
+            return captured(recorder, module, *args, **kwargs)
+
+        return captured
+
+    return register
 
 
 def modules(
@@ -65,25 +72,25 @@ def members(table: str) -> Any:
     return captured
 
 
-_parameters, _buffers = members("_parameters"), members("_buffers")
+def values(named: Any) -> Any:
+    """The capture of ``parameters`` or ``buffers``."""
 
-
-def _values(named: Any) -> Any:
     def captured(recorder: Any, module: Module, recurse: bool = True) -> Any:
         return recorder.made(iter([value for _, value in named(recorder, module, recurse=recurse)]))
 
     return captured
 
 
+_parameters = capture(Module.named_parameters)(members("_parameters"))
+_buffers = capture(Module.named_buffers)(members("_buffers"))
+capture(Module.parameters)(values(_parameters))
+capture(Module.buffers)(values(_buffers))
+
+
+@capture(Module.zero_grad)
 def _zero_grad(recorder: Any, module: Module, set_to_none: bool = True) -> Any:
     if not set_to_none:
         return NotImplemented
     for _, parameter in _parameters(recorder, module):
-        set_gradient(recorder, parameter, None)
+        recorder.set_gradient(parameter, None)
     return None
-
-
-_CAPTURED: dict[Any, Any] = {
-    Module.named_parameters: _parameters, Module.named_buffers: _buffers, Module.parameters: _values(_parameters), Module.buffers: _values(_buffers),
-    Module.zero_grad: _zero_grad,
-}  # fmt: skip

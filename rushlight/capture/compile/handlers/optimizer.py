@@ -22,11 +22,13 @@ from ....optim.optimizer import Optimizer, _global_optimizer_post_hooks, _global
 from ..guards.guards import same_options
 from ..guards.sources import Names, Source
 from ..record.base import Effect
+from ..record.callables import PACKAGE, module_of
 from ..record.graph_breaks import Break
-from .backward import set_gradient
+from ..record.registry import deferrable_methods, flagged, handles
 
 # Those whose `update` looks at the numbers of a step as numbers alone, and makes no choice by them.
 CAPTURED = frozenset((SGD, Adam, AdamW, NAdam, Adadelta, Adagrad, Adamax, RMSprop, Rprop))
+deferrable_methods.update(dict.fromkeys(CAPTURED, ("step", "zero_grad")))
 
 
 class StateOf(Source):
@@ -115,30 +117,40 @@ def begun(made: Any, scalars: Any, buffers: Any) -> dict[str, Any]:
     return {**{name: scalar_tensor(value) for name, value in zip(scalars, made.after)}, **buffers}
 
 
-def capture_method(recorder: Any, optimizer: Any, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """A call of an optimizer's method; NotImplemented where it is none that is captured."""
-    if recorder.pure or not isinstance(optimizer, Optimizer) or type(optimizer).__module__.partition(".")[0] != __name__.partition(".")[0]:
+def capture_step(recorder: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+    """``optimizer.step()`` without a closure."""
+    if recorder.pure or type(optimizer) not in CAPTURED or kwargs or args not in ((), (None,)):
         return NotImplemented
-    name = function.__name__
-    if name == "zero_grad" and function is Optimizer.zero_grad:
-        return zero_grad(recorder, optimizer, *args, **kwargs)
-    if name == "step" and type(optimizer) in CAPTURED and not kwargs and (not args or args == (None,)):
-        return Step(recorder, optimizer).run()
-    return NotImplemented
+    return Step(recorder, optimizer).run()
+
+
+def capture_hooked(recorder: Any, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """The ``step`` of a class of optimizers, wrapped to run its hooks."""
+    return capture_step(recorder, *args, **kwargs) if args else NotImplemented
+
+
+@handles(Optimizer.zero_grad)
+def capture_zero_grad(recorder: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+    """``optimizer.zero_grad()`` of one of the package's optimizers."""
+    if recorder.pure or not isinstance(optimizer, Optimizer) or module_of(type(optimizer)).partition(".")[0] != PACKAGE:
+        return NotImplemented
+    return zero_grad(recorder, optimizer, *args, **kwargs)
 
 
 def capture_watched(recorder: Any, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """A ``step`` that a schedule has wrapped, to know whether it was called."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
-    inner = cells["function"].cell_contents
     optimizer = cells["reference"].cell_contents()
     if not cells["takes_self"].cell_contents or id(optimizer) not in recorder.sources:
         return NotImplemented
     recorder.guards.identity(recorder.sources[id(optimizer)], optimizer)
-    found = capture_method(recorder, optimizer, inner, args, kwargs)
+    found = capture_step(recorder, optimizer, *args, **kwargs)
     if found is not NotImplemented:
         recorder.store_plain(optimizer, "_opt_called", True)
     return found
+
+
+flagged.update(hooked=capture_hooked, _wrapped_by_lr_sched=capture_watched)
 
 
 def groups_of(recorder: Any, optimizer: Any) -> list[tuple[Any, Source, list[Any]]]:
@@ -170,7 +182,7 @@ def zero_grad(recorder: Any, optimizer: Any, set_to_none: bool = True) -> None:
     for _, _, params in groups_of(recorder, optimizer):
         for param in params:
             if set_to_none:
-                set_gradient(recorder, param, None)
+                recorder.set_gradient(param, None)
                 continue
             gradient = recorder.tensor_attribute(param, "grad")
             if gradient is not None:

@@ -20,17 +20,18 @@ from ....core.symbolic import SymbolicFloat, SymbolicInt
 from ....graph import Node
 from ....nn.modules.module import Module
 from ....tensor.generator import Generator as RandomGenerator
-from ..annotations import mark, marks
 from ..decode import NULL
 from ..guards.guards import CONTAINERS, PRIMITIVES, Guards, by_identity, is_native_method, is_op
 from ..guards.sources import Attribute, Item, Slot, Source, Sources, Stacked, chain_of
-from ..handlers.callables import PACKAGE, hidden_method, is_users
 from ..vm.frame import Frame
 from ..vm.generator import Generator
 from ..vm.semantics import Machine
+from .callables import PACKAGE, hidden_method, is_users
 from .graph_breaks import Break
 from .symbolic_numbers import Leaf, leaf_of, symbolic_in
-from .tracer import CompileTracer, set_grad_mode
+from .tracer import CompileTracer
+
+UNKNOWN = object()  # stands for a `.grad` of the beginning that nothing is known about
 
 
 class Weak(weakref.ref[Any]):
@@ -498,6 +499,19 @@ class Observer(Machine):
             if len(sources) > 1:
                 self.guards.distinct(sources)
 
+    def set_gradient(self, tensor: Any, value: Any) -> None:
+        """The program sets ``tensor.grad``; what it is in the end is put there after the graph."""
+        if self.pure:
+            raise Break("effect", name="grad")
+        source = self.sources.get(id(tensor))
+        if id(tensor) not in self.gradients:
+            known = source is not None and not self.guards.made.isdisjoint(
+                (("grad", source), ("equal", self.places.attribute(source, "grad")))
+            )
+            self.gradients[id(tensor)] = (tensor, tensor._grad if known else UNKNOWN)
+        tensor.grad = value
+        self.written.add(("attribute", id(tensor), "grad"))
+
     def opaque_input(self, value: Any) -> Node:
         """An object of before that a node of the graph takes as it is."""
         source = self.sources[id(value)]
@@ -569,6 +583,3 @@ def live_slots(frame: Frame) -> set[int]:
         work.append((index + 1, stored))
     frame.program.live[frame.index] = live
     return live
-
-
-__all__ = ["Effect", "Observer", "live_slots", "mark", "marks", "set_grad_mode"]

@@ -12,7 +12,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType, MethodWrapperTy
 from typing import Any
 
 from ....amp.autocast_mode import autocast
-from ....autograd.function import Function, FunctionCtx
+from ....autograd.function import FunctionCtx
 from ....autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from ....core.base import TensorBase
 from ....core.errors import ArgumentError
@@ -20,14 +20,16 @@ from ....core.state import state
 from ....core.symbolic import is_symbolic, plain
 from ....nn.modules import module_hooks
 from ....nn.modules.module import Module
-from ....optim.optimizer import Optimizer
-from ...control.body_tracer import BodyTracer
+from ...control.region_tracer import RegionTracer
 from ...tracer.tracer import PACKAGE_FOLDER
 from ..annotations import marks
-from ..guards.guards import CONTAINERS, HOOKS, PRIMITIVES, is_op
-from ..handlers import optimizer
-from ..handlers.backward import CAPTURED
-from ..handlers.callables import (
+from ..guards.guards import HOOKS, PRIMITIVES, is_op
+from ..vm import operator_forms
+from ..vm.frame import Frame, Inline
+from ..vm.frame_builtins import FRAME_BUILTINS
+from ..vm.generator import Generator
+from ..vm.semantics import Machine, is_interpretable
+from .callables import (
     EFFECTS_OF_TENSORS,
     HAND_ON,
     IMPURE,
@@ -47,19 +49,11 @@ from ..handlers.callables import (
     module_of,
     python_methods,
 )
-from ..handlers.control_flow_ops import capture_control
-from ..handlers.custom_function import capture_function
-from ..handlers.grad_hooks import CAPTURED as HOOKS_CAPTURED
-from ..handlers.module_members import capture_members
-from ..vm import operator_forms
-from ..vm.frame import Frame, Inline
-from ..vm.frame_builtins import FRAME_BUILTINS
-from ..vm.generator import Generator
-from ..vm.semantics import Machine, is_interpretable
 from .callbacks import Interpreted
 from .containers import ContainerWatcher
 from .graph_breaks import Break
-from .symbolic_numbers import MATH, absolute, computed, converted, numbers_in, tensor_of
+from .registry import flagged, handler_of, marked
+from .symbolic_numbers import MATH, computed, converted, numbers_in, tensor_of
 
 # Parts of the package whose Python is looked into; all others are called as they are, and their ops seen.
 _PARTS_LOOKED_INTO = (f"{PACKAGE}.nn.modules", f"{PACKAGE}.nn.utils", f"{PACKAGE}.nn.parallel", f"{PACKAGE}.autograd.function")
@@ -143,11 +137,9 @@ class Recorder(ContainerWatcher):
     def call_method(self, frame: Frame, function: MethodType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """A bound method."""
         owner, target = function.__self__, function.__func__
-        if isinstance(owner, type) and issubclass(owner, Function) and target is Function.apply.__func__:  # type: ignore[attr-defined]
-            return self.apply(owner, args, kwargs)
-        if isinstance(owner, (Optimizer, Module)):
-            capture: Any = capture_members if isinstance(owner, Module) else optimizer.capture_method
-            found = capture(self, owner, target, args, kwargs)
+        handler = handler_of(target)
+        if handler is not None:
+            found = handler(self, owner, *args, **kwargs)
             if found is not NotImplemented:
                 return found
         if isinstance(target, FunctionType) and not is_op(target) and self.should_inline(target):
@@ -167,11 +159,13 @@ class Recorder(ContainerWatcher):
                 if not (self.numbers or self.tracer.symbols):
                     raise
             return function(*map(plain, args), **{key: plain(each) for key, each in kwargs.items()})
-        captured = CAPTURED.get(function) or HOOKS_CAPTURED.get(function)
-        if captured is not None:
-            return captured(self, *args, **kwargs)
-        if hasattr(function, "_wrapped_by_lr_sched"):
-            found = optimizer.capture_watched(self, function, args, kwargs)
+        handler = handler_of(function) if method is None else None  # a method's was asked already
+        if handler is not None:
+            found = handler(self, *args, **kwargs)
+            if found is not NotImplemented:
+                return found
+        for name in flagged.keys() & function.__dict__.keys():
+            found = flagged[name](self, function, args, kwargs)
             if found is not NotImplemented:
                 return found
         if self.should_inline(function):
@@ -312,8 +306,8 @@ class Recorder(ContainerWatcher):
             return self.opaque(function, args, kwargs)
         if kind == "nothing":
             return None
-        if kind == "control":
-            return capture_control(self, function, args, kwargs)
+        if kind in marked:
+            return marked[kind](self, function, args, kwargs)
         return self.made(function(*args, **kwargs))
 
     def opaque(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -358,7 +352,7 @@ class Recorder(ContainerWatcher):
             or isinstance(owner, inference_mode)
             and not owner.mode
             or mode
-            and isinstance(self.tracer, BodyTracer)
+            and isinstance(self.tracer, RegionTracer)
         ):
             raise Break("state", name=kind.__name__)
         if id(owner) in self.sources and not isinstance(owner, (type, *PRIMITIVES)):
@@ -395,9 +389,11 @@ class Recorder(ContainerWatcher):
             )
         if id(function) in _FRAME_FUNCTIONS or id(function) in FRAME_BUILTINS:
             return self.frame_function(frame, function, args, kwargs)
-        special = _new if name == "__new__" and isinstance(owner, type) else _SPECIAL.get(id(function))
-        if special is not None:
-            found = special(self, frame, function, args, kwargs)
+        if name == "__new__" and isinstance(owner, type):
+            return self.new_instance(function, args, kwargs)
+        handler = handler_of(function)
+        if handler is not None:
+            found = handler(self, *args, **kwargs)
             if found is not NotImplemented:
                 return found
         return self.made(self.unseen(function, owner, name, args, kwargs))
@@ -440,6 +436,17 @@ class Recorder(ContainerWatcher):
             self.look(*args, *kwargs.values())
             return function(*args, **kwargs)  # a method of an object that the program made
         raise Break("builtin" if vars(builtins).get(name) is function else "native", name=name)
+
+    def new_instance(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """A call of the ``__new__`` of a builtin class."""
+        kind = args[0] if args else None
+        if function is not object.__new__ and not (
+            isinstance(kind, type) and issubclass(kind, (tuple, list, dict, set, str, int, float, BaseException))
+        ):
+            raise Break("builtin", name="__new__")
+        if isinstance(kind, type) and issubclass(kind, tuple) and len(args) > 1:
+            args = (kind, self.iterated(args[1]), *args[2:])
+        return self.made(function(*args, **kwargs))
 
     def package_function(self, function: Any, owner: Any, name: str, module: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """A function of the package that is no op."""
@@ -506,111 +513,3 @@ class Recorder(ContainerWatcher):
         if function is locals or function is super:
             return FRAME_BUILTINS[id(function)](frame, *args, **kwargs)
         raise Break("builtin", name=function.__name__)
-
-    def apply(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """A custom Function."""
-        return capture_function(self, function, tuple(args), dict(kwargs))
-
-
-# -- builtins that need care -----------------------------------------------------------------------------------------
-
-
-def _getattr(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
-    if len(args) == 3:
-        return Inline(operator_forms.attribute_or, tuple(args), {})
-    return recorder.load_attr(*args) if len(args) == 2 and isinstance(args[1], str) else NotImplemented
-
-
-def _hasattr(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
-    return Inline(operator_forms.has_attribute, tuple(args), {})
-
-
-def _setattr(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
-    found = recorder.store_attr(*args)
-    return found
-
-
-def _next(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
-    if id(args[0]) in recorder.sources and not python_methods(type(args[0])) & {"__next__"}:
-        raise Break("loop")
-    return recorder.next(args[0]) if len(args) == 1 else NotImplemented
-
-
-def _isinstance(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
-    kinds = args[1] if isinstance(args[1], tuple) else (args[1],)
-    for each in kinds:
-        if python_methods(type(each)) & {"__instancecheck__", "__subclasscheck__"}:
-            raise Break("hidden", name=f"{type(each).__name__}.__instancecheck__")
-    recorder.is_same(args[0], None)
-    return function(*args)
-
-
-def _len(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
-    value = args[0]
-    if isinstance(value, TensorBase) and value._array.ndim:
-        return recorder.tracer.shape_of(value)[0]
-    if "__len__" in python_methods(type(value)):
-        recorder.special(value, "__len__")
-        return Inline(class_attribute(type(value), "__len__"), (value,), {})
-    source = recorder.sources.get(id(value))
-    if source is not None and isinstance(value, (list, tuple, collections.deque)) and id(value) not in recorder.snapshots:
-        recorder.guards.length(source, value, value)
-    elif isinstance(value, CONTAINERS):
-        recorder.expand(value)
-    else:
-        recorder.look(value)
-    return len(value)
-
-
-def _extreme(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
-    if len(args) < 2 or kwargs or not any(map(is_symbolic, args)) or not all(isinstance(each, (int, float)) for each in args):
-        return NotImplemented
-    found = args[0]
-    for each in args[1:]:
-        found = each if recorder.compare(">" if function is max else "<", each, found) else found
-    return found
-
-
-def _abs(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
-    return absolute(recorder, args[0]) if len(args) == 1 and is_symbolic(args[0]) else NotImplemented
-
-
-def _plain_setattr(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
-    return recorder.store_plain(*args)
-
-
-def _plain_delattr(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
-    return recorder.delete_plain(*args)
-
-
-def _plain_getattr(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
-    return recorder.load_plain(*args)
-
-
-def _delattr(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
-    return recorder.delete_attr(*args)
-
-
-def _new(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
-    kind = args[0] if args else None
-    if function is not object.__new__ and not (
-        isinstance(kind, type) and issubclass(kind, (tuple, list, dict, set, str, int, float, BaseException))
-    ):
-        raise Break("builtin", name="__new__")
-    if isinstance(kind, type) and issubclass(kind, tuple) and len(args) > 1:
-        args = (kind, recorder.iterated(args[1]), *args[2:])
-    return recorder.made(function(*args, **kwargs))
-
-
-def _reversed(recorder: Recorder, frame: Frame, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
-    if python_methods(type(args[0])) & {"__reversed__", "__getitem__", "__len__"}:
-        raise Break("hidden", name=f"{type(args[0]).__name__}.__reversed__")
-    return NotImplemented
-
-
-_SPECIAL = {
-    id(getattr): _getattr, id(hasattr): _hasattr, id(setattr): _setattr, id(delattr): _delattr, id(next): _next, id(isinstance): _isinstance,
-    id(issubclass): _isinstance, id(len): _len, id(object.__setattr__): _plain_setattr, id(object.__delattr__): _plain_delattr,
-    id(object.__getattribute__): _plain_getattr, id(object.__new__): _new, id(reversed): _reversed,
-    id(max): _extreme, id(min): _extreme, id(abs): _abs,
-}  # fmt: skip

@@ -11,11 +11,11 @@ from ....core.base import TensorBase
 from ....core.symbolic import is_symbolic
 from ..decode import NULL
 from ..guards.guards import CONTAINERS, PRIMITIVES
-from ..handlers.callables import BLIND, HANDING_ON, MUTATORS, READERS, python_method, python_methods
 from ..vm import operator_forms
 from ..vm.frame import Frame, Inline, bind
 from ..vm.generator import Generator
 from .base import Effect
+from .callables import BLIND, HANDING_ON, MUTATORS, READERS, python_method, python_methods
 from .callbacks import RecordingInterpreter
 from .graph_breaks import Break
 from .symbolic_numbers import checked_index

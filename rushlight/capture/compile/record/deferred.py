@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from sys import getrefcount
 from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -30,16 +30,12 @@ from ....tensor.tensor import Tensor
 from ...tracer.tracer import tensors_in
 from ..annotations import marks
 from ..guards.guards import is_op
-from ..handlers.backward import CAPTURED as DIFFERENTIATED
-from ..handlers.backward import is_spent, spent
-from ..handlers.callables import is_users
-from ..handlers.optimizer import CAPTURED as STEPPED
+from ..vm.frame import Frame
 from ..vm.instructions import called
-from .tracer import checks_values, set_grad_mode, set_inference_mode
-
-if TYPE_CHECKING:
-    from ..vm.frame import Frame
-    from .tracer import CompileTracer
+from .callables import is_users
+from .graph_functions import is_spent, set_grad_mode, set_inference_mode, spent
+from .registry import deferrable_methods, is_deferrable
+from .tracer import CompileTracer, checks_values
 
 WORTHWHILE = 1 << 18  # bytes of a tensor that it pays to compute with only once
 # Instructions that move values about, or compute with them by ops.
@@ -50,8 +46,7 @@ _CONTAINERS: tuple[Any, ...] = ((), [], {}, {}.values(), {}.items(), range(0))
 _ITERATED = frozenset(kind for each in _CONTAINERS for kind in (type(each), type(iter(each))))
 _NUMBERS = frozenset((int, float, bool, str, type(None)))
 _ABOUT = frozenset("shape dtype ndim requires_grad size dim".split())  # what is known of a tensor without data
-# Methods that are captured, or look at what a container has and not at the elements of tensors.
-_METHODS: dict[type, tuple[str, ...]] = {dict: ("values", "items", "keys"), **dict.fromkeys(STEPPED, ("step", "zero_grad"))}
+deferrable_methods[dict] = ("values", "items", "keys")  # they look at what a dict has, and not at the elements of tensors
 _MODES = (set_grad_mode, set_inference_mode)
 
 
@@ -215,7 +210,7 @@ class Later:
             if isinstance(value, TensorBase):
                 found = getattr(type(value), name, None)
                 return name in _ABOUT or is_op(found) or found is Tensor.backward
-            if name in _METHODS.get(type(value), ()):
+            if name in deferrable_methods.get(type(value), ()):
                 return True
             return isinstance(value, (Module, ModuleType)) or is_users(type(value))
         if instruction.op == "call":
@@ -229,13 +224,13 @@ class Later:
             return False
         if isinstance(function, (MethodType, BuiltinMethodType)):
             owner, name = function.__self__, function.__name__
-            if name in _METHODS.get(type(owner), ()) or (isinstance(owner, TensorBase) and name in _ABOUT):
+            if name in deferrable_methods.get(type(owner), ()) or (isinstance(owner, TensorBase) and name in _ABOUT):
                 return True
             if isinstance(owner, (type, Optimizer)):  # the bodies of a custom Function are captured by themselves
                 return False
             function = getattr(function, "__func__", None)
         if isinstance(function, FunctionType):
-            return function in DIFFERENTIATED or is_op(function) or self.tracer.recorder.should_inline(function)
+            return is_deferrable(function) or is_op(function) or self.tracer.recorder.should_inline(function)
         return isinstance(function, Module) and type(function).__call__ is Module.__call__
 
     def compute(self) -> None:

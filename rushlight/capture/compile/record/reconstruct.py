@@ -22,11 +22,10 @@ from ....core.symbolic import SymbolicFloat, SymbolicInt
 from ..decode import NULL
 from ..guards.guards import PRIMITIVES, Guards
 from ..guards.sources import Source
-from ..handlers.backward import is_spent
-from ..handlers.grad_hooks import Hook
 from ..vm.exceptions import entries_of, traceback_of
 from ..vm.generator import Generator
 from .callbacks import Interpreted, native
+from .graph_functions import Hook, is_spent
 
 # Builtin classes that hold values, and how an instance of a class derived from them is filled.
 _BASES: dict[type, str] = {list: "extend", dict: "update", set: "update", collections.deque: "extend", collections.OrderedDict: "update"}

@@ -12,7 +12,7 @@ import numpy as np
 from ....core.base import Spec, TensorBase, make
 from ....core.declare import lookup
 from ....core.devices import device_of
-from ....core.state import flags, state
+from ....core.state import state
 from ....core.symbolic import Expression, SymbolicInt, is_symbolic
 from ....graph import Node
 from ....graph.calls import bind
@@ -20,6 +20,7 @@ from ....nn.parameter import Parameter
 from ...tracer.tracer import PACKAGE_FOLDER, Entry, Tracer, tensors_in
 from ..guards.sources import Source
 from ..vm.frame import Frame
+from .graph_functions import set_grad_mode, set_inference_mode
 from .symbolic_numbers import check_arguments, leaf_of, symbolic_in
 
 if TYPE_CHECKING:
@@ -253,15 +254,3 @@ class CompileTracer(Tracer):
             del self.aliases.by_array[id(array)]
             tensor._array = Spec(array.shape, array.dtype, device=device_of(array))
         self.large = kept
-
-
-def set_grad_mode(mode: bool) -> None:
-    """Switch recording of gradients on or off, within a graph."""
-    state.grad_enabled = mode
-
-
-def set_inference_mode(mode: bool) -> None:
-    """Switch inference mode on or off, within a graph."""
-    if state.inference is not mode:
-        state.inference = mode
-        (flags.enter if mode else flags.leave)()

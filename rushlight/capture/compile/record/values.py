@@ -17,12 +17,11 @@ from ....nn.modules.module import Module
 from ..decode import NULL
 from ..guards.guards import CONTAINERS, PRIMITIVES, by_identity
 from ..guards.sources import Source
-from ..handlers.backward import set_gradient
-from ..handlers.callables import PACKAGE, class_attribute, is_users, python_method, python_methods
 from ..vm import operator_forms
 from ..vm.frame import Frame, Inline
 from ..vm.generator import Generator
 from .base import Effect, Observer, is_method, size_is_known
+from .callables import PACKAGE, class_attribute, is_users, python_method, python_methods
 from .graph_breaks import Break
 from .symbolic_numbers import binary as number_binary
 from .symbolic_numbers import equal_sequences, written
@@ -445,7 +444,7 @@ class Watcher(Observer):
     def store_attr(self, value: Any, name: str, new: Any) -> Any:
         if isinstance(value, TensorBase):
             if name == "grad" and (new is None or isinstance(new, TensorBase)):
-                return set_gradient(self, value, new)
+                return self.set_gradient(value, new)
             if id(value) in self.sources or self.tracer.is_traced(value):
                 raise Break("attribute", name=name)
             return setattr(value, name, new)

@@ -17,10 +17,8 @@ from ....core.symbolic import SymbolicInt
 from ....graph import Graph, Node
 from ....graph.node import draws
 from ....tensor.generator import Generator, default_generator
-from ..handlers.backward import gradients_of
-from ..handlers.custom_function import ApplyFunction
-from ..handlers.grad_hooks import hook_gradient
-from ..record.tracer import checks_values, set_grad_mode, set_inference_mode
+from ..record.graph_functions import ApplyFunction, gradients_of, hook_gradient, set_grad_mode, set_inference_mode
+from ..record.tracer import checks_values
 
 _STATISTICS = frozenset(("running_mean", "running_var"))
 _SAFE = (set_grad_mode, set_inference_mode, hook_gradient)  # change nothing that has to be undone

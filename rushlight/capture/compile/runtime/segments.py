@@ -25,16 +25,16 @@ from ..decode import NULL, decode
 from ..guards.guards import MISSING
 from ..guards.native_guards import Watched
 from ..guards.sources import Slot, Source, Stacked, chain_of
-from ..handlers.backward import gradient_effects, is_spent, spent
-from ..handlers.grad_hooks import Hook
+from ..handlers.backward import gradient_effects
 from ..record.base import Weak, weak
 from ..record.callbacks import RecordingInterpreter
 from ..record.calls import Recorder
 from ..record.deferred import Later
 from ..record.desymbolize import Plain
 from ..record.graph_breaks import QUIET, BackendFailed, Break, BreakRecord, ConstraintViolation, Unsupported, counters
+from ..record.graph_functions import Hook, is_spent, set_inference_mode, spent
 from ..record.reconstruct import CannotRebuild, Recipes
-from ..record.tracer import ERROR, set_inference_mode
+from ..record.tracer import ERROR
 from ..vm.frame import Frame, Raised, Returned
 from ..vm.generator import Generator
 from ..vm.interpreter import Interpreter

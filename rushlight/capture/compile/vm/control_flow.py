@@ -1,20 +1,17 @@
 """What the canonical instructions do that go elsewhere: calls, jumps, generators, exceptions; imports and patterns too.
 
-The form of a handler is said in `operations.py`.
+The form of a handler is described in `instructions.py`.
 """
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 from ..decode import NULL
 from .frame import Frame, Returned, Yielded
 from .generator import Generator
-from .instructions import Next, called, give, operation, push, take
-
-if TYPE_CHECKING:
-    from .interpreter import Interpreter
+from .instructions import called, give, push, take
+from .interpreter import Interpreter, Next, operation
 
 ALONE = 3  # references to a value of which nobody knows but a variable: that, the loop that looks for it, and who counts
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from .frame import Frame, Outcome, Raised
 
+_COMPILE = __name__.removesuffix(".vm.exceptions")  # the package of interpreter and recorder
+
 
 def while_handling(exception: BaseException, action: Callable[..., Any], *args: Any) -> Any:
     """Does something as it is done in an `except` block that handles an exception.
@@ -69,7 +71,7 @@ def clean_traceback(error: BaseException) -> None:
 
 
 def _is_own(entry: TracebackType) -> bool:
-    return str(entry.tb_frame.f_globals.get("__name__")).startswith(__package__)
+    return str(entry.tb_frame.f_globals.get("__name__")).startswith(_COMPILE)
 
 
 def add_traceback_entry(error: BaseException, frame: Frame) -> None:

@@ -6,12 +6,22 @@ import builtins
 import inspect
 from collections.abc import Mapping, MutableMapping, Sequence
 from types import CellType, CodeType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from ..decode import NULL, Instruction, Program, decode
 
-if TYPE_CHECKING:
-    from .generator import Generator
+
+class GeneratorState(Protocol):
+    """What the interpreter needs of the generator whose frame it runs."""
+
+    def take_frame(self, value: Any) -> Frame | None:
+        """The suspended frame, with a value sent to it."""
+
+    def suspend(self, frame: Frame) -> None:
+        """The frame has yielded."""
+
+    def finish(self) -> None:
+        """The frame was left."""
 
 
 class Frame:
@@ -54,7 +64,7 @@ class Frame:
         self.builtins = builtins
         self.namespace = namespace  # where names are kept in the body of a class or a module
         self.caller: Frame | None = None  # the interpreted function that waits for this one
-        self.generator: Generator | None = None  # whose frame this is, while it runs
+        self.generator: GeneratorState | None = None  # whose frame this is, while it runs
         self.handled: BaseException | None = None  # the exception whose `except` block runs in this frame
         self.inherited: BaseException | None = None  # the one that a caller is handling
         self.depth = 0
@@ -167,6 +177,16 @@ class Raised(NamedTuple):
 Outcome = Returned | Yielded | Raised
 
 
+class FrameRunner(Protocol):
+    """What a generator needs of the interpreter that runs its frame."""
+
+    def finish(self, state: Frame | Outcome) -> Outcome:
+        """Run until the outermost frame returns, yields or is left by an exception."""
+
+    def unwind(self, frame: Frame, error: BaseException) -> Frame | Outcome:
+        """Raise an exception where a frame stands."""
+
+
 class Inline(NamedTuple):
     """What a `Machine` answers where the result is that of a Python function, which shall be interpreted too."""
 
@@ -178,7 +198,7 @@ class Inline(NamedTuple):
 class Resume(NamedTuple):
     """What a `Machine` answers where the result is what an interpreted generator yields next."""
 
-    generator: Generator
+    generator: GeneratorState
     value: Any
 
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from types import CodeType, FrameType, GeneratorType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..decode import VERSION
 from .exceptions import chain, clean_traceback, result_of
-from .frame import Frame, Raised, Returned
-
-if TYPE_CHECKING:
-    from .interpreter import Interpreter
+from .frame import Frame, FrameRunner, Raised, Returned
 
 
 class Generator:
     """Runs interpreted from one `yield` to the next; for the rest as Python's own generators, by whoever it is used."""
 
-    def __init__(self, interpreter: Interpreter, frame: Frame) -> None:
+    def __init__(self, interpreter: FrameRunner, frame: Frame) -> None:
         self._interpreter = interpreter
         # The frame while it is suspended; None while it runs and when it has finished.  A suspended frame does not know
         # its generator, so that an abandoned generator is closed as soon as the last reference to it goes.
@@ -27,7 +24,7 @@ class Generator:
         self.__qualname__ = frame.code.co_qualname
 
     @classmethod
-    def restored(cls, interpreter: Interpreter, code: CodeType, running: bool = False) -> Generator:
+    def restored(cls, interpreter: FrameRunner, code: CodeType, running: bool = False) -> Generator:
         """A generator whose frame, if it has one, is set afterwards."""
         made = object.__new__(cls)
         made._interpreter, made.frame, made.gi_code, made.gi_running = interpreter, None, code, running

@@ -7,32 +7,14 @@ variables and the machine, and gives None when the next instruction follows.  Ot
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import CellType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..decode import NULL
-from .frame import Frame, Inline, Outcome, Resume
+from .frame import Frame, Inline, Resume
 from .frame_builtins import cell_value
 from .generator import Generator
-
-if TYPE_CHECKING:
-    from .interpreter import Interpreter
-
-Next = Frame | Outcome | None
-Operation = Callable[["Interpreter", Frame, Any], Next]
-
-HANDLERS: dict[str, Operation] = {}
-
-
-def operation(name: str) -> Callable[[Operation], Operation]:
-    """Enters a handler into the table."""
-
-    def enter(handler: Operation) -> Operation:
-        HANDLERS[name] = handler
-        return handler
-
-    return enter
+from .interpreter import Interpreter, Next, operation
 
 
 def take(frame: Frame, count: int) -> list[Any]:
@@ -66,10 +48,6 @@ def called(first: Any, second: Any) -> Any:
 def drop(run: Interpreter, frame: Frame, result: Any) -> Next:
     """The same for what has no result."""
     return run.enter(frame, result) if type(result) is Inline else None
-
-
-# Where a function that was called from one of these comes back, its result is not pushed.
-WITHOUT_RESULT = {"store_attr", "delete_attr", "set_item", "delete_item"}
 
 
 # The stack.

@@ -7,7 +7,7 @@
 
     assert interpret(mean, 1, 2, 3) == 2.0
 
-It runs canonical instructions (`decode`) on frames (`frame.py`); handlers (`operations.py`) do the instructions, and a
+It runs canonical instructions (`decode`) on frames (`frame.py`); handlers (`instructions.py`, `control_flow.py`) do the instructions, and a
 `Machine` does what they ask of values.  There is no state but the frames: between two steps a frame can be copied and
 kept, and run later.  A function that is called gets a frame on top of its caller's; Python's own stack does not grow.
 """
@@ -15,17 +15,32 @@ kept, and run later.  A function that is called gets a frame on top of its calle
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 from ....core.errors import NotSupported
-from . import control_flow  # noqa: F401 - enters its handlers into the table
 from .exceptions import add_traceback_entry, clean_traceback, result_of, while_handling
 from .frame import Frame, Inline, Outcome, Raised, Resume, Returned, Stop, bind
 from .generator import stop_iteration
-from .instructions import HANDLERS, WITHOUT_RESULT
 from .semantics import Machine
+
+Next = Frame | Outcome | None
+Operation = Callable[["Interpreter", Frame, Any], Next]
+
+HANDLERS: dict[str, Operation] = {}  # what each canonical instruction does: filled by `instructions.py` and `control_flow.py`
+# Where a function that was called from one of these comes back, its result is not pushed.
+WITHOUT_RESULT = {"store_attr", "delete_attr", "set_item", "delete_item"}
+
+
+def operation(name: str) -> Callable[[Operation], Operation]:
+    """Enters a handler into the table."""
+
+    def enter(handler: Operation) -> Operation:
+        HANDLERS[name] = handler
+        return handler
+
+    return enter
 
 
 class Interpreter:

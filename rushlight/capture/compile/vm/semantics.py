@@ -15,6 +15,7 @@ from .frame import Frame, Inline, Resume
 from .frame_builtins import FRAME_BUILTINS
 from .generator import Generator
 
+_COMPILE = __name__.removesuffix(".vm.semantics")  # the package of interpreter and recorder
 UNARY: dict[str, Callable[[Any], Any]] = {"-": operator.neg, "+": operator.pos, "~": operator.invert}
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
@@ -392,7 +393,7 @@ class Machine:
 
 def is_interpretable(function: FunctionType) -> bool:
     """Whether nothing in a function is refused, and it is no part of the interpreter itself."""
-    if str(function.__globals__.get("__name__")).startswith(__package__):
+    if str(function.__globals__.get("__name__")).startswith(_COMPILE):
         return False
     try:
         decode(function.__code__)

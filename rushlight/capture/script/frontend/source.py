@@ -20,7 +20,7 @@ _BUILTINS = vars(builtins)
 _SYNTAX = ast.PyCF_ONLY_AST | ast.PyCF_TYPE_COMMENTS
 
 
-class Source:
+class FunctionSource:
     """The definition of a function: syntax tree, file, lines, and the names it can see."""
 
     def __init__(self, function: Any, frames: tuple[Any, ...] = ()) -> None:
@@ -143,7 +143,7 @@ class Source:
         return f'\n  File "{self.file}", line {self.first + line - 1}, in {self.name}\n    {text[self.indent :]}\n    {caret}'
 
 
-class Text:
+class SourceText:
     """What the file says of a function: read once for all functions that one ``def`` makes."""
 
     def __init__(self, lines: list[str], first: int, tree: ast.Module) -> None:
@@ -167,16 +167,16 @@ class Text:
 
 
 _line = operator.itemgetter(2)  # of what co_lines() gives
-_texts: dict[int, tuple[Any, Text]] = {}  # by the identity of the code, with a reference that ends with it
+_texts: dict[int, tuple[Any, SourceText]] = {}  # by the identity of the code, with a reference that ends with it
 
 
-def text_of(function: Any) -> Text:
+def text_of(function: Any) -> SourceText:
     """The text of a function's definition."""
     code = function.__code__
     key = id(code)
     found = _texts.get(key)
     if found is None:
-        found = _texts[key] = (weakref.ref(code, lambda _: _texts.pop(key, None)), Text(*source_lines(function)))
+        found = _texts[key] = (weakref.ref(code, lambda _: _texts.pop(key, None)), SourceText(*source_lines(function)))
     return found[1]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ....graph import Graph, Node
 from ....graph.control import loop
-from .steps import NOWHERE, Code, Step, map_steps
+from .steps import NOWHERE, ScriptStep, StepBlock, map_steps
 
 
 class Draft:
@@ -16,7 +16,7 @@ class Draft:
 
     __slots__ = ("code", "file", "first", "name")
 
-    def __init__(self, code: Code, file: str, first: int, name: str) -> None:
+    def __init__(self, code: StepBlock, file: str, first: int, name: str) -> None:
         self.code = code
         self.file = file
         self.first = first
@@ -26,11 +26,11 @@ class Draft:
         """File, line and function, as nodes of a graph keep them."""
         return self.file, self.first + line - 1, self.name
 
-    def graph(self, code: Code | None = None, inputs: Iterable[tuple[Step, str]] = ()) -> Graph:
+    def graph(self, code: StepBlock | None = None, inputs: Iterable[tuple[ScriptStep, str]] = ()) -> Graph:
         """The graph of the function; or of a block in it, which gets what it uses of outer blocks as further inputs with names."""
         code = self.code if code is None else code
         made = Graph()
-        nodes: dict[Step, Node] = {}
+        nodes: dict[ScriptStep, Node] = {}
         for each in code.parameters:
             nodes[each] = node = made.create_node("placeholder", each.target, each.args, None, None, each.type)
             if each.line:
@@ -58,6 +58,6 @@ class Draft:
         return made
 
 
-def name_of(step: Step) -> str:
+def name_of(step: ScriptStep) -> str:
     """What a value may be called in a graph of its own."""
     return step.name or str(step.target if step.op == "placeholder" else getattr(step.target, "__name__", "value"))

@@ -12,7 +12,7 @@ from ..frontend.types import NONE, Type
 PLAIN = frozenset((int, float, str, bool, type(None), complex))  # constants that have nothing in them
 
 
-class Step:
+class ScriptStep:
     """What becomes a node: a call, a parameter, whose target is its name, or one of the results of a step that runs blocks.  Among the
     arguments of later steps, also of inner blocks, it stands for its value.
 
@@ -41,30 +41,30 @@ class Step:
         self.line = line  # of the function's text; 0: of none
         self.direct = direct
         self.meta: dict[str, Any] | None = None  # what else the node gets
-        self.bodies: dict[str, Code] | None = None  # what it runs, by name
-        self.results: list[Step] = _NONE  # of what it runs
+        self.bodies: dict[str, StepBlock] | None = None  # what it runs, by name
+        self.results: list[ScriptStep] = _NONE  # of what it runs
 
 
 _NONE: list[Any] = []
-NOWHERE = Step("result", "", (), None, NONE, None, 0, 0)  # a result that nobody needs
-FLAT = PLAIN | {Step}
+NOWHERE = ScriptStep("result", "", (), None, NONE, None, 0, 0)  # a result that nobody needs
+FLAT = PLAIN | {ScriptStep}
 
 
-class Code:
+class StepBlock:
     """A finished block: its parameters, its steps, and what it gives; ``direct`` if that is a tuple of steps and plain constants."""
 
     __slots__ = ("direct", "output", "parameters", "result", "steps")
 
-    def __init__(self, parameters: list[Step], steps: list[Step], output: Any, result: Type | None = None) -> None:
+    def __init__(self, parameters: list[ScriptStep], steps: list[ScriptStep], output: Any, result: Type | None = None) -> None:
         self.parameters = parameters
         self.steps = steps
         self.output = output
         self.result = result
         self.direct = output.__class__ is tuple and FLAT.issuperset(map(type, output))
 
-    def inputs(self) -> dict[Step, None]:
+    def inputs(self) -> dict[ScriptStep, None]:
         """The steps of outer blocks that are used, in order."""
-        found: dict[Step, None] = {}
+        found: dict[ScriptStep, None] = {}
         for each in self.steps:
             found.update(inputs_of(each))
         map_steps(self.output, lambda step: found.setdefault(step))
@@ -72,22 +72,22 @@ class Code:
         return {each: None for each in found if each not in own}
 
 
-def inputs_of(step: Step) -> dict[Step, None]:
+def inputs_of(step: ScriptStep) -> dict[ScriptStep, None]:
     """The steps that a step needs, also those that its bodies do, in order."""
-    found: dict[Step, None] = {}
+    found: dict[ScriptStep, None] = {}
     map_steps((step.args, step.kwargs), lambda each: found.setdefault(each))
     for body in (step.bodies or {}).values():
         found.update(body.inputs())
     return found
 
 
-def map_steps(argument: Any, function: Callable[[Step], Any]) -> Any:
+def map_steps(argument: Any, function: Callable[[ScriptStep], Any]) -> Any:
     """Apply a function to the steps in an argument."""
     kind = argument.__class__
-    if kind is Step:
+    if kind is ScriptStep:
         return function(argument)
     if kind in PLAIN:
         return argument
     if kind is tuple:  # the commonest; the rest goes the general way
         return tuple([map_steps(each, function) for each in argument])
-    return map_aggregate(argument, lambda value: function(value) if value.__class__ is Step else value)
+    return map_aggregate(argument, lambda value: function(value) if value.__class__ is ScriptStep else value)

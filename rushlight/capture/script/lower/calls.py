@@ -43,12 +43,12 @@ from ..frontend.types import (
     from_annotation,
     type_of,
 )  # fmt: skip
-from ..run import builtins
+from ..ir import graph_functions
 from .core import tuple_like
 from .iteration import PARAMETERS, parts_of
-from .objects import Objects
+from .objects import ObjectLowering
 from .result_types import LIST_METHODS, MUTATORS, STR_METHODS, attribute_type, builtin_type, function_type, method_type
-from .scope import Bound, ModuleValue, Static, Unrolled, Value
+from .scope import Bound, ModuleValue, ScriptValue, Static, Unrolled
 
 _DICT_METHODS = frozenset("keys values items get pop setdefault update clear copy popitem".split())
 _PYTHON = frozenset(
@@ -93,7 +93,7 @@ _PLAIN_ATTRIBUTES: dict[tuple[str, str], Type] = {
 _NUMBERS: dict[str, type] = {"int": int, "float": float, "bool": bool, "complex": complex}
 
 
-class Calls(Objects):
+class Calls(ObjectLowering):
     """Compiles calls."""
 
     # -- attributes ----------------------------------------------------------------------------------------------
@@ -108,11 +108,11 @@ class Calls(Objects):
             return self.wrap(value, node)
         if isinstance(base, ModuleValue):
             return self.module_attribute(base, name, node)
-        if isinstance(base, (Value, Bound)):
+        if isinstance(base, (ScriptValue, Bound)):
             return self.value_attribute(self.plain(base, node) if isinstance(base, Bound) else base, name, node)
         raise ScriptError(f"a {self.type_name(base)} has no attribute '{name}' in scripts", self.source, node)
 
-    def value_attribute(self, base: Value, name: str, node: ast.AST) -> Any:
+    def value_attribute(self, base: ScriptValue, name: str, node: ast.AST) -> Any:
         """An attribute, or a method, of a value."""
         kind = base.type
         if isinstance(kind, ClassType):
@@ -151,7 +151,7 @@ class Calls(Objects):
             raise ScriptError(f"a value of type {kind} has no attribute '{name}'", self.source, node)
         return Bound(base, name)
 
-    def tensor_attribute(self, base: Value, name: str, node: ast.AST) -> Any:
+    def tensor_attribute(self, base: ScriptValue, name: str, node: ast.AST) -> Any:
         """An attribute of a tensor: read at once, unless it is a method."""
         found = tensor_member(name)
         if found is None:
@@ -172,7 +172,7 @@ class Calls(Objects):
         for table in (module._parameters, module._buffers):
             if name in table:
                 if table[name] is None:
-                    return Value(NONE, None)
+                    return ScriptValue(NONE, None)
                 return self.emit(base.below(name), (), TENSOR, op="get_attr")
         if name in module._modules:
             return self.child(base, name, node)
@@ -212,12 +212,12 @@ class Calls(Objects):
         else:
             kind = type_of(found)
             if kind == NONE:
-                return Value(NONE, None)
+                return ScriptValue(NONE, None)
         if isinstance(kind, EnumType):
-            return Value(kind, found)
+            return ScriptValue(kind, found)
         return self.emit(base.below(name), (), kind, op="get_attr")
 
-    def set_attribute(self, owner: ModuleValue, target: ast.Attribute, value: Value) -> None:
+    def set_attribute(self, owner: ModuleValue, target: ast.Attribute, value: ScriptValue) -> None:
         """``self.name = value``."""
         module, name = owner.module, target.attr
         tables = (module._parameters, module._buffers)
@@ -249,7 +249,7 @@ class Calls(Objects):
             raise ScriptError(f"there is no Module '{key}'", self.source, node)
         found = table[key]
         if found is None:
-            return Value(NONE, None)
+            return ScriptValue(NONE, None)
         return ModuleValue(found, base.below(key)) if isinstance(found, Module) else self.emit(base.below(key), (), TENSOR, op="get_attr")
 
     # -- calls ---------------------------------------------------------------------------------------------------
@@ -290,11 +290,11 @@ class Calls(Objects):
         """The items of ``*items``."""
         if isinstance(found, Unrolled):
             return list(found.items)
-        if isinstance(found, Value) and isinstance(found.type, TupleType):
+        if isinstance(found, ScriptValue) and isinstance(found.type, TupleType):
             return [self.item(found, at) for at in range(len(found.type.elements))]
-        if isinstance(found, Value) and isinstance(found.arg, list):
+        if isinstance(found, ScriptValue) and isinstance(found.arg, list):
             assert isinstance(found.type, ListType)
-            return [Value(found.type.element, each) for each in found.arg]
+            return [ScriptValue(found.type.element, each) for each in found.arg]
         raise NotSupportedError(
             f"'*' needs a sequence whose length is known, as that of a tuple is; this is a {self.type_name(found)}", self.source, node
         )
@@ -318,11 +318,11 @@ class Calls(Objects):
         if found is annotate or found is typing.cast:
             value = self.expression(node.args[1])
             kind = self.type_from(node.args[0])  # type: ignore[attr-defined]
-            if not isinstance(value, Value) or not (assignable(value.type, kind) or found is typing.cast):
+            if not isinstance(value, ScriptValue) or not (assignable(value.type, kind) or found is typing.cast):
                 raise ScriptError(f"expected a value of type {kind}, and found type {self.type_name(value)}", self.source, node)
-            return Value(kind, value.arg)
+            return ScriptValue(kind, value.arg)
         if found is is_scripting:
-            return Value(BOOL, True)
+            return ScriptValue(BOOL, True)
         if found is wait and len(node.args) == 1:  # what was forked has run
             return self.expression(node.args[0])
         if found is fork and node.args:
@@ -343,14 +343,14 @@ class Calls(Objects):
         elif isinstance(base, Static):
             there = self.source.attribute(base.object, name.arg, MISSING) is not MISSING
         else:
-            kind = base.type if isinstance(base, Value) else ANY
+            kind = base.type if isinstance(base, ScriptValue) else ANY
             there = (
                 hasattr(runtime.tensor_type, name.arg)
                 if kind == TENSOR
                 else isinstance(kind, TupleType) and name.arg in getattr(kind.kind, "_fields", ())
             )
         if function is hasattr:
-            return Value(BOOL, there)
+            return ScriptValue(BOOL, there)
         if not there and len(node.args) == 3:
             return self.expression(node.args[2])
         return self.attribute(base, name.arg, node)
@@ -359,7 +359,7 @@ class Calls(Objects):
         """Arguments as they stand in a node; a list that is written down there needs no node of its own."""
         made = []
         for each in arguments:
-            made.append(each.arg if isinstance(each, Value) and inline else self.plain(each, node).arg)
+            made.append(each.arg if isinstance(each, ScriptValue) and inline else self.plain(each, node).arg)
         return made
 
     def call_object(self, found: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
@@ -367,7 +367,7 @@ class Calls(Objects):
         if found.__class__ in (type, BuiltinFunctionType) and found in _PYTHON:
             return self.call_builtin(found, arguments, keywords, node)
         if mark_of(found) == UNUSED:
-            return self.emit(builtins.unused_call, (getattr(found, "__name__", str(found)),), self.python_type(found), impure=True)
+            return self.emit(graph_functions.unused_call, (getattr(found, "__name__", str(found)),), self.python_type(found), impure=True)
         if mark_of(found) == IGNORED:
             return self.call_python(found, arguments, keywords, node)
         if hasattr(found, "_script_signature"):  # a scripted function
@@ -413,15 +413,15 @@ class Calls(Objects):
             return False
         return not (isinstance(found, type) and (issubclass(found, (tuple, enum.Enum, Module, Function, BaseException))))
 
-    def call_library(self, found: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Value:
+    def call_library(self, found: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> ScriptValue:
         """A call of a function of the package: it runs as it does in eager code."""
         self.check_arguments(found, len(arguments), keywords, node)
         args = self.values_of(arguments, node)
         kwargs = dict(zip(keywords, self.values_of(list(keywords.values()), node)))
-        kinds = [each.type if isinstance(each, Value) else ANY for each in arguments]
+        kinds = [each.type if isinstance(each, ScriptValue) else ANY for each in arguments]
         kind = function_type(found, kinds, keywords)
         constant = not isinstance(getattr(found, "op", None), Op) and all(
-            isinstance(each, Value) and each.constant for each in (*arguments, *keywords.values())
+            isinstance(each, ScriptValue) and each.constant for each in (*arguments, *keywords.values())
         )
         if constant and isinstance(found, BuiltinFunctionType):
             return self.folded(found, args, kwargs, kind)
@@ -434,13 +434,13 @@ class Calls(Objects):
         if wrong is not None:
             raise ScriptError(wrong, self.source, node)
 
-    def folded(self, found: Any, args: list[Any], kwargs: dict[str, Any], kind: Type) -> Value:
+    def folded(self, found: Any, args: list[Any], kwargs: dict[str, Any], kind: Type) -> ScriptValue:
         """A call on values that are known, computed now; an error in it stays for when the program runs."""
         try:
             made = found(*args, **kwargs)
         except Exception:
             return self.emit(found, tuple(args), kind, kwargs)
-        return Value(type_of(made), made)
+        return ScriptValue(type_of(made), made)
 
     def call_builtin(self, found: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Any:
         """A call of one of Python's own functions."""
@@ -448,11 +448,11 @@ class Calls(Objects):
         if found is len and len(arguments) == 1:
             only = arguments[0]
             if isinstance(only, Unrolled):
-                return Value(INT, len(only.items))
+                return ScriptValue(INT, len(only.items))
             if isinstance(only, ModuleValue):
-                return Value(INT, len(parts_of(only.module)))
-            if isinstance(only, Value) and isinstance(only.type, TupleType):
-                return Value(INT, len(only.type.elements))
+                return ScriptValue(INT, len(parts_of(only.module)))
+            if isinstance(only, ScriptValue) and isinstance(only.type, TupleType):
+                return ScriptValue(INT, len(only.type.elements))
         values = [self.plain(each, node) for each in arguments]
         if len(values) == 1 and isinstance(values[0].type, ClassType) and found is not print:
             return self.operated(f"__{found.__name__}__", values[0], [], node)
@@ -460,7 +460,7 @@ class Calls(Objects):
             return values[0]
         if found is list and len(values) == 1 and isinstance(values[0].type, TupleType):
             items = [self.item(values[0], at) for at in range(len(values[0].type.elements))]
-            return Value(ListType(self.common_type(items, node)), [each.arg for each in items])
+            return ScriptValue(ListType(self.common_type(items, node)), [each.arg for each in items])
         kwargs = {name: self.plain(each, node) for name, each in keywords.items()}
         kind = builtin_type(found, [each.type for each in values])
         foldable = found not in (print, list, dict) and all(each.constant for each in (*values, *kwargs.values()))
@@ -488,8 +488,8 @@ class Calls(Objects):
                     raise ScriptError(
                         f"{found.__name__}.{name} is of type {wanted}, and a value of type {value.type} is given", self.source, node
                     )
-            return Value(kind, tuple.__new__(found, [each.arg for each in ordered]))
-        if issubclass(found, enum.Enum) and len(arguments) == 1 and isinstance(arguments[0], Value) and arguments[0].constant:
+            return ScriptValue(kind, tuple.__new__(found, [each.arg for each in ordered]))
+        if issubclass(found, enum.Enum) and len(arguments) == 1 and isinstance(arguments[0], ScriptValue) and arguments[0].constant:
             return self.wrap(found(arguments[0].arg), node)
         if issubclass(found, BaseException):
             raise NotSupportedError("an exception can only be raised", self.source, node)
@@ -514,7 +514,7 @@ class Calls(Objects):
         except (UnknownAnnotation, NameError, TypeError):
             return ANY
 
-    def call_python(self, found: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Value:
+    def call_python(self, found: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> ScriptValue:
         """A call of a function that stays Python."""
         kwargs = dict(zip(keywords, self.values_of(list(keywords.values()), node, False)))
         made = self.emit(found, tuple(self.values_of(arguments, node, False)), self.python_type(found), kwargs, impure=True)
@@ -523,7 +523,7 @@ class Calls(Objects):
 
     def call_scripted(
         self, target: Any, scripted: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.AST, op: str = "call_function"
-    ) -> Value:
+    ) -> ScriptValue:
         """A call of a scripted function or method: its arguments must fit its types."""
         bound = scripted._script_signature.bind(self, arguments, keywords, node)
         return self.emit(target, tuple(bound), scripted._script_signature.result, op=op, impure=True)
@@ -540,11 +540,15 @@ class Calls(Objects):
             return self.call_object_method(base, name, arguments, keywords, node)
         args = self.values_of(arguments, node)
         kwargs = dict(zip(keywords, self.values_of(list(keywords.values()), node)))
-        kinds = [each.type if isinstance(each, Value) else ANY for each in arguments]
+        kinds = [each.type if isinstance(each, ScriptValue) else ANY for each in arguments]
         owner = str if kind == STR else list if isinstance(kind, ListType) else dict if isinstance(kind, DictType) else None
         if hasattr(owner, name):
             self.check_arguments(getattr(owner, name), len(arguments) + 1, keywords, node)
-        if base.constant and kind == STR and all(isinstance(each, Value) and each.constant for each in (*arguments, *keywords.values())):
+        if (
+            base.constant
+            and kind == STR
+            and all(isinstance(each, ScriptValue) and each.constant for each in (*arguments, *keywords.values()))
+        ):
             return self.folded(getattr(base.arg, name), args, kwargs, ANY)
         if kind == TENSOR:
             function: Any = tensor_member(name)
@@ -558,7 +562,7 @@ class Calls(Objects):
             self.grow(kind, name, arguments, node)
         if isinstance(kind, TupleType) and kind.kind is not None and name == "_replace":
             parts = {field: self.item(base, at).arg for at, field in enumerate(kind.kind._fields)}
-            return Value(kind, tuple_like(kind.kind(*[None] * len(parts)), list({**parts, **kwargs}.values())))
+            return ScriptValue(kind, tuple_like(kind.kind(*[None] * len(parts)), list({**parts, **kwargs}.values())))
         args = self.values_of(arguments, node, False)
         result = method_type(kind, name, kinds)
         made = self.emit(name, (base.arg, *args), result, kwargs, op="call_method", impure=kind == ANY or name in MUTATORS)
@@ -585,17 +589,19 @@ class Calls(Objects):
             parts = {key: self.child(base, key, node) for key in parts_of(module)}
             if name == "values":
                 return Unrolled(list(parts.values()))
-            return Unrolled([Value(STR, key) if name == "keys" else Unrolled([Value(STR, key), part]) for key, part in parts.items()])
+            return Unrolled(
+                [ScriptValue(STR, key) if name == "keys" else Unrolled([ScriptValue(STR, key), part]) for key, part in parts.items()]
+            )
         owner = getattr(module, "_script_class", type(module))
         function = inspect.getattr_static(owner, name, None) or module.__dict__.get(name)
         if name in ("named_children", "children", "named_modules", "modules") and not arguments:
             pairs = [(path, part) for path, part in (module.named_children() if "children" in name else module.named_modules())]
             values = [ModuleValue(part, base.below(path) if path else base.path) for path, part in pairs]
             return Unrolled(
-                [Unrolled([Value(STR, path), part]) if name.startswith("named") else part for (path, _), part in zip(pairs, values)]
+                [Unrolled([ScriptValue(STR, path), part]) if name.startswith("named") else part for (path, _), part in zip(pairs, values)]
             )
         if mark_of(function) == UNUSED:
-            return self.emit(builtins.unused_call, (name,), self.python_type(function), impure=True)
+            return self.emit(graph_functions.unused_call, (name,), self.python_type(function), impure=True)
         scripted = module._script_method(name, self, node) if hasattr(module, "_script_method") else None
         if scripted is None:
             args = tuple(self.values_of(arguments, node, False))

@@ -7,10 +7,10 @@ import re
 from typing import Any
 
 from ..frontend.errors import NotSupportedError, ScriptError
-from ..frontend.source import Source
+from ..frontend.source import FunctionSource
 from ..frontend.types import ANY, NONE, TENSOR, Type, UnknownAnnotation, assignable, from_annotation, type_of
 from ..ir.graph_builder import Draft
-from ..ir.steps import Code
+from ..ir.steps import StepBlock
 from .scope import Block, ModuleValue
 from .statements import Statements
 
@@ -18,7 +18,7 @@ _DEFAULTS = (int, float, str, bool, type(None), complex, tuple, list, dict)
 _compiling: list[Any] = []  # the functions that are being compiled, to find recursion
 
 
-class Parameter:
+class ScriptParameter:
     """One parameter of a scripted function."""
 
     __slots__ = ("default", "name", "type")
@@ -32,7 +32,7 @@ class Parameter:
 class Signature:
     """Parameters and result of a scripted function."""
 
-    def __init__(self, name: str, parameters: list[Parameter], result: Type = ANY) -> None:
+    def __init__(self, name: str, parameters: list[ScriptParameter], result: Type = ANY) -> None:
         self.name = name
         self.parameters = parameters
         self.result = result
@@ -73,13 +73,13 @@ class Signature:
         return f"{self.name}({', '.join(parts)}) -> {self.result}"
 
 
-class Compiler(Statements):
+class FunctionCompiler(Statements):
     """Compiles one function."""
 
     def __init__(
         self, function: Any, owner: Any = None, frames: tuple[Any, ...] = (), example_types: dict[str, Type] | None = None
     ) -> None:
-        self.source = Source(function, frames)
+        self.source = FunctionSource(function, frames)
         self.frames = frames
         self.owner = owner
         self.block = Block()
@@ -106,7 +106,7 @@ class Compiler(Statements):
                 self.block.env[parameter.name] = self.block.parameter(parameter.name, parameter.type, parameter.default, line)
             self.statements(self.source.statements, set())
             signature.result = self.return_type or self.result_type
-            code = Code(self.block.parameters, self.block.steps, self.output, signature.result)
+            code = StepBlock(self.block.parameters, self.block.steps, self.output, signature.result)
             return Draft(code, self.source.file, self.source.first, self.source.name), signature
         finally:
             _compiling.pop()
@@ -147,7 +147,7 @@ class Compiler(Statements):
             default = defaults.get(each.arg, ...)
             if default is not ... and not isinstance(default, _DEFAULTS) and not hasattr(default, "name"):
                 default = ...
-            parameters.append(Parameter(each.arg, kind, default))
+            parameters.append(ScriptParameter(each.arg, kind, default))
         if definition.returns is not None:
             self.return_type = self.hint(hints.get("return", definition.returns), definition.returns)
         elif comment is not None:

@@ -31,11 +31,11 @@ from ..frontend.types import (
     unify,
     without_none,
 )  # fmt: skip
-from ..ir.steps import Code, Step
-from ..run import builtins
+from ..ir import graph_functions
+from ..ir.steps import ScriptStep, StepBlock
 from .calls import Calls
 from .iteration import parts_of
-from .scope import Block, ModuleValue, Static, Undefined, Value
+from .scope import Block, ModuleValue, ScriptValue, Static, Undefined
 
 COMPARISONS: dict[type, Any] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
@@ -55,24 +55,24 @@ class Conditions(Calls):
         """``a < b``."""
         return self.condition(node)[0] if len(node.ops) == 1 else self.chain(node)
 
-    def chain(self, node: ast.Compare) -> Value:
+    def chain(self, node: ast.Compare) -> ScriptValue:
         """``a < b < c``: each of them, as long as they hold."""
         values = [node.left, *node.comparators]
         parts: list[ast.expr] = [ast.copy_location(ast.Compare(values[at], [op], [values[at + 1]]), node) for at, op in enumerate(node.ops)]
         return self.expression(ast.copy_location(ast.BoolOp(ast.And(), parts), node))  # type: ignore[no-any-return]
 
-    def compare(self, node: ast.Compare) -> tuple[Value, Refined, Refined]:
+    def compare(self, node: ast.Compare) -> tuple[ScriptValue, Refined, Refined]:
         """A comparison, and what is known of a name where it holds and where it does not."""
         op, left, right = node.ops[0], self.expression(node.left), self.expression(node.comparators[0])
-        if op.__class__ in _ORDERS and left.__class__ is right.__class__ is Value and left.type in _COMMON and right.type in _COMMON:
-            if left.arg.__class__ is Step or right.arg.__class__ is Step:
+        if op.__class__ in _ORDERS and left.__class__ is right.__class__ is ScriptValue and left.type in _COMMON and right.type in _COMMON:
+            if left.arg.__class__ is ScriptStep or right.arg.__class__ is ScriptStep:
                 kind = TENSOR if left.type is TENSOR or right.type is TENSOR else BOOL
                 return self.emit(COMPARISONS[op.__class__], (left.arg, right.arg), kind), {}, {}
         if isinstance(op, (ast.In, ast.NotIn)):
             return self.contains(left, right, isinstance(op, ast.NotIn), node), {}, {}
         if isinstance(left, (Static, ModuleValue)) or isinstance(right, (Static, ModuleValue)):
             same = _identity(left) is _identity(right)
-            return Value(BOOL, same if isinstance(op, (ast.Is, ast.Eq)) else not same), {}, {}
+            return ScriptValue(BOOL, same if isinstance(op, (ast.Is, ast.Eq)) else not same), {}, {}
         first, second = self.plain(left, node), self.plain(right, node)
         function = COMPARISONS[type(op)]
         if isinstance(first.type, EnumType) and isinstance(op, (ast.Is, ast.IsNot)):  # of one read from a file, only the name is the same
@@ -85,7 +85,7 @@ class Conditions(Calls):
             return self.operated(f"__{function.__name__}__", first, [second], node), {}, {}  # type: ignore[return-value]
         if first.constant and second.constant:
             try:
-                return Value(BOOL, function(first.arg, second.arg)), {}, {}
+                return ScriptValue(BOOL, function(first.arg, second.arg)), {}, {}
             except TypeError:
                 pass
         kind = TENSOR if TENSOR in (first.type, second.type) and function not in (operator.is_, operator.is_not) else BOOL
@@ -96,51 +96,51 @@ class Conditions(Calls):
                 raise ScriptError(f"a value of type {each} can't be compared: test 'is not None' before", self.source, node)
         return self.emit(function, (first.arg, second.arg), kind), {}, {}
 
-    def against_none(self, node: ast.expr, value: Value, op: ast.cmpop) -> tuple[Value, Refined, Refined]:
+    def against_none(self, node: ast.expr, value: ScriptValue, op: ast.cmpop) -> tuple[ScriptValue, Refined, Refined]:
         """``value is None``."""
         equal = isinstance(op, (ast.Is, ast.Eq))
         if value.type == NONE:
-            return Value(BOOL, equal), {}, {}
+            return ScriptValue(BOOL, equal), {}, {}
         if not isinstance(value.type, OptionalType) and value.type not in (ANY, NEVER, OBJECT):
-            return Value(BOOL, not equal), {}, {}
+            return ScriptValue(BOOL, not equal), {}, {}
         made = self.emit(operator.is_ if equal else operator.is_not, (value.arg, None), BOOL)
         if not isinstance(node, ast.Name) or value.type == ANY:
             return made, {}, {}
         none, rest = {node.id: NONE}, {node.id: without_none(value.type)}
         return (made, none, rest) if equal else (made, rest, none)  # type: ignore[return-value]
 
-    def contains(self, left: Any, right: Any, negative: bool, node: ast.AST) -> Value:
+    def contains(self, left: Any, right: Any, negative: bool, node: ast.AST) -> ScriptValue:
         """``item in container``."""
         if isinstance(right, ModuleValue):  # a ModuleDict
             key = self.plain(left, node)
-            return Value(BOOL, (key.arg in parts_of(right.module)) is not negative)
+            return ScriptValue(BOOL, (key.arg in parts_of(right.module)) is not negative)
         item, container = self.plain(left, node), self.value_of(right, node)
         if isinstance(container.type, ClassType):
             found = self.operated("__contains__", container, [item], node)
             assert found is not None
             return self.emit(operator.not_, (found.arg,), BOOL) if negative else found
         if item.constant and container.constant:
-            return Value(BOOL, (item.arg in container.arg) is not negative)
+            return ScriptValue(BOOL, (item.arg in container.arg) is not negative)
         found = self.emit(operator.contains, (container.arg, item.arg), BOOL)
         return self.emit(operator.not_, (found.arg,), BOOL) if negative else found
 
-    def value_of(self, result: Any, node: ast.AST) -> Value:
+    def value_of(self, result: Any, node: ast.AST) -> ScriptValue:
         return self.plain(result, node)
 
-    def truth(self, value: Value, node: ast.AST) -> Value:
+    def truth(self, value: ScriptValue, node: ast.AST) -> ScriptValue:
         """A value as a condition."""
-        if value.type is BOOL and value.arg.__class__ is Step:
+        if value.type is BOOL and value.arg.__class__ is ScriptStep:
             return value
         if value.constant:
-            return Value(BOOL, bool(value.arg))
+            return ScriptValue(BOOL, bool(value.arg))
         if isinstance(value.type, TupleType):
-            return Value(BOOL, bool(value.type.elements))
+            return ScriptValue(BOOL, bool(value.type.elements))
         if isinstance(value.type, ClassType):
             named = [each for each in ("__bool__", "__len__") if value.type.described.member(each) is not None]
-            return self.truth(self.operated(named[0], value, [], node), node) if named else Value(BOOL, True)  # type: ignore[arg-type]
+            return self.truth(self.operated(named[0], value, [], node), node) if named else ScriptValue(BOOL, True)  # type: ignore[arg-type]
         return value if value.type == BOOL else self.emit(bool, (value.arg,), BOOL)
 
-    def condition(self, node: ast.expr) -> tuple[Value, Refined, Refined]:
+    def condition(self, node: ast.expr) -> tuple[ScriptValue, Refined, Refined]:
         """A condition: its value, and what is known of names where it holds and where it does not."""
         before, self.here = self.here, node
         try:
@@ -149,7 +149,7 @@ class Conditions(Calls):
             if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
                 value, holds, fails = self.condition(node.operand)
                 if value.constant:
-                    return Value(BOOL, not value.arg), fails, holds
+                    return ScriptValue(BOOL, not value.arg), fails, holds
                 return self.emit(operator.not_, (value.arg,), BOOL), fails, holds
             if isinstance(node, ast.BoolOp):
                 return self.connected(node.op, node.values)
@@ -166,7 +166,7 @@ class Conditions(Calls):
         found = self.source.named(function)
         return found is isinstance or found is is_instance
 
-    def connected(self, op: ast.boolop, values: list[ast.expr]) -> tuple[Value, Refined, Refined]:
+    def connected(self, op: ast.boolop, values: list[ast.expr]) -> tuple[ScriptValue, Refined, Refined]:
         """``a and b and c`` as a condition: later ones are looked at only where earlier ones leave it open."""
         is_and = isinstance(op, ast.And)
         first, holds, fails = self.condition(values[0])
@@ -186,14 +186,14 @@ class Conditions(Calls):
             return (first, holds, {}) if is_and else (first, {}, fails)
         known: list[Refined] = []
 
-        def rest() -> Value:
+        def rest() -> ScriptValue:
             self.refine(holds if is_and else fails)
             value, later_holds, later_fails = self.connected(op, values[1:])
             known.append(later_holds if is_and else later_fails)
             return value
 
-        def short() -> Value:
-            return Value(BOOL, not is_and)
+        def short() -> ScriptValue:
+            return ScriptValue(BOOL, not is_and)
 
         made = self.choose(first, rest, short, values[0]) if is_and else self.choose(first, short, rest, values[0])
         together = {**(holds if is_and else fails), **(known[0] if known else {})}
@@ -210,16 +210,16 @@ class Conditions(Calls):
             )
         if isinstance(node, ast.Name):
             found = self.block.find(node.id)
-            return isinstance(found, Value) and found.type in _NUMBERS
+            return isinstance(found, ScriptValue) and found.type in _NUMBERS
         return isinstance(node, ast.Constant) and isinstance(node.value, (int, float))
 
-    def both(self, first: Value, test: ast.expr) -> Value:
+    def both(self, first: ScriptValue, test: ast.expr) -> ScriptValue:
         """Whether a condition that is computed already holds, and then another."""
         if first.constant:
             return self.truth(self.condition(test)[0], test) if first.arg else first
         if self.is_harmless(test):
             return self.emit(operator.and_, (first.arg, self.truth(self.condition(test)[0], test).arg), BOOL)
-        return self.choose(first, lambda: self.truth(self.condition(test)[0], test), lambda: Value(BOOL, False), test)
+        return self.choose(first, lambda: self.truth(self.condition(test)[0], test), lambda: ScriptValue(BOOL, False), test)
 
     def on_BoolOp(self, node: ast.BoolOp) -> Any:
         """``a and b`` as a value: one of them, as Python has it."""
@@ -234,12 +234,12 @@ class Conditions(Calls):
             self.refine(holds if is_and else fails)
             return self.expression(rest)
 
-        def later() -> Value:
+        def later() -> ScriptValue:
             self.refine(holds if is_and else fails)
             return self.plain(self.expression(rest), rest)
 
-        def itself() -> Value:
-            return Value(BOOL, not is_and) if value.type == BOOL else value
+        def itself() -> ScriptValue:
+            return ScriptValue(BOOL, not is_and) if value.type == BOOL else value
 
         return self.choose(truth, later, itself, node) if is_and else self.choose(truth, itself, later, node)
 
@@ -251,8 +251,8 @@ class Conditions(Calls):
             self.refine(holds if condition.arg else fails)
             return self.expression(node.body if condition.arg else node.orelse)
 
-        def side(expression: ast.expr, refined: Refined) -> Callable[[], Value]:
-            def compute() -> Value:
+        def side(expression: ast.expr, refined: Refined) -> Callable[[], ScriptValue]:
+            def compute() -> ScriptValue:
                 self.refine(refined)
                 return self.plain(self.expression(expression), expression)
 
@@ -260,7 +260,9 @@ class Conditions(Calls):
 
         return self.choose(condition, side(node.body, holds), side(node.orelse, fails), node)
 
-    def choose(self, condition: Value, then: Callable[[], Value], otherwise: Callable[[], Value], node: ast.AST) -> Value:
+    def choose(
+        self, condition: ScriptValue, then: Callable[[], ScriptValue], otherwise: Callable[[], ScriptValue], node: ast.AST
+    ) -> ScriptValue:
         """A value that is computed in one of two ways."""
         outer, here = self.block, self.here
         blocks, values = [], []
@@ -279,15 +281,15 @@ class Conditions(Calls):
         made = self.branch_step(condition, (blocks[0], blocks[1]), ([first.arg], [second.arg]))
         return self.result(made, kind, None)
 
-    def is_instance(self, node: ast.Call) -> tuple[Value, Refined, Refined]:
+    def is_instance(self, node: ast.Call) -> tuple[ScriptValue, Refined, Refined]:
         """``isinstance(value, type)``: known, or looked at when the program runs; then the name is of that type."""
         found = self.expression(node.args[0])
         names = self.class_names(node.args[1])
-        if not isinstance(found, Value):
-            return Value(BOOL, False), {}, {}
+        if not isinstance(found, ScriptValue):
+            return ScriptValue(BOOL, False), {}, {}
         kind = found.type
         if isinstance(kind, (OptionalType, UnionType)) or kind in (ANY, OBJECT):
-            made = self.emit(builtins.is_kind, (found.arg, names), BOOL)
+            made = self.emit(graph_functions.is_kind, (found.arg, names), BOOL)
             if not isinstance(node.args[0], ast.Name):
                 return made, {}, {}
             options = _options(kind)
@@ -300,7 +302,7 @@ class Conditions(Calls):
             )
             return made, holds, {node.args[0].id: _joined(no)} if no else {}
         name = _kind_name(kind)
-        return Value(BOOL, name in names or (name == "bool" and "int" in names)), {}, {}
+        return ScriptValue(BOOL, name in names or (name == "bool" and "int" in names)), {}, {}
 
     def class_names(self, node: ast.expr) -> tuple[str, ...]:
         """The classes of an ``isinstance``, by the names that scripts have for them."""
@@ -308,7 +310,7 @@ class Conditions(Calls):
             return tuple(name for each in node.elts for name in self.class_names(each))
         kind = repr(self.type_from(node)) if not (isinstance(node, ast.Name) and node.id in ("list", "tuple", "dict")) else node.id
         found = {"List": "list", "Dict": "dict", "Tuple": "tuple"}.get(kind.partition("[")[0], kind)
-        if found not in builtins.KINDS:
+        if found not in graph_functions.KINDS:
             raise NotSupportedError(f"isinstance() with '{ast.unparse(node)}' is not supported in scripts", self.source, node)
         return (found,)
 
@@ -318,9 +320,9 @@ class Conditions(Calls):
     def statements(self, statements: list[ast.stmt], live: set[str]) -> None:
         raise NotImplementedError  # in Statements
 
-    def branch_step(self, condition: Value, blocks: tuple[Block, Block], outputs: tuple[list[Any], list[Any]]) -> Step:
+    def branch_step(self, condition: ScriptValue, blocks: tuple[Block, Block], outputs: tuple[list[Any], list[Any]]) -> ScriptStep:
         """A step for two branches that were written."""
-        then, otherwise = Code([], blocks[0].steps, tuple(outputs[0])), Code([], blocks[1].steps, tuple(outputs[1]))
+        then, otherwise = StepBlock([], blocks[0].steps, tuple(outputs[0])), StepBlock([], blocks[1].steps, tuple(outputs[1]))
         return self.control(branch, (condition.arg,), {"then": then, "otherwise": otherwise})
 
 

@@ -13,10 +13,10 @@ from ....core.devices import device
 from ....core.dtypes import dtype
 from ....tensor.layout import layout, memory_format
 from ..frontend.errors import ScriptError
-from ..frontend.source import Source
+from ..frontend.source import FunctionSource
 from ..frontend.types import ANY, BOOL, FLOAT, INT, NONE, STR, TENSOR, DictType, ListType, TupleType, Type, common, type_of
-from ..ir.steps import FLAT, NOWHERE, Code, Step
-from .scope import Block, Bound, ModuleValue, Static, Undefined, Unrolled, Value
+from ..ir.steps import FLAT, NOWHERE, ScriptStep, StepBlock
+from .scope import Block, Bound, ModuleValue, ScriptValue, Static, Undefined, Unrolled
 
 _CONSTANTS = (int, float, complex, str, bool, type(None), dtype, device, layout, memory_format, enum.Enum, type(...))
 _NEVER_CONSTANT = frozenset((FunctionType, BuiltinFunctionType, ModuleType, type))
@@ -25,7 +25,7 @@ _NEVER_CONSTANT = frozenset((FunctionType, BuiltinFunctionType, ModuleType, type
 class Core:
     """Makes steps in the block that is being written."""
 
-    source: Source
+    source: FunctionSource
     owner: Any  # the Module that `self` is, or None
     block: Block
     here: ast.AST
@@ -38,56 +38,56 @@ class Core:
     def emit(
         self, target: Any, args: tuple[Any, ...], type: Type, kwargs: dict[str, Any] | None = None, *, op: str = "call_function",
         impure: bool = False,
-    ) -> Value:  # fmt: skip
+    ) -> ScriptValue:  # fmt: skip
         """A step, and the value that it gives."""
         direct = len(args) if op == "call_function" and not kwargs else 0
         for each in args:
             if each.__class__ not in FLAT:
                 direct = 0
-        step = Step(op, target, args, kwargs, type, None, self.here.lineno, direct)  # type: ignore[attr-defined]
+        step = ScriptStep(op, target, args, kwargs, type, None, self.here.lineno, direct)  # type: ignore[attr-defined]
         self.block.steps.append(step)
         if impure:
             step.meta = {"impure": True}
-        return Value(type, step)
+        return ScriptValue(type, step)
 
-    def control(self, target: Any, args: tuple[Any, ...], bodies: dict[str, Code]) -> Step:
+    def control(self, target: Any, args: tuple[Any, ...], bodies: dict[str, StepBlock]) -> ScriptStep:
         """A step that runs blocks."""
-        made = Step("call_function", target, args, None, ANY, None, self.here.lineno, 0)  # type: ignore[attr-defined]
+        made = ScriptStep("call_function", target, args, None, ANY, None, self.here.lineno, 0)  # type: ignore[attr-defined]
         made.bodies, made.results = bodies, []
         self.block.steps.append(made)
         return made
 
-    def result(self, step: Step, type: Type, name: str | None) -> Value:
+    def result(self, step: ScriptStep, type: Type, name: str | None) -> ScriptValue:
         """The next result of a step that runs blocks, under the name of the variable that it is."""
         if type is NONE:
             step.results.append(NOWHERE)
-            return Value(NONE, None)
-        made = Step("result", "", (), None, type, name.strip("$") if name is not None else None, 0, 0)
+            return ScriptValue(NONE, None)
+        made = ScriptStep("result", "", (), None, type, name.strip("$") if name is not None else None, 0, 0)
         step.results.append(made)
-        return Value(type, made)
+        return ScriptValue(type, made)
 
     # -- values --------------------------------------------------------------------------------------------------
 
-    def materialized(self, value: Value) -> Value:
+    def materialized(self, value: ScriptValue) -> ScriptValue:
         """A value that can be kept: a list that is only written down becomes a list of its own."""
         kind = value.arg.__class__
-        if kind is Step:
+        if kind is ScriptStep:
             return value
         if kind is list:
             return self.emit(list, (value.arg,), value.type)
         if isinstance(value.arg, tuple) and isinstance(value.type, TupleType) and any(isinstance(each, list) for each in value.arg):
-            parts = [self.materialized(Value(kind, arg)) for kind, arg in zip(value.type.elements, value.arg)]
-            return Value(value.type, tuple_like(value.arg, [each.arg for each in parts]))
+            parts = [self.materialized(ScriptValue(kind, arg)) for kind, arg in zip(value.type.elements, value.arg)]
+            return ScriptValue(value.type, tuple_like(value.arg, [each.arg for each in parts]))
         return value
 
-    def plain(self, result: Any, node: ast.AST) -> Value:
+    def plain(self, result: Any, node: ast.AST) -> ScriptValue:
         """What can be computed with: a value, or an error that says what stands here instead."""
-        if isinstance(result, Value):
+        if isinstance(result, ScriptValue):
             return self.materialized(result)
         if isinstance(result, Unrolled):
             parts = [self.plain(each, node) for each in result.items]
-            return Value(TupleType(tuple(each.type for each in parts)), tuple(each.arg for each in parts))
-        if isinstance(result, Bound) and isinstance(result.receiver, Value) and result.receiver.type == ANY:
+            return ScriptValue(TupleType(tuple(each.type for each in parts)), tuple(each.arg for each in parts))
+        if isinstance(result, Bound) and isinstance(result.receiver, ScriptValue) and result.receiver.type == ANY:
             return self.emit(getattr, (result.receiver.arg, result.name), ANY)
         if isinstance(result, ModuleValue):
             what = f"the Module {type(result.module).__name__}" if result.path else "self"
@@ -108,28 +108,28 @@ class Core:
         if found.__class__ in _NEVER_CONSTANT:
             return Static(found)
         if isinstance(found, _CONSTANTS):
-            return Value(type_of(found), found)
+            return ScriptValue(type_of(found), found)
         if isinstance(found, tuple) and all(isinstance(each, (*_CONSTANTS, tuple)) for each in found):
-            return Value(type_of(found), found)
+            return ScriptValue(type_of(found), found)
         if isinstance(found, list) and all(isinstance(each, _CONSTANTS) for each in found):
-            return Value(ListType(self.common_type([self.wrap(each, node) for each in found], node)), list(found))
+            return ScriptValue(ListType(self.common_type([self.wrap(each, node) for each in found], node)), list(found))
         return Static(found)
 
     def common_type(self, values: list[Any], node: ast.AST) -> Type:
         """The type of the elements of a list."""
-        kinds = [each.type if isinstance(each, Value) else ANY for each in values]
+        kinds = [each.type if isinstance(each, ScriptValue) else ANY for each in values]
         found = common(kinds)
         if found is None:
             shown = ", ".join(dict.fromkeys(map(repr, kinds)))
             raise ScriptError(f"Lists must contain only a single type, and this one has {shown}", self.source, node)
         return found
 
-    def item(self, value: Value, at: int) -> Value:
+    def item(self, value: ScriptValue, at: int) -> ScriptValue:
         """An item of a tuple whose length is known."""
         assert isinstance(value.type, TupleType)
         kind = value.type.elements[at]
         if isinstance(value.arg, tuple):
-            return Value(kind, value.arg[at])
+            return ScriptValue(kind, value.arg[at])
         return self.emit(operator.getitem, (value.arg, at % len(value.type.elements)), kind)
 
     def element_type(self, kind: Type) -> Type:
@@ -144,7 +144,7 @@ class Core:
 
     def type_name(self, result: Any) -> str:
         """The type of anything, for messages."""
-        if isinstance(result, Value):
+        if isinstance(result, ScriptValue):
             return repr(result.type)
         if isinstance(result, ModuleValue):
             return type(result.module).__name__
@@ -154,8 +154,8 @@ class Core:
         """From here on in this block names are known to be of more special types."""
         for name, kind in types.items():
             found = self.block.find(name)
-            if isinstance(found, Value):
-                self.block.env[name] = Value(kind, None if kind == NONE else found.arg)
+            if isinstance(found, ScriptValue):
+                self.block.env[name] = ScriptValue(kind, None if kind == NONE else found.arg)
 
     def read(self, node: ast.Name) -> Any:
         """What a name stands for."""

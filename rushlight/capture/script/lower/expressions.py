@@ -29,11 +29,11 @@ from ..frontend.types import (
     type_of,
     unify,
 )  # fmt: skip
-from ..ir.steps import Step
-from ..run import builtins
+from ..ir import graph_functions
+from ..ir.steps import ScriptStep
 from .conditions import Conditions
 from .core import number_type
-from .scope import ModuleValue, Static, Unrolled, Value
+from .scope import ModuleValue, ScriptValue, Static, Unrolled
 
 OPERATORS: dict[type, Any] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv,
@@ -76,7 +76,7 @@ class Expressions(Conditions):
         kind = node.__class__
         if kind is ast.Name:
             known = self.block.find(node.id)  # type: ignore[attr-defined]
-            return known if known.__class__ is Value else self.read(node)  # type: ignore[arg-type]
+            return known if known.__class__ is ScriptValue else self.read(node)  # type: ignore[arg-type]
         method = _EXPRESSIONS.get(kind)
         if method is None:
             hint = _HINTS.get(type(node), "write it with what scripts have")
@@ -86,18 +86,18 @@ class Expressions(Conditions):
         self.here = before
         return result
 
-    def value(self, node: ast.expr) -> Value:
+    def value(self, node: ast.expr) -> ScriptValue:
         """The value of an expression; a list that is written down there is not made yet."""
         result = self.expression(node)
-        return result if result.__class__ is Value else self.plain(result, node)
+        return result if result.__class__ is ScriptValue else self.plain(result, node)
 
     # -- names and constants -------------------------------------------------------------------------------------
 
-    def on_Constant(self, node: ast.Constant) -> Value:
+    def on_Constant(self, node: ast.Constant) -> ScriptValue:
         """A literal."""
         if isinstance(node.value, bytes):
             raise NotSupportedError("bytes are not supported in scripts: use a str or a tensor", self.source, node)
-        return Value(type_of(node.value), node.value)
+        return ScriptValue(type_of(node.value), node.value)
 
     def on_Attribute(self, node: ast.Attribute) -> Any:
         """``value.name``."""
@@ -106,7 +106,7 @@ class Expressions(Conditions):
     def on_NamedExpr(self, node: ast.NamedExpr) -> Any:
         """``(name := value)``."""
         value = self.expression(node.value)
-        self.block.set(node.target.id, self.materialized(value) if isinstance(value, Value) else value)
+        self.block.set(node.target.id, self.materialized(value) if isinstance(value, ScriptValue) else value)
         return value
 
     # -- containers ----------------------------------------------------------------------------------------------
@@ -114,8 +114,8 @@ class Expressions(Conditions):
     def on_Tuple(self, node: ast.Tuple) -> Any:
         """``a, b``."""
         parts = self.elements(node.elts)
-        if all(isinstance(each, Value) for each in parts):
-            return Value(TupleType(tuple(each.type for each in parts)), tuple(each.arg for each in parts))
+        if all(isinstance(each, ScriptValue) for each in parts):
+            return ScriptValue(TupleType(tuple(each.type for each in parts)), tuple(each.arg for each in parts))
         return Unrolled(parts)
 
     def elements(self, nodes: list[ast.expr]) -> list[Any]:
@@ -134,9 +134,9 @@ class Expressions(Conditions):
         if any(isinstance(each, ModuleValue) for each in parts):
             return Unrolled(parts)
         values = [self.plain(each, node) for each in parts]
-        return Value(ListType(self.common_type(values, node)), [each.arg for each in values])
+        return ScriptValue(ListType(self.common_type(values, node)), [each.arg for each in values])
 
-    def on_Dict(self, node: ast.Dict) -> Value:
+    def on_Dict(self, node: ast.Dict) -> ScriptValue:
         """``{key: value}``."""
         if any(key is None for key in node.keys):
             raise NotSupportedError("'**' in a dict is not supported in scripts: use update()", self.source, node)
@@ -148,13 +148,13 @@ class Expressions(Conditions):
         pairs = [(first.arg, second.arg) for first, second in zip(keys, values)]
         return self.emit(dict, (pairs,), DictType(key, value))
 
-    def on_ListComp(self, node: ast.ListComp) -> Value:
+    def on_ListComp(self, node: ast.ListComp) -> ScriptValue:
         """A list comprehension: a loop that appends."""
         return self.comprehension(
             node, node.generators, lambda name, place: self.append_statement(name, node.elt, place), ast.List([], ast.Load())
         )
 
-    def on_DictComp(self, node: ast.DictComp) -> Value:
+    def on_DictComp(self, node: ast.DictComp) -> ScriptValue:
         """A dict comprehension: a loop that sets items."""
 
         def put(name: str, place: ast.AST) -> ast.stmt:
@@ -169,7 +169,7 @@ class Expressions(Conditions):
 
     def comprehension(
         self, node: Any, generators: list[ast.comprehension], put: Callable[[str, ast.AST], ast.stmt], empty: ast.expr
-    ) -> Value:
+    ) -> ScriptValue:
         """A comprehension as the loop that it is short for."""
         self.comprehensions += 1
         name = f"$made{self.comprehensions}"
@@ -198,10 +198,10 @@ class Expressions(Conditions):
         """``a + b``."""
         return self.binary(OPERATORS[node.op.__class__], self.value(node.left), self.value(node.right), node)
 
-    def binary(self, function: Any, left: Value, right: Value, node: ast.AST) -> Value:
+    def binary(self, function: Any, left: ScriptValue, right: ScriptValue, node: ast.AST) -> ScriptValue:
         """An operator on two values; what is known of both is computed now."""
         first_type, second_type = left.type, right.type
-        if first_type in _COMMON and second_type in _COMMON and (left.arg.__class__ is Step or right.arg.__class__ is Step):
+        if first_type in _COMMON and second_type in _COMMON and (left.arg.__class__ is ScriptStep or right.arg.__class__ is ScriptStep):
             kind = TENSOR if first_type is TENSOR or second_type is TENSOR else self.binary_type(function, first_type, second_type, node)
             return self.emit(function, (left.arg, right.arg), kind)
         if left.constant and right.constant and not isinstance(left.type, EnumType):
@@ -210,11 +210,11 @@ class Expressions(Conditions):
             except Exception:
                 pass
             else:
-                return Value(type_of(made), made)
+                return ScriptValue(type_of(made), made)
         if function is operator.add and isinstance(left.type, TupleType) and isinstance(right.type, TupleType):
             first = [self.item(left, at) for at in range(len(left.type.elements))]
             second = [self.item(right, at) for at in range(len(right.type.elements))]
-            return Value(TupleType((*left.type.elements, *right.type.elements)), tuple(each.arg for each in (*first, *second)))
+            return ScriptValue(TupleType((*left.type.elements, *right.type.elements)), tuple(each.arg for each in (*first, *second)))
         if isinstance(left.type, ClassType):
             return self.operated(f"__{function.__name__.strip('_')}__", left, [right], node)  # type: ignore[return-value]
         if isinstance(right.type, ClassType):
@@ -273,11 +273,11 @@ class Expressions(Conditions):
             except TypeError:
                 pass
             else:
-                return Value(type_of(made), made)
+                return ScriptValue(type_of(made), made)
         found = self.operated(f"__{function.__name__}__", value, [], node)
         return found or self.emit(function, (value.arg,), INT if value.type == BOOL else value.type)
 
-    def on_JoinedStr(self, node: ast.JoinedStr) -> Value:
+    def on_JoinedStr(self, node: ast.JoinedStr) -> ScriptValue:
         """An f-string."""
         parts: list[Any] = []
         for each in node.values:
@@ -285,12 +285,12 @@ class Expressions(Conditions):
                 conversion = chr(each.conversion) if each.conversion > 0 else ""
                 specification = self.value(each.format_spec).arg if each.format_spec is not None else ""
                 value = self.plain(self.expression(each.value), each)
-                parts.append(self.emit(builtins.formatted, (value.arg, conversion, specification), STR).arg)
+                parts.append(self.emit(graph_functions.formatted, (value.arg, conversion, specification), STR).arg)
             else:
                 parts.append(self.value(each).arg)
         if all(isinstance(each, str) for each in parts):
-            return Value(STR, "".join(parts))
-        return self.emit(builtins.joined, tuple(parts), STR)
+            return ScriptValue(STR, "".join(parts))
+        return self.emit(graph_functions.joined, tuple(parts), STR)
 
     # -- items ---------------------------------------------------------------------------------------------------
 
@@ -330,14 +330,14 @@ class Expressions(Conditions):
         value = self.value(node)
         return value.arg if value.constant else None
 
-    def tuple_item(self, base: Value, node: ast.Subscript) -> Any:
+    def tuple_item(self, base: ScriptValue, node: ast.Subscript) -> Any:
         """An item, or a part, of a tuple."""
         assert isinstance(base.type, TupleType)
         index = self.constant_index(node.slice)
         count = len(base.type.elements)
         if isinstance(index, slice):
             items = [self.item(base, at) for at in range(*index.indices(count))]
-            return Value(TupleType(tuple(each.type for each in items)), tuple(each.arg for each in items))
+            return ScriptValue(TupleType(tuple(each.type for each in items)), tuple(each.arg for each in items))
         if isinstance(index, int):
             if not -count <= index < count:
                 raise ScriptError(f"the tuple has {count} items, and none of number {index}", self.source, node)

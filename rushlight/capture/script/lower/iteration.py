@@ -11,12 +11,12 @@ from typing import Any
 from ....nn.modules.container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from ..frontend.errors import ScriptError
 from ..frontend.types import ANY, BOOL, INT, STR, TENSOR, DictType, EnumType, ListType, TupleType, Type
-from ..run import builtins
+from ..ir import graph_functions
 from .core import Core
-from .scope import ModuleValue, Static, Unrolled, Value
+from .scope import ModuleValue, ScriptValue, Static, Unrolled
 
 PARAMETERS = (ParameterList, ParameterDict)
-Items = tuple[Value, Callable[[Value], Any]]
+Items = tuple[ScriptValue, Callable[[ScriptValue], Any]]
 
 
 def parts_of(module: Any) -> Any:
@@ -30,7 +30,7 @@ class Iterating(Core):
     def expression(self, node: ast.expr) -> Any:
         raise NotImplementedError  # in Expressions
 
-    def value(self, node: ast.expr) -> Value:
+    def value(self, node: ast.expr) -> ScriptValue:
         raise NotImplementedError  # in Expressions
 
     def child(self, base: ModuleValue, key: Any, node: ast.AST) -> Any:
@@ -56,19 +56,19 @@ class Iterating(Core):
         if isinstance(found, ModuleValue):
             kind = getattr(found.module, "_script_class", type(found.module))
             if issubclass(kind, (ModuleDict, ParameterDict)):
-                return Unrolled([Value(STR, key) for key in parts_of(found.module)])
+                return Unrolled([ScriptValue(STR, key) for key in parts_of(found.module)])
             if not issubclass(kind, (ModuleList, Sequential, ParameterList)):
                 raise ScriptError(f"a {type(found.module).__name__} can't be iterated over", self.source, node)
             return Unrolled([self.child(found, key, node) for key in parts_of(found.module)])
         if isinstance(found, Static) and isinstance(found.object, enum.EnumMeta):
             members: list[Any] = list(found.object)
-            return Unrolled([Value(EnumType(found.object), each) for each in members])
+            return Unrolled([ScriptValue(EnumType(found.object), each) for each in members])
         value = self.plain(found, node)
         if isinstance(value.type, TupleType):
             return Unrolled([self.item(value, at) for at in range(len(value.type.elements))])
         return self.items_of(value, node)
 
-    def items_of(self, value: Value, node: ast.AST) -> Items:
+    def items_of(self, value: ScriptValue, node: ast.AST) -> Items:
         """The items of a value whose length is known when the program runs."""
         kind = value.type
         if isinstance(kind, DictType):
@@ -87,7 +87,7 @@ class Iterating(Core):
         for each, place in zip(values, node.args):
             if each.type not in (INT, BOOL, ANY):
                 raise ScriptError(f"range() takes ints, and this is a {each.type}: write int(...) around it", self.source, place)
-        start, stop, step = Value(INT, 0), values[0], Value(INT, 1)
+        start, stop, step = ScriptValue(INT, 0), values[0], ScriptValue(INT, 1)
         if len(values) > 1:
             start, stop = values[0], values[1]
         if len(values) > 2:
@@ -96,11 +96,11 @@ class Iterating(Core):
         if simple:
             count = stop
         elif start.constant and stop.constant and step.constant and step.arg:
-            count = Value(INT, len(range(start.arg, stop.arg, step.arg)))
+            count = ScriptValue(INT, len(range(start.arg, stop.arg, step.arg)))
         else:
-            count = self.emit(builtins.range_length, (start.arg, stop.arg, step.arg), INT)
+            count = self.emit(graph_functions.range_length, (start.arg, stop.arg, step.arg), INT)
 
-        def item(index: Value) -> Value:
+        def item(index: ScriptValue) -> ScriptValue:
             if simple:
                 return index
             scaled = index if step.constant and step.arg == 1 else self.emit(operator.mul, (index.arg, step.arg), INT)
@@ -111,7 +111,7 @@ class Iterating(Core):
     def combined(self, function: Any, node: ast.Call) -> Unrolled | Items:
         """``enumerate``, ``zip`` and ``reversed``."""
         if function is enumerate:
-            start = self.value(node.args[1]) if len(node.args) > 1 else Value(INT, 0)
+            start = self.value(node.args[1]) if len(node.args) > 1 else ScriptValue(INT, 0)
             return self.enumerated(self.iterable(node.args[0]), start)
         parts = [self.iterable(each) for each in node.args]
         if function is reversed:
@@ -125,7 +125,7 @@ class Iterating(Core):
         if known:
             length = min(len(each.items) for each in known)
             rows = [
-                Unrolled([each.items[at] if isinstance(each, Unrolled) else each[1](Value(INT, at)) for each in parts])
+                Unrolled([each.items[at] if isinstance(each, Unrolled) else each[1](ScriptValue(INT, at)) for each in parts])
                 for at in range(length)
             ]
             return Unrolled(rows)
@@ -133,17 +133,17 @@ class Iterating(Core):
         count = counts[0] if len(counts) == 1 else self.emit(min, tuple(each.arg for each in counts), INT)
         return count, lambda index: Unrolled([each[1](index) for each in parts])  # type: ignore[index]
 
-    def enumerated(self, inner: Unrolled | Items, start: Value) -> Unrolled | Items:
+    def enumerated(self, inner: Unrolled | Items, start: ScriptValue) -> Unrolled | Items:
         """Items with their numbers."""
         if isinstance(inner, Unrolled):
             pairs: list[Any] = []
             for at, each in enumerate(inner.items):
-                number = Value(INT, start.arg + at) if start.constant else self.emit(operator.add, (start.arg, at), INT)
+                number = ScriptValue(INT, start.arg + at) if start.constant else self.emit(operator.add, (start.arg, at), INT)
                 pairs.append(Unrolled([number, each]))
             return Unrolled(pairs)
         count, item = inner
 
-        def pair(index: Value) -> Unrolled:
+        def pair(index: ScriptValue) -> Unrolled:
             number = index if start.constant and start.arg == 0 else self.emit(operator.add, (index.arg, start.arg), INT)
             return Unrolled([number, item(index)])
 

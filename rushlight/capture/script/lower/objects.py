@@ -7,20 +7,20 @@ from typing import Any
 
 from ..frontend.errors import ScriptError
 from ..frontend.types import NONE, ClassType, assignable
-from ..run import builtins
+from ..ir import graph_functions
 from .iteration import Iterating
-from .scope import Bound, Static, Value
+from .scope import Bound, ScriptValue, Static
 
 
-class Objects(Iterating):
+class ObjectLowering(Iterating):
     """Compiles what is done with objects."""
 
     def call_scripted(
         self, target: Any, scripted: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.AST, op: str = "call_function"
-    ) -> Value:
+    ) -> ScriptValue:
         raise NotImplementedError  # in Calls
 
-    def object_attribute(self, base: Value, name: str, node: ast.AST) -> Any:
+    def object_attribute(self, base: ScriptValue, name: str, node: ast.AST) -> Any:
         """An attribute, a property or a method of an object."""
         described = base.type.described  # type: ignore[attr-defined]
         if name in described.attributes:
@@ -40,7 +40,7 @@ class Objects(Iterating):
             node,
         )
 
-    def set_object_attribute(self, owner: Value, target: ast.Attribute, value: Value) -> None:
+    def set_object_attribute(self, owner: ScriptValue, target: ast.Attribute, value: ScriptValue) -> None:
         """``object.name = value``; in ``__init__`` it says that there is such an attribute."""
         described, name = owner.type.described, target.attr  # type: ignore[attr-defined]
         if described.growing and self.source.name == "__init__":
@@ -54,16 +54,18 @@ class Objects(Iterating):
             raise ScriptError(
                 f"the attribute '{name}' is of type {wanted}, and a value of type {value.type} is assigned to it", self.source, target
             )
-        self.emit(builtins.set_attribute, (owner.arg, name, value.arg), NONE, impure=True)
+        self.emit(graph_functions.set_attribute, (owner.arg, name, value.arg), NONE, impure=True)
 
-    def call_object_method(self, base: Value, name: str, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Value:
+    def call_object_method(
+        self, base: ScriptValue, name: str, arguments: list[Any], keywords: dict[str, Any], node: ast.AST
+    ) -> ScriptValue:
         """A call of a method of an object."""
         scripted = base.type.described.method(name)  # type: ignore[attr-defined]
         return self.call_scripted(scripted, scripted, [base, *arguments], keywords, node)
 
-    def operated(self, name: str, base: Any, arguments: list[Any], node: ast.AST) -> Value | None:
+    def operated(self, name: str, base: Any, arguments: list[Any], node: ast.AST) -> ScriptValue | None:
         """What Python does by a method such as ``__add__``, of objects that have it; None of everything else."""
-        if not isinstance(base, Value) or not isinstance(base.type, ClassType):
+        if not isinstance(base, ScriptValue) or not isinstance(base.type, ClassType):
             return None
         if not base.type.described.is_method(base.type.described.member(name)):
             raise ScriptError(f"objects of the class '{base.type}' have no {name}(), which is needed here", self.source, node)

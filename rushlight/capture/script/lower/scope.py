@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..frontend.types import Type
-from ..ir.steps import PLAIN, Step
+from ..ir.steps import PLAIN, ScriptStep
 
 
-class Value:
+class ScriptValue:
     """Something that exists when the program runs: its type, and what stands for it in the program (a step, a constant, a tuple of both)."""
 
     __slots__ = ("arg", "type")
@@ -22,7 +22,7 @@ class Value:
         """Whether it is known already."""
         arg = self.arg
         kind = arg.__class__
-        return kind is not Step and (kind in PLAIN or not holds_step(arg))
+        return kind is not ScriptStep and (kind in PLAIN or not holds_step(arg))
 
     def __repr__(self) -> str:
         return f"<{self.arg}: {self.type}>"
@@ -84,7 +84,7 @@ def holds_step(value: Any) -> bool:
     """Whether there is something in nested tuples that is known only when the program runs."""
     if isinstance(value, tuple):
         return any(map(holds_step, value))
-    return isinstance(value, (Step, list))
+    return isinstance(value, (ScriptStep, list))
 
 
 class Block:
@@ -94,17 +94,17 @@ class Block:
 
     def __init__(self, parent: Block | None = None) -> None:
         self.parent = parent
-        self.parameters: list[Step] = []
-        self.steps: list[Step] = []
+        self.parameters: list[ScriptStep] = []
+        self.steps: list[ScriptStep] = []
         self.env: dict[str, Any] = {}
         self.assigned: set[str] = set()
         self.dead = False  # its end is never reached
 
-    def parameter(self, name: str, type: Type, default: Any = ..., line: int = 0) -> Value:
+    def parameter(self, name: str, type: Type, default: Any = ..., line: int = 0) -> ScriptValue:
         """A further input."""
-        made = Step("placeholder", name, () if default is ... else (default,), None, type, None, line, 0)
+        made = ScriptStep("placeholder", name, () if default is ... else (default,), None, type, None, line, 0)
         self.parameters.append(made)
-        return Value(type, made)
+        return ScriptValue(type, made)
 
     def find(self, name: str) -> Any:
         """What a name stands for here; None where it stands for nothing."""

@@ -29,12 +29,12 @@ from ..frontend.types import (
     from_annotation,
     unify,
 )  # fmt: skip
-from ..ir.steps import FLAT, NOWHERE, Code, Step, inputs_of
-from ..run import builtins
+from ..ir import graph_functions
+from ..ir.steps import FLAT, NOWHERE, ScriptStep, StepBlock, inputs_of
 from .expressions import INPLACE, OPERATORS, Expressions
-from .scope import Block, ModuleValue, Static, Undefined, Unrolled, Value
+from .scope import Block, ModuleValue, ScriptValue, Static, Undefined, Unrolled
 
-_KNOWN: dict[type, Type] = {bool: BOOL, type(None): NONE, type(builtins.UNSET): NEVER}
+_KNOWN: dict[type, Type] = {bool: BOOL, type(None): NONE, type(graph_functions.UNSET): NEVER}
 Side = tuple[list[Any], dict[str, Type]]  # statements of a branch, and what is known of names in it
 
 _HINTS = {
@@ -81,7 +81,7 @@ class Statements(Expressions):
 
     def do_Return(self, node: ast.Return) -> None:
         """The one return, at the end."""
-        value = self.materialized(self.value(node.value)) if node.value is not None else Value(NONE, None)
+        value = self.materialized(self.value(node.value)) if node.value is not None else ScriptValue(NONE, None)
         if self.return_type is not None and not assignable(value.type, self.return_type):
             raise ScriptError(
                 f"Return value was annotated as having type {self.return_type} but is actually of type {value.type}", self.source, node
@@ -94,7 +94,7 @@ class Statements(Expressions):
         value = self.expression(node.value)
         if node.type_comment:
             value = self.annotated(value, node.type_comment, node)
-        if value.__class__ is Value and value.arg.__class__ not in FLAT:
+        if value.__class__ is ScriptValue and value.arg.__class__ not in FLAT:
             value = self.materialized(value)
         for target in node.targets:
             if target.__class__ is ast.Name:
@@ -105,7 +105,7 @@ class Statements(Expressions):
     def do_Set(self, node: Set) -> None:
         """A flag, or the value that is returned."""
         if node.value is None:
-            self.block.set(node.name, Value(_KNOWN[node.known.__class__], node.known))
+            self.block.set(node.name, ScriptValue(_KNOWN[node.known.__class__], node.known))
         else:
             self.assign_name(node.name, self.materialized(self.value(node.value)))
 
@@ -114,7 +114,7 @@ class Statements(Expressions):
         if node.value is None:
             return
         if isinstance(node.target, (ast.Name, ast.Attribute)) and isinstance(node.value, ast.List) and not node.value.elts:
-            value = Value(self.type_from(node.annotation), [])
+            value = ScriptValue(self.type_from(node.annotation), [])
         else:
             value = self.value(node.value)
         self.assign(node.target, self.materialized(self.annotated(value, node.annotation, node)))
@@ -122,13 +122,13 @@ class Statements(Expressions):
     def annotated(self, value: Any, annotation: Any, node: ast.AST) -> Any:
         """A value of a type that the program says it has."""
         wanted = self.type_from(annotation)
-        if not isinstance(value, Value) or not assignable(value.type, wanted):
+        if not isinstance(value, ScriptValue) or not assignable(value.type, wanted):
             raise ScriptError(
                 f"a variable is annotated with type {wanted} but is being assigned to a value of type {self.type_name(value)}",
                 self.source,
                 node,
             )
-        return Value(wanted, value.arg)
+        return ScriptValue(wanted, value.arg)
 
     def type_from(self, annotation: Any, node: ast.AST | None = None) -> Type:
         """The type that an annotation means."""
@@ -157,7 +157,7 @@ class Statements(Expressions):
             self.emit(operator.setitem, (base.arg, self.index(target.slice), self.plain(value, target).arg), ANY, impure=True)
         elif isinstance(target, ast.Attribute):
             owner = self.expression(target.value)
-            if isinstance(owner, Value) and isinstance(owner.type, ClassType):
+            if isinstance(owner, ScriptValue) and isinstance(owner.type, ClassType):
                 self.set_object_attribute(owner, target, self.plain(value, target))
                 return
             if not isinstance(owner, ModuleValue):
@@ -172,15 +172,15 @@ class Statements(Expressions):
 
     def assign_name(self, name: str, value: Any) -> None:
         """Give a name a value."""
-        if value.__class__ is Value and value.type is NEVER and value.arg is not builtins.UNSET:
-            value = Value(ANY, value.arg)
+        if value.__class__ is ScriptValue and value.type is NEVER and value.arg is not graph_functions.UNSET:
+            value = ScriptValue(ANY, value.arg)
         block = self.block
         block.env[name] = value
         block.assigned.add(name)
 
-    def check_item(self, base: Value, value: Any, node: ast.AST) -> None:
+    def check_item(self, base: ScriptValue, value: Any, node: ast.AST) -> None:
         """The type of what is put into a list or dict; the first one settles that of an empty one."""
-        if not isinstance(value, Value):
+        if not isinstance(value, ScriptValue):
             return
         kind = base.type
         if isinstance(kind, DictType) and kind.value == ANY:
@@ -197,13 +197,13 @@ class Statements(Expressions):
         starred = [at for at, each in enumerate(elements) if isinstance(each, ast.Starred)]
         if isinstance(value, Unrolled):
             items = value.items
-        elif isinstance(value, Value) and isinstance(value.type, TupleType):
+        elif isinstance(value, ScriptValue) and isinstance(value.type, TupleType):
             items = [self.item(value, at) for at in range(len(value.type.elements))]
-        elif isinstance(value, Value) and starred and isinstance(value.type, ListType) and isinstance(self.fresh_list(value), list):
-            items = [Value(value.type.element, each) for each in self.fresh_list(value)]
-        elif isinstance(value, Value) and value.type not in (INT, BOOL) and not starred:
+        elif isinstance(value, ScriptValue) and starred and isinstance(value.type, ListType) and isinstance(self.fresh_list(value), list):
+            items = [ScriptValue(value.type.element, each) for each in self.fresh_list(value)]
+        elif isinstance(value, ScriptValue) and value.type not in (INT, BOOL) and not starred:
             element = self.element_type(value.type)
-            made = self.emit(builtins.unpack, (value.arg, len(elements)), TupleType((element,) * len(elements)))
+            made = self.emit(graph_functions.unpack, (value.arg, len(elements)), TupleType((element,) * len(elements)))
             items = [self.item(made, at) for at in range(len(elements))]
         else:
             raise ScriptError(f"a value of type {self.type_name(value)} can't be unpacked here", self.source, target)
@@ -213,7 +213,9 @@ class Statements(Expressions):
                 raise ScriptError(f"there are {len(items)} values for {len(elements)} targets", self.source, target)
             middle = items[at : len(items) - after]
             star: Any = elements[at]
-            rest = self.materialized(Value(ListType(self.common_type(middle, target)), [self.plain(each, target).arg for each in middle]))
+            rest = self.materialized(
+                ScriptValue(ListType(self.common_type(middle, target)), [self.plain(each, target).arg for each in middle])
+            )
             items = [*items[:at], rest, *items[len(items) - after :]]
             elements = [*elements[:at], star.value, *elements[at + 1 :]]
         if len(items) != len(elements):
@@ -221,10 +223,15 @@ class Statements(Expressions):
         for each, item in zip(elements, items):
             self.assign(each, item)
 
-    def fresh_list(self, value: Value) -> Any:
+    def fresh_list(self, value: ScriptValue) -> Any:
         """The items of a list that was written down in this block and not used yet, or None."""
         step = value.arg
-        if not isinstance(step, Step) or step.target is not list or step not in self.block.steps or not isinstance(step.args[0], list):
+        if (
+            not isinstance(step, ScriptStep)
+            or step.target is not list
+            or step not in self.block.steps
+            or not isinstance(step.args[0], list)
+        ):
             return None
         return None if any(step in inputs_of(each) for each in self.block.steps) else list(step.args[0])
 
@@ -240,7 +247,7 @@ class Statements(Expressions):
             return
         self.assign(target, self.augmented(self.value(target), right, node))
 
-    def augmented(self, left: Value, right: Value, node: ast.AugAssign) -> Value:
+    def augmented(self, left: ScriptValue, right: ScriptValue, node: ast.AugAssign) -> ScriptValue:
         """The new value of an augmented assignment."""
         function = OPERATORS.get(type(node.op))
         if function is None:
@@ -256,7 +263,7 @@ class Statements(Expressions):
             if isinstance(target, ast.Name):
                 self.block.set(target.id, Undefined(f"'{target.id}' was deleted"))
             elif isinstance(target, ast.Subscript):
-                self.emit(builtins.delete_item, (self.value(target.value).arg, self.index(target.slice)), ANY, impure=True)
+                self.emit(graph_functions.delete_item, (self.value(target.value).arg, self.index(target.slice)), ANY, impure=True)
             else:
                 raise NotSupportedError("del takes a name or an item", self.source, target)
 
@@ -268,7 +275,7 @@ class Statements(Expressions):
             self.refine(holds)
             return
         message = self.value(node.msg) if node.msg is not None else None
-        self.emit(builtins.check, (condition.arg, *(() if message is None else (message.arg,))), ANY, impure=True)
+        self.emit(graph_functions.check, (condition.arg, *(() if message is None else (message.arg,))), ANY, impure=True)
         if condition.constant:
             self.block.dead = True
         self.refine(holds)
@@ -283,10 +290,10 @@ class Statements(Expressions):
         found = self.expression(called)
         if not isinstance(found, Static) or not isinstance(found.object, type) or not issubclass(found.object, BaseException):
             raise NotSupportedError("a raise needs the class of an exception: raise ValueError(...)", self.source, node.exc)
-        kind = found.object.__name__ if builtins.EXCEPTIONS.get(found.object.__name__) is found.object else found.object
+        kind = found.object.__name__ if graph_functions.EXCEPTIONS.get(found.object.__name__) is found.object else found.object
         if isinstance(node.exc, ast.Call):
             arguments = tuple(self.value(each).arg for each in node.exc.args)
-        self.emit(builtins.raise_error, (kind, *arguments), ANY, impure=True)
+        self.emit(graph_functions.raise_error, (kind, *arguments), ANY, impure=True)
         self.block.dead = True
 
     # -- choices -------------------------------------------------------------------------------------------------
@@ -300,18 +307,18 @@ class Statements(Expressions):
         """What runs unless flags are set."""
         self.choice(self.none_of(node.flags), (node.body, {}), ([], {}), node)
 
-    def none_of(self, flags: list[str]) -> Value:
+    def none_of(self, flags: list[str]) -> ScriptValue:
         """Whether none of several flags is set."""
-        found: Value | None = None
+        found: ScriptValue | None = None
         for flag in flags:
             value = self.block.find(flag)
-            if value.arg.__class__ is Step:
+            if value.arg.__class__ is ScriptStep:
                 found = value if found is None else self.emit(operator.or_, (found.arg, value.arg), BOOL)
             elif value.arg:
-                return Value(BOOL, False)
-        return Value(BOOL, True) if found is None else self.emit(operator.not_, (found.arg,), BOOL)
+                return ScriptValue(BOOL, False)
+        return ScriptValue(BOOL, True) if found is None else self.emit(operator.not_, (found.arg,), BOOL)
 
-    def choice(self, condition: Value, then: Side, otherwise: Side, node: Any) -> None:
+    def choice(self, condition: ScriptValue, then: Side, otherwise: Side, node: Any) -> None:
         """A step with two bodies, or one of them at once where the condition is known; each with what is known of names in it."""
         live = self.live
         if condition.constant:
@@ -334,7 +341,7 @@ class Statements(Expressions):
             refined = otherwise[1] if blocks[0].dead else then[1]
             self.refine({name: kind for name, kind in refined.items() if name not in self.joined})
 
-    def join(self, condition: Value, then: Block, otherwise: Block, live: set[str], node: ast.AST) -> None:
+    def join(self, condition: ScriptValue, then: Block, otherwise: Block, live: set[str], node: ast.AST) -> None:
         """The node for two branches; names that either sets have its results as values from here on."""
         outer = self.block
         names = sorted((then.assigned | otherwise.assigned) & live)
@@ -345,8 +352,8 @@ class Statements(Expressions):
         outputs: tuple[list[Any], list[Any]] = ([], [])
         results: list[tuple[str, Type]] = []
         for name in names:
-            first = Value(NEVER, builtins.UNSET) if then.dead else then.find(name)
-            second = Value(NEVER, builtins.UNSET) if otherwise.dead else otherwise.find(name)
+            first = ScriptValue(NEVER, graph_functions.UNSET) if then.dead else then.find(name)
+            second = ScriptValue(NEVER, graph_functions.UNSET) if otherwise.dead else otherwise.find(name)
             outcome = self.merged(name, first, second)
             if isinstance(outcome, Type):
                 outputs[0].append(first.arg)
@@ -361,9 +368,9 @@ class Statements(Expressions):
     def merged(self, name: str, first: Any, second: Any) -> Any:
         """The type of a name after two branches, or what it stands for where nothing needs to be joined."""
         if (
-            first.__class__ is second.__class__ is Value
+            first.__class__ is second.__class__ is ScriptValue
             and first.type is second.type
-            and (first.arg.__class__ is Step or second.arg.__class__ is Step)
+            and (first.arg.__class__ is ScriptStep or second.arg.__class__ is ScriptStep)
         ):
             return first.type
         shown = "the value" if name.startswith("$") else f"'{name}'"
@@ -371,10 +378,10 @@ class Statements(Expressions):
             if each is None or isinstance(each, Undefined):
                 more = f": {each.reason}" if isinstance(each, Undefined) else ""
                 return Undefined(f"{shown} is not defined in the {where} branch of an if{more}")
-        if not isinstance(first, Value) or not isinstance(second, Value):
-            if isinstance(first, Value) and first.type == NEVER:
+        if not isinstance(first, ScriptValue) or not isinstance(second, ScriptValue):
+            if isinstance(first, ScriptValue) and first.type == NEVER:
                 return second
-            if isinstance(second, Value) and second.type == NEVER:
+            if isinstance(second, ScriptValue) and second.type == NEVER:
                 return first
             same = type(first) is type(second) and getattr(first, "object", getattr(first, "module", first)) is getattr(
                 second, "object", getattr(second, "module", second)
@@ -440,20 +447,20 @@ class Statements(Expressions):
 
         rest(0)
 
-    def loop(self, node: Any, count: Value | None, begin: Any, test: ast.expr | None) -> None:
+    def loop(self, node: Any, count: ScriptValue | None, begin: Any, test: ast.expr | None) -> None:
         """A loop: what its body sets and what was there before is carried from one iteration to the next."""
         outer, here, live = self.block, self.here, self.live
         stop = getattr(node, "stop", [])
-        start = Value(BOOL, True) if test is None else self.truth(self.condition(test)[0], test)
+        start = ScriptValue(BOOL, True) if test is None else self.truth(self.condition(test)[0], test)
         if start.constant and not start.arg:
             return
         reads, sets = names_in([node.target if test is None else test, *node.body])
         again = reads.union(live, stop)
         names: list[str] = []
-        initial: list[Value] = []
+        initial: list[ScriptValue] = []
         for name in sorted(sets & again):
             found = outer.find(name)
-            if found.__class__ is Value:
+            if found.__class__ is ScriptValue:
                 names.append(name)
                 initial.append(self.materialized(found))
         types = [each.type for each in initial]
@@ -465,9 +472,9 @@ class Statements(Expressions):
             if begin is not None:
                 begin(index)
             self.statements(node.body, again)
-            goes_on = Value(BOOL, True)
+            goes_on = ScriptValue(BOOL, True)
             if inner.dead:
-                ends = [Value(NEVER, builtins.UNSET)] * len(names)
+                ends = [ScriptValue(NEVER, graph_functions.UNSET)] * len(names)
             else:
                 if stop:
                     goes_on = self.none_of(stop)
@@ -481,7 +488,7 @@ class Statements(Expressions):
             if joined == types:
                 break
             types = joined
-        body = Code(inner.parameters, inner.steps, (goes_on.arg, *[each.arg for each in ends]))
+        body = StepBlock(inner.parameters, inner.steps, (goes_on.arg, *[each.arg for each in ends]))
         carried = tuple([each.arg for each in initial])
         made = self.control(loop, (None if count is None else count.arg, start.arg, carried), {"body": body})
         for name, kind in zip(names, types):
@@ -496,13 +503,13 @@ class Statements(Expressions):
                     name, Undefined(f"'{name}' is defined inside a loop alone, which may run zero times: give it a value before the loop")
                 )
 
-    def carried(self, name: str, node: ast.AST) -> Value:
+    def carried(self, name: str, node: ast.AST) -> ScriptValue:
         """What a variable is at the end of a loop's body."""
         found = self.block.find(name)
-        if found.__class__ is not Value:
+        if found.__class__ is not ScriptValue:
             reason = found.reason if isinstance(found, Undefined) else "it is no value"
             raise ScriptError(f"'{name}' can't be carried from one iteration of a loop to the next: {reason}", self.source, node)
-        return found if found.arg.__class__ is Step else self.materialized(found)
+        return found if found.arg.__class__ is ScriptStep else self.materialized(found)
 
     def loop_type(self, name: str, before: Type, after: Type, node: ast.AST) -> Type:
         """The type of a variable that a loop carries."""
@@ -519,7 +526,7 @@ class Statements(Expressions):
     def do_With(self, node: ast.With) -> None:
         """``with``: a node whose body runs inside the context."""
         context = self.expression(node.items[0].context_expr)
-        if not isinstance(context, Value) or context.constant or context.type in (TENSOR, INT, STR):
+        if not isinstance(context, ScriptValue) or context.constant or context.type in (TENSOR, INT, STR):
             raise NotSupportedError(
                 "only contexts such as torch.no_grad() can be used with 'with' in scripts", self.source, node.items[0].context_expr
             )
@@ -534,8 +541,8 @@ class Statements(Expressions):
         self.block, self.here = outer, here
         names = [] if inner.dead else sorted(inner.assigned & live)
         found = {name: inner.env[name] for name in names}
-        outputs = [name for name in names if isinstance(found[name], Value) and not found[name].constant]
-        code = Code([], inner.steps, tuple(found[name].arg for name in outputs))
+        outputs = [name for name in names if isinstance(found[name], ScriptValue) and not found[name].constant]
+        code = StepBlock([], inner.steps, tuple(found[name].arg for name in outputs))
         made = self.control(within, (context.arg,), {"body": code})
         made.meta = {"impure": True}
         for name in names:

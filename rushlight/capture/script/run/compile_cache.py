@@ -8,7 +8,7 @@ from typing import Any
 
 from ....core.devices import device
 from ....core.dtypes import dtype
-from ..frontend.source import MISSING, Source
+from ..frontend.source import MISSING, FunctionSource
 
 KEPT = 2  # programs for one def: each with what it means by its names
 _NUMBERS = (int, float, complex, str, bool, type(None), dtype, device, type(...))
@@ -21,7 +21,7 @@ class Meaning:
 
     __slots__ = ("annotations", "attributes", "defaults", "names")
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: FunctionSource) -> None:
         self.names = source.names
         self.attributes = source.attributes
         self.annotations = dict(source.function.__annotations__)
@@ -32,7 +32,7 @@ class Meaning:
         values = [*self.names.values(), *(value for _, _, value in self.attributes), *self.defaults.values()]
         return all(map(is_fixed, values))
 
-    def is_of(self, source: Source) -> bool:
+    def is_of(self, source: FunctionSource) -> bool:
         """Whether a function means the same."""
         function = source.function
         if self.defaults.keys() != defaults_of(function).keys() or self.annotations.keys() != function.__annotations__.keys():
@@ -67,7 +67,7 @@ def same(one: Any, other: Any) -> bool:
     return one.__class__ is other.__class__ and isinstance(one, (*_NUMBERS, tuple)) and is_fixed(one) and repr(one) == repr(other)
 
 
-def known_program(source: Source) -> Any:
+def known_program(source: FunctionSource) -> Any:
     """The program of a function that means the same, or None."""
     for meaning, program in source.text.programs:
         if not program.private and meaning.is_of(source):
@@ -75,7 +75,7 @@ def known_program(source: Source) -> Any:
     return None
 
 
-def keep_program(source: Source, program: Any) -> None:
+def keep_program(source: FunctionSource, program: Any) -> None:
     """Keep a program for other functions of the same ``def``."""
     meaning = Meaning(source)
     if meaning.is_fixed():

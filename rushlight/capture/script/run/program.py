@@ -15,13 +15,13 @@ from ...tracer.tracer import tensors_in
 from ..frontend.types import FLOAT, OptionalType, checker
 from ..ir.graph_builder import Draft
 from ..ir.steps import PLAIN
-from ..lower.compiler import Parameter, Signature
+from ..lower.compiler import ScriptParameter, Signature
 from ..transform.differentiable_regions import grouped
 from ..transform.unpack_lists import unpacked
-from .step_interpreter import LARGEST, Compiled, Walk
+from .step_interpreter import LARGEST, CompiledGraph, Walk
 
 
-class Program:
+class ScriptProgram:
     """A scripted function or method: its graph, its signature, and the code that runs it."""
 
     def __init__(self, program: Graph | Draft, signature: Signature) -> None:
@@ -31,7 +31,7 @@ class Program:
         self.shared = False  # by several functions
         self.private = False  # its graph was given away, and may be changed
         self._walked = False
-        self._compiled: Compiled | None = None
+        self._compiled: CompiledGraph | None = None
         self._executed: Graph | None = None
         self.checks = [(at, each, checker(each.type)) for at, each in enumerate(signature.parameters)]
 
@@ -73,7 +73,7 @@ class Program:
             if not self._walked and draft is not None and owner is None and len(draft.code.steps) <= LARGEST and not is_recorded(args):
                 self._walked = True
                 return Walk(draft).result(args)
-            compiled = self._compiled = Compiled(self.executed, self.signature.name)
+            compiled = self._compiled = CompiledGraph(self.executed, self.signature.name)
         try:
             return compiled.run(owner, *args)
         except Exception as error:
@@ -107,7 +107,7 @@ class Program:
             raise RuntimeError(f"{name}() got an unknown keyword argument '{next(iter(left))}'. Declaration: {self.signature}")
         return tuple(values)
 
-    def refuse(self, parameter: Parameter, value: Any) -> None:
+    def refuse(self, parameter: ScriptParameter, value: Any) -> None:
         """An argument of the wrong type."""
         raise RuntimeError(
             f"{self.signature.name}() expected a value of type '{parameter.type}' for argument '{parameter.name}' but instead found type "

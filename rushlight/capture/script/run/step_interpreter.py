@@ -10,14 +10,14 @@ from typing import Any
 from ....graph import Graph
 from ....graph.control import branch
 from ..ir.graph_builder import Draft, name_of
-from ..ir.steps import FLAT, Code, Step, map_steps
+from ..ir.steps import FLAT, ScriptStep, StepBlock, map_steps
 
 LARGEST = 48  # steps of a program that is walked; walking keeps all values to the end
 _WALKS = 6  # of a body, before it is compiled
 _numbers = count()
 
 
-class Compiled:
+class CompiledGraph:
     """A graph as a Python function, which gets the owner of its attributes first."""
 
     __slots__ = ("file", "graph", "run", "source")
@@ -74,7 +74,7 @@ class Walk:
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
         self.values: dict[Any, Any] = {}
-        self.bodies: dict[Step, dict[str, Body]] = {}
+        self.bodies: dict[ScriptStep, dict[str, WalkedBody]] = {}
         self.explained = False
 
     def result(self, args: tuple[Any, ...]) -> Any:
@@ -85,7 +85,7 @@ class Walk:
         finally:
             self.bodies.clear()  # which know the walk
 
-    def run(self, code: Code) -> Any:
+    def run(self, code: StepBlock) -> Any:
         """The result of a finished block whose parameters have values."""
         values = self.values
         get = values.get
@@ -118,16 +118,16 @@ class Walk:
                 explain(error, self.draft.place(step.line))
             raise
 
-    def call(self, step: Step, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def call(self, step: ScriptStep, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A step that is more than a function of plain arguments."""
         if step.op == "call_function":
             return step.target(*args, **kwargs)
         assert step.op == "call_method", "a function has no attributes to read"
         return getattr(args[0], step.target)(*args[1:], **kwargs)
 
-    def bodies_of(self, step: Step) -> dict[str, Body]:
+    def bodies_of(self, step: ScriptStep) -> dict[str, WalkedBody]:
         """What runs the blocks of a step."""
-        found = self.bodies[step] = {name: Body(self, code) for name, code in (step.bodies or {}).items()}
+        found = self.bodies[step] = {name: WalkedBody(self, code) for name, code in (step.bodies or {}).items()}
         return found
 
 
@@ -140,17 +140,17 @@ def filled(argument: Any, get: Any) -> Any:
     return tuple([filled(each, get) for each in argument])
 
 
-class Body:
+class WalkedBody:
     """The body of a loop, or of a ``with``, as a function."""
 
     __slots__ = ("code", "compiled", "inputs", "walk", "walks")
 
-    def __init__(self, walk: Walk, code: Code) -> None:
+    def __init__(self, walk: Walk, code: StepBlock) -> None:
         self.walk = walk
         self.code = code
         self.walks = 0
-        self.compiled: Compiled | None = None
-        self.inputs: list[Step] = []
+        self.compiled: CompiledGraph | None = None
+        self.inputs: list[ScriptStep] = []
 
     def __call__(self, *args: Any) -> Any:
         walk = self.walk
@@ -162,7 +162,7 @@ class Body:
                 return walk.run(self.code)
             self.inputs = list(self.code.inputs())
             graph = walk.draft.graph(self.code, [(each, name_of(each)) for each in self.inputs])
-            compiled = self.compiled = Compiled(graph, walk.draft.name)
+            compiled = self.compiled = CompiledGraph(graph, walk.draft.name)
         try:
             return compiled.run(None, *args, *[walk.values[each] for each in self.inputs])
         except Exception as error:

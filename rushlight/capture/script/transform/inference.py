@@ -32,7 +32,7 @@ def optimise(owner: Any) -> None:
             for node in list(graph.nodes):
                 found = batch_norm(owner, node)
                 if found is not None:
-                    Fold(owner, graph, node, found).run()
+                    BatchNormFolding(owner, graph, node, found).run()
             graph.eliminate_dead_code()
         program.graph.lint()
     _forget(owner)
@@ -105,7 +105,7 @@ def batch_norm(owner: Any, node: Node) -> list[Any] | None:
     return found
 
 
-class Fold:
+class BatchNormFolding:
     """One batch norm of constant statistics, and the layer before it."""
 
     def __init__(self, owner: Any, graph: Graph, node: Node, constants: list[Any]) -> None:

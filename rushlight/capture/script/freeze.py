@@ -6,17 +6,17 @@ import copy
 import operator
 from typing import Any
 
-from ....core.base import TensorBase
-from ....graph import Graph, Node, map_arg
-from ....graph.control import branch
-from ....nn.modules.module import Module
-from ..frontend.errors import ScriptError
-from ..lower.compiler import Signature
-from ..lower.module_calls import CALL, needs_python
-from ..run.program import Program
-from ..script_module import RecursiveScriptModule, ScriptModule, from_source, is_library
-from .inference import optimise
-from .inline import inlined
+from ...core.base import TensorBase
+from ...graph import Graph, Node, map_arg
+from ...graph.control import branch
+from ...nn.modules.module import Module
+from .frontend.errors import ScriptError
+from .lower.compiler import Signature
+from .run.library_modules import CALL, needs_python
+from .run.program import ScriptProgram
+from .script_module import RecursiveScriptModule, ScriptModule, from_source, is_library
+from .transform.inference import optimise
+from .transform.inline import inlined
 
 _PLAIN = (int, float, bool, str, type(None), complex)
 _FOLDED = frozenset(
@@ -56,7 +56,7 @@ def freeze(mod: Any, preserved_attrs: list[str] | None = None, optimize_numerics
         fold(graph)
         graph.eliminate_dead_code()
         graph.lint()
-        made._script_adopt(name, Program(graph, Signature(name, program.signature.parameters, program.signature.result)))
+        made._script_adopt(name, ScriptProgram(graph, Signature(name, program.signature.parameters, program.signature.result)))
     made.__dict__["_script_frozen"] = True
     if optimize_numerics:
         optimise(made)
@@ -79,7 +79,7 @@ def optimize_for_inference(mod: Any, other_methods: list[str] | None = None) -> 
         return freeze(mod.eval(), other_methods)
     made = copy.deepcopy(mod)
     for name, program in made._script_programs.items():
-        made._script_adopt(name, Program(copy.deepcopy(program.graph), program.signature))
+        made._script_adopt(name, ScriptProgram(copy.deepcopy(program.graph), program.signature))
     optimise(made)
     return made
 

@@ -1,4 +1,4 @@
-"""Captures of the bodies of branches and loops: graphs of their own, in which values from around are placeholders."""
+"""Captures of the bodies of branches and loops: a value from around is a placeholder that stands for its node in the graph around."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from ...core.errors import CaptureError
 from ...core.state import flags, state
 from ...core.symbolic import Expression, SymbolicInt
 from ...graph import Node
+from ..tracer.body_tracer import BodyTracer
 from ..tracer.tracer import Tracer
 
 
-class BodyTracer(Tracer):
-    """Captures a body; values of the graph around it become placeholders."""
+class RegionTracer(BodyTracer):
+    """Captures the body of a branch or loop, and can undo what it wrote to memory: other branches start from the same values."""
 
     def __init__(self, parent: Tracer) -> None:
-        super().__init__((), functional=parent.functional, keep_function=parent.keep_function, escaped=parent.escaped)
+        super().__init__(functional=parent.functional, keep_function=parent.keep_function, escaped=parent.escaped)
         self.parent = parent
         self.root: Any = getattr(parent, "root", parent)
         self.attributes, self.constants, self.classes = parent.attributes, parent.constants, parent.classes
@@ -38,9 +39,8 @@ class BodyTracer(Tracer):
         self.outside: dict[int, tuple[Any, Node]] = {}  # tensors from around, and the nodes they were when they came in
         self.undo: list[tuple[Any, Any]] = []
         self.touched: dict[int, Any] = {}  # by id: all arrays that were written to, also on ways that are not taken
-        self._last: Node | None = None
 
-    def __enter__(self) -> BodyTracer:
+    def __enter__(self) -> RegionTracer:
         self._around = list(state.interceptors)
         state.interceptors[:] = [each for each in state.interceptors if each is not self.parent]
         super().__enter__()
@@ -51,14 +51,6 @@ class BodyTracer(Tracer):
         state.interceptors[:] = self._around
 
     # -- values of the graph around ------------------------------------------------------------------------------
-
-    def parameter(self, name: str) -> Node:
-        """A further placeholder, after those that are there."""
-        with self.graph.inserting_before() if self._last is None else self.graph.inserting_after(self._last):
-            node = self.graph.placeholder(name)
-        self._last = node
-        self.depends.add(node)
-        return node
 
     def from_around(self, outer: Node) -> Node:
         """The placeholder for a node of the graph around."""
@@ -76,22 +68,17 @@ class BodyTracer(Tracer):
             return True
         return (
             self.parent.knows(tensor)
-            if isinstance(self.parent, BodyTracer)
+            if isinstance(self.parent, RegionTracer)
             else id(tensor) in self.parent.entries or self.parent.can_take(tensor)
         )
 
     def take(self, tensor: Any) -> None:
-        """Make a tensor from around one of this capture."""
         if id(tensor) in self.entries or not self.knows(tensor):
             return
         shape = self.parent.shape_of(tensor)
         node = self.from_around(self.parent.node_of(tensor))
         self.bind(tensor, node, shape)
         self.outside[id(tensor)] = (tensor, node)
-
-    def node_of(self, tensor: Any) -> Node:
-        self.take(tensor)
-        return super().node_of(tensor)
 
     def shape_of(self, tensor: Any) -> tuple[int, ...]:
         return super().shape_of(tensor) if id(tensor) in self.entries else self.parent.shape_of(tensor)
@@ -145,7 +132,7 @@ class BodyTracer(Tracer):
             around: Any = self.parent
             while around is not None:
                 preserve(around, tensor)
-                if isinstance(around, BodyTracer):
+                if isinstance(around, RegionTracer):
                     around.touched[id(tensor._array)] = tensor._array
                 around = getattr(around, "parent", None)
 
@@ -197,7 +184,7 @@ def paused(capture: Any) -> Iterator[None]:
         state.capture = before
 
 
-def in_body(tracer: BodyTracer, function: Callable[[], Any]) -> Any:
+def in_body(tracer: RegionTracer, function: Callable[[], Any]) -> Any:
     """Do something as if it were in a body that has been captured."""
     with tracer:
         return function()

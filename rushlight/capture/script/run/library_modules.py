@@ -11,9 +11,9 @@ from ....graph import Graph
 from ....graph.printer import all_graphs
 from ....nn.modules.module import Module
 from ..frontend.types import ANY
-from ..run.program import Program
-from .calls import module_type
-from .compiler import Parameter, Signature
+from ..lower.calls import module_type
+from ..lower.compiler import ScriptParameter, Signature
+from .program import ScriptProgram
 
 CALL = "_script_library"  # the method that such a Module's graph calls
 _BOUND = (int, float, str, bool, type(None), complex, tuple)
@@ -30,7 +30,7 @@ def is_library_forward(kind: type) -> bool:
     return inspect.isfunction(forward) and forward is not Module.forward and forward.__module__.partition(".")[0] == PACKAGE
 
 
-def needs_python(program: Program) -> bool:
+def needs_python(program: ScriptProgram) -> bool:
     """Whether a program that was compiled from the package's own source calls what no file can hold: its private functions."""
     for graph in all_graphs(program.graph):
         for node in graph.nodes:
@@ -40,16 +40,16 @@ def needs_python(program: Program) -> bool:
     return False
 
 
-def forward_program(module: Any, kind: type) -> Program:
+def forward_program(module: Any, kind: type) -> ScriptProgram:
     """The ``forward`` of a class of the package as a graph of one call, with the parameters that its signature has."""
     function: Any = inspect.getattr_static(kind, "forward")
     graph = Graph()
-    parameters: list[Parameter] = []
+    parameters: list[ScriptParameter] = []
     for each in list(inspect.signature(function).parameters.values())[1:]:
         if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD):
             continue
         default = ... if each.default is each.empty or not isinstance(each.default, _BOUND) else each.default
-        parameters.append(Parameter(each.name, ANY, default))  # what Python takes, it takes
+        parameters.append(ScriptParameter(each.name, ANY, default))  # what Python takes, it takes
         graph.create_node("placeholder", each.name, () if default is ... else (default,), None, None, ANY)
     result = module_type(module)
     keywords = {name for name, each in inspect.signature(function).parameters.items() if each.kind is each.KEYWORD_ONLY}
@@ -58,7 +58,7 @@ def forward_program(module: Any, kind: type) -> Program:
     call = graph.create_node("call_module", CALL, args, {node.target: node for node in nodes if node.target in keywords}, None, result)
     call.meta.update(source=(function.__code__.co_filename, function.__code__.co_firstlineno, "forward"), module="", impure=True)
     graph.output(call, result)
-    return Program(graph, Signature("forward", parameters, result))
+    return ScriptProgram(graph, Signature("forward", parameters, result))
 
 
 __all__ = ["CALL", "forward_program", "is_library_forward", "library_class", "needs_python"]

@@ -12,9 +12,9 @@ from ....core.state import state
 from ....core.symbolic import Expression, SymbolicInt, is_symbolic, size_of
 from ....graph import has_side_effect
 from ....graph.control import UNSET
-from ...control.body_tracer import BodyTracer
 from ...control.branches import capture_warning
 from ...control.python_functions import is_traced
+from ...control.region_tracer import RegionTracer
 from ...graph_module import UNDER_CAPTURE
 from ..frontend.errors import UnusedCallError, raised
 from ..frontend.types import class_type
@@ -109,7 +109,7 @@ def set_attribute(owner: Any, name: str, value: Any) -> None:
     kind = class_type(type(owner))
     if kind is None or name not in kind.described.attributes:
         raise AttributeError(f"'{type(owner).__name__}' object has no attribute '{name}' that a script can set")
-    if isinstance(state.capture, BodyTracer) and getattr(owner, "_script_capture", None) is not state.capture:
+    if isinstance(state.capture, RegionTracer) and getattr(owner, "_script_capture", None) is not state.capture:
         raise CaptureError(
             f"the attribute '{name}' of an object of the class '{kind}' is set inside of a branch or a loop, which can't be captured: keep the value in a "
             "variable, and set the attribute after it"

@@ -1,0 +1,132 @@
+"""Builtin functions that a capture treats in ways of their own: those that read attributes, lengths and types, and ``min`` and ``max``."""
+
+from __future__ import annotations
+
+import collections
+from typing import Any
+
+from ....core.base import TensorBase
+from ....core.symbolic import is_symbolic
+from ..guards.guards import CONTAINERS
+from ..record.callables import class_attribute, python_methods
+from ..record.graph_breaks import Break
+from ..record.registry import handles
+from ..record.symbolic_numbers import absolute
+from ..vm import operator_forms
+from ..vm.frame import Inline
+
+
+@handles(getattr)
+def _getattr(recorder: Any, *args: Any) -> Any:
+    if len(args) == 3:
+        return Inline(operator_forms.attribute_or, args, {})
+    return recorder.load_attr(*args) if len(args) == 2 and isinstance(args[1], str) else NotImplemented
+
+
+@handles(hasattr)
+def _hasattr(recorder: Any, *args: Any) -> Any:
+    return Inline(operator_forms.has_attribute, args, {})
+
+
+@handles(setattr)
+def _setattr(recorder: Any, *args: Any) -> Any:
+    return recorder.store_attr(*args)
+
+
+@handles(delattr)
+def _delattr(recorder: Any, *args: Any) -> Any:
+    return recorder.delete_attr(*args)
+
+
+@handles(object.__setattr__)
+def _plain_setattr(recorder: Any, *args: Any) -> Any:
+    return recorder.store_plain(*args)
+
+
+@handles(object.__delattr__)
+def _plain_delattr(recorder: Any, *args: Any) -> Any:
+    return recorder.delete_plain(*args)
+
+
+@handles(object.__getattribute__)
+def _plain_getattr(recorder: Any, *args: Any) -> Any:
+    return recorder.load_plain(*args)
+
+
+@handles(next)
+def _next(recorder: Any, *args: Any) -> Any:
+    if not args:
+        return NotImplemented
+    iterator = args[0]
+    if id(iterator) in recorder.sources and not python_methods(type(iterator)) & {"__next__"}:
+        raise Break("loop")
+    return recorder.next(iterator) if len(args) == 1 else NotImplemented
+
+
+def _check_type(recorder: Any, value: Any, kinds: Any) -> None:
+    """The type of a value is asked for; a metaclass of the user's has no say in it."""
+    for each in kinds if isinstance(kinds, tuple) else (kinds,):
+        if python_methods(type(each)) & {"__instancecheck__", "__subclasscheck__"}:
+            raise Break("hidden", name=f"{type(each).__name__}.__instancecheck__")
+    recorder.is_same(value, None)
+
+
+@handles(isinstance)
+def _isinstance(recorder: Any, *args: Any) -> Any:
+    if len(args) != 2:
+        return NotImplemented
+    _check_type(recorder, *args)
+    return isinstance(*args)
+
+
+@handles(issubclass)
+def _issubclass(recorder: Any, *args: Any) -> Any:
+    if len(args) != 2:
+        return NotImplemented
+    _check_type(recorder, *args)
+    return issubclass(*args)
+
+
+@handles(len)
+def _len(recorder: Any, *args: Any) -> Any:
+    if len(args) != 1:
+        return NotImplemented
+    (value,) = args
+    if isinstance(value, TensorBase) and value._array.ndim:
+        return recorder.tracer.shape_of(value)[0]
+    if "__len__" in python_methods(type(value)):
+        recorder.special(value, "__len__")
+        return Inline(class_attribute(type(value), "__len__"), (value,), {})
+    source = recorder.sources.get(id(value))
+    if source is not None and isinstance(value, (list, tuple, collections.deque)) and id(value) not in recorder.snapshots:
+        recorder.guards.length(source, value, value)
+    elif isinstance(value, CONTAINERS):
+        recorder.expand(value)
+    else:
+        recorder.look(value)
+    return len(value)
+
+
+def _extreme(recorder: Any, op: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``min`` or ``max`` of numbers, some of them symbolic: each comparison is guarded by its outcome."""
+    if len(args) < 2 or kwargs or not any(map(is_symbolic, args)) or not all(isinstance(each, (int, float)) for each in args):
+        return NotImplemented
+    found = args[0]
+    for each in args[1:]:
+        found = each if recorder.compare(op, each, found) else found
+    return found
+
+
+@handles(max)
+def _max(recorder: Any, *args: Any, **kwargs: Any) -> Any:
+    return _extreme(recorder, ">", args, kwargs)
+
+
+@handles(min)
+def _min(recorder: Any, *args: Any, **kwargs: Any) -> Any:
+    return _extreme(recorder, "<", args, kwargs)
+
+
+@handles(abs)
+def _abs(recorder: Any, *args: Any) -> Any:
+    return absolute(recorder, args[0]) if len(args) == 1 and is_symbolic(args[0]) else NotImplemented
