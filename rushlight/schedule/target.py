@@ -34,8 +34,13 @@ class Target:
     recompute_cost: int = 2  # an expression of at most this cost, of at most so many loads, is recomputed in a later pass
     tile: int = 256  # rows that are worked on at once where the innermost dimension is not reduced
     unit: int = 64  # elements that the range of a parallel loop is a multiple of, so that no vector is left over
+    unrolled: int = 8  # iterations of an outermost loop up to which its length is a constant in the code
+    inlined_calls: int = 3  # uses of a function such as exp in one kernel that are inlined; where there are more, it is called
     scratch_bytes: int = 1 << 18  # stack memory of one kernel
     scratch_elements: int = 1 << 12  # elements of a row that stack memory is reserved for where its size is symbolic
+    # -- estimates
+    operation_nanoseconds: float = 0.03  # of an operation on one element
+    element_nanoseconds: float = 0.1  # of moving one element
 
 
 __all__ = ["Target"]

@@ -26,7 +26,9 @@ from ...runtime.cpu.thread_pool import Pool, pool
 from ...schedule.epilogue import join, sooner
 from ...schedule.fusion import Group, Grouping
 from ...schedule.in_place import may_refuse, place, writes_inside
+from ...schedule.kernel_plan import KernelPlan
 from ...schedule.memory_plan import arrange, plan
+from ...schedule.plan_kernel import plan_kernel
 from ...schedule.symbolic_shape import Sizes, differs, written
 from ...schedule.tensor_ir import SIZES, STATUS, Builder, Call, Given, Origin, Routine, Value
 
@@ -131,7 +133,7 @@ class Program:
         self.filled = False  # whether it is one for any sizes, with numbers filled in
         self.flags: list[str] = []  # in terms of the sizes: whether steps are split
         self.kernels: list[str] = []  # names, one for each group
-        self.latest: Kernel | None = None
+        self.latest: KernelPlan | None = None
         self.clocks = clocks_for(self.steps)
         self.workers = pool() if pool().compiled is not None else None
         self.packed = b""  # the text of native code
@@ -281,9 +283,10 @@ class Program:
 
     def kernel(self, module: Module, group: Group, whole: bool = True) -> Piece:
         """The function for a group; where it is not ``whole``, it is called for ranges of elements."""
-        kernel = self.latest = Kernel(module, group, f"kernel{len(self.kernels)}", whole)
-        self.kernels.append(kernel.name)
-        return Piece(kernel.name, list(kernel.buffers), kernel.extent, kernel.nanoseconds)
+        plan = self.latest = plan_kernel(group, processor().target, whole)
+        plan.check()
+        self.kernels.append(Kernel(module, plan, f"kernel{len(self.kernels)}").name)
+        return Piece(self.kernels[-1], list(plan.buffers), plan.extent, plan.nanoseconds)
 
     def product(self, module: Module, value: Any) -> Piece:
         """The function for a product."""

@@ -188,7 +188,7 @@ class ImageRoutine:
         """The same, image by image; from each image a group is computed, and the image itself is kept only for others."""
         piece = program.kernel(module, routine.epilogue, whole=False)
         runs = program.latest.parallel  # the loop over images, and over what was made one with it
-        factor = math.prod(routine.epilogue.space[place] for place in runs.places[1:])
+        factor = math.prod(routine.epilogue.space[place] for place in runs.dims[1:])
         others = [each for each in piece.buffers if each is not routine]
         if piece.name in module.sized:
             others.append(SizesFrom(module.sized[piece.name]))

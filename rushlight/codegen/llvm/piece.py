@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Any, NamedTuple, Protocol
 
+from ...schedule.kernel_plan import KernelPlan
 from ...schedule.tensor_ir import Product, Value
 from .ir import Module
 
@@ -27,7 +28,7 @@ class Piece(NamedTuple):
 class Lowering(Protocol):
     """What the lowering of a routine uses of the executable that is being built."""
 
-    latest: Any  # the kernel that was emitted last
+    latest: KernelPlan  # of the kernel that was emitted last
 
     @property
     def slots(self) -> Container[Value]:

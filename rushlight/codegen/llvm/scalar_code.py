@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,6 @@ from . import vector_math
 from .ir import BITS, HALVES, STORED, TYPES, Code, Scalar
 from .target import processor
 from .vector_code import Wide
-
-OFTEN = 3  # uses of a function like exp in one kernel; where there are more, it is called
 
 _COMPARISONS = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
 _SINGLE = np.dtype(np.float32)
@@ -96,21 +93,6 @@ class Emission:
 def write_function(c: Code, op: str, x: Scalar) -> Scalar:
     """exp or its like, written out."""
     return vector_math.UNARY.get(op, vector_math.SINGLE_ONLY.get(op))(c, x)  # type: ignore[no-any-return, misc]
-
-
-def frequent(expressions: Iterable[Expression]) -> set[Any]:
-    """Functions like exp that expressions use so often that they are called: written out each time, they would take long to compile."""
-    seen: set[int] = set()
-    counts: Counter[Any] = Counter()
-    waiting = list(expressions)
-    while waiting:
-        each = waiting.pop()
-        if id(each) not in seen:
-            seen.add(id(each))
-            waiting.extend(each.args)
-            if each.op in vector_math.UNARY or each.op in vector_math.SINGLE_ONLY:
-                counts[each.op, each.dtype] += 1
-    return {key for key, count in counts.items() if count > OFTEN}
 
 
 def called(c: Code, op: str, x: Scalar) -> Scalar:

@@ -1,0 +1,369 @@
+"""How a fused group becomes a kernel plan: loops, passes, what is kept between passes and where, vectors, parameters."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from .fusion import Group, substituted
+from .kernel_plan import (
+    Accumulate,
+    Axis,
+    BlockElement,
+    Element,
+    KernelPlan,
+    Location,
+    Pass,
+    RowElement,
+    RowStage,
+    RowValue,
+    ScratchElement,
+    Store,
+)
+from .scalar_ir import FLOAT32, SINGLE_FUNCTIONS, UNARY_FUNCTIONS, Expression
+from .symbolic_shape import differs, may_reach, same
+from .target import Target
+from .tensor_ir import Fold, Partial, Pointwise, Reference, Value, operands, strides_of
+
+_VECTOR_DTYPES = frozenset((FLOAT32, np.dtype(np.int32), np.dtype(np.bool_)))
+_INLINED = frozenset((*UNARY_FUNCTIONS, *SINGLE_FUNCTIONS))  # functions that are code in the kernel rather than an instruction
+
+
+def plan_kernel(group: Group, target: Target, whole: bool = True) -> KernelPlan:
+    """The plan of a group.  Where it is not ``whole``, the kernel is called for ranges of elements and not of units."""
+    return Planner(group, target, whole).plan
+
+
+class Planner:
+    """Plans the kernel of one group."""
+
+    def __init__(self, group: Group, target: Target, whole: bool) -> None:
+        self.group = group
+        self.target = target
+        self.members = set(group.members)
+        self.expressions = {each: self.own_expression(each) for each in group.members}  # type: ignore[arg-type]
+        self.levels = self.find_levels()
+        self.kept = self.find_kept()
+        self.borrowed = self.find_borrowed()
+        self.plan = self.make_loops(whole)
+        self.plan.lanes = self.find_lanes()
+        self.buffers: dict[Value, None] = {}
+        self.fill_body()
+        self.plan.buffers = list(self.buffers)
+
+    # -- what is computed ----------------------------------------------------------------------------------------
+
+    def own_expression(self, value: Pointwise | Fold) -> Expression:
+        """A member's expression, in which what other groups compute and do not store is computed here."""
+
+        def inner(operand: Expression) -> Expression:
+            reference: Reference = operand.data
+            source = reference.value
+            if source.stored or source in self.members:
+                return operand
+            assert isinstance(source, Pointwise)
+            return substituted(source.expression, lambda each: Expression("operand", (), each.dtype, each.data.broadcast(reference.shape)))
+
+        return substituted(value.expression, inner)
+
+    def inside(self, reference: Reference) -> bool:
+        """Whether an operand is a member's element at the same index."""
+        return reference.value in self.members and reference.aligned()
+
+    def find_levels(self) -> dict[Value, int]:
+        """The pass in which a member can be computed; of a row value, the pass before which it is known."""
+        levels: dict[Value, int] = {}
+        for value in self.group.members:
+            known = [levels[each.value] for each in operands(self.expressions[value]) if self.inside(each)]
+            levels[value] = max(known, default=0) + (1 if isinstance(value, Fold) else 0)
+        return levels
+
+    def find_kept(self) -> set[Value]:
+        """The members of the whole space that a later pass reads again instead of recomputing them."""
+        kept: set[Value] = set()
+        wanted = self.find_wanted(kept)
+        limit = self.target.recompute_cost
+        costs: dict[Value, int] = {}  # of recomputing a member from what is kept
+        reads: dict[Value, set[Any]] = {}  # and the loads that it takes
+        for value in self.group.members:
+            costs[value], reads[value] = self.expressions[value].cost, set()
+            for each in operands(self.expressions[value]):
+                if not self.inside(each) or each.value in kept:
+                    if any(differs(each.strides[at]) or each.strides[at] for at in self.group.axes or ()):  # not one element per row
+                        reads[value].add((each.value, each.offset, each.strides))
+                elif each.value not in self.group.rows:
+                    costs[value] += costs[each.value]
+                    reads[value] |= reads[each.value]
+            dear = costs[value] > limit or len(reads[value]) > limit or value.stored
+            if value not in self.group.rows and wanted.get(value, 0) > self.levels[value] and dear:
+                kept.add(value)
+        wanted = self.find_wanted(kept)
+        return {each for each in kept if wanted[each] > self.levels[each]}
+
+    def find_wanted(self, kept: set[Value]) -> dict[Value, int]:
+        """For each member of the whole space (and reduction), the latest pass that uses it."""
+        wanted: dict[Value, int] = {}
+        for value in reversed(self.group.members):
+            if value in self.group.rows and not isinstance(value, Fold):
+                continue
+            own = self.levels[value] - isinstance(value, Fold)
+            wanted[value] = max(wanted.get(value, 0), own)
+            at = own if value in kept or value.stored else wanted[value]
+            for each in operands(self.expressions[value]):
+                if self.inside(each) and each.value not in self.group.rows:
+                    wanted[each.value] = max(wanted.get(each.value, 0), at)
+        return wanted
+
+    def find_borrowed(self) -> dict[Value, Value]:
+        """Kept members that use the buffer of a later pass's result until then: it is in the cache early so, and the working set is smaller."""
+        wanted = self.find_wanted(self.kept)
+        free = [
+            each
+            for each in self.group.members
+            if isinstance(each, Pointwise) and each.stored and each.place is None and each not in self.group.rows
+        ]
+        found: dict[Value, Value] = {}
+        for value in self.group.members:
+            if value in self.kept and not value.stored:
+                for other in free:
+                    if other.dtype == value.dtype and other not in self.kept and self.levels[value] < wanted[value] <= self.levels[other]:
+                        found[value] = other
+                        free.remove(other)
+                        break
+        return found
+
+    # -- loops ---------------------------------------------------------------------------------------------------
+
+    def find_axes(self) -> list[Axis]:
+        """The loops: neighbouring dimensions are merged where all operands step through them as through one."""
+        group, space = self.group, self.group.space
+        references = [each for value in group.members for each in operands(self.expressions[value]) if not self.inside(each)]
+        strides = [each.strides for each in references] + [strides_of(space)]
+        if group.row_shape is not None:
+            strides.append(strides_of(group.row_shape))
+        reduced = group.axes or ()
+        found: list[tuple[Any, bool, tuple[int, ...]]] = []
+        for at, size in enumerate(space):
+            if same(size, 1):
+                continue
+            reduces = at in reduced
+            if found and found[-1][1] is reduces:
+                before, _, dims = found[-1]
+                if all(same(each[dims[-1]], each[at] * size) for each in strides):
+                    found[-1] = before * size, reduces, (*dims, at)
+                    continue
+            found.append((size, reduces, (at,)))
+        if not any(not reduces for _, reduces, _ in found) and not (group.axes is not None and found):
+            found.append((1, False, ()))
+        limit = self.target.unrolled + 1
+        return [
+            Axis(f"{'r' if reduces else 'i'}{number}", size, reduces, dims, 0 in dims and may_reach(size, limit))
+            for number, (size, reduces, dims) in enumerate(found)
+        ]
+
+    def make_loops(self, whole: bool) -> KernelPlan:
+        """A plan with loops, and nothing in them yet."""
+        group, target = self.group, self.target
+        axes = self.find_axes()
+        inner = [each for each in axes if each.reduced]
+        outer = [each for each in axes if not each.reduced]
+        tile = outer.pop() if group.rows and outer and not axes[-1].reduced else None
+        if group.axes is None:
+            inner = [outer.pop()]
+        partials = [each for each in group.members if isinstance(each, Partial)]
+        parallel: Axis | None = None
+        if not partials:
+            parallel = outer[0] if outer else tile if tile is not None else inner[0] if group.axes is None else None
+        units = (
+            whole and parallel is not None and parallel in inner[-1:] and type(parallel.size) is int and parallel.size % target.unit == 0
+        )
+        work = sum(
+            target.operation_nanoseconds * self.expressions[each].cost + target.element_nanoseconds
+            for each in group.members
+            if each not in group.rows or isinstance(each, Fold)
+        )
+        return KernelPlan(
+            target=target,
+            space=group.space,
+            axes=axes,
+            outer=outer,
+            inner=inner,
+            tile=tile,
+            parallel=parallel,
+            unit=target.unit if units else 1,
+            lanes=1,
+            calls=frequent_functions(self.expressions.values(), target.inlined_calls),
+            partials=partials,
+            nanoseconds=math.prod(group.space) * work,
+        )
+
+    def find_lanes(self) -> int:
+        """The number of elements computed at once, where the innermost loop reads contiguous memory in single precision; otherwise 1."""
+        plan, group = self.plan, self.group
+        if len(plan.inner) != 1 or plan.tile is not None or not plan.inner[0].dims:
+            return 1
+        last, dim = plan.inner[0], plan.inner[0].dims[-1]
+        long = last.reduced and type(last.size) is int and last.size > 2 * self.target.chunk
+        if type(last.size) is not int or long or (last is plan.parallel and plan.unit == 1):
+            return 1
+        if any(each.how not in ("add", "max", "min") or each.dtype != FLOAT32 for each in group.members if isinstance(each, Fold)):
+            return 1
+        if any(each.strides[dim] != 1 for each in group.members if each not in group.rows):
+            return 1
+        waiting, seen, angles = list(self.expressions.values()), set(), False
+        while waiting:
+            each = waiting.pop()
+            if id(each) not in seen:
+                seen.add(id(each))
+                waiting.extend(each.args)
+                angles = angles or each.op in SINGLE_FUNCTIONS
+                strided = each.op == "operand" and not self.inside(each.data) and each.data.strides[dim] not in (0, 1)
+                if each.dtype not in _VECTOR_DTYPES or strided:
+                    return 1
+        lanes = self.target.vector_bits // 32
+        if last.reduced and not angles and not plan.calls:
+            lanes *= 2  # two accumulators: an addition waits for the one before
+        return lanes if last.size % lanes == 0 else 1
+
+    # -- passes --------------------------------------------------------------------------------------------------
+
+    def fill_body(self) -> None:
+        """The passes, and the row values between them; buffers are parameters in the order of their first use."""
+        group, levels, body = self.group, self.levels, self.plan.body
+        for each in self.plan.partials:
+            self.buffer(each)
+        passes = max(
+            [levels[each] - (each in group.rows) for each in group.members if each not in group.rows or isinstance(each, Fold)], default=0
+        )
+        self.add_rows(0)
+        for number in range(passes + 1):
+            reductions = [each for each in group.members if isinstance(each, Fold) and levels[each] == number + 1]
+            stores = [
+                each
+                for each in group.members
+                if each not in group.rows and levels[each] == number and (each.stored or (each in self.kept and self.has_room(each)))
+            ]
+            if reductions or stores:
+                body.append(self.make_pass(number, reductions, stores))
+            self.add_rows(number + 1)
+
+    def add_rows(self, level: int) -> None:
+        """The row values that are known at a level."""
+        values = [each for each in self.group.members if each in self.group.rows and self.levels[each] == level]
+        resolve = Resolver(self, level)
+        made = []
+        for value in values:
+            expression = resolve(self.expressions[value]) if isinstance(value, Pointwise) else None
+            made.append(RowValue(value, expression, self.element(value) if value.stored else None))
+        if made:
+            self.plan.body.append(RowStage(made))
+
+    def make_pass(self, number: int, reductions: list[Fold], stores: list[Value]) -> Pass:
+        plan = self.plan
+        resolve = Resolver(self, number)
+        # Kept values may be in the memory of results, so all is computed before anything is stored.  Around calls of functions, values that wait are costly.
+        eager = bool(plan.calls) and not self.borrowed and all(each.place is None for each in stores)
+        made: list[Store] = []
+        if eager:
+            made = [Store(value, resolve(self.expressions[value]), self.place_for(value)) for value in stores]
+            elements = [resolve(self.expressions[each]) for each in reductions]
+        else:
+            results = [resolve(self.expressions[value]) for value in stores]
+            elements = [resolve(self.expressions[each]) for each in reductions]
+            made = [Store(value, expression, self.place_for(value)) for value, expression in zip(stores, results)]
+        length = self.target.tile_chunk if plan.tile is not None else self.target.chunk
+        cut = bool(plan.inner) and may_reach(plan.inner[-1].size, 2 * length + 1)
+        chunked = [each.how == "add" and each.dtype == FLOAT32 and (cut or len(plan.inner) > 1) for each in reductions]
+        sums = [Accumulate(value, expression, long) for value, expression, long in zip(reductions, elements, chunked)]
+        return Pass(number, made, sums, length if cut and any(chunked) else 0, eager)
+
+    def place_for(self, value: Value) -> Location:
+        """Where a pass stores a value."""
+        if isinstance(value, Partial):
+            self.buffer(value)
+            return BlockElement(value)
+        if value.stored:
+            return self.element(value)
+        if value in self.borrowed:
+            return Element(value, self.buffer(self.borrowed[value]), value.strides)
+        return ScratchElement(value)
+
+    def has_room(self, value: Value) -> bool:
+        """Whether a kept value can be kept: its row fits the scratch memory, where it needs some.  Otherwise it is recomputed after all."""
+        if value.stored or value in self.borrowed or value in self.plan.scratch:
+            return True
+        length = math.prod([each.size for each in self.plan.inner]) * (self.target.tile if self.plan.tile is not None else 1)
+        if differs(length):
+            length = self.target.scratch_elements if length <= self.target.scratch_elements else self.target.scratch_bytes
+        if (len(self.plan.scratch) + 1) * length * 8 > self.target.scratch_bytes:
+            return False
+        self.plan.scratch[value] = length
+        return True
+
+    def element(self, value: Value) -> Element:
+        return Element(value, self.buffer(value), value.strides)
+
+    def buffer(self, value: Value) -> Value:
+        """The value whose memory a value is in, which becomes a parameter."""
+        value = value.place or value
+        self.buffers.setdefault(value)
+        return value
+
+
+class Resolver:
+    """Expressions of one pass with locations as operands; members that are recomputed become part of them, each once."""
+
+    def __init__(self, planner: Planner, number: int) -> None:
+        self.planner = planner
+        self.number = number
+        self.made: dict[int, tuple[Expression, Expression]] = {}  # by id of the expression, which is held so that the id stays its own
+
+    def __call__(self, expression: Expression) -> Expression:
+        found = self.made.get(id(expression))
+        if found is None:
+            if expression.op == "operand":
+                made = self.operand(expression)
+            elif expression.args:
+                args = tuple([self(each) for each in expression.args])
+                unchanged = all(one is other for one, other in zip(args, expression.args))
+                made = expression if unchanged else Expression(expression.op, args, expression.dtype, expression.data)
+            else:
+                made = expression
+            found = self.made[id(expression)] = expression, made
+        return found[1]
+
+    def operand(self, expression: Expression) -> Expression:
+        planner, reference = self.planner, expression.data
+        value = reference.value
+        at: Location
+        if not planner.inside(reference):
+            at = Element(value, planner.buffer(value), reference.strides, reference.offset)
+        elif value in planner.group.rows:
+            at = RowElement(value)
+        elif value in planner.kept and planner.levels[value] < self.number and planner.has_room(value):
+            at = planner.place_for(value)
+        else:
+            return self(planner.expressions[value])
+        return Expression("operand", (), value.dtype, at)
+
+
+def frequent_functions(expressions: Iterable[Expression], limit: int) -> set[tuple[str, np.dtype[Any]]]:
+    """The functions that are used more often than the limit: they are called, since inlining each use would take long to compile."""
+    seen: set[int] = set()
+    counts: Counter[tuple[str, np.dtype[Any]]] = Counter()
+    waiting = list(expressions)
+    while waiting:
+        each = waiting.pop()
+        if id(each) not in seen:
+            seen.add(id(each))
+            waiting.extend(each.args)
+            if each.op in _INLINED:
+                counts[each.op, each.dtype] += 1
+    return {key for key, count in counts.items() if count > limit}
+
+
+__all__ = ["plan_kernel"]
