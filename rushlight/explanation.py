@@ -16,6 +16,7 @@ from collections.abc import Collection
 from typing import Any
 
 from .autograd.function import FunctionCtx
+from .capture.compile.guards.guard import describe
 from .capture.compile.record.graph_breaks import BreakRecord
 from .capture.compile.runtime.segments import Compiled, Segment
 from .serialization.saving import replacing
@@ -81,7 +82,7 @@ class Explanation:
     @property
     def out_guards(self) -> list[str]:
         """All conditions that are guarded, in words."""
-        return [each.guards.about(number) for each in self.segments for number in range(len(each.guards.reasons))]
+        return [describe(guard) for each in self.segments for guard in each.guards.conditions]
 
     def summary(self) -> list[tuple[str, str]]:
         """The numbers."""
@@ -124,7 +125,7 @@ class Explanation:
                 {
                     "from": None if each in self.entry else {"file": each.place[0], "line": each.place[1], "function": each.place[2]},
                     "break": None if each.ends else each.ending, "ops": _op_names(each), "graph": _parts(each)[0][2],
-                    "guards": [each.guards.about(number) for number in range(len(each.guards.reasons))],
+                    "guards": [describe(guard) for guard in each.guards.conditions],
                 }
                 for each in self.segments
             ],
@@ -137,7 +138,7 @@ class Explanation:
         names = _op_names(segment)
         shown = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
         counts = (
-            f"{_counted(str(len(names)), 'ops')}{f' ({shown})' if names else ''}, {_counted(str(len(segment.guards.reasons)), 'guards')}"
+            f"{_counted(str(len(names)), 'ops')}{f' ({shown})' if names else ''}, {_counted(str(len(segment.guards.conditions)), 'guards')}"
         )
         return f"from {start} {ending}; {counts}"
 

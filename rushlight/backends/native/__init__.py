@@ -25,7 +25,7 @@ from ...core.devices import CPU
 from ...core.state import state
 from ...passes.decompose import Declined
 from ...runtime.call import trampoline
-from ...runtime.call.guard_compiler import watch
+from ...runtime.call.guard_compiler import compile_guards
 from ...runtime.call.launcher import Refused, direct_call, may_write
 from ...runtime.cpu import thread_pool
 from ...runtime.cpu.jit import log, machine
@@ -174,7 +174,7 @@ class Entry:
         # A call in short: NotImplemented unless all tensors are just as in an earlier call (their classes, types, sizes and need for gradients).
         # It does not look at modes, which must be as they were, too.  And whether it is left to the caller to give tensors their gradients.
         self.quick: tuple[Any, bool] = not_yet, True
-        self.watch = watch  # makes a function that asks what guards ask
+        self.watch = compile_guards
         self.replaces: dict[int, int] = {}  # of outputs: the argument whose gradient they will be, in the place of the one that it has
 
     def __call__(self, *args: Any) -> Any:

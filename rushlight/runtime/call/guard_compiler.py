@@ -1,95 +1,106 @@
-"""Guards as steps of a look (``looking.py``): the lines of their program that ask about fields, items and identity are taken by one built-in function.
+"""The guard compiler: guards (``capture/compile/guards``) as instructions of the native virtual machine (``guard_vm.py``).
 
-A line is translated for the objects that are there now: what they are says where a field lies.  That an object is of such a type is a step, too.
-Lines that can't be translated stay lines.
+A guard is translated for the objects that are there now: their types say at which offset a field is.  That an object is of that type is
+checked by an instruction, too.  Reads and guards that can't be translated are left to Python.
 """
 
 from __future__ import annotations
 
-import ast
 import ctypes
-import re
 import sys
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import CellType, FunctionType, MemberDescriptorType
 from typing import Any
 
-from ...capture.compile.guards.guards import same_options
+from ...capture.compile.guards.guard import Guard, Kind, Read
+from ...capture.compile.guards.python_guards import HOOKS, same_options
+from ...capture.compile.guards.sources import Attribute, Contents, Global, Item, Known, OwnDict, Slot, Source
+from ...core.dtypes import default
+from ...core.state import flags
 from . import guard_vm
-from .guard_vm import Do, Places
+from .guard_vm import Layout, Op
 from .object_layout import own_of, word_of
 from .pyobject_code import WORD
 
-_CONSTANTS = (int, float, complex, str, bytes, bool, type(None))  # that can't change: what is the same object is equal
+_CONSTANTS = (int, float, complex, str, bytes, bool, type(None))  # immutable: the same object is an equal one
 _OBJECT = (6, 16)  # the codes of slots that hold objects, in CPython's ``PyMemberDef``
 _PACKAGE = __name__.partition(".")[0] + "."
-OF_A_DICT = (Do.ITEM, Do.WITHOUT, Do.KEYS)  # steps whose outcome is the same as long as a dict is
-_NAME = re.compile(r"\b[a-z]\w*\b")
+OF_A_DICT = (Op.ITEM, Op.WITHOUT, Op.KEYS)  # instructions whose outcome is the same as long as a dict is unchanged
 
 
-class Stays(Exception):
-    """A line that can't be translated."""
+class Untranslated(Exception):
+    """A read or guard that the virtual machine has no instructions for."""
 
 
 class Differs(Exception):
-    """A condition that does not hold now."""
+    """A guard that does not hold now."""
 
 
-def watch(
-    lines: Sequence[Any], namespace: dict[str, Any], given: Any, wanted: str
-) -> tuple[Callable[[Any], Any], list[str], list[Any]] | None:
-    """The built-in function for a program of guards, the names of what it gives, and the lines that are left to Python.
+class CompiledGuards:
+    """Guards that were translated, and the steps that are left to Python."""
 
-    ``lines`` are assignments, and pairs of a number and a condition.  What the function gives is needed by the lines that are left, or named in
-    the text that is ``wanted``.  None where nothing is won, or where a condition does not hold for what is given.
-    """
+    def __init__(self, instructions: Instructions, left: list[Read | Guard]) -> None:
+        self.instructions = instructions
+        self.left = left
+
+    def holds(self, variable: str) -> bool:
+        """Whether a variable is read by the virtual machine."""
+        return variable in self.instructions.variables
+
+    def function(self, variables: Sequence[str]) -> Callable[[Any], Any]:
+        """A built-in function of the slots of a call: a tuple with the values of variables, or NotImplemented where a guard does not hold."""
+        made = self.instructions
+        registers = [id(value) if at in made.constants else 0 for at, value in enumerate(made.values)]
+        kept = [made.values[at] for at in made.constants]
+        return guard_vm.check(registers, made.in_order(), [made.variables[each] for each in variables], (kept, made.kept))
+
+
+def compile_guards(program: Sequence[Read | Guard], slots: Any) -> CompiledGuards | None:
+    """Translate a guard program for calls like the present one, whose variables are ``slots``; None where a guard does not hold now."""
     if not guard_vm.available():
         return None
-    steps = Steps(namespace, given)
-    left: list[Any] = []
+    instructions = Instructions(slots)
+    left: list[Read | Guard] = []
     try:
-        for line in lines:
+        for step in program:
             try:
-                with steps.undone_if_it_stays():
-                    if isinstance(line, str):
-                        steps.assign(line)
+                with instructions.withdrawn_if_untranslated():
+                    if isinstance(step, Read):
+                        instructions.variables[step.variable] = instructions.read(step.path)
+                        instructions.sources[step.source] = instructions.variables[step.variable]
                     else:
-                        steps.condition(ast.parse(line[1], mode="eval").body)
-            except Stays:
-                left.append(line)
-    except (Differs, AttributeError, ValueError):  # not there any more, as a variable that is deleted
+                        instructions.guard(step)
+            except Untranslated:
+                left.append(step)
+    except (Differs, AttributeError, ValueError):  # a value is gone, as a variable that was deleted
         return None
-    text = " ".join([wanted, *(each if isinstance(each, str) else each[1] for each in left)])
-    names = [each for each in dict.fromkeys(_NAME.findall(text)) if each in steps.names and each != "slots"]
-    registers = [id(value) if at in steps.constants else 0 for at, value in enumerate(steps.values)]
-    kept = [steps.values[at] for at in steps.constants]
-    return guard_vm.look(registers, steps.in_order(), [steps.names[each] for each in names], (kept, steps.kept)), names, left
+    return CompiledGuards(instructions, left)
 
 
-class Steps:
-    """Writes steps; ``values`` are what is in the registers now."""
+class Instructions:
+    """Writes instructions.  ``values`` are what registers hold for the present call."""
 
-    def __init__(self, namespace: dict[str, Any], given: Any) -> None:
-        self.namespace = namespace
-        self.values: list[Any] = [given]
-        self.names = {"slots": 0}  # of variables: their registers
+    def __init__(self, slots: Any) -> None:
+        self.values: list[Any] = [slots]
+        self.variables: dict[str, int] = {}  # registers of variables
+        self.sources: dict[Source, int] = {}  # registers of sources
         self.constants: dict[int, None] = {}  # the registers of objects that are always there
-        self.known: dict[Any, int] = {}  # registers that hold something already
+        self.known: dict[Any, int] = {}  # registers that hold the result of an instruction already
         self.checked: dict[Any, None] = {}
-        self.kinds: dict[int, int] = {}  # of registers: that of the type which what they hold is known to be of
+        self.kinds: dict[int, int] = {}  # of registers: that of the type which their value is known to have
         self.made: list[tuple[int, ...]] = []
-        self.kept: list[Any] = []  # keys, types and names that steps refer to
+        self.kept: list[Any] = []  # keys, types and names that instructions refer to
 
     @contextmanager
-    def undone_if_it_stays(self) -> Iterator[None]:
-        """Forget the steps of what turns out not to be translated."""
-        notes: tuple[dict[Any, Any], ...] = (self.names, self.known, self.checked, self.kinds)
+    def withdrawn_if_untranslated(self) -> Iterator[None]:
+        """Withdraw the instructions of a step that turns out not to be translatable."""
+        notes: tuple[dict[Any, Any], ...] = (self.variables, self.sources, self.known, self.checked, self.kinds)
         count, sizes = len(self.made), [len(each) for each in notes]
         try:
             yield
-        except Stays:
+        except Untranslated:
             del self.made[count:]
             for each, size in zip(notes, sizes):
                 while len(each) > size:
@@ -109,19 +120,19 @@ class Steps:
             self.constants[self.known[key]] = None
         return self.known[key]
 
-    def step(self, what: Do, to: int, source: int, *more: int) -> int:
-        """Write a step; the register that it writes to."""
+    def emit(self, what: Op, to: int, source: int, *more: int) -> int:
+        """Write an instruction; the register that it writes to."""
         self.made.append((int(what), to, source, *more))
         return to
 
-    def check(self, what: Do, source: int, *more: int) -> None:
-        """Write a step that writes to no register, once."""
+    def check(self, what: Op, source: int, *more: int) -> None:
+        """Write an instruction that writes to no register, once."""
         if (what, source, *more) not in self.checked:
             self.checked[what, source, *more] = None
-            self.step(what, source, source, *more)
+            self.emit(what, source, source, *more)
 
     def in_order(self) -> list[tuple[int, ...]]:
-        """The steps; those that ask one dict for several things together, and left out where the dict is as it was."""
+        """The instructions; those that read one dict are put together, and skipped while the dict is unchanged."""
         asked: dict[int, list[tuple[int, ...]]] = {}
         for step in self.made if guard_vm.has_versions() else ():
             if step[0] in OF_A_DICT:
@@ -134,62 +145,53 @@ class Steps:
                 ordered.append(step)
             elif step is together[source][0]:
                 found = together[source]
-                ordered += [(Do.UNCHANGED, source, source, 0, len(found) + 1), *found]
-                ordered.append((Do.NOTE, source, source, 3 - guard_vm.STEP * (len(found) + 1)))
+                ordered += [(Op.UNCHANGED, source, source, 0, len(found) + 1), *found]
+                ordered.append((Op.NOTE, source, source, 3 - guard_vm.STEP * (len(found) + 1)))
         return ordered
 
     def id(self, value: Any) -> int:
-        """The address of an object that a step refers to."""
+        """The address of an object that an instruction refers to."""
         self.kept.append(value)
         return id(value)
 
     # -- values --------------------------------------------------------------------------------------------------
 
-    def assign(self, line: str) -> None:
-        """A line that gives a variable its value."""
-        statement = ast.parse(line).body[0]
-        if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
-            raise Stays
-        self.names[statement.targets[0].id] = self.value(statement.value)
-
-    def value(self, node: ast.expr) -> int:
-        """The register that holds the value of an expression."""
-        if isinstance(node, ast.Name):
-            if node.id in self.names:
-                return self.names[node.id]
-            if node.id in self.namespace:
-                return self.constant(self.namespace[node.id])
-        elif isinstance(node, ast.Constant):
-            return self.constant(node.value)
-        elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
-            return self.item(self.value(node.value), node.slice.value)
-        elif isinstance(node, ast.Attribute):
-            return self.attribute(self.value(node.value), node.attr)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "type" and len(node.args) == 1:
-            return self.kind(self.value(node.args[0]))
-        elif (reference := self.reference(node)) is not None:
-            return self.referent(reference)
-        elif isinstance(node, ast.IfExp):
-            self.condition(node.test)
-            return self.value(node.body)
-        raise Stays
+    def read(self, source: Source) -> int:
+        """The register that holds the value of a source."""
+        if source in self.sources:
+            return self.sources[source]
+        if isinstance(source, Slot):
+            return self.item(0, source.slot)
+        if isinstance(source, Known):
+            return self.constant(source.value)
+        if isinstance(source, Global):
+            return self.item(self.constant(source.scope), source.name)
+        if source.cached is not None:
+            place, owner, name = source.cached
+            held = self.constant(place)
+            self.identity(self.item(held, 1), self.attribute(self.constant(owner), name), True)
+            return self.item(held, 0)
+        if source.base is None:
+            raise Untranslated
+        if isinstance(source, Contents):
+            return self.attribute(self.read(source.base), "cell_contents")
+        if isinstance(source, OwnDict):
+            return self.fields(self.read(source.base))
+        if isinstance(source, Attribute):
+            return self.attribute(self.read(source.base), source.name)
+        if isinstance(source, Item):
+            return self.item(self.read(source.base), source.key)
+        raise Untranslated
 
     def kind(self, source: int) -> int:
         """The type of what a register holds."""
-        return self.kinds[source] if source in self.kinds else self.once(Do.KIND, source, type(self.values[source]))
-
-    def reference(self, node: ast.expr) -> Any:
-        """The weak reference that is called, or None."""
-        found = (
-            self.namespace.get(node.func.id) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args else None
-        )
-        return found if type(found) is weakref.ref else None
+        return self.kinds[source] if source in self.kinds else self.once(Op.KIND, source, type(self.values[source]))
 
     def referent(self, reference: Any) -> int:
         """The object that a weak reference refers to."""
         if reference() is None:
             raise Differs
-        return self.once(Do.FIELD, self.constant(reference), reference(), Places.referent, self.constant(weakref.ref))
+        return self.once(Op.FIELD, self.constant(reference), reference(), Layout.referent, self.constant(weakref.ref))
 
     def class_of(self, source: int) -> int:
         """The register of an object's type as it is now; one that is not the package's may go."""
@@ -197,11 +199,11 @@ class Steps:
         stays = kind.__module__ == "builtins" or kind.__module__.startswith(_PACKAGE)
         return self.constant(kind) if stays else self.referent(weakref.ref(kind))
 
-    def once(self, what: Do, source: int, value: Any, *more: int) -> int:
+    def once(self, what: Op, source: int, value: Any, *more: int) -> int:
         """The register that a step writes to, which is written once."""
         key = (what, source, *more)
         if key not in self.known:
-            self.known[key] = self.step(what, self.register(value), source, *more)
+            self.known[key] = self.emit(what, self.register(value), source, *more)
         return self.known[key]
 
     def item(self, source: int, key: Any) -> int:
@@ -210,12 +212,12 @@ class Steps:
         if type(owner) in (tuple, list) and type(key) is int and key >= 0:
             if key >= len(owner):
                 raise Differs
-            return self.once(Do.TUPLE if type(owner) is tuple else Do.LIST, source, owner[key], key)
+            return self.once(Op.TUPLE if type(owner) is tuple else Op.LIST, source, owner[key], key)
         if type(owner) is dict and type(key) is str:
             if key not in owner:
                 raise Differs
-            return self.once(Do.ITEM, source, owner[key], self.name(key))
-        raise Stays
+            return self.once(Op.ITEM, source, owner[key], self.name(key))
+        raise Untranslated
 
     def name(self, text: str) -> int:
         """The address of a string: the one that Python has for all names of that spelling."""
@@ -226,27 +228,27 @@ class Steps:
         owner = self.values[source]
         kind = type(owner)
         if kind is CellType and name == "cell_contents":
-            return self.once(Do.FIELD, source, owner.cell_contents, Places.contents, self.constant(CellType))
+            return self.once(Op.FIELD, source, owner.cell_contents, Layout.contents, self.constant(CellType))
         if name == "__dict__":
             return self.fields(source)
         if kind is type:
             return self.of_class(source, name)
         if kind.__getattribute__ is not object.__getattribute__:
-            raise Stays
+            raise Untranslated
         found = of_class(kind, name)
         if found is not None and isinstance(found[0], MemberDescriptorType):
             return self.slot(source, name, found[0])
         fields, own, class_ = self.fields(source), vars(owner), self.class_of(source)
         if found is None and name in own:
-            self.check(Do.NOTHING, class_, self.name(name))
+            self.check(Op.NOTHING, class_, self.name(name))
             return self.item(fields, name)
         if found is None or type(found[0]) not in _CONSTANTS:
-            raise Stays
-        default = self.once(Do.CLASS, class_, found[0], self.name(name))
-        self.check(Do.SAME, default, self.constant(found[0]))
+            raise Untranslated
+        default = self.once(Op.CLASS, class_, found[0], self.name(name))
+        self.check(Op.SAME, default, self.constant(found[0]))
         if name in own:
             return self.item(fields, name)
-        self.check(Do.WITHOUT, fields, self.name(name))
+        self.check(Op.WITHOUT, fields, self.name(name))
         return default
 
     def fields(self, source: int) -> int:
@@ -256,13 +258,13 @@ class Steps:
         offset = own_of(kind)
         own = getattr(owner, "__dict__", None)
         if offset == 0 or type(own) is not dict or word_of(owner, offset) != id(own):
-            raise Stays
+            raise Untranslated
         return self.field(source, own, offset)
 
     def field(self, source: int, value: Any, offset: int) -> int:
         """A field of an object, whose type is asked first."""
         self.kinds[source] = self.class_of(source)
-        return self.once(Do.FIELD, source, value, offset, self.kinds[source])
+        return self.once(Op.FIELD, source, value, offset, self.kinds[source])
 
     def slot(self, source: int, name: str, descriptor: Any) -> int:
         """A field that a class has a slot for."""
@@ -271,119 +273,125 @@ class Steps:
         code, offset = ctypes.c_int.from_address(member + 8).value, ctypes.c_int64.from_address(member + 16).value
         value = getattr(owner, name)
         if code not in _OBJECT or not 0 < offset < type(owner).__basicsize__ or word_of(owner, offset) != id(value):
-            raise Stays
+            raise Untranslated
         return self.field(source, value, offset)
 
     def of_class(self, source: int, name: str) -> int:
         """A function that a class has."""
         found = of_class(self.values[source], name)
         if found is None or type(found[0]) is not FunctionType or hasattr(type, name):
-            raise Stays
-        return self.once(Do.CLASS, source, found[0], self.name(name))
+            raise Untranslated
+        return self.once(Op.CLASS, source, found[0], self.name(name))
 
-    # -- conditions ----------------------------------------------------------------------------------------------
+    # -- guards --------------------------------------------------------------------------------------------------
 
-    def condition(self, node: ast.expr, wanted: bool = True) -> None:
-        """Steps that hold only if a condition is true (or false, if that is wanted)."""
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            self.condition(node.operand, not wanted)
-        elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And) is wanted:
-            for each in node.values:
-                self.condition(each, wanted)
-        elif isinstance(node, ast.BoolOp):
-            self.one_of(node.values, wanted)
-        elif isinstance(node, ast.Compare) and len(node.ops) == 1:
-            self.compare(node.left, node.ops[0], node.comparators[0], wanted)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and self.namespace.get(node.func.id) is same_options and wanted:
-            self.options(node.args)
-        else:
-            self.truth(self.value(node), wanted)
+    def guard(self, guard: Guard) -> None:
+        """Instructions that go on only where a guard holds."""
+        translate = _TRANSLATIONS.get(guard.kind)
+        if translate is None:
+            raise Untranslated
+        translate(self, guard, 0 if guard.source is None else self.read(guard.source))
 
-    def one_of(self, nodes: list[ast.expr], wanted: bool) -> None:
-        """One of several conditions: the first that is so now."""
-        differs = True
-        for each in nodes:
-            try:
-                with self.undone_if_it_stays():
-                    try:
-                        self.condition(each, wanted)
-                        return
-                    except Differs as error:
-                        raise Stays from error
-            except Stays as error:
-                differs = differs and isinstance(error.__cause__, Differs)
-        raise Differs if differs else Stays
-
-    def compare(self, left: ast.expr, how: ast.cmpop, right: ast.expr, wanted: bool) -> None:
-        """A comparison of two values."""
-        if isinstance(how, ast.Is) and wanted and (reference := self.reference(right)) is not None:
-            source = self.value(left)
-            if self.values[source] is not reference():
+    def is_object(self, source: int, expected: Any) -> None:
+        """A register holds an object, which may be held by a weak reference."""
+        if type(expected) is weakref.ref:
+            if self.values[source] is not expected():
                 raise Differs
-            self.check(Do.REFERENT, source, self.constant(reference))
-        elif isinstance(how, (ast.Is, ast.IsNot)):
-            self.identity(self.value(left), self.value(right), isinstance(how, ast.Is) is wanted)
-        elif isinstance(how, (ast.In, ast.NotIn)) and isinstance(left, ast.Constant):
-            self.contains(self.value(right), left.value, isinstance(how, ast.In) is wanted)
-        elif not isinstance(how, ast.Eq) or not wanted:
-            raise Stays
-        elif isinstance(left, ast.Call) and isinstance(left.func, ast.Name) and left.func.id == "len" and isinstance(right, ast.Constant):
-            self.length(self.value(left.args[0]), int(str(right.value)))
-        elif isinstance(left, ast.List) and len(left.elts) == 1 and isinstance(left.elts[0], ast.Starred):
-            self.keys(self.value(left.elts[0].value), self.values[self.value(right)])
+            self.check(Op.REFERENT, source, self.constant(expected))
         else:
-            source, known = self.value(left), self.values[self.value(right)]
-            value = self.values[source]
-            if type(value) not in _CONSTANTS or type(known) is not type(value):
-                raise Stays
-            if value != known:
-                raise Differs
-            self.check(Do.SAME, source, self.constant(value))  # an equal one is left to the guards
+            self.identity(source, self.constant(expected), True)
+
+    def is_type(self, source: int, expected: Any) -> None:
+        """The type of what a register holds."""
+        self.is_object(self.kind(source), expected)
+
+    def modes(self, expected: Any) -> None:
+        """No interceptor and no inference mode."""
+        if expected is not None or flags.special:
+            raise Untranslated
+        self.truth(self.attribute(self.constant(flags), "special"), False)
+
+    def equal(self, source: int, expected: Any) -> None:
+        """The value is a constant; an equal one that is another object is left to Python."""
+        value = self.values[source]
+        if value is Ellipsis or expected is Ellipsis:
+            self.is_object(source, expected)
+            return
+        if type(value) not in _CONSTANTS or type(expected) is not type(value) or value != value:
+            raise Untranslated
+        if value != expected or isinstance(value, float) and str(value) != str(expected):
+            raise Differs
+        self.check(Op.SAME, source, self.constant(value))
+
+    def no_hooks(self, own: int) -> None:
+        """A Module has no hooks, and is not compiled itself."""
+        for name in HOOKS:
+            self.truth(self.item(own, name), False)
+        self.contains(own, "_compiled_call_impl", False)
+
+    def class_method(self, expected: tuple[Any, str, Any]) -> None:
+        """A class has a function by a name."""
+        owner, name, function = expected
+        kind = self.referent(owner) if type(owner) is weakref.ref else self.constant(owner)
+        self.is_object(self.attribute(kind, name), function)
+
+    def distinct(self, registers: Sequence[int]) -> None:
+        """No two registers hold the same object."""
+        if len(registers) > 6:
+            raise Untranslated  # one comparison of sets in Python
+        for at, one in enumerate(registers):
+            for other in registers[at + 1 :]:
+                self.identity(one, other, False)
+
+    def leaf(self, source: int) -> None:
+        """A tensor has no history, and no hooks on its gradient."""
+        self.is_object(self.attribute(source, "_grad_fn"), None)
+        for name in ("_backward_hooks", "_post_accumulate_hooks"):
+            self.truth(self.attribute(source, name), False)
+
+    def options(self, source: int, chosen: Any) -> None:
+        """The values of a dict are those that were accepted last, except for one."""
+        known = self.attribute(self.constant(chosen), "last")
+        if not same_options(self.values[source], self.values[known], chosen.params):
+            raise Differs
+        self.check(Op.OPTIONS, source, known, chosen.params)
 
     def identity(self, a: int, b: int, same: bool) -> None:
         """Two values are the same object, or they are not."""
         if (self.values[a] is self.values[b]) is not same:
             raise Differs
         if a not in self.constants or b not in self.constants:
-            self.check(Do.SAME if same else Do.OTHER, a, b)
+            self.check(Op.SAME if same else Op.OTHER, a, b)
 
     def contains(self, source: int, key: Any, there: bool) -> None:
         """A dict has a key, or does not."""
         if type(self.values[source]) is not dict or type(key) is not str:
-            raise Stays
+            raise Untranslated
         if (key in self.values[source]) is not there:
             raise Differs
         if there:
             self.item(source, key)
         else:
-            self.check(Do.WITHOUT, source, self.name(key))
+            self.check(Op.WITHOUT, source, self.name(key))
 
     def length(self, source: int, count: int) -> None:
         """A container has so many elements."""
         value = self.values[source]
         base = next((each for each in (dict, list, tuple) if isinstance(value, each)), None)
         if base is None or type(value).__len__ is not base.__len__ or hasattr(type(value), "__bool__"):
-            raise Stays
+            raise Untranslated
         if len(value) != count:
             raise Differs
-        self.check(Do.LENGTH, source, self.class_of(source), count)
+        self.check(Op.LENGTH, source, self.class_of(source), count)
 
     def keys(self, source: int, keys: Any) -> None:
         """A dict has some keys, in that order."""
         value = self.values[source]
         if type(value) is not dict or not all(type(each) is str for each in value):
-            raise Stays
+            raise Untranslated
         if [*value] != keys:
             raise Differs
-        self.check(Do.KEYS, source, self.id(tuple(value)), len(value))
-
-    def options(self, args: list[ast.expr]) -> None:
-        """The values of a dict are those of a list, but for one."""
-        source, known = self.value(args[0]), self.value(args[1])
-        apart = self.values[self.value(args[2])]
-        if not same_options(self.values[source], self.values[known], apart):
-            raise Differs
-        self.check(Do.OPTIONS, source, known, apart)
+        self.check(Op.KEYS, source, self.id(tuple(value)), len(value))
 
     def truth(self, source: int, wanted: bool) -> None:
         """A value counts as true, or as false: a constant that does, or a container without elements."""
@@ -391,11 +399,40 @@ class Steps:
         if type(value) in _CONSTANTS:
             if bool(value) is not wanted:
                 raise Differs
-            self.check(Do.SAME, source, self.constant(value))
+            self.check(Op.SAME, source, self.constant(value))
         elif wanted:
-            raise Stays
+            raise Untranslated
         else:
             self.length(source, 0)
+
+
+_TRANSLATIONS: Mapping[Kind, Callable[[Instructions, Guard, int], None]] = {
+    Kind.MODES: lambda i, g, r: i.modes(g.expected),
+    Kind.DEFAULT_DTYPE: lambda i, g, r: i.is_object(i.attribute(i.constant(default), "floating"), g.expected),
+    Kind.CLASS_METHOD: lambda i, g, r: i.class_method(g.expected),
+    Kind.EQUAL: lambda i, g, r: i.equal(r, g.expected),
+    Kind.IDENTITY: lambda i, g, r: i.is_object(r, g.expected),
+    Kind.NOT_NONE: lambda i, g, r: i.identity(r, i.constant(None), False),
+    Kind.TYPE: lambda i, g, r: i.is_type(r, g.expected),
+    Kind.NUMBER: lambda i, g, r: i.is_type(r, g.expected),
+    Kind.CODE: lambda i, g, r: i.is_object(i.attribute(r, "__code__"), g.expected),
+    Kind.INHERITED: lambda i, g, r: (
+        i.contains(i.read(g.others[0]), g.expected[0], False),
+        i.is_type(r, g.expected[1]),
+    )[0],
+    Kind.FIELDS: lambda i, g, r: i.keys(i.fields(r), list(g.expected)),
+    Kind.NO_FIELD: lambda i, g, r: i.contains(i.fields(r), g.expected, False),
+    Kind.NO_HOOKS: lambda i, g, r: i.no_hooks(i.read(g.others[0])),
+    Kind.ALL_EMPTY: lambda i, g, r: [i.truth(i.read(each), False) for each in g.others][0],
+    Kind.OPTIONS: lambda i, g, r: i.options(r, g.expected),
+    Kind.LENGTH: lambda i, g, r: i.length(r, g.expected),
+    Kind.KEYS: lambda i, g, r: i.keys(r, g.expected) if g.expected else i.truth(r, False),
+    Kind.EMPTY: lambda i, g, r: i.truth(r, not g.expected),
+    Kind.CONTAINS: lambda i, g, r: i.contains(r, *g.expected),
+    Kind.SAME_OBJECT: lambda i, g, r: i.identity(r, i.read(g.others[0]), g.expected),
+    Kind.DISTINCT: lambda i, g, r: i.distinct([i.read(each) for each in g.others]),
+    Kind.LEAF: lambda i, g, r: i.leaf(r),
+}
 
 
 def of_class(kind: type, name: str) -> tuple[Any] | None:

@@ -1,7 +1,7 @@
-"""A machine for looks at objects: steps that follow fields, items and attributes, and compare what they find, run as one built-in function.
+"""The guard virtual machine: instructions that follow fields, items and attributes and compare objects, run by one built-in function.
 
-What guards ask takes a tenth of the time here that it takes in Python.  No step runs code of Python's or changes anything, so what it finds
-is there until it ends.  Where anything is not as expected, nothing is said about why: the guards themselves know.
+A guard program takes a tenth of the time here that it takes in Python (``bench/call_overhead.py``).  No instruction runs Python code or
+changes an object, so the objects that are found live until the end.  A failed check does not say why: the Python guards do.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .object_layout import OFFSETS, word_of
 from .pyobject_code import NULL, ONE, WORD, BuiltIn, Objects, table_of
 
 
-class Do(IntEnum):
+class Op(IntEnum):
     """What a step does; it has a register to write, one to read, and two more words."""
 
     TUPLE = 0  # an element of a tuple: which
@@ -41,8 +41,8 @@ class Do(IntEnum):
     NOTE = 15  # note that of a dict, in a step so many words back
 
 
-REGISTERS: dict[Do, tuple[int, ...]] = {  # which words of steps are registers, beside the first two
-    Do.FIELD: (4,), Do.SAME: (3,), Do.OTHER: (3,), Do.REFERENT: (3,), Do.LENGTH: (3,), Do.OPTIONS: (3,),
+REGISTERS: dict[Op, tuple[int, ...]] = {  # which words of steps are registers, beside the first two
+    Op.FIELD: (4,), Op.SAME: (3,), Op.OTHER: (3,), Op.REFERENT: (3,), Op.LENGTH: (3,), Op.OPTIONS: (3,),
 }  # fmt: skip
 # The words of a table, before the steps and the addresses of registers that come out.
 _BUSY, _GIVEN, _STEPS, _RESULTS, _HEAD = range(5)
@@ -50,7 +50,7 @@ STEP = 5  # words
 _LOOKUP = "_PyType_Lookup"
 
 
-class Places:
+class Layout:
     """Where CPython keeps the elements of containers, cells and weak references: after the count of elements, or in its place."""
 
     size = object.__basicsize__
@@ -69,16 +69,16 @@ def found() -> bool:
     thing = _Thing()
     pair, several, table = (thing, 7), [thing, 7, 8], {"a": thing}
     cell, reference = CellType(thing), weakref.ref(thing)
-    right = (word_of(pair, Places.size), word_of(several, Places.size), word_of(table, Places.size)) == (2, 3, 1)
-    right = right and word_of(pair, Places.elements) == id(thing) == ctypes.c_int64.from_address(word_of(several, Places.elements)).value
+    right = (word_of(pair, Layout.size), word_of(several, Layout.size), word_of(table, Layout.size)) == (2, 3, 1)
+    right = right and word_of(pair, Layout.elements) == id(thing) == ctypes.c_int64.from_address(word_of(several, Layout.elements)).value
     return (
-        right and word_of(cell, Places.contents) == id(thing) == word_of(reference, Places.referent) and hasattr(ctypes.pythonapi, _LOOKUP)
+        right and word_of(cell, Layout.contents) == id(thing) == word_of(reference, Layout.referent) and hasattr(ctypes.pythonapi, _LOOKUP)
     )
 
 
 @functools.cache
 def available() -> bool:
-    """Whether looks can be taken in this Python."""
+    """Whether the layout of objects in this Python is known."""
     return OFFSETS is not None and found()
 
 
@@ -91,23 +91,23 @@ def has_versions() -> bool:
     for thing in (_Thing(), _Thing()):
         own = vars(thing)
         for number in range(20):  # so often that Python has its short ways of doing it
-            seen.add(word_of(own, Places.version))
+            seen.add(word_of(own, Layout.version))
             thing.name = number  # type: ignore[attr-defined]
-            seen.add(word_of(own, Places.version))
+            seen.add(word_of(own, Layout.version))
             del own["name"]
     return len(seen) == 80
 
 
-def look(registers: Sequence[int], steps: Sequence[tuple[int, ...]], results: Sequence[int], kept: Any) -> Callable[[Any], Any]:
-    """A built-in function of one object, which lands in the first register: it gives what is in some registers at the end, or NotImplemented.
+def check(registers: Sequence[int], instructions: Sequence[tuple[int, ...]], results: Sequence[int], kept: Any) -> Callable[[Any], Any]:
+    """A built-in function of one object, which is put into the first register: the contents of some registers at the end, or NotImplemented.
 
     ``registers`` are the addresses of objects that are always there, and otherwise 0.
     """
     memory = (ctypes.c_int64 * len(registers))(*registers)
     start = ctypes.addressof(memory)
-    words = [0, start, len(steps), len(results)]
-    for step in steps:
-        places = (1, 2, *REGISTERS.get(Do(step[0]), ()))
+    words = [0, start, len(instructions), len(results)]
+    for step in instructions:
+        places = (1, 2, *REGISTERS.get(Op(step[0]), ()))
         words += [start + WORD * word if at in places else word for at, word in enumerate(step)] + [0] * (STEP - len(step))
     return _function().of([*words, *(start + WORD * each for each in results)], (memory, kept))
 
@@ -115,7 +115,7 @@ def look(registers: Sequence[int], steps: Sequence[tuple[int, ...]], results: Se
 @functools.cache
 def _function() -> BuiltIn:
     c = Objects()
-    return BuiltIn("look", c, "ptr %self, ptr %given", write(c), ONE, 1)
+    return BuiltIn("check_guards", c, "ptr %self, ptr %given", write(c), ONE, 1)
 
 
 def write(c: Objects) -> Scalar:
@@ -136,7 +136,7 @@ def write(c: Objects) -> Scalar:
         return c.field(thing, OFFSETS.kind)
 
     def size(thing: Scalar) -> Scalar:
-        return c.field(thing, Places.size, "i64")
+        return c.field(thing, Layout.size, "i64")
 
     c.write(zero, left_out)
     with c.loop(zero, c.word(table, _STEPS)) as turn:
@@ -146,12 +146,12 @@ def write(c: Objects) -> Scalar:
         to = c.word(step, 1, "ptr")
         thing = c.field(c.word(step, 2, "ptr"), 0)
         following = c.fresh("following")
-        c.do(f"switch i64 {c.word(step, 0).name}, label %refuse [ {' '.join(f'i64 {int(each)}, label %{each.name}' for each in Do)} ]")
+        c.do(f"switch i64 {c.word(step, 0).name}, label %refuse [ {' '.join(f'i64 {int(each)}, label %{each.name}' for each in Op)} ]")
 
         def register(word: int) -> Scalar:
             return c.field(c.word(step, word, "ptr"), 0)
 
-        def begin(each: Do) -> None:
+        def begin(each: Op) -> None:
             c.label(each.name)
 
         def end(found: Scalar | None = None) -> None:
@@ -171,55 +171,55 @@ def write(c: Objects) -> Scalar:
                 c.need(c.differ(more, Scalar("0", "i32")), "refuse")
                 check(number)
 
-        begin(Do.TUPLE)
+        begin(Op.TUPLE)
         which = c.word(step, 3)
         c.need(c.same(kind(thing), c.object("tuple", tuple)), "refuse")
         c.need(c.compare("slt", which, size(thing)), "refuse")
-        end(c.word(c.beyond(thing, Places.elements), which, "ptr"))
-        begin(Do.LIST)
+        end(c.word(c.beyond(thing, Layout.elements), which, "ptr"))
+        begin(Op.LIST)
         which = c.word(step, 3)
         c.need(c.same(kind(thing), c.object("list", list)), "refuse")
         c.need(c.compare("slt", which, size(thing)), "refuse")
-        end(c.word(c.field(thing, Places.elements), which, "ptr"))
-        begin(Do.FIELD)
+        end(c.word(c.field(thing, Layout.elements), which, "ptr"))
+        begin(Op.FIELD)
         c.need(c.same(kind(thing), register(4)), "refuse")
         place = c.let("ptr", f"getelementptr i8, ptr {thing.name}, i64 {c.word(step, 3).name}")
         content = c.field(place, 0)
         c.need(c.is_object(content), "refuse")  # attributes may not be in a dict yet
         end(content)
-        begin(Do.ITEM)
+        begin(Op.ITEM)
         content = item()
         c.need(c.differ(content, NULL), "forget")
         end(content)
-        begin(Do.WITHOUT)
+        begin(Op.WITHOUT)
         c.need(c.same(item(), NULL), "refuse")
         c.need(c.same(c.call("PyErr_Occurred"), NULL), "forget")
         end()
-        begin(Do.KIND)
+        begin(Op.KIND)
         end(kind(thing))
-        begin(Do.SAME)
+        begin(Op.SAME)
         c.need(c.same(thing, register(3)), "refuse")
         end()
-        begin(Do.OTHER)
+        begin(Op.OTHER)
         c.need(c.differ(thing, register(3)), "refuse")
         end()
-        begin(Do.REFERENT)
-        c.need(c.same(thing, c.field(register(3), Places.referent)), "refuse")
+        begin(Op.REFERENT)
+        c.need(c.same(thing, c.field(register(3), Layout.referent)), "refuse")
         end()
-        begin(Do.LENGTH)
+        begin(Op.LENGTH)
         c.need(c.both(c.same(kind(thing), register(3)), c.same(size(thing), c.word(step, 4))), "refuse")
         end()
-        begin(Do.KEYS)
-        names = c.beyond(c.word(step, 3, "ptr"), Places.elements)
+        begin(Op.KEYS)
+        names = c.beyond(c.word(step, 3, "ptr"), Layout.elements)
         c.need(c.same(kind(thing), dictionary), "refuse")
         c.need(c.same(size(thing), c.word(step, 4)), "refuse")
         pairs(lambda number: c.need(c.same(c.read(key, "ptr"), c.word(names, number, "ptr")), "refuse"))
         end()
-        begin(Do.OPTIONS)
+        begin(Op.OPTIONS)
         options, apart = register(3), c.word(step, 4)
         c.need(c.both(c.same(kind(thing), dictionary), c.same(kind(options), c.object("list", list))), "refuse")
         c.need(c.same(size(thing), c.add(size(options), one)), "refuse")
-        known = c.field(options, Places.elements)
+        known = c.field(options, Layout.elements)
 
         def compare(number: Scalar) -> None:
             mine = c.same(number, apart)
@@ -231,17 +231,17 @@ def write(c: Objects) -> Scalar:
         c.need(c.compare("sgt", size(options), zero), "refuse")
         pairs(compare)
         end()
-        begin(Do.CLASS)
+        begin(Op.CLASS)
         content = c.call(_LOOKUP, thing, c.word(step, 3, "ptr"))
         c.need(c.differ(content, NULL), "forget")
         end(content)
-        begin(Do.NOTHING)
+        begin(Op.NOTHING)
         c.need(c.same(c.call(_LOOKUP, thing, c.word(step, 3, "ptr")), NULL), "refuse")
         c.need(c.same(c.call("PyErr_Occurred"), NULL), "forget")
         end()
-        begin(Do.UNCHANGED)
+        begin(Op.UNCHANGED)
         c.need(c.same(kind(thing), dictionary), "refuse")
-        same = c.same(c.field(thing, Places.version, "i64"), c.word(step, 3))
+        same = c.same(c.field(thing, Layout.version, "i64"), c.word(step, 3))
         changed = c.fresh("changed")
         c.need(same, changed)
         c.write(c.add(c.read(left_out, "i64"), c.word(step, 4)), left_out)
@@ -249,8 +249,8 @@ def write(c: Objects) -> Scalar:
         c.label(changed)
         c.put(zero, step, 3)  # what registers hold is not known until all the steps have run
         end()
-        begin(Do.NOTE)
-        c.put(c.field(thing, Places.version, "i64"), step, c.word(step, 3))
+        begin(Op.NOTE)
+        c.put(c.field(thing, Layout.version, "i64"), step, c.word(step, 3))
         end()
         c.label(following)
     c.go("found")
@@ -260,7 +260,7 @@ def write(c: Objects) -> Scalar:
         c.keep(c.field(c.word(answers, at, "ptr"), 0))
     result = c.call("PyTuple_New", count)
     c.need(c.differ(result, NULL), "fail")
-    items = c.beyond(result, Places.elements)
+    items = c.beyond(result, Layout.elements)
     with c.loop(zero, count) as at:
         c.put(c.field(c.word(answers, at, "ptr"), 0), items, at)
     c.put(zero, table, _BUSY)

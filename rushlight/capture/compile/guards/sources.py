@@ -1,4 +1,4 @@
-"""How a value is reached from the state in which a captured segment begins: what guards check, and graphs take as inputs."""
+"""Sources: the path from the state in which a captured segment begins to a value that guards check or the graph takes as an input."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ _PACKAGE = __name__.partition(".")[0] + "."
 
 
 class Source:
-    """A way to a value.  ``expression`` writes it in Python, given the expression of what it starts from."""
+    """A path to a value.  ``expression`` gives it as Python, from the expression of the value that it starts at."""
 
     __slots__ = ()
     base: Source | None = None
-    beside: tuple[Source, ...] = ()  # others that it takes; `expression` is given theirs too
+    cached: tuple[list[Any], Any, str] | None = None  # (value, object), owner and attribute: the value while the attribute is that object
+    beside: tuple[Source, ...] = ()  # further sources that it reads; `expression` is given theirs too
 
     def expression(self, base: str, names: Names, *beside: str) -> str:
         raise NotImplementedError
@@ -35,7 +36,7 @@ class Names:
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
         self._by_id: dict[int, str] = {}
-        self.references: list[Any] = []  # weak references to what is compared by identity
+        self.references: dict[int, Any] = {}  # weak references to objects that are compared by identity
         self.entry = False  # whether the program begins with the arguments of a call, and not with frames
 
     def of(self, value: Any, prefix: str = "c") -> str:
@@ -46,20 +47,20 @@ class Names:
             self.values[found] = value
         return found
 
-    def weak(self, value: Any) -> str:
-        """An expression for an object that the program refers to without keeping it (classes and functions of the package stay anyway)."""
+    def weak(self, value: Any) -> Any:
+        """A weak reference to an object that guards must not keep alive; objects that can't go or can't be referred to so are given as they are."""
         if isinstance(value, (type, FunctionType)) and str(value.__module__).startswith(_PACKAGE):
-            return self.of(value)
-        found = self._by_id.get(-id(value))
-        if found is None:
-            try:
-                reference = weakref.ref(value)
-            except TypeError:
-                return self.of(value)
-            found = self._by_id[-id(value)] = f"r{len(self.values)}"
-            self.values[found] = reference
-            self.references.append(reference)
-        return f"{found}()"
+            return value
+        try:
+            reference = weakref.ref(value)
+        except TypeError:
+            return value
+        self.references[id(reference)] = reference
+        return reference
+
+    def expected(self, value: Any, prefix: str = "c") -> str:
+        """The expression of an object that may be held by a weak reference."""
+        return f"{self.of(value, 'r')}()" if type(value) is weakref.ref else self.of(value, prefix)
 
 
 class Slot(Source):
@@ -89,11 +90,11 @@ class Stacked(Source):
         return f"frames[{self.depth}].stack[{self.place}]"
 
     def describe(self) -> str:
-        return f"value {self.place} in hand"
+        return f"stack slot {self.place}"
 
 
 class Contents(Source):
-    """What is in a cell."""
+    """The contents of a closure cell."""
 
     __slots__ = ("base", "name")
 
@@ -108,7 +109,7 @@ class Contents(Source):
 
 
 class Global(Source):
-    """A global name; ``names`` of a module's dict."""
+    """A global variable of a module."""
 
     __slots__ = ("name", "scope")
 
@@ -123,7 +124,7 @@ class Global(Source):
 
 
 class Known(Source):
-    """An object that is the same in every call, since something that leads to it is guarded by identity."""
+    """An object that is the same in every call, because a value on the path to it is guarded by identity."""
 
     __slots__ = ("value",)
 
@@ -154,7 +155,7 @@ class Attribute(Source):
 
 
 class Field(Source):
-    """An attribute of an object whose class computes missing ones: looked up without asking the class."""
+    """An attribute that is looked up without the ``__getattr__`` of the class."""
 
     __slots__ = ("base", "name")
 
@@ -167,6 +168,22 @@ class Field(Source):
     def describe(self) -> str:
         assert self.base is not None
         return f"{self.base.describe()}.{self.name}"
+
+
+class OwnDict(Source):
+    """The dict of an object's own attributes."""
+
+    __slots__ = ("base",)
+
+    def __init__(self, base: Source) -> None:
+        self.base = base
+
+    def expression(self, base: str, names: Names, *beside: str) -> str:
+        return f"{base}.__dict__"
+
+    def describe(self) -> str:
+        assert self.base is not None
+        return f"{self.base.describe()}.__dict__"
 
 
 class Item(Source):
@@ -186,7 +203,7 @@ class Item(Source):
 
 
 class Converted(Source):
-    """A number that was read, as ``int()`` makes it a whole one."""
+    """A number that was read, converted by ``int()``."""
 
     __slots__ = ("base", "kind")
 
@@ -202,7 +219,7 @@ class Converted(Source):
 
 
 class Sources:
-    """Makes sources, each once: what is read twice from the same place is one source."""
+    """Makes sources, each once: two reads of one place give the same source."""
 
     def __init__(self) -> None:
         self.made: dict[Any, Source] = {}
@@ -217,11 +234,11 @@ class Sources:
         return found
 
     def attribute(self, base: Source, name: str) -> Source:
-        """An attribute of what a source leads to."""
+        """An attribute of the value of a source."""
         return self._once(Attribute, base, name)
 
     def field(self, base: Source, name: str) -> Source:
-        """The same, where the class has a say in how attributes are looked up."""
+        """An attribute, without the ``__getattr__`` of the class."""
         return self._once(Field, base, name)
 
     def item(self, base: Source, key: Any) -> Source:
@@ -229,11 +246,11 @@ class Sources:
         return self._once(Item, base, key)
 
     def contents(self, base: Source, name: str) -> Source:
-        """What is in a cell."""
+        """The contents of a closure cell."""
         return self._once(Contents, base, name)
 
     def converted(self, base: Source, kind: str) -> Source:
-        """A number made a whole one."""
+        """A number converted to an integer."""
         return self._once(Converted, base, kind)
 
     def name(self, scope: dict[str, Any], name: str) -> Source:
@@ -250,7 +267,7 @@ class Sources:
 
 
 def root_of(source: Source) -> Source:
-    """Where a way begins: a variable, a global, or an object that is always the same."""
+    """The source at the start of a path: a variable, a global, or an object that is always the same."""
     while source.base is not None:
         source = source.base
     return source

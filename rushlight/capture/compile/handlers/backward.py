@@ -17,7 +17,7 @@ from ....core.base import TensorBase
 from ....core.declare import table
 from ....core.state import state
 from ....tensor.tensor import Tensor
-from ..guards.guards import all_differ
+from ..guards.guard import Kind
 from ..record.graph_breaks import Break
 from ..record.graph_functions import gradients_of
 from ..record.reconstruct import Recipes
@@ -106,9 +106,7 @@ def guard_leaf(recorder: Any, leaf: Any) -> None:
     """In later calls a leaf is one too, and nobody listens to its gradient."""
     source = recorder.sources.get(id(leaf))
     if source is not None:
-        name = recorder.guards.variable(source)
-        test = f"{name}._grad_fn is None and not {name}._backward_hooks and not {name}._post_accumulate_hooks"
-        recorder.guards.condition(lambda: f"{source.describe()} is a leaf without hooks", test, ("leaf", source))
+        recorder.guards.add(Kind.LEAF, source)
 
 
 @handles(backward, deferrable=True)
@@ -174,8 +172,8 @@ def gradient_effects(recorder: Any, recipes: Recipes) -> None:
     tensors = [tensor for tensor, _ in recorder.gradients.values()]
     sources = [recorder.sources[id(each)] for each in tensors if id(each) in recorder.sources]
     if len(sources) > 1:
-        names = [recorder.guards.variable(each) for each in sources]
-        recorder.guards.condition("tensors whose gradients are set are different objects", all_differ(names), ("leaves",))
+        message = "tensors whose gradients are set are different objects"
+        recorder.guards.add(Kind.DISTINCT, None, None, sources, message, "leaves")
     for tensor, begun in recorder.gradients.values():
         if tensor._grad is not begun:
             recipes.gradient(tensor, tensor._grad)

@@ -19,7 +19,7 @@ from ....ops.pointwise.complex import view_as_real
 from ....optim import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, NAdam, RMSprop, Rprop
 from ....optim.elementwise import filled_like, scalar_tensor, tensor_functions
 from ....optim.optimizer import Optimizer, _global_optimizer_post_hooks, _global_optimizer_pre_hooks
-from ..guards.guards import same_options
+from ..guards.guard import Kind
 from ..guards.sources import Names, Source
 from ..record.base import Effect
 from ..record.callables import PACKAGE, module_of
@@ -50,7 +50,7 @@ class StateOf(Source):
 class Numbers(Source):
     """The numbers of a step of several parameters, as a tensor."""
 
-    __slots__ = ("ahead", "base", "beside", "last", "options", "scalars", "values")
+    __slots__ = ("ahead", "base", "beside", "cached", "last", "options", "scalars", "values")
 
     def __init__(
         self,
@@ -64,7 +64,8 @@ class Numbers(Source):
     ) -> None:
         self.base, self.beside = optimizer, (group, *entries)
         self.scalars, self.values, self.ahead, self.options = scalars, values, ahead, options
-        self.last: list[Any] = [] if scalars or ahead else [None, None]  # the tensor of the last call, and what it was made for
+        self.last: list[Any] = [] if scalars or ahead else [None, None]  # the tensor of the last call, and the options it was made for
+        self.cached = None if scalars or ahead else (self.last, options, "last")
 
     def expression(self, base: str, names: Names, *beside: str) -> str:
         entries = "".join(f"{each}, " for each in beside[1:])
@@ -238,19 +239,15 @@ class Step:
         )
         if any(hooks) or any(group["differentiable"] for group, _, _ in groups) or optimizer.defaults["differentiable"]:
             raise Break("native", name=f"{type(optimizer).__name__}.step with hooks, or differentiable")
-        name = guards.variable(source)
-        tables = [f"{name}.{each}" for each in ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")] + [
-            guards.names.of(each) for each in hooks[2:]
-        ]
-        guards.condition(lambda: f"{source.describe()} has no hooks", f"not ({' or '.join(tables)})", ("hooks", source))
+        own = [recorder.places.attribute(source, each) for each in ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")]
+        tables = [*own, *[recorder.places.known(each) for each in hooks[2:]]]
+        guards.add(Kind.ALL_EMPTY, source, None, tables, lambda: f"{source.describe()} has no hooks")
         for group, place, _ in groups:
             for option in group.values():
                 if isinstance(option, TensorBase) and id(option) in recorder.tracer.entries:
                     raise Break("native", name="an optimizer with an option that the program computes")
             chosen = self.options[id(group)] = Options(group)
-            on, options = guards.names.of(chosen), guards.variable(place)
-            test = f"{guards.names.of(same_options)}({options}, {on}.last, {chosen.params}) or {on}({options})"
-            guards.condition(f"which options of {place.describe()} are on", test, ("options", place))
+            guards.add(Kind.OPTIONS, place, chosen)
         table = recorder.load_plain(optimizer, "state")
         states = recorder.sources[id(table)]
         recorder.affected[id(table)] = table
@@ -290,8 +287,7 @@ class Step:
             return
         source = StateOf(states, recorder.sources[id(param)])
         if fresh:
-            test = f"not any(map({recorder.guards.names.of(is_there)}, ({recorder.guards.variable(source)} or {{}}).values()))"
-            recorder.guards.condition(f"no state of {source.beside[0].describe()}", test, ("no state", id(param)))
+            recorder.guards.add(Kind.PREDICATE, source, has_no_state, (), f"no state of {source.beside[0].describe()}", id(param))
         elif id(entries) not in recorder.sources:
             recorder.register(entries, source)
 
@@ -358,9 +354,9 @@ class Step:
                 target.copy_(value)
 
 
-def is_there(value: Any) -> bool:
-    """Whether an entry of a state is more than a place for one."""
-    return value is not None
+def has_no_state(entries: Any) -> bool:
+    """Whether the state of a parameter is empty, or holds nothing but None."""
+    return not entries or all(each is None for each in entries.values())
 
 
 def begin_state(table: Any, param: Any, made: Any, scalars: Any, buffers: Any) -> None:

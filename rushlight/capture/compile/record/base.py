@@ -20,7 +20,9 @@ from ....core.symbolic import SymbolicFloat, SymbolicInt
 from ....graph import Node
 from ....nn.modules.module import Module
 from ....tensor.generator import Generator as RandomGenerator
+from ...tracer.tracer import PACKAGE_FOLDER
 from ..decode import NULL
+from ..guards.guard import Kind
 from ..guards.guards import CONTAINERS, PRIMITIVES, Guards, by_identity, is_native_method, is_op
 from ..guards.sources import Attribute, Item, Slot, Source, Sources, Stacked, chain_of
 from ..vm.frame import Frame
@@ -58,7 +60,7 @@ class Observer(Machine):
 
     def __init__(self, frame: Frame, dynamic: Any = None, careful: bool = False, entry: bool = False) -> None:
         self.frame: Frame = frame
-        self.guards = Guards(entry)
+        self.guards = Guards(entry, self.user_line)
         self.places = Sources()
         self.sources: dict[int, Source] = {}
         self.held: list[Any] = []
@@ -153,7 +155,7 @@ class Observer(Machine):
             try:
                 value = cell.cell_contents
             except ValueError:  # it is empty
-                self.guards.absent(source, "cell_contents")
+                self.guards.add(Kind.ABSENT, source, "cell_contents", key="cell_contents")
                 return
             if type(value) is int or type(value) is float:
                 self.cells[id(cell)] = self.places.contents(source, name)  # it is guarded where it is read
@@ -220,10 +222,10 @@ class Observer(Machine):
             return self.seen(source, value)
         found = self.numbers.get(source)
         if found is None:
-            if ("equal", source) in self.guards.made or not self.dynamic(source, None, value):
+            if self.guards.has(Kind.EQUAL, source) or not self.dynamic(source, None, value):
                 self.guards.equal(source, value)
                 return value
-            self.guards.number(source, kind)
+            self.guards.add(Kind.NUMBER, source, kind)
             if kind is int:
                 found = self.symbol_of(source, value)
             else:
@@ -289,10 +291,7 @@ class Observer(Machine):
         fields = getattr(value, "__dict__", None)
         if fields is None:
             raise Break("native", name=f"something that takes a {type(value).__name__}")
-        self.guards.condition(
-            f"attributes of {source.describe()}",
-            f"tuple({self.guards.variable(source)}.__dict__) == {self.guards.names.of(tuple(fields))}", ("attributes", source),
-        )  # fmt: skip
+        self.guards.add(Kind.FIELDS, source, tuple(fields))
         for name, each in fields.items():
             self.seen(self.places.attribute(source, name), each)
 
@@ -327,7 +326,7 @@ class Observer(Machine):
             if source is not None:
                 if value.size > 64 or value.dtype.hasobject:
                     raise Break("native", name="something that takes a NumPy array")
-                self.guards.array(source, value)
+                self.guards.add(Kind.ARRAY, source, value.copy())
         elif isinstance(value, Module):
             raise Break("native", name=f"something that takes a Module ({type(value).__name__})")
         elif (
@@ -386,14 +385,15 @@ class Observer(Machine):
             self.promised.add(name)
         return name
 
-    def relation(self, text: str | None, size: Any) -> None:
-        """The program has fixed something about sizes."""
-        if text is None or not isinstance(size, SymbolicInt):
+    def fixed(self, size: Any) -> None:
+        """A size is used as a plain number: it must be the same in later calls."""
+        if not isinstance(size, SymbolicInt):
             return
-        if not size.expression.symbols() <= set(self.symbol_sources):
+        symbols = size.expression.symbols()
+        if not symbols <= set(self.symbol_sources):
             self.failed = "a choice by a size that depends on the values of tensors, in something that is called as it is"
             return
-        self.guards.formula((text, size.expression.symbols()), self.symbol_sources)
+        self.guards.relation("==", size.expression, int.__int__(size), True, {name: self.symbol_sources[name] for name in symbols})
 
     def fix(self, *values: Any) -> None:
         """Sizes are used as plain numbers: they must be the same in later calls."""
@@ -401,7 +401,7 @@ class Observer(Machine):
             if isinstance(value, SymbolicInt):
                 if not size_is_known(self, value):
                     raise Break("value", name="a size that depends on the values of a tensor")
-                self.relation(f"{value.expression} == {int.__int__(value)}", value)
+                self.fixed(value)
                 self.broken_promise(value)
             elif isinstance(value, SymbolicFloat):
                 leaf = leaf_of(value)
@@ -488,6 +488,18 @@ class Observer(Machine):
             self.expand(container)
             self.written.update(("attribute", id(owner), name) for name in self.snapshots[id(container)])
 
+    def user_frame(self) -> Frame | None:
+        """The innermost frame of the user's program."""
+        frame: Frame | None = self.frame
+        while frame is not None and frame.code.co_filename.startswith(PACKAGE_FOLDER):
+            frame = frame.caller
+        return frame
+
+    def user_line(self) -> tuple[str, int] | None:
+        """File and line of the user's program that is being captured."""
+        frame = self.user_frame()
+        return None if frame is None else (frame.code.co_filename, frame.line)
+
     def finish_guards(self) -> None:
         """Objects that were changed must be as different from others as they were."""
         by_kind: dict[type, list[Source]] = {}
@@ -497,7 +509,7 @@ class Observer(Machine):
                 by_kind.setdefault(type(value), []).append(self.sources[id(value)])
         for sources in by_kind.values():
             if len(sources) > 1:
-                self.guards.distinct(sources)
+                self.guards.add(Kind.DISTINCT, None, None, sources, key=tuple(sources))
 
     def set_gradient(self, tensor: Any, value: Any) -> None:
         """The program sets ``tensor.grad``; what it is in the end is put there after the graph."""
@@ -505,9 +517,8 @@ class Observer(Machine):
             raise Break("effect", name="grad")
         source = self.sources.get(id(tensor))
         if id(tensor) not in self.gradients:
-            known = source is not None and not self.guards.made.isdisjoint(
-                (("grad", source), ("equal", self.places.attribute(source, "grad")))
-            )
+            place = None if source is None else self.places.attribute(source, "grad")
+            known = place is not None and (self.guards.has(Kind.NOT_NONE, place) or self.guards.has(Kind.EQUAL, place))
             self.gradients[id(tensor)] = (tensor, tensor._grad if known else UNKNOWN)
         tensor.grad = value
         self.written.add(("attribute", id(tensor), "grad"))

@@ -23,7 +23,9 @@ from ....nn.modules.module import Module
 from ...control.region_tracer import RegionTracer
 from ...tracer.tracer import PACKAGE_FOLDER
 from ..annotations import marks
-from ..guards.guards import HOOKS, PRIMITIVES, is_op
+from ..guards.guard import Kind
+from ..guards.guards import PRIMITIVES, is_op
+from ..guards.python_guards import HOOKS
 from ..vm import operator_forms
 from ..vm.frame import Frame, Inline
 from ..vm.frame_builtins import FRAME_BUILTINS
@@ -130,8 +132,8 @@ class Recorder(ContainerWatcher):
         if source is not None:
             self.guards.identity(source, module)
             self.guards.no_hooks(source, module)
-        names = [self.guards.names.of(each) for each in GLOBAL_HOOKS]
-        self.guards.condition("no hooks of all Modules", f"not ({' or '.join(names)})", ("global hooks",))
+        hooks = [self.places.known(each) for each in GLOBAL_HOOKS]
+        self.guards.add(Kind.ALL_EMPTY, None, None, hooks, "no hooks of all Modules", "global hooks")
         return True
 
     def call_method(self, frame: Frame, function: MethodType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -195,7 +197,7 @@ class Recorder(ContainerWatcher):
             source = self.places.known(function)
             self.register(function, source)
         if not own:
-            self.guards.code(source, function)
+            self.guards.add(Kind.CODE, source, function.__code__)
             if function.__defaults__:
                 place = self.places.attribute(source, "__defaults__")
                 for index, each in enumerate(function.__defaults__):

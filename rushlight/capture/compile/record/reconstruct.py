@@ -81,7 +81,7 @@ class Recipes:
 
     def from_source(self, source: Source) -> str:
         """A value by its source; the guards read it, before anything is written."""
-        return self.guards.variable(source)
+        return self.guards.result(source)
 
     def value(self, value: Any) -> str:
         """The expression of a value."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ....core.base import TensorBase
 from ....core.declare import table
 from ....core.symbolic import SymbolicFloat, SymbolicInt, is_symbolic, plain
+from ..guards.guard import Computed, Kind
 from ..guards.sources import Source
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def converted(recorder: Any, kind: type, value: Any) -> Any:
     if kind is int and leaf is not None and math.isfinite(leaf.value):
         source = recorder.places.converted(leaf.source, "int")
         if source not in recorder.numbers:
-            recorder.guards.finite(leaf.source)
+            recorder.guards.add(Kind.FINITE, leaf.source)
             recorder.numbers[source] = recorder.symbol_of(source, int(leaf.value))
         return recorder.numbers[source]
     if kind is int and isinstance(value, SymbolicInt) or kind is float and isinstance(value, SymbolicFloat):
@@ -139,26 +140,23 @@ def converted(recorder: Any, kind: type, value: Any) -> Any:
     return NotImplemented
 
 
-def written(recorder: Observer, value: Any) -> tuple[str, set[str]] | None:
-    """A number as the text of a guard, and the symbols in it; None where no text can say it."""
+def formula_of(value: Any) -> tuple[Any, set[str]] | None:
+    """A number as an operand of a guarded relation (see ``guards/guard.py``), and the symbols in it; None where it has no formula."""
     if isinstance(value, SymbolicInt):
-        return f"({value.expression})", value.expression.symbols()
+        return value.expression, value.expression.symbols()
     leaf = leaf_of(value)
     if leaf is not None:
-        return recorder.guards.variable(leaf.source), set()
+        return leaf.source, set()
     if isinstance(value, SymbolicFloat):
-        parts = [written(recorder, each) for each in value.arguments]
+        parts = [formula_of(each) for each in value.arguments]
         sign = _SIGNS.get(value.function)
-        if None in parts or sign is None and value.function not in MATH:
+        if sign is None and value.function not in MATH:
             return None
-        if sign is None:
-            ((text, names),) = parts  # type: ignore[misc]
-            return f"{recorder.guards.names.of(value.function)}({text})", names
-        (first, some), (second, more) = parts  # type: ignore[misc]
-        return f"({first} {sign} {second})", some | more
-    if type(value) is float and not math.isfinite(value):
-        return recorder.guards.names.of(value), set()
-    return (repr(value), set()) if type(value) in (int, float, bool) else None
+        known = [each for each in parts if each is not None]
+        if len(known) < len(parts):
+            return None
+        return Computed(value.function, tuple(each for each, _ in known), sign), set().union(*(names for _, names in known))
+    return (value, set()) if type(value) in (int, float, bool) else None
 
 
 def symbolic_in(value: Any) -> list[Any]:

@@ -17,7 +17,7 @@ from ....core.symbolic import Expression, SymbolicInt, is_symbolic
 from ....graph import Node
 from ....graph.calls import bind
 from ....nn.parameter import Parameter
-from ...tracer.tracer import PACKAGE_FOLDER, Entry, Tracer, tensors_in
+from ...tracer.tracer import Entry, Tracer, tensors_in
 from ..guards.sources import Source
 from ..vm.frame import Frame
 from .graph_functions import set_grad_mode, set_inference_mode
@@ -191,15 +191,13 @@ class CompileTracer(Tracer):
             node.meta.update(impure=True, source=None, module="")
 
     def where(self) -> tuple[Any, str]:
-        frame: Frame | None = self.recorder.frame
-        while frame is not None and frame.code.co_filename.startswith(PACKAGE_FOLDER):
-            frame = frame.caller
+        frame: Frame | None = self.recorder.user_frame()
         path = self.recorder.module_path()
         return (None if frame is None else (frame.code.co_filename, frame.line, frame.code.co_name)), path
 
     def size_escaped(self, kind: str, size: Any) -> None:
         if state.capture is self:
-            self.recorder.relation(f"{size.expression} == {int.__int__(size)}" if isinstance(size, SymbolicInt) else None, size)
+            self.recorder.fixed(size)
 
     def length_escaped(self, tensor: Any) -> int:
         size = self.shape_of(tensor)[0]

@@ -15,6 +15,7 @@ from ....core.state import flags
 from ....core.symbolic import SymbolicFloat, SymbolicInt, is_symbolic
 from ....nn.modules.module import Module
 from ..decode import NULL
+from ..guards.guard import Kind
 from ..guards.guards import CONTAINERS, PRIMITIVES, by_identity
 from ..guards.sources import Source
 from ..vm import operator_forms
@@ -24,7 +25,7 @@ from .base import Effect, Observer, is_method, size_is_known
 from .callables import PACKAGE, class_attribute, is_users, python_method, python_methods
 from .graph_breaks import Break
 from .symbolic_numbers import binary as number_binary
-from .symbolic_numbers import equal_sequences, written
+from .symbolic_numbers import equal_sequences, formula_of
 from .symbolic_numbers import unary as number_unary
 
 _NAMES = {
@@ -66,7 +67,7 @@ class Watcher(Observer):
             if id(value) in self.snapshots:
                 self.expand(value)
             elif id(value) not in self.expanded:
-                self.guards.emptiness(source, value)
+                self.guards.add(Kind.EMPTY, source, not value)
             return bool(value)
         hidden = python_methods(type(value)) & {"__bool__", "__len__"}
         if hidden:
@@ -167,7 +168,7 @@ class Watcher(Observer):
 
     def compare_sizes(self, op: str, a: Any, b: Any) -> Any:
         """A comparison of sizes that may differ: its outcome is guarded."""
-        left, right = written(self, a), written(self, b)
+        left, right = formula_of(a), formula_of(b)
         if isinstance(a, SymbolicInt) and isinstance(b, SymbolicInt) and a.expression == b.expression:
             return super().compare(op, a, b)  # whatever the size is
         if left is None or right is None:
@@ -183,7 +184,8 @@ class Watcher(Observer):
                     self.broken_promise(one)
         if not left[1] | right[1] <= set(self.symbol_sources):
             raise Break("value", name="a number that depends on the values of a tensor")
-        self.guards.formula((f"({left[0]} {op} {right[0]}) is {result}", left[1] | right[1]), self.symbol_sources)
+        symbols = {name: self.symbol_sources[name] for name in left[1] | right[1]}
+        self.guards.relation(op, left[0], right[0], result, symbols)
         return result
 
     def contains(self, container: Any, item: Any) -> bool:
@@ -202,8 +204,7 @@ class Watcher(Observer):
                 source = self.sources[id(container)]
                 self.guards.type(source, container)
                 found = item in container
-                test = f"({item!r} in {self.guards.variable(source)}) is {found}"
-                self.guards.condition(f"{item!r} is {'' if found else 'not '}in {source.describe()}", test, ("in", source, item))
+                self.guards.add(Kind.CONTAINS, source, (item, found), key=(type(item), item))
                 return found
         if isinstance(item, TensorBase) or any(
             isinstance(each, TensorBase) for each in (container if isinstance(container, (list, tuple)) else ())
@@ -287,8 +288,7 @@ class Watcher(Observer):
 
     def missing_field(self, source: Source, name: str) -> None:
         """An instance has no attribute of its own under a name."""
-        test = f"{name!r} not in {self.guards.variable(source)}.__dict__"
-        self.guards.condition(f"{source.describe()} has no {name} of its own", test, ("field", source, name))
+        self.guards.add(Kind.NO_FIELD, source, name, key=name)
 
     def special(self, value: Any, name: str) -> Any:
         """A special method of a user's class that is written in Python, and stays what it is; None where there is none."""
@@ -321,7 +321,7 @@ class Watcher(Observer):
         except AttributeError:
             if source is not None and ("attribute", id(value), name) not in self.written:
                 self.guards.value(source, value)
-                self.guards.absent(source, name, plain=missing is not None)
+                self.guards.add(Kind.ABSENT if missing is None else Kind.LACKS, source, name, key=name)
             if missing is not None:
                 return Inline(missing, (value, name), {})
             raise
@@ -416,9 +416,9 @@ class Watcher(Observer):
             if ("attribute", id(value), name) in self.written:
                 return result
             if result is not None:
-                self.register(result, self.places.attribute(source, "grad"))
-                test = f"{self.guards.variable(source)}.grad is not None"
-                self.guards.condition(f"{source.describe()}.grad is there", test, ("grad", source))
+                place = self.places.attribute(source, "grad")
+                self.register(result, place)
+                self.guards.add(Kind.NOT_NONE, place)
             else:
                 self.guards.equal(self.places.attribute(source, "grad"), None)
             return result
@@ -427,10 +427,9 @@ class Watcher(Observer):
         if source is not None and name in _LAYOUT:
             self.guards.strides(source, value)
         if source is not None and name in ("is_leaf", "retains_grad", "is_inference", "is_shared", "is_pinned"):
-            call = "()" if name.startswith("is_") and name != "is_leaf" else ""
+            called = name.startswith("is_") and name != "is_leaf"
             now = getattr(value, name)
-            now = now() if call else now
-            self.guards.condition(f"{source.describe()}.{name}", f"{self.guards.variable(source)}.{name}{call} is {now}", (name, source))
+            self.guards.add(Kind.ATTRIBUTE, source, (name, called, now() if called else now), key=name)
         fields = getattr(value, "__dict__", {})
         if type(value).__module__.partition(".")[0] != PACKAGE and is_users(type(value)):
             inlined = self.descriptor(value, type(value), name)
@@ -534,8 +533,8 @@ class Watcher(Observer):
     def no_global(self, frame: Frame, name: str) -> None:
         """A builtin name that no global hides; in the package and the standard library it stays so."""
         if str(frame.globals.get("__name__", "")).partition(".")[0] not in (PACKAGE, *sys.stdlib_module_names):
-            scope = self.guards.names.of(frame.globals, "g")
-            self.guards.condition(f"no global {name}", f"{name!r} not in {scope}", ("no global", id(frame.globals), name))
+            scope = self.places.known(frame.globals)
+            self.guards.add(Kind.CONTAINS, scope, (name, False), message=f"no global {name}", key=name)
 
     def store_global(self, frame: Frame, name: str, value: Any) -> None:
         self.affect_globals(frame, name)

@@ -22,8 +22,8 @@ from ....graph import Node
 from ...graph_module import Deferred, GraphModule
 from ..config import settings
 from ..decode import NULL, decode
-from ..guards.guards import MISSING
-from ..guards.native_guards import Watched
+from ..guards.native_guards import NativeGuards
+from ..guards.python_guards import MISSING
 from ..guards.sources import Slot, Source, Stacked, chain_of
 from ..handlers.backward import gradient_effects
 from ..record.base import Weak, weak
@@ -79,7 +79,7 @@ class Segment:
     @property
     def alive(self) -> bool:
         """Whether the objects that the guards know by identity are all there."""
-        return all(each() is not None for each in self.guards.names.references)
+        return all(each() is not None for each in self.guards.names.references.values())
 
 
 class Options:
@@ -419,13 +419,15 @@ class Compiled:
             tracer.later.compute_by(run, tensors)
         undo = Undo(tracer.graph)
         failed = failing(undo.protected(module.forward) if run != module.forward else None, guards, self.options.name)
-        given = "".join(f"{guards.variable(source)}, " for source, _ in tracer.inputs)
+        given = "".join(f"{guards.result(source)}, " for source, _ in tracer.inputs)
         # A back-end's `quick` looks at the tensors itself, and does all or nothing: what it may fail for, it finds before it changes anything.
         # Beside it stands whether it leaves to the segment what `replaces` says.
         quick = hasattr(run, "quick")
-        asked, later = guards.tests([source for source, _ in tracer.inputs] if quick else ())
+        program, apart = guards.split([source for source, _ in tracer.inputs] if quick else ())
+        printer = guards.printer()
+        asked, later = (printer.lines(each, lambda guard: "return MISS") for each in (program, apart))
         watched = quick and guards.names.entry and hasattr(run, "watch")  # the back-end may come to look at what the guards ask
-        lines = [f"def segment({guards.start}):", *(["    watched(slots)"] if watched else []), "    try:"]
+        lines = [f"def segment({guards.start}):", *(["    count_call(slots)"] if watched else []), "    try:"]
         lines += [*["        " + each for each in asked], "    except MISSING:", "        return MISS"]
         rest: list[str] = []
         if quick:
@@ -464,7 +466,7 @@ class Compiled:
             begun[-1][3],
         )
         if watched:
-            namespace["watched"] = Watched(segment, run.watch, guards.asked([each for each, _ in tracer.inputs]), rest, namespace)
+            namespace["count_call"] = NativeGuards(segment, run.watch, guards, program, rest, namespace)
         return segment
 
     def build(self, tracer: Any) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""Guards that native code asks: whatever changes between two calls of a compiled training step is seen, and so is what comes back."""
+"""Guards that the virtual machine evaluates: whatever changes between two calls of a compiled training step is seen, and so is what comes back."""
 
 import gc
 import threading
@@ -182,14 +182,14 @@ def steady(count=BEFORE):
 def taken(compiled):
     """Whether calls are guarded by native code: a list that each call adds to."""
     names = compiled._compiled.entry[-1].run.__globals__
-    inner, seen = names["look"], []
+    inner, seen = names["native_check"], []
 
-    def look(slots):
+    def check(slots):
         found = inner(slots)
         seen.append(found is not NotImplemented)
         return found
 
-    names["look"] = look
+    names["native_check"] = check
     return seen
 
 
@@ -389,7 +389,7 @@ def test_an_index_out_of_range_leaves_parameters_alone():
 
 
 def test_dicts_whose_changes_are_not_counted(monkeypatch):
-    """As in later Pythons: every key is asked for in every look."""
+    """As in later Pythons: every key is asked for in every check."""
     monkeypatch.setattr(guard_vm, "has_versions", lambda: False)
     model, _, compiled, given = steady()
     seen = taken(compiled)
@@ -399,7 +399,7 @@ def test_dicts_whose_changes_are_not_counted(monkeypatch):
     assert seen[0] and len(seen) > 1 and not any(seen[1:])
 
 
-def test_where_no_looks_can_be_taken(monkeypatch):
+def test_where_objects_have_an_unknown_layout(monkeypatch):
     monkeypatch.setattr(guard_vm, "available", lambda: False)
     model, _, compiled, given = steady(20)
     assert compiled._compiled.entry[-1].run.__name__ == "segment"
