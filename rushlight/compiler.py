@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any
 
-from .backends.check import CheckError, checked
+from .backends.check import CheckedBackend, CheckError
 from .backends.registry import find, list_backends, register_backend
 from .capture.compile.annotations import mark, mark_dynamic, mark_static, mark_static_address, marks, maybe_mark_dynamic
 from .capture.compile.record.graph_breaks import BREAKS, BackendFailed, ConstraintViolation, Unsupported, counters
-from .capture.compile.runtime.segments import Compiled, Options
+from .capture.compile.runtime.captured_function import CapturedFunction, Options
 from .capture.control.operators import cond, while_loop
 from .capture.graph_module import GraphModule
 from .core.errors import NotSupported
@@ -45,7 +45,7 @@ class CompiledFunction:
         functools.update_wrapper(self, function)
         self.__wrapped__ = function
         self._torchdynamo_orig_callable = function
-        self._compiled = Compiled(function if hasattr(function, "__code__") else _call, options)
+        self._compiled = CapturedFunction(function if hasattr(function, "__code__") else _call, options)
         self._leading = () if hasattr(function, "__code__") else (function,)
         _all.add(self._compiled)
 
@@ -75,7 +75,7 @@ class OptimizedModule(Module):
     def __init__(self, module: Module, options: Options) -> None:
         super().__init__()
         self._modules["_orig_mod"] = module
-        self.__dict__["_compiled"] = Compiled(_call, options)
+        self.__dict__["_compiled"] = CapturedFunction(_call, options)
         _all.add(self.__dict__["_compiled"])
         self.__dict__.pop("training", None)
 
@@ -149,10 +149,10 @@ def compile(
         )
     if not callable(model):
         raise RuntimeError(f"compile() takes a function or a Module, not {type(model).__name__}")
-    run, name = find(backend)
+    found = find(backend)
     if check or os.environ.get("RUSHLIGHT_CHECK", "0") not in ("", "0"):
-        run = checked(run, name)
-    chosen = Options(run, name, fullgraph, dynamic)
+        found = CheckedBackend(found)
+    chosen = Options(found, fullgraph, dynamic)
     if isinstance(model, OptimizedModule):
         model = model._orig_mod
     if isinstance(model, Module):

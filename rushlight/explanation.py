@@ -18,7 +18,8 @@ from typing import Any
 from .autograd.function import FunctionCtx
 from .capture.compile.guards.guard import describe
 from .capture.compile.record.graph_breaks import BreakRecord
-from .capture.compile.runtime.segments import Compiled, Segment
+from .capture.compile.runtime.call_cache import CacheEntry
+from .capture.compile.runtime.captured_function import CapturedFunction
 from .serialization.saving import replacing
 
 PARTS = ("graph", "guards", "program", "native")  # of a segment
@@ -38,11 +39,11 @@ summary { cursor: pointer; margin: .4rem 0; } .mark { color: var(--mark); font-w
 class Explanation:
     """What was captured of a function.  ``str`` gives it as text, :meth:`html` as a page, and :meth:`save` writes the page."""
 
-    def __init__(self, compiled: Compiled, result: Any = None, name: str | None = None) -> None:
+    def __init__(self, compiled: CapturedFunction, result: Any = None, name: str | None = None) -> None:
         self.name = name or compiled.name
         self.result = result
-        self.entry: list[Segment] = list(compiled.entry)
-        self.segments: list[Segment] = [*self.entry, *[each for found in compiled.segments.values() for each in found]]
+        self.entry: list[CacheEntry] = list(compiled.cache.entries[None])
+        self.segments: list[CacheEntry] = compiled.cache.all()
         self.breaks: list[BreakRecord] = list({each.text: each for each in compiled.breaks}.values())
         self.recompilations: list[str] = list(compiled.failures)
         self.not_kept: list[str] = sorted({why for found in compiled.unkept.values() for why in found})
@@ -131,7 +132,7 @@ class Explanation:
             ],
         }  # fmt: skip
 
-    def _title(self, segment: Segment) -> str:
+    def _title(self, segment: CacheEntry) -> str:
         file, line, function = segment.place
         start = "the beginning" if segment in self.entry else f"{file}:{line} in {function}"
         ending = "to the end" if segment.ends else f"up to a break ({segment.ending})"
@@ -183,16 +184,16 @@ class Explanation:
             file.write(page)
 
 
-def _calls(segment: Segment) -> list[Any]:
+def _calls(segment: CacheEntry) -> list[Any]:
     """The nodes that compute; the context that a custom Function is given does not."""
     return [node for node in segment.module.graph.nodes if node.op.startswith("call_") and node.target is not FunctionCtx]
 
 
-def _ops(segment: Segment) -> list[Any]:
+def _ops(segment: CacheEntry) -> list[Any]:
     return [node.target for node in _calls(segment)]
 
 
-def _op_names(segment: Segment) -> list[str]:
+def _op_names(segment: CacheEntry) -> list[str]:
     return [_op_name(node) for node in _calls(segment)]
 
 
@@ -208,12 +209,11 @@ def _counted(count: str, things: str) -> str:
     return f"{count} {things[:-1] if count == '1' else things}"
 
 
-def _parts(segment: Segment) -> list[tuple[str, str, str]]:
+def _parts(segment: CacheEntry) -> list[tuple[str, str, str]]:
     parts = [
         ("graph", "the graph", segment.module.print_readable(print_output=False)),
         ("guards", "its guards", segment.guards.source),
         ("program", "the program that later calls run", segment.source),
     ]
-    backend = segment.run.__globals__.get("backend")  # what the back-end gave for the graph
-    text = backend.describe() if hasattr(backend, "describe") else ""
+    text = "" if segment.executable is None else segment.executable.describe()
     return [*parts, ("native", "what the back-end made of it", text)] if text else parts

@@ -242,7 +242,7 @@ def test_segments_of_dead_objects_go():
         warnings.simplefilter("error")
         for _ in range(20):
             assert compiled(Doubling(), torch.ones(2)).tolist() == [2, 2]
-    assert len(compiled._compiled.entry) <= 2
+    assert len(compiled._compiled.cache.entries[None]) <= 2
 
 
 def test_the_limit_names_the_guard():

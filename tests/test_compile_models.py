@@ -362,5 +362,5 @@ def test_trains_to_the_same_losses_without_a_break(model: Any, backend: str | No
     # How much is packed depends on the lengths: such a graph runs op by op.
     assert bool(compiler.counters["aot_fallback"]) is (model is packed and backend is None)
     for each in made:
-        segments = each.__dict__["_compiled"].entry
+        segments = each.__dict__["_compiled"].cache.entries[None]
         assert 1 <= len(segments) <= 2 and all(segment.ends for segment in segments), [segment.guards.source for segment in segments]

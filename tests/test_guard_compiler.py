@@ -181,7 +181,7 @@ def steady(count=BEFORE):
 
 def taken(compiled):
     """Whether calls are guarded by native code: a list that each call adds to."""
-    names = compiled._compiled.entry[-1].run.__globals__
+    names = compiled._compiled.cache.entries[None][-1].run.__globals__
     inner, seen = names["native_check"], []
 
     def check(slots):
@@ -204,7 +204,7 @@ def test_guards_are_left_to_native_code():
     for _ in range(3):
         compiled(*given)
     assert seen[3:] == [False, True, True]
-    assert len(compiled._compiled.entry) == 1
+    assert len(compiled._compiled.cache.entries[None]) == 1
 
 
 def test_what_is_refused_often_is_looked_at_anew():
@@ -215,7 +215,7 @@ def test_what_is_refused_often_is_looked_at_anew():
         compiled(*given)
     seen = taken(compiled)
     compiled(*given)
-    assert seen == [True] and len(compiled._compiled.entry) == 1
+    assert seen == [True] and len(compiled._compiled.cache.entries[None]) == 1
 
 
 def test_modes_and_threads_are_seen():
@@ -328,8 +328,8 @@ def test_memory_does_not_grow():
 
 
 def steps_of(compiled):
-    backend = compiled._compiled.entry[-1].run.__globals__["backend"]
-    return [str(each) for each in backend.differentiated.used.forward.last.steps]
+    backend = compiled._compiled.cache.entries[None][-1].executable
+    return [str(each) for each in backend.used.forward.last.steps]
 
 
 def test_parameters_are_updated_while_gradients_are_in_the_cache():
@@ -402,5 +402,5 @@ def test_dicts_whose_changes_are_not_counted(monkeypatch):
 def test_where_objects_have_an_unknown_layout(monkeypatch):
     monkeypatch.setattr(guard_vm, "available", lambda: False)
     model, _, compiled, given = steady(20)
-    assert compiled._compiled.entry[-1].run.__name__ == "segment"
+    assert compiled._compiled.cache.entries[None][-1].run.__name__ == "segment"
     assert compiled(*given).item() > 0

@@ -130,7 +130,7 @@ def test_plans_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         compiled(x).backward()
         assert x.grad is not None and x.grad.tolist() == [2.0] * size
     (_, part), *_ = native.printer.parts_of(compiled)
-    entry = compiled._compiled.entry[-1].run.__globals__["run"]
+    entry = compiled._compiled.cache.entries[None][-1].executable
     assert len(entry.differentiated.plans) <= aot.GENERAL and len(part.programs) <= native.LIMIT
     monkeypatch.setattr(Inputs, "values", lambda self, arrays: None)
     compiled = torch.compile(lambda x: (x * 3).sum(), dynamic=True)
@@ -138,7 +138,7 @@ def test_plans_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         x = torch.ones(size, requires_grad=True)
         compiled(x).backward()
         assert x.grad is not None and x.grad.tolist() == [3.0] * size
-    assert len(compiled._compiled.entry[-1].run.__globals__["run"].differentiated.plans) <= aot.LIMIT
+    assert len(compiled._compiled.cache.entries[None][-1].executable.differentiated.plans) <= aot.LIMIT
 
 
 def test_memory_that_is_not_there() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
+from rushlight.backends.protocol import Launcher
 from rushlight.runtime.call import trampoline
 
 pytest.importorskip("llvmlite")
@@ -16,17 +17,16 @@ nn, F = torch.nn, torch.nn.functional
 
 
 def spied(compiled):
-    """The back-end's object of a compiled function, with a list of what its calls in short gave."""
-    segment = compiled._compiled.entry[-1]
-    backend = segment.run.__globals__["backend"]
-    (inner, left), seen = backend.quick, []
+    """A list to which the launcher of a compiled function adds whether it took a call."""
+    entry = compiled._compiled.cache.entries[None][-1]
+    (inner, left), seen = entry.launcher, []
 
-    def quick(*args):
+    def launch(*args):
         made = inner(*args)
         seen.append(made is not NotImplemented)
         return made
 
-    backend.quick = quick, left
+    entry.launcher = Launcher(launch, left)
     return seen
 
 

@@ -20,7 +20,7 @@ from rushlight.nn import functional as F
 
 pytest.importorskip("llvmlite")
 from rushlight.backends.aot import AheadOfTime
-from rushlight.backends.native import Native, compile_module
+from rushlight.backends.native import NativeGraph, compile_module, graph_compiler
 from rushlight.backends.native.eager import bernoulli
 from rushlight.codegen.llvm.gemm.panel import shape_for
 from rushlight.codegen.llvm.gemm.tile import lanes
@@ -205,7 +205,7 @@ CASES: dict[str, Callable[[], tuple[Callable[..., Any], Sequence[Any]]]] = {
 }  # fmt: skip
 
 
-class Watched(Native):
+class Watched(NativeGraph):
     """Keeps a graph and the arrays that it is called with, and runs it in eager mode."""
 
     seen: list[tuple[Any, list[Any]]] = []
@@ -221,7 +221,9 @@ def graphs(case: str) -> list[tuple[Any, list[Any]]]:
     torch.manual_seed(0)
     function, inputs = CASES[case]()
     recorded = any(each.requires_grad for each in inputs) or isinstance(function, nn.Module)
-    compiled = torch.compile(function, backend=lambda module, examples: AheadOfTime(module, Watched) if recorded else Watched(module))
+    compiled = torch.compile(
+        function, backend=lambda module, examples: AheadOfTime(module, graph_compiler(Watched)) if recorded else Watched(module)
+    )
     Watched.seen = []
     for _ in range(2):  # the first one runs the program itself
         compiled(*inputs)

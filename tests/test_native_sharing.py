@@ -32,7 +32,7 @@ def program_of(function: Any, *args: Any) -> Any:
     with torch.no_grad():
         function(*args)
         function(*args)
-    run = function.__dict__["_compiled"].entry[0].run.__globals__["run"]
+    run = function.__dict__["_compiled"].cache.entries[None][0].executable
     return run.plain.programs[0]
 
 

@@ -59,5 +59,5 @@ def values(tensor: Any) -> Any:
 def graphs(compiled: Any) -> int:
     """How many graphs with calls were captured."""
     found = compiled._compiled
-    every = [*found.entry, *(each for known in found.segments.values() for each in known)]
+    every = found.cache.all()
     return sum(any(node.op == "call_function" for node in each.module.graph.nodes) for each in every)

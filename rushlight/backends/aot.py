@@ -25,10 +25,10 @@ from ..passes.functionalize import fake_of, nothing_special
 from ..passes.partition import Partition, partition
 from ..passes.rematerialize import rematerialize
 from ..tensor.generator import default_generator
+from .protocol import Backend, Executable, GraphCompiler, GraphExecutable, Launcher
 from .registry import register_backend
 from .scalar_inputs import with_numbers
 
-Compiler = Callable[[GraphModule], Callable[..., Any]]
 _new = object.__new__
 LIMIT = 16  # for how many kinds of inputs (sizes, layouts) a graph is differentiated
 GENERAL = 32  # how many plans are kept that were filled in for a size
@@ -44,25 +44,26 @@ class Halves(NamedTuple):
     backward: Any  # None where no gradient goes out
 
 
-class AheadOfTime:
+class AheadOfTime(Executable):
     """A captured graph, differentiated for each kind of inputs that it is called with."""
 
-    def __init__(self, gm: Any, compiler: Compiler | None = None) -> None:
+    def __init__(self, gm: Any, compiler: GraphCompiler | Callable[..., Any] | None = None) -> None:
         self.gm = gm
-        self.compiler = compiler
+        self.compiler = compiler if compiler is None or isinstance(compiler, GraphCompiler) else GraphCompiler(compiler)
         self.enables = any(node.target is set_grad_mode and node.args == (True,) for node in gm.graph.nodes)
         self.plans: dict[Any, Any] = {}
         self.refused: list[str] = []  # why the graph runs op by op, for some kinds of inputs
-        self.last: Any = None  # the plan that was used last, where it can be tried without looking at sizes
+        self.last: Any = None  # the plan that was used last, where it can be relaunched
         self.used: Any = None  # the plan of the last call
         self.lock = threading.RLock()
-        self.general: Any = getattr(compiler, "for_any_size", lambda owner: None)(self)  # makes plans for sizes that may differ
+        dynamic = None if self.compiler is None else self.compiler.dynamic_plans
+        self.dynamic_plans: Any = None if dynamic is None else dynamic(self)  # makes plans that hold for symbolic sizes
 
     def __call__(self, *args: Any) -> Any:
         """Run the graph."""
         last = self.last
         if last is not None and not flags.special and not state.inference and not state.transforms:
-            made = last.again_like_before(args)
+            made = last.relaunch(args)
             if made is not NotImplemented:
                 self.used = last
                 return made
@@ -77,11 +78,11 @@ class AheadOfTime:
         key = (state.grad_enabled, *[(each._array.shape, each._array.strides, each._array.dtype, each._requires_grad) for each in args])
         found = self.plans.get(key, self)
         if found is not self:
-            self.last = found if found is not None and found.quick else None
+            self.last = found if found is not None and found.relaunches else None
             return found
         with self.lock:
-            if self.general is not None:
-                found = self.plans[key] = self.general.plan(args, gradients)
+            if self.dynamic_plans is not None:
+                found = self.plans[key] = self.dynamic_plans.plan(args, gradients)
                 if found is not None:
                     self.forget()
                     return found
@@ -90,7 +91,7 @@ class AheadOfTime:
             if sum(each is None or not each.general for each in self.plans.values()) >= LIMIT:
                 return None
             try:
-                found = Plan(self, args, gradients)
+                found = AotPlan(self, args, gradients)
             except Exception as error:  # whatever it is, the graph itself is fine: it was captured from a program that ran
                 self.refused.append(f"{type(error).__name__}: {error}")
                 counters["aot_fallback"][self.refused[-1]] += 1
@@ -102,7 +103,7 @@ class AheadOfTime:
         parts = [f"runs op by op, since it can't be differentiated ahead of time: {each}" for each in dict.fromkeys(self.refused)]
         for number, plan in enumerate(each for each in self.plans.values() if each is not None):
             named = [("forward", plan.forward), *[("backward", each) for each in plan.backwards.values()]]
-            told = [(name, each.describe()) for name, each in named if hasattr(each, "describe")]
+            told = [(name, each.describe()) for name, each in named if isinstance(each, Executable)]
             parts += [
                 f"{name} graph for inputs of kind {number}:\n" + "\n".join(f"  {line}" for line in text.splitlines()) for name, text in told
             ]
@@ -114,9 +115,9 @@ class AheadOfTime:
         for key in made[: max(0, len(made) - GENERAL)]:
             del self.plans[key]
 
-    def lightened(self, joint: Joint) -> Joint:
+    def rematerialized(self, joint: Joint) -> Joint:
         """A joint graph that keeps less for its backward, where the compiler makes computing it again cheap."""
-        if getattr(self.compiler, "fuses", False):
+        if self.compiler is not None and self.compiler.fuses:
             rematerialize(joint)
         return joint
 
@@ -124,21 +125,26 @@ class AheadOfTime:
         """The graph differentiated for such inputs."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what the program warns of, it has said when it was captured
-            return self.lightened(differentiate(self.gm, args, gradients=gradients, enabled=state.grad_enabled))
+            return self.rematerialized(differentiate(self.gm, args, gradients=gradients, enabled=state.grad_enabled))
 
     def halves(self, args: Any, gradients: bool) -> tuple[Joint, Partition, bool]:
         """The graph differentiated for such inputs, its two parts, and whether the first of them does all writes."""
         joint = self.joint(args, gradients)
         parts = partition(joint)
         # Where no gradient goes out, writes to inputs can be part of the graph.
-        return joint, parts, getattr(self.compiler, "writes", False) and not joint.differentiable and write_inside(parts.forward, joint)
+        writes = self.compiler is not None and self.compiler.takes_writes
+        return joint, parts, writes and not joint.differentiable and write_inside(parts.forward, joint)
 
     def compiled(self, graph: Any, joint: Joint) -> Callable[..., Any]:
         """A graph as a function."""
-        return GraphModule(joint.constants, graph).forward if self.compiler is None else self.compiler(Deferred(joint.constants, graph))
+        return (
+            GraphModule(joint.constants, graph).forward
+            if self.compiler is None
+            else self.compiler.compile(Deferred(joint.constants, graph))
+        )
 
 
-class Plan:
+class AotPlan:
     """The graphs for one kind of inputs, and how the program's outputs and effects follow from theirs."""
 
     def __init__(self, owner: AheadOfTime, args: Any, gradients: bool, made: Halves | None = None) -> None:
@@ -164,21 +170,16 @@ class Plan:
         self.several = self.count > 1
         self.light_node = type("CompiledFunctionBackward", (CompiledNode,), {"plan": self, "multiple": self.several})
         self.requires = [bool(each._requires_grad) for each in args]
-        # Where the forward itself looks at sizes (`direct`), nothing is written, and outputs are plain values, a call can be short.
+        # Where the forward checks its inputs itself, nothing is written, and outputs are plain values, a call can be relaunched.
         places = joint.structure if isinstance(joint.structure, tuple) else ()
         plain = all(each.__class__ is Place and not each.chain and not each.detached and each.kind == "value" for each in places)
-        self.quick = bool(
-            places
-            and plain
-            and self.differentiable
-            and not self.hooks
-            and not self.written
-            and not self.random
-            and hasattr(self.forward, "direct")
+        pure = not (self.hooks or self.written or self.random)
+        self.relaunches = bool(
+            places and plain and self.differentiable and pure and isinstance(self.forward, GraphExecutable) and self.forward.launches
         )
-        self.order = [each.index for each in places] if self.quick else []
+        self.order = [each.index for each in places] if self.relaunches else []
         self.in_order = self.order == list(range(self.count))
-        self.shorter: Any = None  # a call that a back-end has written out
+        self.launcher: Launcher | None = None  # that a back-end has generated
         if not self.general:
             joint.release()
 
@@ -208,10 +209,9 @@ class Plan:
 
         return map_aggregate(self.joint.structure, output)
 
-    def again_like_before(self, args: Any) -> Any:
-        """A call in short, NotImplemented where something is not as it was when the forward was last called."""
-        direct = self.forward.direct  # type: ignore[attr-defined]
-        if direct is None or state.grad_enabled is not self.enabled or len(args) != len(self.requires):
+    def relaunch(self, args: Any) -> Any:
+        """A call like the last one of the forward; NotImplemented where something differs."""
+        if state.grad_enabled is not self.enabled or len(args) != len(self.requires):
             return NotImplemented
         edges: list[Any] = []
         versions: list[int] = []
@@ -229,7 +229,7 @@ class Plan:
             edges.append((each if requires else None) if node is None else (node, each._output_index) if each._output_index else node)
         state.grad_enabled = False
         try:
-            results = direct(*args)
+            results = self.forward.relaunch(*args)
         finally:
             state.grad_enabled = self.enabled
         if results is NotImplemented:
@@ -237,7 +237,7 @@ class Plan:
         values, kept = results[: self.count], results[self.count :]
         for each in values:
             if each._storage is not None or each._requires_grad:  # an input, or a view of one: the long way knows what to do
-                self.quick, self.owner.last = False, None
+                self.relaunches, self.owner.last = False, None
                 return NotImplemented
         recorded: Any = _new(self.light_node)
         recorded.inputs = tuple(edges)
@@ -271,7 +271,7 @@ class Plan:
         found = self.backwards.get(present)
         if found is None:
             with self.owner.lock:
-                joint = self.owner.lightened(differentiate(self.owner.gm, self.examples, set(present), enabled=self.enabled))
+                joint = self.owner.rematerialized(differentiate(self.owner.gm, self.examples, set(present), enabled=self.enabled))
                 found = self.backwards[present] = self.owner.compiled(partition(joint, self.parts.kept).backward, joint)
         return found
 
@@ -307,7 +307,7 @@ class Plan:
 class CompiledGraph(Function):
     """The node of a compiled graph; each plan has a class of its own."""
 
-    plan: Plan
+    plan: AotPlan
 
     @classmethod
     def forward(cls, ctx: Any, *args: Any) -> Any:  # type: ignore[override]
@@ -347,7 +347,7 @@ class CompiledNode(Node):
 
     __slots__ = ()
 
-    plan: Plan
+    plan: AotPlan
 
     def backward(self, gradient: Any) -> Any:
         """Run the backward graph, or (where its results are to be differentiated) the program again."""
@@ -400,7 +400,14 @@ def _share_memory(args: Any) -> bool:
     return len(set(storages)) < len(storages)
 
 
-@register_backend
-def aot_eager(gm: Any, example_inputs: list[Any]) -> Any:
+class AotEagerBackend(Backend):
     """Differentiates the graph ahead of time, and runs the forward and backward graphs op by op."""
-    return with_numbers(gm, AheadOfTime)
+
+    name = "aot_eager"
+
+    def compile(self, gm: Any, example_inputs: list[Any]) -> Executable:
+        """Compile a graph."""
+        return with_numbers(gm, AheadOfTime)
+
+
+aot_eager = register_backend(AotEagerBackend())

@@ -17,8 +17,8 @@ from ..core.state import state
 from ..graph import Graph, Node, map_aggregate
 from ..graph.printer import source_of
 from ..tensor.generator import default_generator
+from .protocol import Backend, Executable
 
-Backend = Callable[[Any, list[Any]], Callable[..., Any]]
 # How far compiled code may be from eager: relative to the largest element.  Sums in another order stay within it.
 _TOLERANCE = {"float64": 1e-9, "complex128": 1e-9, "float32": 1e-4, "complex64": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
 
@@ -29,23 +29,40 @@ class CheckError(RushlightError, AssertionError):
     code = "RL408"
 
 
-def checked(backend: Backend, name: str) -> Backend:
+class CheckedBackend(Backend):
     """A back-end whose every call is compared with eager, and first of all on the example inputs."""
 
-    def compile_checked(gm: Any, example_inputs: list[Any]) -> Callable[..., Any]:
-        run = backend(gm, example_inputs)
-        check = Check(gm, backend, name)
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+        self.name = backend.name
 
-        def call(*args: Any) -> Any:
-            if state.capture is None and all(isinstance(each, (TensorBase, int, float)) for each in args):
-                check(run, args)
-            return run(*args)
+    def compile(self, gm: Any, example_inputs: list[Any]) -> Executable:
+        """Compile a graph, and compare it on the example inputs."""
+        executable, check = self.backend.compile(gm, example_inputs), Check(gm, self.backend)
+        if can_be_copied(example_inputs):
+            check(executable, example_inputs)
+        return CheckedExecutable(executable, check)
 
-        if all(isinstance(each, (TensorBase, int, float)) for each in example_inputs):
-            check(run, example_inputs)
-        return call
 
-    return compile_checked
+class CheckedExecutable(Executable):
+    """An executable that is compared with eager before each call."""
+
+    def __init__(self, executable: Executable, check: Check) -> None:
+        self.executable = executable
+        self.check = check
+
+    def __call__(self, *args: Any) -> Any:
+        if state.capture is None and can_be_copied(args):
+            self.check(self.executable, args)
+        return self.executable(*args)
+
+    def describe(self) -> str:
+        return self.executable.describe()
+
+
+def can_be_copied(args: Any) -> bool:
+    """Whether all arguments are tensors and numbers, so that a graph can run on copies."""
+    return all(isinstance(each, (TensorBase, int, float)) for each in args)
 
 
 class Outcome:
@@ -75,10 +92,10 @@ class Outcome:
 class Check:
     """Compares one compiled graph with eager."""
 
-    def __init__(self, gm: Any, backend: Backend, name: str) -> None:
+    def __init__(self, gm: Any, backend: Backend) -> None:
         self.gm = gm
         self.backend = backend
-        self.name = name
+        self.name = backend.name
         self.names = [node for node in gm.graph.nodes if node.op == "placeholder"]
         self.results: list[Node] = []
         map_aggregate(gm.graph.output_node().args[0], lambda each: self.results.append(each) if isinstance(each, Node) else None)
@@ -124,7 +141,7 @@ class Check:
             if node.op in ("placeholder", "output", "get_attr") or not isinstance(node.meta.get("val"), Spec):
                 continue
             part = up_to(self.gm, node)
-            expected, got = Outcome(part.forward, args, random), Outcome(self.backend(part, list(args)), args, random)
+            expected, got = Outcome(part.forward, args, random), Outcome(self.backend.compile(part, list(args)), args, random)
             if any(differs(*pair) for pair in zip((*expected.outputs, *expected.gradients), (*got.outputs, *got.gradients))):
                 return node
         return None

@@ -26,6 +26,7 @@ from ..onnx.names import name_outputs
 from ..onnx.program import ONNXProgram
 from ..onnx.proto import OnnxModel
 from .aot import AheadOfTime
+from .protocol import Backend, Executable, GraphExecutable
 from .registry import register_backend
 from .scalar_inputs import with_numbers
 
@@ -39,13 +40,20 @@ class NotExportable(Exception):
     """Why a part of a graph can't be a model."""
 
 
-@register_backend
-def onnxrt(gm: Any, example_inputs: list[Any]) -> Any:
+class OnnxRuntimeBackend(Backend):
     """Exports the forward and the backward graph, and runs them in ONNX Runtime."""
-    return with_numbers(gm, lambda each: AheadOfTime(each, Exported))
+
+    name = "onnxrt"
+
+    def compile(self, gm: Any, example_inputs: list[Any]) -> Executable:
+        """Compile a graph."""
+        return with_numbers(gm, lambda each: AheadOfTime(each, ExportedGraph))
 
 
-class Exported:
+onnxrt = register_backend(OnnxRuntimeBackend())
+
+
+class ExportedGraph(GraphExecutable):
     """A graph as a function: its runs of exportable nodes as sessions, in a graph with what lies between.
 
     The first call runs the graph as it is, and notes how values lie in memory: random numbers fill a tensor, and a program may look

@@ -1,8 +1,8 @@
-"""Graphs that take numbers beside tensors, for back-ends that know graphs of tensors alone.
+"""Graphs that take numbers beside tensors, for back-ends that compile graphs of tensors alone.
 
-What is computed from numbers alone is computed in Python, before the graph.  A number that is nothing but an operand of arithmetic on
-floating-point tensors is given as a tensor without dimensions: one graph serves all its values.  For others the graph is made anew with the
-number in its place, a few times; beyond that it runs op by op.
+Arithmetic on numbers alone runs in Python, before the graph.  A number that is only an operand of arithmetic on floating-point tensors is
+passed as a zero-dimensional tensor: one graph serves all its values.  For other numbers the graph is specialized to their values, a few
+times; beyond that it runs op by op.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from ..core.declare import table
 from ..core.families import Elementwise
 from ..core.symbolic import is_symbolic
 from ..graph import Graph, Node, map_aggregate
+from .protocol import Executable
 
-LIMIT = 8  # for how many values a graph is made anew
+LIMIT = 8  # specializations of a graph
 
 
-def with_numbers(gm: Any, compiler: Callable[[Any], Callable[..., Any]]) -> Callable[..., Any]:
-    """What a compiler makes of a graph; where the graph takes numbers, of such graphs in which it takes none."""
+def with_numbers(gm: Any, compiler: Callable[[Any], Executable]) -> Executable:
+    """The executable of a graph, where the compiler takes graphs of tensors alone."""
     numbers = numbers_of(gm.graph)
-    return Varying(gm, compiler, numbers) if numbers else compiler(gm)
+    return ScalarInputExecutable(gm, compiler, numbers) if numbers else compiler(gm)
 
 
 def numbers_of(graph: Graph) -> list[Node]:
@@ -43,10 +44,10 @@ def numbers_of(graph: Graph) -> list[Node]:
     return list(found)
 
 
-class Varying:
-    """A graph that takes numbers."""
+class ScalarInputExecutable(Executable):
+    """A graph that takes numbers: one executable of tensors for each combination of the numbers that can't be tensors."""
 
-    def __init__(self, gm: Any, compiler: Callable[[Any], Callable[..., Any]], numbers: list[Node]) -> None:
+    def __init__(self, gm: Any, compiler: Callable[[Any], Executable], numbers: list[Node]) -> None:
         self.gm = gm
         self.compiler = compiler
         self.numbers = numbers
@@ -58,7 +59,7 @@ class Varying:
         self.others = [node for node, users in used.items() if users and node not in self.operands]
         self.results = gm.graph.output_node().args[0]
         self.returned = any(node.users.keys() & {gm.graph.output_node()} for node in numbers)
-        self.made: dict[Any, Callable[..., Any]] = {}
+        self.made: dict[Any, Executable] = {}
 
     def __call__(self, *args: Any) -> Any:
         """Run the graph."""
@@ -88,7 +89,7 @@ class Varying:
 
     def describe(self) -> str:
         """What became of the graphs, in words."""
-        return "\n".join(each.describe() for each in self.made.values() if hasattr(each, "describe"))
+        return "\n".join(each.describe() for each in self.made.values())
 
 
 def is_operand(user: Node, number: Node) -> bool:

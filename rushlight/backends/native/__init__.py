@@ -13,6 +13,7 @@ import importlib.util
 import logging
 import os
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,8 @@ from ...runtime.cpu import thread_pool
 from ...runtime.cpu.jit import log, machine
 from ...runtime.cpu.step_timer import timed
 from ...schedule.tensor_ir import Given, elements
-from ..aot import AheadOfTime, aot_eager
+from ..aot import AheadOfTime, AotPlan, aot_eager
+from ..protocol import NO_LAUNCHER, Backend, Executable, GraphCompiler, GraphExecutable, Launcher
 from ..registry import register_backend
 from ..scalar_inputs import with_numbers
 from .autograd_launcher import programs, recorded_call
@@ -62,31 +64,27 @@ def available() -> bool:
     return False
 
 
-def not_yet(*args: Any) -> Any:
-    """What is called in short before it is known how."""
-    return NotImplemented
+class NativeGraph(GraphExecutable):
+    """A functional graph that runs as native code, one program for each layout of its inputs; what native code declines runs op by op."""
 
-
-class Native:
-    """A graph module that runs native code where no gradient is recorded."""
-
-    writes = True  # whether graphs may write to their inputs
-    fuses = True  # whether what is computed from one place in memory is computed in one pass
-
-    for_any_size = Plans  # makes plans for sizes that may differ
+    launches = True
 
     def __init__(self, module: Any, programs: General | None = None, values: Any = None) -> None:
         self.module = module
-        self.for_any = programs  # programs for sizes that may differ ...
-        self.values = values  # ... which are these, if they are known
+        self.for_any = programs  # programs for symbolic sizes ...
+        self.values = values  # ... which have these values, if they are known
         self.programs: list[Program] = []
-        self.declined = ""  # why the graph runs as in eager mode
+        self.declined = ""  # why the graph runs op by op
         self.last: Any = None
-        self.direct: Any = not_yet  # the last program's call, written out
 
     def __call__(self, *args: Any) -> Any:
-        made = self.direct(*args)
+        made = self.relaunch(*args)
         return made if made is not NotImplemented else self.general(args)
+
+    def relaunch(self, *args: Any) -> Any:
+        """A call of the last program, where the arguments have the layout that it was compiled for."""
+        last = self.last
+        return NotImplemented if last is None or None not in last.launchers else last.launchers[None](*args)
 
     def general(self, args: tuple[Any, ...]) -> Any:
         """A call whatever the inputs are."""
@@ -106,9 +104,8 @@ class Native:
             program = self.find(arrays)
             if program is None:
                 return self.module.forward(*args)
-            if program.direct is None:
-                program.direct = direct_call(program, args) or not_yet
-            self.direct = program.direct
+            if None not in program.launchers:
+                program.launchers[None] = (direct_call(program, args) or NO_LAUNCHER)[0]
         if program.writes and not may_write(program, args, arrays):
             return self.module.forward(*args)
         made: list[Any] = []
@@ -165,44 +162,53 @@ class Native:
         return program
 
 
-class Entry:
-    """What a compiled program calls: the graph as it is, or differentiated ahead of time."""
+def graph_compiler(kind: type[NativeGraph] = NativeGraph) -> GraphCompiler:
+    """Native code for the forward and the backward graph."""
+    return GraphCompiler(kind, takes_writes=True, fuses=True, dynamic_plans=Plans)
+
+
+class NativeExecutable(Executable):
+    """A captured graph as native code: as it is, or differentiated ahead of time where gradients are recorded."""
+
+    launches = True
+    guard_compiler = staticmethod(compile_guards)
 
     def __init__(self, module: Any) -> None:
-        self.plain = Native(module, General.of(module))
-        self.differentiated = AheadOfTime(module, Native)
-        # A call in short: NotImplemented unless all tensors are just as in an earlier call (their classes, types, sizes and need for gradients).
-        # It does not look at modes, which must be as they were, too.  And whether it is left to the caller to give tensors their gradients.
-        self.quick: tuple[Any, bool] = not_yet, True
-        self.watch = compile_guards
-        self.replaces: dict[int, int] = {}  # of outputs: the argument whose gradient they will be, in the place of the one that it has
+        self.plain = NativeGraph(module, General.of(module))
+        self.differentiated = AheadOfTime(module, graph_compiler())
+        self.used: Any = None  # the graph or plan of the last call
 
     def __call__(self, *args: Any) -> Any:
         if state.grad_enabled or self.differentiated.enables:
             for each in args:
                 if isinstance(each, TensorBase) and each._requires_grad:
                     made = self.differentiated(*args)
-                    self.shorten(self.differentiated.used, args)
+                    self.used = self.differentiated.used
                     return made
         made = self.plain(*args)
-        self.shorten(self.plain, args)
+        self.used = self.plain
         return made
 
-    def shorten(self, used: Any, args: tuple[Any, ...]) -> None:
-        """Have calls like this one made in short from now on, where that is possible."""
-        if used is None or (used is not self.plain and not used.enabled):
-            return
-        if used is not self.plain and used.differentiable:
-            if used.shorter is None and None not in programs(used):  # both have run
-                used.shorter = recorded_call(used, args) or not_yet
-            self.quick = used.shorter or not_yet, True
-            return
-        program = used.last if used is self.plain else used.simple and used.forward.last  # it computes all gradients, and does its writes
-        if program:
-            if program.exact is None:
-                needs = [isinstance(each, TensorBase) and each._requires_grad for each in args]
-                program.exact = direct_call(program, args, needs, self.replaces) or not_yet
-            self.quick = program.exact, program.leaves
+    def launcher(self, args: tuple[Any, ...], gradients: Mapping[int, int]) -> Launcher:
+        """The launcher for calls like the last one."""
+        used = self.used
+        if isinstance(used, AotPlan) and not used.enabled:
+            return NO_LAUNCHER
+        if isinstance(used, AotPlan) and used.differentiable:
+            if used.launcher is None and None not in programs(used):  # both have run
+                call = recorded_call(used, args)
+                used.launcher = NO_LAUNCHER if call is None else Launcher(call)
+            return used.launcher or NO_LAUNCHER
+        # A plan whose outputs are those of its forward, which computes all gradients and does its writes, is launched as a graph is.
+        graph = used.forward if isinstance(used, AotPlan) and used.simple else used
+        program = graph.last if isinstance(graph, NativeGraph) else None
+        if program is None:
+            return NO_LAUNCHER
+        needs = tuple([isinstance(each, TensorBase) and each._requires_grad for each in args])
+        key = (needs, tuple(map(type, args)))
+        if key not in program.launchers:
+            program.launchers[key] = Launcher(*(direct_call(program, args, needs, gradients) or NO_LAUNCHER))
+        return program.launchers[key]  # type: ignore[no-any-return]
 
     def describe(self) -> str:
         """What became of the graph, in words."""
@@ -229,13 +235,18 @@ def compile_module(module: Any, arrays: list[Any]) -> Program:
     return compile_graph(module.graph, examples, attribute)
 
 
-@register_backend
-def native(gm: Any, example_inputs: list[Any]) -> Any:
-    """The back-end: native code for the graph or, where gradients are recorded, for its forward and its backward graph."""
-    return with_numbers(gm, Entry) if available() else aot_eager(gm, example_inputs)
+class NativeBackend(Backend):
+    """Native code for the graph or, where gradients are recorded, for its forward and its backward graph."""
+
+    name = "native"
+    defers_first_call = True
+
+    def compile(self, gm: Any, example_inputs: list[Any]) -> Executable:
+        """Compile a graph; without llvmlite its forward and backward graphs run op by op."""
+        return with_numbers(gm, NativeExecutable) if available() else aot_eager.compile(gm, example_inputs)
 
 
-native.computes_first = True  # type: ignore[attr-defined]  # ops of a first call on large tensors are left to what it compiles
+native = register_backend(NativeBackend())
 register_backend(native, name="inductor")  # programs that ask for PyTorch's own mean this one
 
 
@@ -248,4 +259,16 @@ def explain(module: Any, *inputs: Any) -> str:
         return f"runs as in eager mode: {error}"
 
 
-__all__ = ["Native", "Entry", "available", "compile_graph", "compile_module", "describe", "dump", "explain", "native", "timed"]
+__all__ = [
+    "NativeBackend",
+    "NativeExecutable",
+    "NativeGraph",
+    "available",
+    "compile_graph",
+    "compile_module",
+    "describe",
+    "dump",
+    "explain",
+    "native",
+    "timed",
+]

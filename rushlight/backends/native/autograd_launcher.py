@@ -16,7 +16,7 @@ from ...core.state import flags
 from ...runtime.call import trampoline
 from ...runtime.call.launcher import Text, can_be_entered, expected
 from ...schedule.tensor_ir import Given, strides_of
-from ..aot import CompiledNode, Plan
+from ..aot import AotPlan, CompiledNode
 
 _ALIGNMENT = 64
 _new = object.__new__
@@ -74,17 +74,17 @@ class RecordedNode(CompiledNode):
         return modified(self, make(array), storage.version, 0)
 
 
-def programs(plan: Plan) -> tuple[Any, Any]:
+def programs(plan: AotPlan) -> tuple[Any, Any]:
     """The forward and the backward program of a plan, as far as they are there."""
     forward: Any = plan.forward
     backward: Any = plan.backwards.get(tuple(plan.differentiable))
     return getattr(forward, "last", None), getattr(backward, "last", None)
 
 
-def recorded_call(plan: Plan, args: tuple[Any, ...]) -> Callable[..., Any] | None:
+def recorded_call(plan: AotPlan, args: tuple[Any, ...]) -> Callable[..., Any] | None:
     """A function of arguments like these, whose outputs have one node as their history; None where it can't be written."""
     forward, backward = programs(plan)
-    if not plan.quick or not can_be_entered(forward) or not can_be_entered(backward):
+    if not plan.relaunches or not can_be_entered(forward) or not can_be_entered(backward):
         return None
     if forward.writes or backward.writes or forward.fixed or backward.fixed:
         return None
@@ -99,7 +99,7 @@ def recorded_call(plan: Plan, args: tuple[Any, ...]) -> Callable[..., Any] | Non
     return forward_call(plan, forward, text, kept, node, args)
 
 
-def lying(plan: Plan, forward: Any, text: Text) -> Kept | None:
+def lying(plan: AotPlan, forward: Any, text: Text) -> Kept | None:
     """Where each kept value lies; None where one is a view, or an output is anything but a tensor of its own."""
     kept = Kept()
     values = [written for written, _ in text.outputs[: plan.count]]
@@ -118,7 +118,7 @@ def lying(plan: Plan, forward: Any, text: Text) -> Kept | None:
     return kept
 
 
-def forward_call(plan: Plan, forward: Any, text: Text, kept: Kept, node: Any, args: tuple[Any, ...]) -> Callable[..., Any]:
+def forward_call(plan: AotPlan, forward: Any, text: Text, kept: Kept, node: Any, args: tuple[Any, ...]) -> Callable[..., Any]:
     """The forward: native code, then the node."""
     count, names, lines = plan.count, text.names, text.lines
     names.update(flags=flags, new=_new, Node=node, next_sequence=next_sequence, refresh=refresh)
@@ -163,7 +163,7 @@ def forward_call(plan: Plan, forward: Any, text: Text, kept: Kept, node: Any, ar
     return text.function()
 
 
-def backward_call(plan: Plan, backward: Any, kept: Kept) -> Callable[..., Any] | None:
+def backward_call(plan: AotPlan, backward: Any, kept: Kept) -> Callable[..., Any] | None:
     """The backward, as a method of the node."""
     text = Text("def call(self, gradient):", backward)
     names, lines = text.names, text.lines

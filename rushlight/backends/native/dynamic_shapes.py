@@ -17,7 +17,7 @@ from ...graph import Graph, map_aggregate
 from ...passes.differentiate import Place
 from ...runtime.cpu.jit import log
 from ...schedule.symbolic_shape import Fixed, Sizes
-from ..aot import AheadOfTime, Halves, Plan
+from ..aot import AheadOfTime, AotPlan, Halves
 from .executable import Program
 from .shape_templates import Inputs, Laid, Pinned, Template, check_same, copied_for, evaluated, few, others, pinning, watching, with_value
 
@@ -164,12 +164,12 @@ class Parts:
             for each in graphs
         ]
 
-    def plan(self, args: Any, values: Mapping[str, int]) -> Plan:
+    def plan(self, args: Any, values: Mapping[str, int]) -> AotPlan:
         """The plan for some sizes."""
         compiler: Any = self.owner.compiler
-        made = [compiler(Written(self.joint.constants, each.graph, values), each, values) for each in self.programs]
+        made = [compiler.compile(Written(self.joint.constants, each.graph, values), each, values) for each in self.programs]
         forward, backward = made if len(made) > 1 else (*made, None)
-        return Plan(self.owner, args, self.gradients, Halves(self.joint, self.parts, self.whole, forward, backward))
+        return AotPlan(self.owner, args, self.gradients, Halves(self.joint, self.parts, self.whole, forward, backward))
 
 
 def example(tensor: Any, laid: Laid, values: Mapping[str, int], plain: bool = False) -> Any:
@@ -189,7 +189,7 @@ class Plans:
         self.known: dict[Any, list[Parts]] = {}
         self.refused: list[str] = []
 
-    def plan(self, args: Any, gradients: bool) -> Plan | None:
+    def plan(self, args: Any, gradients: bool) -> AotPlan | None:
         """A plan for such inputs; None where it must be made for their sizes alone."""
         values = None if self.inputs is None or gives_up(self.refused, self.known) else self.inputs.values([each._array for each in args])
         if values is None or self.inputs is None:

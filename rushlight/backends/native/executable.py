@@ -142,9 +142,7 @@ class Program:
         self.nanoseconds = 0.0  # about how long native code takes on one thread
         self.splits = False  # whether the pool takes part
         self.spaces: list[Workspace] = []  # for calls that find somebody inside
-        self.direct: Any = None  # its call written out, for any tensors that lie in memory as those it was made for; None: not yet
-        self.exact: Any = None  # the same for tensors of the same classes, which need gradients or do not
-        self.leaves = True  # whether that leaves it to the caller to give tensors their gradients
+        self.launchers: dict[Any, Any] = {}  # generated calls, by what is checked of the tensors
         self.parts = self.compile()
         self.latest = None
         forget([*builder.values, *grouping.partials])

@@ -26,8 +26,8 @@ def parts_of(thing: Any) -> list[tuple[str, Any]]:
         return [("the graph", thing)]
     if "_compiled" in getattr(thing, "__dict__", {}):
         compiled = thing.__dict__["_compiled"]
-        segments = [*compiled.entry, *[each for found in compiled.segments.values() for each in found]]
-        parts = [(number, part) for number, each in enumerate(segments, 1) for part in parts_of(each.run.__globals__.get("run"))]
+        segments = compiled.cache.all()
+        parts = [(number, part) for number, each in enumerate(segments, 1) for part in parts_of(each.executable)]
         return [(f"segment {number}, {title}" if len(segments) > 1 else title, part) for number, (title, part) in parts]
     if hasattr(thing, "plain") and hasattr(thing, "differentiated"):
         found = [("the graph", thing.plain)] if thing.plain.programs or thing.plain.declined else []

@@ -387,7 +387,7 @@ class Template:
         one.slots = {copies.get(each, each): slot for each, slot in program.slots.items()}
         one.numbers = np.array([numbers[each] for each in self.order], np.int64)
         one.nanoseconds, one.splits = numbers[self.nanoseconds], program.splits or any(numbers[each] for each in self.flags)
-        one.sizes, one.spaces, one.filled = None, [], True
+        one.sizes, one.spaces, one.launchers, one.filled = None, [], {}, True
         return one
 
 

@@ -329,6 +329,16 @@ class Instructions:
             self.truth(self.item(own, name), False)
         self.contains(own, "_compiled_call_impl", False)
 
+    def inherited(self, source: int, own: int, name: str, kind: Any) -> None:
+        """An object of a class has no attribute of its own by a name."""
+        self.contains(own, name, False)
+        self.is_type(source, kind)
+
+    def all_empty(self, registers: Sequence[int]) -> None:
+        """Registers hold empty containers."""
+        for each in registers:
+            self.truth(each, False)
+
     def class_method(self, expected: tuple[Any, str, Any]) -> None:
         """A class has a function by a name."""
         owner, name, function = expected
@@ -416,14 +426,11 @@ _TRANSLATIONS: Mapping[Kind, Callable[[Instructions, Guard, int], None]] = {
     Kind.TYPE: lambda i, g, r: i.is_type(r, g.expected),
     Kind.NUMBER: lambda i, g, r: i.is_type(r, g.expected),
     Kind.CODE: lambda i, g, r: i.is_object(i.attribute(r, "__code__"), g.expected),
-    Kind.INHERITED: lambda i, g, r: (
-        i.contains(i.read(g.others[0]), g.expected[0], False),
-        i.is_type(r, g.expected[1]),
-    )[0],
+    Kind.INHERITED: lambda i, g, r: i.inherited(r, i.read(g.others[0]), *g.expected),
     Kind.FIELDS: lambda i, g, r: i.keys(i.fields(r), list(g.expected)),
     Kind.NO_FIELD: lambda i, g, r: i.contains(i.fields(r), g.expected, False),
     Kind.NO_HOOKS: lambda i, g, r: i.no_hooks(i.read(g.others[0])),
-    Kind.ALL_EMPTY: lambda i, g, r: [i.truth(i.read(each), False) for each in g.others][0],
+    Kind.ALL_EMPTY: lambda i, g, r: i.all_empty([i.read(each) for each in g.others]),
     Kind.OPTIONS: lambda i, g, r: i.options(r, g.expected),
     Kind.LENGTH: lambda i, g, r: i.length(r, g.expected),
     Kind.KEYS: lambda i, g, r: i.keys(r, g.expected) if g.expected else i.truth(r, False),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,9 +42,9 @@ def entry(program: Any, segments: list[str]) -> str:
 
 
 def direct_call(
-    program: Any, args: tuple[Any, ...], needs: Sequence[bool] | None = None, replaces: dict[int, int] | None = None
-) -> Callable[..., Any] | None:
-    """A function of arguments like these (tensors and others) that gives the outputs, as tensors.
+    program: Any, args: tuple[Any, ...], needs: Sequence[bool] | None = None, replaces: Mapping[int, int] | None = None
+) -> tuple[Callable[..., Any], bool] | None:
+    """A function of arguments like these (tensors and others) that gives the outputs, as tensors, and whether it leaves gradients to the caller.
 
     It gives NotImplemented where the arguments are not what the program was compiled for.  None where a program can't be called so.
     ``needs`` says of programs that compute all gradients themselves which arguments require one: then tensors must be of the very classes,
@@ -62,8 +62,6 @@ def direct_call(
     known = {value.position: value for value in program.inputs}
     exact = {at: (None, None) if needs is None else (needs[at], type(args[at])) for at in known}
     replaced = call.replaced(replaces or {}, list(known))
-    if needs is not None:
-        program.leaves = not replaced
     reuses = not any(may_refuse(each) for each in program.steps)  # what was there before must still be, where the program is given up
     results = [
         each._replace(owner=replaced.get(number), reuses=reuses and number in replaced) for number, each in enumerate(call.new_tensors())
@@ -73,9 +71,9 @@ def direct_call(
     while needs is not None and given and given[-1] == "None":
         given.pop()
     if given == call.fresh and needs is not None and list(known) == list(range(len(args))) and not program.splits:
-        return call.names["enter"]  # type: ignore[no-any-return]  # there is nothing left to do
+        return call.names["enter"], not replaced  # there is nothing left to do
     call.lines.append(f"    return ({''.join(f'{each}, ' for each in call.results())})")
-    return call.function()
+    return call.function(), not replaced
 
 
 def can_be_entered(program: Any) -> bool:
@@ -134,7 +132,7 @@ class Text:
         """The results, each as a tensor."""
         return [trampoline.Result(trampoline.NEW, self.program.slots[root], self.shapes[root], root.dtype) for root in self.program.roots]
 
-    def replaced(self, replaces: dict[int, int], positions: list[int]) -> dict[int, int]:
+    def replaced(self, replaces: Mapping[int, int], positions: list[int]) -> dict[int, int]:
         """Which results become the gradient of a tensor (by its number among those that are given); none, where one of them can't."""
         found = {}
         often, numbers = Counter(text for text, _ in self.outputs), {text: number for number, text in enumerate(self.fresh)}

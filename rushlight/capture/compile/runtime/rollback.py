@@ -1,8 +1,8 @@
-"""Graphs that fail after they have changed something: what they changed is put back, so that the program can be run as it is instead.
+"""Rollback of graphs that fail after they have written to inputs or drawn random numbers, so that the program can run eagerly instead.
 
-Whether that can happen is known beforehand.  Arithmetic does not fail on inputs that the guards let through; an index can be out of range,
-a matrix singular, a user's own function can raise.  Where such an op comes after a write or a random number, what was written before it
-is copied before the graph runs.
+Whether that can happen is known before the graph runs.  Arithmetic does not fail on inputs that pass the guards; an index can be out of
+range, a matrix singular, a user's own function can raise.  Where such an op comes after a write or a random number, the inputs that are
+written before it are copied before each run.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from ..record.graph_functions import ApplyFunction, gradients_of, hook_gradient,
 from ..record.tracer import checks_values
 
 _STATISTICS = frozenset(("running_mean", "running_var"))
-_SAFE = (set_grad_mode, set_inference_mode, hook_gradient)  # change nothing that has to be undone
+_SAFE = (set_grad_mode, set_inference_mode, hook_gradient)  # change nothing that has to be rolled back
 _MASKED = frozenset("index index_put index_put_ masked_scatter masked_scatter_".split())
 
 
-class Undo:
-    """What a graph may have changed when it fails: places of inputs that it writes to, and generators that it draws from."""
+class Rollback:
+    """Restores what a graph may have changed when it fails: inputs that it writes to, and generators that it draws from."""
 
     def __init__(self, graph: Graph) -> None:
         nodes = list(graph.nodes)
@@ -56,8 +56,8 @@ class Undo:
             given = [each for each in (*node.args, *node.kwargs.values()) if isinstance(each, Generator)] or [default_generator]
             self.generators += [each for each in given if each not in self.generators]
 
-    def before(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """What has to be remembered before the graph runs."""
+    def save(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Copies of what the graph may change, taken before it runs."""
         tensors = [args[at] for at in self.written if isinstance(args[at], TensorBase)]
         kept = [
             (each, each._array.copy(), each._storage, each._storage and each._storage.version, history(each))
@@ -65,9 +65,9 @@ class Undo:
         ]
         return kept, [(each, each.get_state()) for each in self.generators]
 
-    def undo(self, remembered: tuple[Any, ...]) -> None:
-        """Put everything back."""
-        kept, generators = remembered
+    def restore(self, saved: tuple[Any, ...]) -> None:
+        """Put the copies back."""
+        kept, generators = saved
         for tensor, array, storage, version, (fields, view) in kept:
             tensor._array[...] = array
             if tensor._storage is not None:
@@ -79,17 +79,17 @@ class Undo:
             generator.set_state(before)
 
     def protected(self, run: Callable[..., Any]) -> Callable[..., Any]:
-        """A function that runs the graph, and puts everything back where it raises an error."""
+        """A function that runs the graph, and rolls back where it raises an error."""
         if not self.needed:
             return run
 
         @functools.wraps(run)
         def protected(*args: Any) -> Any:
-            remembered = self.before(args)
+            saved = self.save(args)
             try:
                 return run(*args)
             except Exception:
-                self.undo(remembered)
+                self.restore(saved)
                 raise
 
         return protected
@@ -112,7 +112,7 @@ def with_bases(tensors: list[Any]) -> list[Any]:
 
 
 def may_fail(node: Node) -> bool:
-    """Whether a node may raise an error on inputs of the sizes and types that it was captured with."""
+    """Whether a node may raise an error on inputs of the shapes and dtypes that it was captured with."""
     if node.op != "call_function" or node.target in _SAFE or node.target is operator.getitem:
         return False
     if node.target is gradients_of:  # backwards of the user's own
@@ -157,7 +157,7 @@ def targets(node: Node) -> Iterator[Node]:
 
 
 def shared(node: Node, memory: dict[Node, frozenset[Node]]) -> frozenset[Node]:
-    """The inputs in whose memory the value of a node may lie."""
+    """The inputs whose storage the value of a node may share."""
     op = node.table_op
     if op is not None and op.body is None and not op.view and op.functional is None and "out" not in node.kwargs:
         return frozenset()
