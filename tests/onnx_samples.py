@@ -10,6 +10,7 @@ import onnx
 import onnxruntime
 from onnx.reference import ReferenceEvaluator
 from op_samples import convert, same_layout
+from samples import samples_of
 
 import rushlight
 import rushlight.onnx
@@ -116,7 +117,7 @@ def check(op: Any, opset: int, dynamic: bool = False) -> list[tuple[Any, str]]:
     ``dynamic`` exports with every size of every input open.
     """
     outcomes: list[tuple[Any, str]] = []
-    for sample in op.samples:
+    for sample in samples_of(op):
         case = Case(op, sample)
         try:
             with warnings.catch_warnings():

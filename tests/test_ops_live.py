@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from op_samples import convert, flatten, same_layout
+from samples import makers, samples_of
 
 import rushlight  # noqa: F401  (fills the table)
 from rushlight.core.base import TensorBase, make
@@ -26,11 +27,7 @@ EXCEPT = {
     "igammac": "PyTorch loses NaN beside 0 and inf",
     "cholesky_inverse": "shuffled values are no factor of a matrix",
 }
-OPS = [
-    op
-    for op in table.values()
-    if op.functional is None and op.sample_maker is not None and resolve(op) is not None and op.name not in EXCEPT
-]
+OPS = [op for op in table.values() if op.functional is None and op in makers and resolve(op) is not None and op.name not in EXCEPT]
 
 
 def shaken(array: np.ndarray, stream: np.random.Generator) -> np.ndarray:
@@ -45,7 +42,7 @@ def shaken(array: np.ndarray, stream: np.random.Generator) -> np.ndarray:
 def test_against_live_pytorch(op: Any) -> None:
     function = resolve(op)
     stream = np.random.default_rng(0)
-    for sample in op.samples:
+    for sample in samples_of(op):
         if not sample.compare:
             continue
         arguments = [convert(value, lambda a: shaken(a, stream), lambda d: d) for value in sample.args]

@@ -19,6 +19,7 @@ import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from op_samples import convert, family, flatten, same_layout
+from samples import samples_of
 
 import rushlight  # noqa: F401  (fills the table)
 from rushlight.core.declare import table
@@ -49,7 +50,7 @@ def resolve(op: Any) -> Any:
 def record(op: Any, function: Any) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     arrays: dict[str, np.ndarray] = {}
     notes: dict[str, Any] = {}
-    for number, sample in enumerate(op.samples):
+    for number, sample in enumerate(samples_of(op)):
         if not sample.compare:
             continue
         key = f"{op.name}/{number}"
@@ -87,7 +88,7 @@ def main(wanted: list[str]) -> None:
         notes: dict[str, Any] = {}
         absent = []
         for op in members:
-            if op.functional is not None or not op.samples:
+            if op.functional is not None or not samples_of(op):
                 continue
             function = resolve(op)
             if function is None:

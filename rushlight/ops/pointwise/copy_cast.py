@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
 from ...core.dtypes import BY_NUMPY, FLOAT8, LOW_PRECISION, float8_e4m3fn, float32
 from ...core.errors import ShapeError
 from ...core.families import same
-from ...core.samples import Sample, cases, unary
 
 Number = int | float | complex | bool
 _FLOAT32, _SATURATING = float32.numpy, float8_e4m3fn.numpy
@@ -39,7 +36,6 @@ def _copy_array(xp: Any, input: Any, memory_format: Any = None) -> Any:
     meta=same,
     kernel=_copy_array,
     vjp={"input": lambda g: g},
-    samples=unary(complex=True),
     out=False,
     exact=True,
     onnx={9: lambda g, input, memory_format: input},
@@ -86,7 +82,6 @@ def _copy_into(xp: Any, input: Any, src: Any, non_blocking: bool = False) -> Non
     kernel=lambda xp, input, src, non_blocking: cast_array(xp, xp.broadcast_to(src, input.shape), input.dtype),
     in_place_kernel=_copy_into,
     vjp={"input": nothing_left, "src": lambda g: g},
-    samples=cases(lambda m: [Sample(m.real(2, 3), m.real(3)), Sample(m.real(2, 3), m.real(2, 3, dtype=np.float64))]),
     exact=True,
     in_place=True,
     namespace=None,
@@ -111,7 +106,6 @@ def _filled(xp: Any, input: Any, value: Any) -> Any:
     kernel=_filled,
     in_place_kernel=_fill_into,
     vjp={"input": nothing_left, "value": lambda g: g.sum()},
-    samples=cases(lambda m: [Sample(m.real(2, 3), 1.5), Sample(m.real(2, 3), m.real()), Sample(m.integers(3), 2)]),
     exact=True,
     in_place=True,
     out=False,
