@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from op_samples import convert
+from samples import samples_of
 
 
 class Kind(NamedTuple):
@@ -34,7 +35,7 @@ def _arrays(value: Any) -> list[np.ndarray]:
 
 def calls(op: Any, kind: Kind, tensor: Any, dtype: Any) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
     """Arguments of an op from the first sample whose floating-point inputs are all float32, in the types of a kind."""
-    for sample in op.samples:
+    for sample in samples_of(op):
         arrays = _arrays([*sample.args, *sample.kwargs.values()])
         floats = [each for each in arrays if each.dtype.kind == "f"]
         if not sample.compare or not floats or any(each.dtype != np.float32 for each in floats) or not sample.gradient:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from onnx_samples import Case, run_model
+from samples import samples_of
 from support.results import tensors_in
 
 import rushlight
@@ -35,7 +36,7 @@ def expected_of(loss: Any, tensors: list[Any], wrt: list[int]) -> list[Any]:
 def gradient_outcomes(op: Any, opset: int, dynamic: bool = False) -> list[tuple[Any, str]]:
     """What became of each sample that has a gradient: ``ok``, ``refused: ...`` (a clear error), or what is wrong."""
     outcomes = []
-    for sample in op.samples:
+    for sample in samples_of(op):
         if not sample.gradient:
             continue
         case = Case(op, sample)

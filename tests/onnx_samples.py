@@ -10,6 +10,7 @@ import onnx
 import onnxruntime
 from onnx.reference import ReferenceEvaluator
 from op_samples import convert, same_layout
+from samples import samples_of
 from support.results import tensors_in
 
 import rushlight
@@ -114,7 +115,7 @@ def export_outcomes(op: Any, opset: int, dynamic: bool = False) -> list[tuple[An
     ``dynamic`` exports with every size of every input open.
     """
     outcomes: list[tuple[Any, str]] = []
-    for sample in op.samples:
+    for sample in samples_of(op):
         case = Case(op, sample)
         try:
             with warnings.catch_warnings():

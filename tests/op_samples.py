@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-
-from rushlight.core.samples import Sample
+from samples import Sample
 
 # Ops that need sorted, factored or full-rank arguments: shuffling the elements would leave their domain.
 SCALED = {"cholesky_inverse", "linalg_ldl_solve", "qr", "searchsorted"}

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from native_samples import OPS, Case, same
+from samples import samples_of
 
 import rushlight as torch
 from rushlight.core.base import Spec
@@ -45,7 +46,7 @@ def test_samples(op: Op) -> None:
     """What is compiled gives what eager mode gives."""
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
-        for sample in op.samples:
+        for sample in samples_of(op):
             outcome = compiled(op, sample)
             if outcome is not None:
                 for found, wanted in zip(*outcome[:2], strict=True):
@@ -65,5 +66,5 @@ NATIVE = (
 def test_native_without_calls(name: str) -> None:
     """These ops become native code in single precision: on their first sample nothing is called."""
     with torch.no_grad():
-        *_, program = compiled(table[name], table[name].samples[0])
+        *_, program = compiled(table[name], samples_of(table[name])[0])
     assert not [part for part in program.parts if hasattr(part, "target")], program.describe()

@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pytest
 from native_samples import BFLOAT16, OPS, same
+from samples import samples_of
 
 import rushlight as torch
 from rushlight.core.declare import Op, table
@@ -21,16 +22,16 @@ KINDS = (np.float64, np.float16, BFLOAT16, np.int64, np.int32, np.uint8, np.bool
 NOT_IN_HALVES = ("nan_to_num",)  # ops that look at the limits of their type
 
 
-@pytest.mark.parametrize("op", [op for op in OPS if op.samples], ids=lambda op: op.name)
+@pytest.mark.parametrize("op", [op for op in OPS if samples_of(op)], ids=lambda op: op.name)
 def test_types(op: Op) -> None:
     """What is compiled gives what eager mode gives."""
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         for kind in KINDS:
-            outcome = compiled(op, op.samples[0], kind)
+            outcome = compiled(op, samples_of(op)[0], kind)
             if outcome is not None:
                 for found, wanted in zip(*outcome[:2], strict=True):
-                    same(found, wanted, about=f"{np.dtype(kind)}: {op.samples[0]}")
+                    same(found, wanted, about=f"{np.dtype(kind)}: {samples_of(op)[0]}")
 
 
 @pytest.mark.parametrize("kind", [np.float16, BFLOAT16], ids=str)
@@ -38,7 +39,7 @@ def test_halves_are_native(kind: np.dtype) -> None:
     """Half precision is computed in single precision and rounded once for each op, as eager mode does: the same bits, without a call."""
     with torch.no_grad():
         for name in NATIVE:
-            found, wanted, program = compiled(table[name], table[name].samples[0], kind)
+            found, wanted, program = compiled(table[name], samples_of(table[name])[0], kind)
             called = [part for part in program.parts if hasattr(part, "target")]
             assert not called or name in NOT_IN_HALVES, program.describe()
             for one, other in zip(found, wanted, strict=True):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from op_samples import convert, family, flatten, same_layout
+from samples import makers, samples_of
 
 import rushlight
 from rushlight.autograd.gradcheck import gradcheck, gradgradcheck
@@ -17,9 +18,9 @@ from rushlight.core.declare import table
 from rushlight.core.dtypes import BY_NUMPY, FLOATING
 
 DATA = pathlib.Path(__file__).resolve().parent / "data" / "ops"
-OPS = [op for op in table.values() if op.functional is None and op.sample_maker is not None]
-CASES = [(op, number) for op in OPS for number in range(len(op.samples))]
-SAMPLES = {op.name: op.samples for op in OPS}
+OPS = [op for op in table.values() if op.functional is None and op in makers]
+CASES = [(op, number) for op in OPS for number in range(len(samples_of(op)))]
+SAMPLES = {op.name: samples_of(op) for op in OPS}
 # How far a result may be from PyTorch's: relative and absolute.
 TOLERANCE = {
     "float16": (2e-3, 2e-3), "bfloat16": (1.6e-2, 1e-2), "float32": (1e-5, 2e-6), "complex64": (1e-5, 2e-6),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from op_samples import convert, family, flatten, same_layout
+from samples import makers, samples_of
 
 from rushlight.core.base import TensorBase, make
 from rushlight.core.declare import table
@@ -102,7 +103,7 @@ class Case:
 
 def accepted(op: Any) -> Any:
     """The samples of an op that have a tensor and are not there to be refused."""
-    for sample in op.samples:
+    for sample in samples_of(op):
         arrays = leaves([*sample.args, *sample.kwargs.values()])
         if arrays and "out" not in sample.kwargs:
             case = Case(op, sample, set(range(len(arrays))))
@@ -115,7 +116,7 @@ def accepted(op: Any) -> Any:
 
 OPS = [
     op for op in table.values()
-    if op.functional is None and op.sample_maker is not None and op.name not in RANDOM | OF_MEMORY
+    if op.functional is None and op in makers and op.name not in RANDOM | OF_MEMORY
 ]  # fmt: skip
 
 

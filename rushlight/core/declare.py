@@ -3,8 +3,7 @@
     @primitive(
         meta=elementwise("int_to_float"),               # result's shape and dtype, and how operands are prepared
         kernel="tanh",                                  # a function of numpy / cupy / a code generator, or a callable
-        vjp={"input": lambda g, result: g * (1 - result * result)},
-        samples=unary(-4, 4))
+        vjp={"input": lambda g, result: g * (1 - result * result)})
     def tanh(input: Tensor) -> Tensor:
         '''Hyperbolic tangent of every element.'''      # the signature is the schema, the docstring the docs
 
@@ -72,7 +71,7 @@ class Op:
     __slots__ = (
         "body", "call", "differentiable", "doc", "exact", "factory", "family", "fast", "functional", "has_out", "in_place",
         "in_place_kernel", "kernel", "meta", "method", "name", "namespace", "node_name", "node_type", "aliases", "onnx", "onnx_reason",
-        "parameters", "public_name", "quantized", "random", "record", "returns", "nondifferentiable", "sample_maker", "source_module",
+        "parameters", "public_name", "quantized", "random", "record", "returns", "nondifferentiable", "source_module",
         "tensor_positions", "ufunc", "view", "vjp", "widen", "notes",
     )  # fmt: skip
 
@@ -101,11 +100,6 @@ class Op:
 
     def __reduce__(self) -> Any:
         return (lookup, (self.name,))
-
-    @property
-    def samples(self) -> list[Any]:
-        """Inputs that the tests run this op on (plain data: NumPy arrays and Python values)."""
-        return self.sample_maker(self) if self.sample_maker else []
 
     @property
     def qualified_name(self) -> str:
@@ -221,7 +215,6 @@ def primitive(
     meta: Any,
     kernel: str | Callable[..., Any],
     vjp: dict[str, Callable[..., Any]] | Joint | None = None,
-    samples: Callable[[Op], list[Any]] | None = None,
     **options: Any,
 ) -> Callable[[Any], Callable[..., Any]]:
     """Declare an op with a kernel of its own.
@@ -238,12 +231,11 @@ def primitive(
     a string that says why it has none), ``quantized`` (how it runs on quantized arrays, ``function(op, values)``), ``random``
     (draws random numbers although it has no parameter ``generator``).
     """
-    return lambda function: _declare(function, meta, kernel, vjp, samples, None, options)
+    return lambda function: _declare(function, meta, kernel, vjp, None, options)
 
 
 def composite(
     *,
-    samples: Callable[[Op], list[Any]] | None = None,
     kernel: str | Callable[..., Any] | None = None,
     meta: Any = None,
     vjp: Any = None,
@@ -253,13 +245,13 @@ def composite(
 
     With a ``kernel`` (and then ``meta`` and ``vjp``) eager calls run that instead of the body.
     """
-    return lambda function: _declare(function, meta, kernel, vjp, samples, function, options)
+    return lambda function: _declare(function, meta, kernel, vjp, function, options)
 
 
-def _declare(function: Any, meta: Any, kernel: Any, vjp: Any, samples: Any, body: Any, options: dict[str, Any]) -> Callable[..., Any]:
+def _declare(function: Any, meta: Any, kernel: Any, vjp: Any, body: Any, options: dict[str, Any]) -> Callable[..., Any]:
     name = options.pop("name", function.__name__)
     op = Op(name)
-    op.body, op.kernel, op.vjp, op.sample_maker = body, kernel, vjp, samples
+    op.body, op.kernel, op.vjp = body, kernel, vjp
     op.family = meta if hasattr(meta, "execute") else (Plain(meta) if meta is not None else None)
     op.meta = op.family
     op.doc = function.__doc__
@@ -335,7 +327,6 @@ def _declare_in_place(op: Op, function: Any, names: tuple[str, ...]) -> None:
     variant.functional = op
     variant.has_out = False
     variant.fast = None
-    variant.sample_maker = None
     variant.public_name = op.public_name + "_"
     op.in_place = variant
     table[variant.name] = variant

@@ -22,6 +22,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from amp_cases import KINDS, calls, scaler_story
 from op_samples import flatten
 from ops import resolve
+from samples import makers
 
 import rushlight  # noqa: F401  (fills the table)
 from rushlight.core.declare import table
@@ -37,7 +38,7 @@ def to_torch(array: np.ndarray, dtype: str | None) -> torch.Tensor:
 def record_types() -> dict[str, dict[str, list[str]]]:
     found: dict[str, dict[str, list[str]]] = {}
     for op in table.values():
-        function = resolve(op) if op.functional is None and op.sample_maker is not None else None
+        function = resolve(op) if op.functional is None and op in makers else None
         if function is None:
             continue
         for kind in KINDS:

@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 from onnx_samples import NEWEST, OPSETS, export_outcomes
+from samples import makers
 
 from rushlight.core.declare import table
 from rushlight.core.families import Elementwise
@@ -24,7 +25,7 @@ def main() -> None:
     counts: dict[str, dict[str, list[int]]] = {}
     reasons: dict[str, str] = {}
     bad = []
-    ops = [op for op in table.values() if op.functional is None and op.sample_maker is not None]
+    ops = [op for op in table.values() if op.functional is None and op in makers]
     for number, op in enumerate(ops):
         print(f"\r{number + 1}/{len(ops)} {op.name:40}", end="", file=sys.stderr, flush=True)
         rows = {}

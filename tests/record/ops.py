@@ -19,6 +19,7 @@ import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from op_samples import convert, family, flatten, same_layout
+from samples import samples_of
 
 import rushlight  # noqa: F401  (fills the table)
 from rushlight.core.declare import table
@@ -89,13 +90,13 @@ def main(wanted: list[str]) -> None:
         notes: dict[str, Any] = {}
         absent = []
         for op in members:
-            if op.functional is not None or not op.samples:
+            if op.functional is not None or not samples_of(op):
                 continue
             function = resolve(op)
             if function is None:
                 absent.append(op.name)
                 continue
-            more_arrays, more_notes = record(op, function, op.samples)
+            more_arrays, more_notes = record(op, function, samples_of(op))
             arrays.update(more_arrays)
             notes.update(more_notes)
         arrays["notes"] = np.frombuffer(json.dumps(notes).encode(), np.uint8)

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from op_samples import vary
 from ops import record, resolve
+from samples import makers, samples_of
 
 from rushlight.core.declare import table
 
@@ -25,8 +26,8 @@ def main(file: str) -> None:
     notes: dict[str, Any] = {}
     for op in table.values():
         function = resolve(op)
-        if op.functional is None and op.sample_maker is not None and function is not None:
-            more_arrays, more_notes = record(op, function, vary(op, op.samples))
+        if op.functional is None and op in makers and function is not None:
+            more_arrays, more_notes = record(op, function, vary(op, samples_of(op)))
             arrays.update(more_arrays)
             notes.update(more_notes)
     np.savez(file, notes=np.frombuffer(json.dumps(notes).encode(), np.uint8), **arrays)

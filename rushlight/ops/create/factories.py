@@ -20,7 +20,6 @@ from ...core.dtypes import BOOL, BY_NUMPY, INTEGRAL, bool_, complex128, default,
 from ...core.dtypes import dtype as dtype_class
 from ...core.errors import ArgumentError, NotSupported, OperationError, ShapeError
 from ...core.families import as_scalar
-from ...core.samples import Sample, cases
 from ..shape.memory import channels_last_strides, element_strides, is_contiguous, lies_as
 
 Number = int | float | complex | bool
@@ -205,42 +204,9 @@ _OPTIONS: dict[str, Any] = {"vjp": {}, "factory": True, "exact": True}
 _LIKE: dict[str, Any] = {**_OPTIONS, "method": False, "out": False}
 
 
-def _sizes(m: Any) -> list[Sample]:
-    return [
-        Sample(2, 3), Sample((0, 2)), Sample(()), Sample(2, dtype=np.dtype(np.int64)),
-        Sample([2, 1], dtype=np.dtype(np.bool_)), Sample(size=(3,), dtype=np.dtype(np.complex64)),
-        Sample(2, dtype=np.dtype(ml_dtypes.bfloat16)), Sample(np.int64(2), 3), Sample(-1), Sample(2.5), Sample(True),
-        Sample(2**62), Sample(2**40, 2**40), Sample("a"), Sample([2] * 1_000),
-        Sample(2, dtype=np.dtype(np.int64), requires_grad=True), Sample(2, requires_grad=True),
-        Sample(2, dtype="float32"), Sample(2, dtype=int), Sample(2, pin_memory=True), Sample(2**62, device="meta"),
-    ]  # fmt: skip
-
-
-def _likes(m: Any) -> list[Sample]:
-    return [
-        Sample(m.real(2, 3)), Sample(m.integers(3)), Sample(m.real()), Sample(m.real(0, 2)), Sample(m.real(2, 3).T),
-        Sample(m.real(4, 6)[:, ::2], gradient=False), Sample(m.complex(2)), Sample(m.booleans(3)),
-        Sample(m.real(2, 3), dtype=np.dtype(np.int32)), Sample(m.integers(3), dtype=np.dtype(np.float16)),
-        Sample(m.real(2, 3), requires_grad=True), Sample(3), Sample([1.0]),
-    ]  # fmt: skip
-
-
-def _compared(samples: Any, compare: bool) -> Any:
-    """Samples, without comparison of values where these are whatever was in memory."""
-
-    def build(m: Any) -> list[Sample]:
-        found = samples(m)
-        for sample in found:
-            sample.compare = compare
-        return found  # type: ignore[no-any-return]
-
-    return cases(build)
-
-
 @primitive(
     meta=new_spec,
     kernel=lambda xp, *values: allocate(xp.zeros, new_spec(*values)),
-    samples=cases(_sizes),
     **_OPTIONS,
     onnx={9: lambda g, *values: g.full(g.outputs[0].shape, 0, g.outputs[0].dtype)},
 )
@@ -258,7 +224,6 @@ def zeros(
 @primitive(
     meta=new_spec,
     kernel=lambda xp, *values: allocate(xp.ones, new_spec(*values)),
-    samples=cases(_sizes),
     **_OPTIONS,
     onnx={9: lambda g, *values: g.full(g.outputs[0].shape, 1, g.outputs[0].dtype)},
 )
@@ -276,7 +241,6 @@ def ones(
 @primitive(
     meta=new_spec,
     kernel=lambda xp, *values: allocate(xp.empty, new_spec(*values)),
-    samples=_compared(lambda m: [Sample(2, 3), Sample((0, 2)), Sample(()), Sample(2, dtype=np.dtype(np.int64))], False),
     **_OPTIONS,
     onnx={9: lambda g, *values: g.full(g.outputs[0].shape, 0, g.outputs[0].dtype)},
 )
@@ -290,7 +254,6 @@ def empty(
 @primitive(
     meta=like_spec,
     kernel=lambda xp, *values: allocate(xp.zeros, like_spec(*values)),
-    samples=cases(_likes),
     **_LIKE,
     onnx={9: lambda g, *values: g.full(g.outputs[0].shape, 0, g.outputs[0].dtype)},
 )
@@ -304,7 +267,6 @@ def zeros_like(
 @primitive(
     meta=like_spec,
     kernel=lambda xp, *values: allocate(xp.ones, like_spec(*values)),
-    samples=cases(_likes),
     **_LIKE,
     onnx={9: lambda g, *values: g.full(g.outputs[0].shape, 1, g.outputs[0].dtype)},
 )
@@ -318,7 +280,6 @@ def ones_like(
 @primitive(
     meta=like_spec,
     kernel=lambda xp, *values: allocate(xp.empty, like_spec(*values)),
-    samples=_compared(lambda m: [Sample(m.real(2, 3)), Sample(m.real(2, 3).T), Sample(m.integers(2))], False),
     **_LIKE,
     onnx={9: lambda g, *values: g.full(g.outputs[0].shape, 0, g.outputs[0].dtype)},
 )
@@ -347,22 +308,9 @@ def _fill(xp: Any, made: tuple[Spec, Any]) -> Any:
 @primitive(
     meta=lambda *values: _full(*values)[0],
     kernel=lambda xp, *values: _fill(xp, _full(*values)),
-    samples=cases(
-        lambda m: [
-            Sample((2, 3), 1.5), Sample((2,), 3), Sample((), True), Sample((2,), 1.5, dtype=np.dtype(np.float64)),
-            Sample([2], 1j), Sample((2,), 1.5, dtype=np.dtype(np.int32)), Sample((2,), -1, dtype=np.dtype(np.uint8)),
-            Sample((2,), np.float64(2)), Sample((2,), 300, dtype=np.dtype(np.uint8)),
-            Sample((2,), -256, dtype=np.dtype(np.uint8)), Sample((2,), 1e40),
-            Sample((2,), 1j, dtype=np.dtype(np.float32)), Sample((2,), float("nan"), dtype=np.dtype(np.int64)),
-            Sample((), float("inf"), dtype=np.dtype(np.float16)), Sample((2,), 70000, dtype=np.dtype(np.float16)),
-            Sample((2,), np.array([3.0]), gradient=False), Sample(2, 1), Sample([2], "a"),
-            Sample((2,), 3.5, dtype=np.dtype(np.bool_)), Sample((2,), 1.1, dtype=np.dtype(ml_dtypes.bfloat16)),
-            Sample((-2,), 1), Sample((2,), 1 << 63), Sample((2,), 1 << 63, dtype=np.dtype(np.uint64)),
-        ]
-    ),
     **_OPTIONS,
     onnx={9: lambda g, size, fill_value, *rest: g.full(g.outputs[0].shape, fill_value, g.outputs[0].dtype)},
-)  # fmt: skip
+)
 def full(
     size: Any, fill_value: Number, *, dtype: Any = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, pin_memory: bool = False,
@@ -378,16 +326,9 @@ def _full_like(input: Any, fill_value: Any, *rest: Any) -> tuple[Spec, Any]:
 @primitive(
     meta=lambda *values: _full_like(*values)[0],
     kernel=lambda xp, *values: _fill(xp, _full_like(*values)),
-    samples=cases(
-        lambda m: [
-            Sample(m.real(2, 3), 3), Sample(m.integers(3), 3.7), Sample(m.real(2, 3).T, 2.5), Sample(m.real(2), True),
-            Sample(m.real(), 1), Sample(m.integers(2), 3j), Sample(m.real(2), 1e39),
-            Sample(m.real(2), 1, dtype=np.dtype(np.bool_)), Sample(m.real(2), "a"),
-        ]
-    ),
     **_LIKE,
     onnx={9: lambda g, input, fill_value, *rest: g.full(g.outputs[0].shape, fill_value, g.outputs[0].dtype)},
-)  # fmt: skip
+)
 def full_like(
     input: Tensor, fill_value: Number, *, dtype: Any = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None,
@@ -396,7 +337,6 @@ def full_like(
 
 
 @composite(
-    samples=cases(lambda m: [Sample(3), Sample(2, dtype=np.dtype(np.int64)), Sample(True), Sample(3j)]),
     out=False,
 )
 def scalar_tensor(
@@ -429,13 +369,9 @@ def _eye_onnx(g: Any, *values: Any) -> Any:
 @primitive(
     meta=_eye,
     kernel=lambda xp, n, m, dtype, *rest: xp.eye(*_eye(n, m, dtype, *rest).shape, dtype=numpy_dtype(dtype)),
-    samples=cases(lambda m: [
-        Sample(3), Sample(2, 3), Sample(3, m=2), Sample(0), Sample(0, 3), Sample(2, dtype=np.dtype(np.bool_)),
-        Sample(-2), Sample(2, -3), Sample(2.5), Sample(2, dtype=np.dtype(np.int32)), Sample(2**40),
-    ]),
     **_OPTIONS,
     onnx={9: _eye_onnx},
-)  # fmt: skip
+)
 def eye(
     n: int, m: int | None = None, *, dtype: Any = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, pin_memory: bool = False,
@@ -461,10 +397,6 @@ def _strided_spec(size: Any, stride: Any, *rest: Any) -> Spec:
 @primitive(
     meta=_strided_spec,
     kernel=lambda xp, *values: allocate(xp.empty, _strided_spec(*values)),
-    samples=_compared(
-        lambda m: [Sample((2, 3), (1, 2)), Sample((2, 3), (10, 2)), Sample((2, 0), (1, 1)), Sample((2, 3), (0, 1))],
-        False,
-    ),
     **{**_OPTIONS, "out": False},
     onnx={9: lambda g, *values: g.full(g.outputs[0].shape, 0, g.outputs[0].dtype)},
 )
@@ -496,7 +428,6 @@ def _permuted_spec(size: Any, physical_layout: Any, *rest: Any) -> Spec:
 @primitive(
     meta=_permuted_spec,
     kernel=lambda xp, *values: allocate(xp.empty, _permuted_spec(*values)),
-    samples=_compared(lambda m: [Sample((2, 3, 5), (0, 2, 1)), Sample((), ()), Sample((0, 2), (1, 0))], False),
     **_OPTIONS,
     onnx={9: lambda g, *values: g.full(g.outputs[0].shape, 0, g.outputs[0].dtype)},
 )
@@ -518,14 +449,7 @@ def _as_input(input: Any, dtype: Any, device: Any) -> dict[str, Any]:
 _NEW: dict[str, Any] = {"namespace": None, "method": True, "out": False, "vjp": {}}
 
 
-def _news(m: Any) -> list[Sample]:
-    return [
-        Sample(m.real(2), 2, 3), Sample(m.integers(2), (2,)), Sample(m.real(2), size=(0, 2)), Sample(m.booleans(1), ()),
-        Sample(m.real(2), 2, dtype=np.dtype(np.int64)), Sample(m.real(2), -1), Sample(m.real(2), 2.5),
-    ]  # fmt: skip
-
-
-@composite(samples=_compared(_news, True), **_NEW)
+@composite(**_NEW)
 def new_zeros(
     input: Tensor, *size: int, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
     pin_memory: bool = False,
@@ -534,7 +458,7 @@ def new_zeros(
     return zeros(size, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory, **_as_input(input, dtype, device))
 
 
-@composite(samples=_compared(_news, True), **_NEW)
+@composite(**_NEW)
 def new_ones(
     input: Tensor, *size: int, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
     pin_memory: bool = False,
@@ -543,7 +467,7 @@ def new_ones(
     return ones(size, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory, **_as_input(input, dtype, device))
 
 
-@composite(samples=_compared(lambda m: _news(m)[:4], False), **_NEW)
+@composite(**_NEW)
 def new_empty(
     input: Tensor, *size: int, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
     pin_memory: bool = False,
@@ -552,7 +476,7 @@ def new_empty(
     return empty(size, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory, **_as_input(input, dtype, device))
 
 
-@composite(samples=_compared(lambda m: [Sample(m.real(2), (2, 3), (1, 2)), Sample(m.integers(2), (2,), (3,))], False), **_NEW)
+@composite(**_NEW)
 def new_empty_strided(
     input: Tensor, size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, pin_memory: bool = False,
@@ -562,13 +486,7 @@ def new_empty_strided(
     return empty_strided(size, stride, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory, **options)
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(m.real(2), (2, 3), 3), Sample(m.integers(2), (2,), 3.5), Sample(m.real(2), (2,), 3j),
-        Sample(m.real(2), (), True), Sample(m.real(2), (2,), 2, dtype=np.dtype(np.int64)),
-    ]),
-    **_NEW,
-)  # fmt: skip
+@composite(**_NEW)
 def new_full(
     input: Tensor, size: Any, fill_value: Number, *, dtype: Any = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, pin_memory: bool = False,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from ...core.base import Spec
@@ -14,7 +13,6 @@ from ...core.declare import primitive, table
 from ...core.dtypes import BOOL, BY_NUMPY, COMPLEX, FLOAT8, FLOATING, INTEGRAL, LOW_PRECISION, default, legacy_name, scalar_category
 from ...core.errors import ArgumentError, DtypeError, NotSupported, OperationError, ShapeError, ValueRangeError
 from ...core.random_rounding import fused_multiply_add
-from ...core.samples import Sample, cases
 from ...core.symbolic import is_symbolic
 from .factories import fitting, new_spec, number, numpy_dtype, whole_number
 
@@ -109,27 +107,8 @@ def _arange_onnx(g: Any, start: Any, end: Any, step: Any, *rest: Any) -> Any:
 
 
 @primitive(
-    meta=lambda *values: _arange(*values)[0],
-    kernel=lambda xp, *values: _steps(xp, *_arange(*values)),
-    samples=cases(
-        lambda m: [
-            Sample(5), Sample(5.0), Sample(1, 5), Sample(1, 5, 2), Sample(1, 5.0, 2), Sample(1, 5, 0.5), Sample(5, 1),
-            Sample(5, 1, -1), Sample(1, 5, 0), Sample(1, 5, -1), Sample(float("inf")), Sample(float("nan")),
-            Sample(0, 1e30), Sample(end=5), Sample(start=1, end=6, step=3), Sample(0, 5, dtype=np.dtype(np.float32)),
-            Sample(0, 2.5, 0.3), Sample(-5), Sample(1, 1), Sample(0.1, 1, 0.1, dtype=np.dtype(np.float64)),
-            Sample(0, 5, dtype=np.dtype(np.bool_)), Sample(True), Sample(1j), Sample("a"),
-            Sample(0, 5, dtype=np.dtype(np.complex64)), Sample(0, -5, -1, dtype=np.dtype(np.uint8)),
-            Sample(0, 300, 50, dtype=np.dtype(np.uint8)), Sample(0, 2.5, 0.3, dtype=np.dtype(np.int64)),
-            Sample(0, 2.5, 0.3, dtype=np.dtype(np.int32)), Sample(2**63 - 3, 2**63 - 1),
-            Sample(0.7, 5.5, 1.5, dtype=np.dtype(np.int64)), Sample(0.7, 5.5, 1.5, dtype=np.dtype(np.int32)),
-            Sample(np.int32(3)), Sample(0, 5, dtype=np.dtype(np.float16)),
-            Sample(0, 1, 0.1, dtype=np.dtype(ml_dtypes.bfloat16)), Sample(), Sample(np.float64(3)),
-            Sample(0, 2**62, 2**60),
-        ]
-    ),
-    **_OPTIONS,
-    onnx={9: _arange_onnx},
-)  # fmt: skip
+    meta=lambda *values: _arange(*values)[0], kernel=lambda xp, *values: _steps(xp, *_arange(*values)), **_OPTIONS, onnx={9: _arange_onnx}
+)
 def arange(
     start: Number | None = None, end: Number | None = None, step: Number = 1, *, dtype: Any = None, layout: Any = None,
     device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
@@ -151,14 +130,10 @@ def _range(start: Any, end: Any, step: Any, dtype: Any, *rest: Any) -> tuple[Spe
 @primitive(
     meta=lambda *values: _range(*values)[0],
     kernel=lambda xp, *values: _steps(xp, *_range(*values)),
-    samples=cases(lambda m: [
-        Sample(1, 4), Sample(0, 1, 0.25), Sample(4, 1), Sample(4, 1, -1), Sample(1, 4, dtype=np.dtype(np.int64)),
-        Sample(1, 4, 0), Sample(0, 2, 0.3, dtype=np.dtype(np.float64)),
-    ]),
     name="range",
     **_OPTIONS,
     onnx={9: _fixed("range")},
-)  # fmt: skip
+)
 def range_(
     start: Number, end: Number, step: Number = 1, *, dtype: Any = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, pin_memory: bool = False,
@@ -227,20 +202,9 @@ def _linspace_onnx(g: Any, start: Any, end: Any, steps: Any, *rest: Any) -> Any:
 @primitive(
     meta=lambda *values: _space("linspace", *values)[0],
     kernel=lambda xp, *values: _linspace(xp, *_space("linspace", *values)),
-    samples=cases(
-        lambda m: [
-            Sample(0, 1, 5), Sample(0, 10, 5, dtype=np.dtype(np.int64)), Sample(3, -100, 7, dtype=np.dtype(np.int32)),
-            Sample(0, 1, 1), Sample(0.7, 9.9, 4, dtype=np.dtype(np.int64)), Sample(0, 1, 0), Sample(0, 1, -1),
-            Sample(-3.5, 2.25, steps=6), Sample(0, 1j, 3), Sample(0, 1j, 3, dtype=np.dtype(np.float32)),
-            Sample(0, 1, 3, dtype=np.dtype(np.complex64)), Sample(0, 1, 3, dtype=np.dtype(np.bool_)),
-            Sample(0, 1, 7, dtype=np.dtype(np.float16)), Sample(0, 1, 7, dtype=np.dtype(ml_dtypes.bfloat16)),
-            Sample(0, 1, 2.5), Sample(0, 1, 9, dtype=np.dtype(np.float64)),
-            Sample(np.array([0.0], np.float32), 1, 3, gradient=False), Sample(5, -5, 8), Sample(1e39, 0, 3),
-        ]
-    ),
     **_OPTIONS,
     onnx={9: _linspace_onnx},
-)  # fmt: skip
+)
 def linspace(
     start: Any, end: Any, steps: int, *, dtype: Any = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, pin_memory: bool = False,
@@ -271,18 +235,9 @@ def _logspace_values(start: Any, end: Any, steps: Any, base: Any, *rest: Any) ->
 @primitive(
     meta=lambda *values: _logspace_values(*values)[0],
     kernel=lambda xp, *values: _logspace(xp, values[3], *_logspace_values(*values)),
-    samples=cases(
-        lambda m: [
-            Sample(0, 1, 5), Sample(0, 3, 4, base=2), Sample(0, 3, 4, 2), Sample(0, 3, 4, dtype=np.dtype(np.int64)),
-            Sample(0, 1, 1), Sample(0, 1, 0), Sample(0, 1, -1), Sample(0, 1j, 3),
-            Sample(0, 1, 3, dtype=np.dtype(np.float16)), Sample(0, 1, 3, base=-2.0),
-            Sample(-2, 2.5, 6, dtype=np.dtype(np.float64)), Sample(0, 2, 5, dtype=np.dtype(np.int32)),
-            Sample(0, 1, 2.5),
-        ]
-    ),
     **_OPTIONS,
     onnx={9: _fixed("logspace")},
-)  # fmt: skip
+)
 def logspace(
     start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, pin_memory: bool = False,
@@ -325,17 +280,9 @@ def _places(xp: Any, mask: Any, spec: Spec) -> Any:
     return xp.stack(xp.nonzero(mask)).astype(spec.dtype, copy=False)
 
 
-def _triangles(m: Any) -> list[Sample]:
-    return [
-        Sample(3, 3), Sample(3, 4, 1), Sample(4, 3, -1), Sample(2, 5, 7), Sample(2, 5, -7), Sample(0, 3), Sample(3, 0),
-        Sample(-1, 2), Sample(3, 3, dtype=np.dtype(np.int32)), Sample(row=5, col=2, offset=-2), Sample(2, 6, 2),
-    ]  # fmt: skip
-
-
 @primitive(
     meta=_lower_spec,
     kernel=lambda xp, row, col, offset, *rest: _places(xp, xp.tri(row, col, offset, dtype=bool), _lower_spec(row, col, offset, *rest)),
-    samples=cases(_triangles),
     **{**_OPTIONS, "out": False},
     onnx={9: _fixed("tril_indices")},
 )
@@ -349,7 +296,6 @@ def tril_indices(
 @primitive(
     meta=_upper_spec,
     kernel=lambda xp, row, col, offset, *rest: _places(xp, ~xp.tri(row, col, offset - 1, dtype=bool), _upper_spec(row, col, offset, *rest)),
-    samples=cases(_triangles),
     **{**_OPTIONS, "out": False},
     onnx={9: _fixed("triu_indices")},
 )

@@ -12,7 +12,6 @@ from ...core.declare import composite, primitive
 from ...core.dtypes import bool_, legacy_name
 from ...core.errors import DimensionError, DtypeError, OperationError, RushlightError, ShapeError
 from ...core.families import normalize_dim
-from ...core.samples import Sample, cases
 from ..create.factories import ones_like
 from .gather_scatter import (
     CHUNK,
@@ -66,29 +65,9 @@ def _index_select_kernel(xp: Any, input: Any, dim: int, index: Any) -> Any:
     meta=_index_select_meta,
     kernel=_index_select_kernel,
     vjp={"input": lambda g, input_shape, dim, index: index_select_backward(g, input_shape, dim, index)},
-    samples=cases(lambda m: [
-        Sample(m.real(3, 4), 0, np.array([0, 2, 2])),
-        Sample(m.real(3, 4), -1, np.array([3, 0], np.int32)),
-        Sample(m.real(2, 3, 2), 1, np.array([2, 2, 0, 1])),
-        Sample(m.real(4, 3).T, 0, np.array([1])),
-        Sample(m.real(3, 4), 0, np.array(1)),
-        Sample(m.real(), 0, np.array([0])),
-        Sample(m.real(), 0, np.array(0)),
-        Sample(m.real(3, 4), 1, np.zeros(0, np.int64)),
-        Sample(m.complex(3), 0, np.array([2, 2])),
-        Sample(m.real(3, dtype=np.float16), 0, np.array([1]), gradient=False),
-        Sample(m.integers(3), 0, np.array([1, 0]), gradient=False),
-        Sample(m.booleans(3), 0, np.array([1, 0]), gradient=False),
-        Sample(m.real(3, 4), 0, np.array([3]), gradient=False),
-        Sample(m.real(3, 4), 0, np.array([-1]), gradient=False),
-        Sample(m.real(3, 4), 0, np.array([[0]]), gradient=False),
-        Sample(m.real(3, 4), 0, np.array([0], np.int16), gradient=False),
-        Sample(m.real(), 0, np.array([0, 0]), gradient=False),
-        Sample(m.real(3, 4), 2, np.array([0]), gradient=False),
-    ]),
     exact=True,
     onnx={9: index_select_form},
-)  # fmt: skip
+)
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """The slices of one dimension that a vector of positions names."""
 
@@ -168,32 +147,10 @@ def _index_add_into(xp: Any, input: Any, dim: int, index: Any, source: Any, alph
         "input": lambda g: g,
         "source": lambda g, dim, index, alpha, source_shape: (index_select(g, dim, index) * alpha).reshape(source_shape),
     },
-    samples=cases(lambda m: [
-        Sample(m.real(3, 4), 0, np.array([0, 2]), m.real(2, 4)),
-        Sample(m.real(3, 4), 0, np.array([1, 1, 1]), m.real(3, 4), alpha=2.5),
-        Sample(m.real(3, 4), -1, np.array([3, 0, 3], np.int32), m.real(3, 3)),
-        Sample(m.real(2, 3, 2), 1, np.array([2, 2, 0, 1]), m.real(2, 4, 2)),
-        Sample(m.real(4, 3).T, 1, np.array([0, 0]), m.real(2, 3).T),
-        Sample(m.real(3, 4), 0, np.array(1), m.real(1, 4)),
-        Sample(m.real(), 0, np.array(0), m.real()),
-        Sample(m.real(3, 4), 0, np.zeros(0, np.int64), m.real(0, 4)),
-        Sample(m.complex(3), 0, np.array([2, 2]), m.complex(2)),
-        Sample(m.real(3, dtype=np.float16), 0, np.array([1, 1]), m.real(2, dtype=np.float16), gradient=False),
-        Sample(m.integers(3), 0, np.array([1, 1]), m.integers(2), alpha=2.5, gradient=False),
-        Sample(m.booleans(3), 0, np.array([1, 0]), m.booleans(2), gradient=False),
-        Sample(m.real(3, 4), 0, np.array([0, 3]), m.real(2, 4), gradient=False),
-        Sample(m.real(3, 4), 0, np.array([0, -1]), m.real(2, 4), gradient=False),
-        Sample(m.real(3, 4), 0, np.array([0, 1]), m.real(2, 3), gradient=False),
-        Sample(m.real(3, 4), 0, np.array([0, 1]), m.real(3, 4), gradient=False),
-        Sample(m.real(3, 4), 0, np.array([[0, 1]]), m.real(2, 4), gradient=False),
-        Sample(m.real(3, 4), 0, np.array([0, 1]), m.integers(2, 4), gradient=False),
-        Sample(m.real(3, 4), 0, np.array([0, 1], np.int16), m.real(2, 4), gradient=False),
-        Sample(m.real(), 0, np.array([0]), m.real(1), gradient=False),
-    ]),
     exact=True,
     in_place=True,
     onnx={9: index_add_form},
-)  # fmt: skip
+)
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Tensor:
     """Add the slices of a source, times ``alpha``, to those that a vector of positions names; repeats add up."""
 
@@ -242,28 +199,10 @@ def _index_copy_into(xp: Any, input: Any, dim: int, index: Any, source: Any) -> 
         "input": lambda g, dim, index: index_fill(g, dim, index, 0),
         "source": lambda g, dim, index, source_shape: index_select(g, dim, index).reshape(source_shape),
     },
-    samples=cases(lambda m: [
-        Sample(m.real(3, 4), 0, np.array([0, 2]), m.real(2, 4)),
-        Sample(m.real(3, 4), -1, np.array([3, 0]), m.real(3, 2)),
-        Sample(m.real(4, 3).T, 1, np.array([0]), m.real(1, 3).T),
-        Sample(m.real(3, 4), 0, np.array(1), m.real(1, 4)),
-        Sample(m.real(), 0, np.array([0]), m.real(1)),
-        Sample(m.real(), 0, np.array(0), m.real()),
-        Sample(m.complex(3), 0, np.array([2, 1]), m.complex(2)),
-        Sample(m.integers(3), 0, np.array([1, 2]), m.integers(2), gradient=False),
-        Sample(m.real(3, 4), 0, np.array([0, 3]), m.real(2, 4), gradient=False),
-        Sample(m.real(3, 4), 0, np.array([0, -1]), m.real(2, 4), gradient=False),
-        Sample(m.real(3, 4), 0, np.array([0, 1]), m.real(2, 3), gradient=False),
-        Sample(m.real(3, 4), 0, np.array([0, 1]), m.real(3, 4), gradient=False),
-        Sample(m.real(3, 4), 0, np.array([1]), m.real(4), gradient=False),
-        Sample(m.real(3, 4), 0, np.array([[1]]), m.real(1, 4), gradient=False),
-        Sample(m.real(3, 4), 0, np.array([1], np.int32), m.real(1, 4), gradient=False),
-        Sample(m.real(3, 4), 0, np.array([1]), m.integers(1, 4), gradient=False),
-    ]),
     exact=True,
     in_place=True,
     onnx={9: write_slices},
-)  # fmt: skip
+)
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """Write the slices of a source over those that a vector of positions names."""
 
@@ -294,50 +233,15 @@ def _index_fill_into(xp: Any, input: Any, dim: int, index: Any, value: Any) -> N
         "input": lambda g, dim, index: index_fill(g, dim, index, 0),
         "value": lambda g, dim, index: masked_fill(g, index_fill(ones_like(g, dtype=bool_), dim, index, False), 0).sum(),
     },
-    samples=cases(lambda m: [
-        Sample(m.real(3, 4), 0, np.array([0, 2]), 1.5),
-        Sample(m.real(3, 4), -1, np.array([3, 0]), m.real()),
-        Sample(m.real(4, 3).T, 1, np.array([0]), m.real(dtype=np.float64)),
-        Sample(m.real(3, 4), 0, np.array([-1, 0, -1]), m.real()),
-        Sample(m.real(3, 4), 0, np.array(1), 2),
-        Sample(m.real(), 0, np.array([0]), 3.0),
-        Sample(m.real(3, 4), 0, np.array([-1]), 1.0),
-        Sample(m.real(3, 4), 0, np.zeros(0, np.int64), 1.0),
-        Sample(m.complex(3), 0, np.array([2]), 1 + 1j),
-        Sample(m.integers(3), 0, np.array([2]), 1.5, gradient=False),
-        Sample(m.booleans(3), 0, np.array([2]), True, gradient=False),
-        Sample(m.real(3, 4), 0, np.array([3]), 1.0, gradient=False),
-        Sample(m.real(3, 4), 0, np.array([[1]]), 1.0, gradient=False),
-        Sample(m.real(3, 4), 0, np.array([1], np.int32), 1.0, gradient=False),
-        Sample(m.real(3, 4), 0, np.array([1]), m.real(1), gradient=False),
-        Sample(m.real(3, 4), 0, np.array([1]), 1j, gradient=False),
-    ]),
     exact=True,
     in_place=True,
     onnx={9: index_fill_form},
-)  # fmt: skip
+)
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | Number) -> Tensor:
     """Write a number over the slices that a vector of positions names."""
 
 
-@composite(
-    samples=cases(lambda m: [
-        *(
-            Sample(m.apart(3, 2), 0, np.array([0, 2, 2]), m.real(3, 2), reduce, include_self=include_self)
-            for reduce in ("prod", "mean", "amax", "amin") for include_self in (True, False)
-        ),
-        Sample(m.real(4, 3).T, -1, np.array([1, 1], np.int32), m.real(3, 2), "prod"),
-        Sample(m.integers(3), 0, np.array([2, 2]), m.integers(2), "amax", gradient=False),
-        Sample(m.real(3, dtype=np.float16), 0, np.array([2, 2]), m.real(2, dtype=np.float16), "amin", gradient=False),
-        Sample(m.real(3), 0, np.array([2, 2]), m.real(2), "sum", gradient=False),
-        Sample(m.real(3), 0, np.array([5]), m.real(1), "amax", gradient=False),
-        Sample(m.real(3), 0, np.array([2, 2]), m.real(2, dtype=np.float64), "amax", gradient=False),
-        Sample(m.real(3), 0, np.array([[2]]), m.real(1), "amax", gradient=False),
-        Sample(m.real(3, 2), 0, np.array([2]), m.real(1, 3), "amax", gradient=False),
-    ]),
-    out=True,
-    in_place=True,
-)  # fmt: skip
+@composite(out=True, in_place=True)
 def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
     """Reduce the slices of a source into those that a vector of positions names: "prod", "mean", "amax" or "amin"."""
     if reduce not in ("prod", "mean", "amax", "amin"):

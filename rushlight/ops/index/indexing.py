@@ -17,7 +17,6 @@ from ...core.declare import composite, primitive, table
 from ...core.dtypes import int64, legacy_name
 from ...core.errors import ArgumentError, DimensionError, DtypeError, NotSupported, OperationError, ShapeError, ValueRangeError
 from ...core.families import broadcast_shapes, normalize_dim
-from ...core.samples import Sample, cases
 from ...core.symbolic import unknown_size
 from ..create.factories import zeros
 from ..pointwise.copy_cast import cast
@@ -138,23 +137,12 @@ def _index_kernel(xp: Any, input: Any, indices: Sequence[Any]) -> Any:
     meta=_index_meta,
     kernel=_index_kernel,
     vjp={"input": lambda g, input_shape, indices: index_backward(g, input_shape, indices)},
-    samples=cases(lambda m: [
-        # PyTorch has no function of this name: recorded index expressions (tests/test_indexing.py) stand for it
-        Sample(m.real(3, 4), [np.array([0, 2, 2])], compare=False),
-        Sample(m.real(3, 4), [None, np.array([[0, -1], [2, 2]], np.int32)], compare=False),
-        Sample(m.real(3, 4), [np.array([[0], [2]]), np.array([1, 1, 3])], compare=False),
-        Sample(m.real(2, 3, 2), [np.array([0, 1]), None, np.array([1, 0])], compare=False),
-        Sample(m.real(2, 3, 2), [None, np.array([0, 1, 1]), np.array(1)], compare=False),
-        Sample(m.real(4, 3).T, [np.array(1)], compare=False),
-        Sample(m.real(3, 4), [np.zeros((2, 0), np.int64)], compare=False),
-        Sample(m.complex(3), [np.array([1, 1])], compare=False),
-    ]),
     exact=True,
     namespace=None,
     method=False,
     out=False,
     onnx={9: index_form},
-)  # fmt: skip
+)
 def index(input: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     """The elements at the positions (or where the masks are true) that are given for each dimension; None takes all."""
 
@@ -279,48 +267,14 @@ def _index_put_into(xp: Any, input: Any, indices: Sequence[Any], values: Any, ac
     kernel=on_a_copy(_index_put_into),
     in_place_kernel=_index_put_into,
     vjp={
-        "input": lambda g, indices, accumulate: (
-            g if accumulate else index_put(g, indices, zeros((), dtype=g.dtype, device=g.device))
-        ),
+        "input": lambda g, indices, accumulate: g if accumulate else index_put(g, indices, zeros((), dtype=g.dtype, device=g.device)),
         "values": lambda g, indices: index(g, indices),
     },
-    samples=cases(lambda m: [
-        Sample(m.real(3, 4), [np.array([0, 2])], m.real(2, 4)),
-        Sample(m.real(3, 4), [np.array([0, 2])], m.real()),
-        Sample(m.real(3, 4), [np.array([-1, 1], np.int32), np.array([[1], [3]])], m.real(2)),
-        Sample(m.real(3, 4), [np.array([0, 2, 0, 0])], m.real(4, 4), accumulate=True),
-        Sample(m.real(3, 4), [np.array([0, 2, 0, -3]), np.array([1, -1, 1, 1])], m.real(4), accumulate=True),
-        Sample(m.real(3, 4), [np.array([0, 2, 0, -3])], m.real(1), accumulate=True),
-        Sample(m.real(2, 3, 2), [np.array([[0], [1], [0]]), np.array([1, 1])], m.real(3, 2, 2), accumulate=True),
-        Sample(m.real(4, 3).T, [np.array([0, 0, 1]), np.array([1, 1, 1])], m.real(3), accumulate=True),
-        Sample(m.real(3, 4), [np.array([True, False, True])], m.real(2, 4)),
-        Sample(m.real(3, 4), [np.array([True, False, True])], m.real(4), accumulate=True),
-        Sample(m.real(3, 4), [np.array([True, False, True]), np.array([1, 2])], m.real(2)),
-        Sample(m.real(3, 2), [np.array([[True, False], [True, True], [False, False]])], m.real(3)),
-        Sample(m.real(3, 4), [np.zeros(0, np.int64)], m.real(0, 4)),
-        Sample(m.complex(3), [np.array([1, 1])], m.complex(2), accumulate=True),
-        Sample(m.real(3, dtype=np.float16), [np.array([1, 1])], m.real(2, dtype=np.float16), accumulate=True, gradient=False),
-        Sample(m.integers(3), [np.array([1, 1])], m.integers(2), accumulate=True, gradient=False),
-        Sample(m.integers(3), [np.array([1, 2], np.int32)], m.integers(2), gradient=False),
-        Sample(m.booleans(3), [np.array([1, 0, 1], np.uint8)], m.booleans(2), gradient=False),
-        Sample(m.real(3, 4), [np.array([7])], m.real(4), gradient=False),
-        Sample(m.real(3, 4), [np.array([-4])], m.real(4), accumulate=True, gradient=False),
-        Sample(m.real(3, 4), [np.array([0.0])], m.real(4), gradient=False),
-        Sample(m.real(3, 4), [np.array([0], np.int16)], m.real(4), gradient=False),
-        Sample(m.real(3, 4), [np.array([0])], m.integers(4), gradient=False),
-        Sample(m.real(3, 4), [np.array([0])], m.real(3), gradient=False),
-        Sample(m.real(3, 4), [np.array([0])], m.real(1, 1, 4), gradient=False),
-        Sample(m.real(3, 4), [np.array([True, False])], m.real(4), gradient=False),
-        Sample(m.real(3, 4), [np.array([True, False, True])], m.real(3, 4), gradient=False),
-        Sample(m.real(3, 4), [np.array([0]), np.array([0]), np.array([0])], m.real(1), gradient=False),
-        Sample(m.real(3, 4), [np.array([0, 1]), np.array([0, 1, 2])], m.real(1), gradient=False),
-        Sample(m.real(3, 4), [np.array([0])], 1.0, gradient=False),
-    ]),
     exact=True,
     in_place=True,
     out=False,
     onnx={9: index_put_form},
-)  # fmt: skip
+)
 def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
     """Write values at the positions (or where the masks are true) that are given for each dimension, or add them."""
 
@@ -357,22 +311,9 @@ def _take_kernel(xp: Any, input: Any, index: Any) -> Any:
     meta=_take_meta,
     kernel=_take_kernel,
     vjp={"input": lambda g, input_shape, index: put(zeros(input_shape, dtype=g.dtype, device=g.device), index, g, True)},
-    samples=cases(lambda m: [
-        Sample(m.real(3, 4), np.array([[0, 5], [5, -1]])),
-        Sample(m.real(4, 3).T, np.array([1, 2])),
-        Sample(m.real(3, 4), np.array(3)),
-        Sample(m.real(), np.array([0, 0])),
-        Sample(np.zeros(0, np.float32), np.zeros((2, 0), np.int64)),
-        Sample(m.complex(3), np.array([2, 2])),
-        Sample(m.integers(3), np.array([2, 2]), gradient=False),
-        Sample(m.real(3, 4), np.array([12]), gradient=False),
-        Sample(m.real(3, 4), np.array([-13]), gradient=False),
-        Sample(m.real(3, 4), np.array([0], np.int32), gradient=False),
-        Sample(np.zeros(0, np.float32), np.array([0]), gradient=False),
-    ]),
     exact=True,
     onnx={9: take_form},
-)  # fmt: skip
+)
 def take(input: Tensor, index: Tensor) -> Tensor:
     """The elements at positions of the tensor seen as a vector."""
 
@@ -416,44 +357,16 @@ def _put_into(xp: Any, input: Any, index: Any, source: Any, accumulate: bool = F
         ),
         "source": lambda g, index, source_shape: take(g, index).reshape(source_shape),
     },
-    samples=cases(lambda m: [
-        Sample(m.real(3, 4), np.array([[0, 5], [6, -1]]), m.real(4)),
-        Sample(m.real(4, 3).T, np.array([1, 2]), m.real(2)),
-        Sample(m.real(3, 4), np.array([[0, 5], [5, -1]]), m.real(2, 2), accumulate=True),
-        Sample(m.real(), np.array(0), m.real(1)),
-        Sample(m.real(3), np.zeros(0, np.int64), m.real(0)),
-        Sample(m.integers(3), np.array([2, 2]), m.integers(2), True, gradient=False),
-        Sample(m.real(3, 4), np.array([12]), m.real(1), gradient=False),
-        Sample(m.real(3, 4), np.array([0, 1]), m.real(3), gradient=False),
-        Sample(m.real(3, 4), np.array([0]), m.integers(1), gradient=False),
-        Sample(m.real(3, 4), np.array([0], np.int32), m.real(1), gradient=False),
-    ]),
     exact=True,
     in_place=True,
     out=False,
     onnx={9: put_form},
-)  # fmt: skip
+)
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """Write the elements of a source at positions of the tensor seen as a vector, or add them."""
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(m.real(3, 4), np.array([[0], [1], [2]]), 1),
-        Sample(m.real(3, 4), np.array([[2, 1, 0, 0], [0, 0, 1, 1]]), dim=0),
-        Sample(m.real(3, 4), np.array([[-1, 1]]), -1),
-        Sample(m.real(1, 4), np.array([[0], [3]]), 1),
-        Sample(m.real(3, 4), np.array([[7]]), 0),
-        Sample(m.real(3, 4), np.array([[3, 0], [11, 3]])),
-        Sample(m.real(), np.array(0)),
-        Sample(m.integers(3), np.array([2, 2]), 0, gradient=False),
-        Sample(m.real(3, 4), np.array([0]), 0, gradient=False),
-        Sample(m.real(3, 4), np.array([[0], [1]]), 1, gradient=False),
-        Sample(m.real(3, 4), np.array([[0]], np.int32), 1, gradient=False),
-        Sample(m.real(3, 4), np.array([[0]]), 2, gradient=False),
-    ]),
-    out=True,
-)  # fmt: skip
+@composite(out=True)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """Elements along a dimension at the positions that ``argmax`` and ``argsort`` give; the other dimensions broadcast."""
     check_index_type("take_along_dim", indices._array, long_only=True)
@@ -478,20 +391,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 # -- positions in several dimensions -----------------------------------------------------------------------------
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(np.array([3, 7, 0]), (2, 4)),
-        Sample(np.array([[5]], np.int32), (2, 2, 2)),
-        Sample(np.array(-1), (2, 4)),
-        Sample(np.array([8]), (2, 4)),
-        Sample(np.array([1]), 4),
-        Sample(np.zeros(0, np.int64), (2, 4)),
-        Sample(np.array([1.0]), (2, 4), gradient=False),
-        Sample(np.array([1]), (2, -1)),
-        Sample(np.array([1]), (2, 2.0)),
-    ]),
-    method=False,
-)  # fmt: skip
+@composite(method=False)
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """Positions in a tensor seen as a vector as positions in each of its dimensions."""
     if indices._array.dtype.kind not in "iu":
@@ -543,22 +443,11 @@ def _one_hot_kernel(xp: Any, input: Any, num_classes: int = -1) -> Any:
     meta=_one_hot_meta,
     kernel=_one_hot_kernel,
     vjp={},
-    samples=cases(lambda m: [
-        Sample(np.array([[0, 2], [1, 1]])),
-        Sample(np.array([[0, 2], [1, 1]]), 4),
-        Sample(np.array(2)),
-        Sample(np.zeros(0, np.int64), 3),
-        Sample(np.zeros(0, np.int64)),
-        Sample(np.array([0, 2]), num_classes=2),
-        Sample(np.array([0, -1]), 2),
-        Sample(np.array([0, 1], np.int32), 2),
-        Sample(np.array([0.0, 1.0]), 2),
-    ]),
     exact=True,
     namespace="nn.functional",
     out=False,
     notes="data-dependent where num_classes is -1",
     onnx={9: one_hot_form},
-)  # fmt: skip
+)
 def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     """For each class number a row of zeros with a 1 in its place."""

@@ -13,7 +13,6 @@ from ...core.declare import composite, primitive, table
 from ...core.dtypes import BY_NUMPY, COMPLEX, FLOATING, INTEGRAL, finfo, legacy_name, scalar_category
 from ...core.errors import DtypeError, NotSupported, OperationError, ShapeError
 from ...core.families import as_scalar, broadcast_shapes
-from ...core.samples import Sample, cases, together
 from ..create.factories import zeros
 
 Number = int | float | complex | bool
@@ -100,32 +99,11 @@ def _masked_fill_into(xp: Any, input: Any, mask: Any, value: Any) -> None:
         "input": lambda g, mask: masked_fill(g, mask, 0),
         "value": lambda g, mask: masked_fill(g, table["logical_not"].call(mask), 0).sum(),
     },
-    samples=cases(lambda m: [
-        Sample(m.real(2, 3), m.booleans(2, 3), 1.5),
-        Sample(m.real(2, 3), m.booleans(2, 3), m.real()),
-        Sample(m.real(2, 3), m.booleans(3), -1),
-        Sample(m.real(2, 3), m.booleans(4, 1, 3), m.real(dtype=np.float64)),
-        Sample(m.real(3, 2, 2).transpose(2, 0, 1), m.booleans(2, 3, 2), float("-inf"), gradient=False),
-        Sample(m.real(), np.array(True), 2.0),
-        Sample(m.real(0, 3), m.booleans(3), 2.0),
-        Sample(m.real(4, dtype=np.float16), m.booleans(4), float("-inf"), gradient=False),
-        Sample(m.integers(4), m.booleans(4), 1.5, gradient=False),
-        Sample(m.integers(4, dtype=np.uint8), m.booleans(4), -1, gradient=False),
-        Sample(m.booleans(4), m.booleans(4), 2, gradient=False),
-        Sample(m.complex(2, 2), m.booleans(2, 2), 1 + 2j),
-        Sample(m.complex(2, 2), m.booleans(2, 2), m.complex()),
-        Sample(m.real(2, 3), m.integers(2, 3), 1.0, gradient=False),
-        Sample(m.real(2, 3), m.booleans(2, 3), m.real(1), gradient=False),
-        Sample(m.real(2, 3), m.booleans(4), 1.0, gradient=False),
-        Sample(m.real(2, 3, dtype=np.float16), m.booleans(3), 1e10, gradient=False),
-        Sample(m.integers(3), np.array([True, False, True]), float("nan"), gradient=False),
-        Sample(m.real(3), np.array([True, False, True]), 1j, gradient=False),
-    ]),
     exact=True,
     in_place=True,
     out=False,
     onnx={9: lambda g, input, mask, value: g.where(mask, g.number(value, input.dtype), input)},
-)  # fmt: skip
+)
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor:
     """``input`` with ``value`` wherever ``mask`` is true."""
 
@@ -161,24 +139,10 @@ def _masked_select_onnx(g: Any, input: Any, mask: Any) -> Any:
     meta=_masked_select_meta,
     kernel=_masked_select_kernel,
     vjp={"input": _masked_select_gradient},
-    samples=cases(lambda m: [
-        Sample(m.real(2, 3), m.booleans(2, 3)),
-        Sample(m.real(2, 3), np.array([True, False, True])),
-        Sample(m.real(3), m.booleans(2, 1)),
-        Sample(m.real(3, 2).T, m.booleans(2, 3)),
-        Sample(m.real(), np.array(True)),
-        Sample(m.real(), np.array(False)),
-        Sample(m.complex(4), m.booleans(4)),
-        Sample(m.integers(4), m.booleans(4), gradient=False),
-        Sample(m.booleans(4), m.booleans(4), gradient=False),
-        Sample(m.real(4, dtype=np.float16), m.booleans(4), gradient=False),
-        Sample(m.real(2, 3), m.integers(2, 3), gradient=False),
-        Sample(m.real(2, 3), m.booleans(2), gradient=False),
-    ]),
     exact=True,
     notes="data-dependent",
     onnx={9: _masked_select_onnx},
-)  # fmt: skip
+)
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """A vector of the elements where ``mask`` is true."""
 
@@ -228,22 +192,11 @@ def _masked_scatter_onnx(g: Any, input: Any, mask: Any, source: Any) -> Any:
         "input": lambda g, mask: masked_fill(g, mask, 0),
         "source": lambda g, mask, source_shape: masked_scatter_backward(g, mask, source_shape),
     },
-    samples=cases(lambda m: [
-        Sample(m.real(2, 3), m.booleans(2, 3), m.real(6)),
-        Sample(m.real(2, 3), np.array([True, False, True]), m.real(2, 4)),
-        Sample(m.real(3), m.booleans(2, 1), m.real(3, 3).T),
-        Sample(m.real(), np.array(True), m.real()),
-        Sample(m.complex(3), m.booleans(3), m.complex(3)),
-        Sample(m.integers(3), m.booleans(3), m.integers(3), gradient=False),
-        Sample(m.real(2, 3), np.ones((2, 3), np.bool_), m.real(5), gradient=False),
-        Sample(m.real(2, 3), m.booleans(2, 3), m.real(6, dtype=np.float64), gradient=False),
-        Sample(m.real(2, 3), m.integers(2, 3), m.real(6), gradient=False),
-    ]),
     exact=True,
     in_place=True,
     out=False,
     onnx={9: _masked_scatter_onnx},
-)  # fmt: skip
+)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """The elements of ``source``, one after the other, where ``mask`` is true."""
 
@@ -328,24 +281,7 @@ def nonzero_columns(input: Tensor) -> Tensor:
     """The positions of non-zero elements, a vector for each dimension: what ``nonzero(as_tuple=True)`` calls."""
 
 
-_nonzero_samples = cases(lambda m: [
-    Sample(m.integers(2, 3, low=0, high=2)),
-    Sample(m.booleans(3, 2).T),
-    Sample(np.array([0.0, -0.0, np.nan, 1.0], np.float32)),
-    Sample(np.array([0, 1j, 1, 0], np.complex64)),
-    Sample(np.array(3.0)),
-    Sample(np.array(0.0)),
-    Sample(np.zeros((2, 0), np.float32)),
-    Sample(np.zeros((3, 2), np.float32)),
-    Sample(np.array([0, 1, 0.5], np.float16)),
-])  # fmt: skip
-
-
 @composite(
-    samples=together(
-        _nonzero_samples,
-        lambda op: [Sample(*each.args, as_tuple=True) for each in _nonzero_samples(op)],
-    ),
     out=True,
     notes="data-dependent",
     onnx={9: lambda g, input, as_tuple: nonzero_columns_form(g, input) if as_tuple else _nonzero_rows_onnx(g, input)},
@@ -356,7 +292,6 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 
 @composite(
-    samples=_nonzero_samples,
     notes="data-dependent",
     onnx={9: _nonzero_rows_onnx},
 )
@@ -384,19 +319,6 @@ def _nonzero_static_onnx(g: Any, input: Any, size: int, fill_value: int) -> Any:
     return g.slice(filled, [0], [size], [0])
 
 
-@primitive(
-    meta=_nonzero_static_meta,
-    kernel=_nonzero_static_kernel,
-    vjp={},
-    samples=cases(lambda m: [
-        Sample(m.integers(2, 3, low=0, high=2), size=4),
-        Sample(m.integers(6, low=0, high=2), size=8, fill_value=7),
-        Sample(m.booleans(2, 3), size=1),
-        Sample(np.array(3.0), size=2),
-        Sample(m.booleans(3), size=-1),
-    ]),
-    exact=True,
-    onnx={9: _nonzero_static_onnx},
-)  # fmt: skip
+@primitive(meta=_nonzero_static_meta, kernel=_nonzero_static_kernel, vjp={}, exact=True, onnx={9: _nonzero_static_onnx})
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     """Where elements are not zero, in so many rows: cut off, or filled up with ``fill_value``."""

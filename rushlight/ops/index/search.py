@@ -13,7 +13,6 @@ from ...core.declare import composite, primitive
 from ...core.dtypes import BY_NUMPY, legacy_name
 from ...core.errors import ArgumentError, DimensionError, DtypeError, NotSupported, OperationError, ShapeError
 from ...core.families import normalize_dim, result_dtype
-from ...core.samples import Sample, cases
 from .indexing_onnx import gather_form
 
 Number = int | float | complex | bool
@@ -156,26 +155,7 @@ def _asked_for(found: Any, return_inverse: bool, return_counts: bool) -> Any:
     return results if len(results) > 1 else results[0]
 
 
-_TABLE = np.array([[1, 2, 1], [1, 2, 1], [0, 2, 0]])
-_WITH_NAN = np.array([1, np.nan, 3, np.nan], np.float32)
-
-
-@composite(
-    samples=cases(lambda m: [
-        Sample(m.integers(8, low=0, high=4)), Sample(m.integers(2, 5, low=0, high=4), True, True, True),
-        Sample(_TABLE, return_inverse=True), Sample(_TABLE, return_counts=True), Sample(_TABLE, sorted=False),
-        Sample(_TABLE, dim=0), Sample(_TABLE, dim=1, return_inverse=True),
-        Sample(_TABLE, dim=-2, return_inverse=True, return_counts=True), Sample(m.booleans(5), return_counts=True),
-        Sample(np.array(3)), Sample(_WITH_NAN, return_inverse=True, return_counts=True, gradient=False),
-        Sample(np.array([0.0, -0.0], np.float32), gradient=False),
-        Sample(np.array([2, 1, 2], np.float16), gradient=False), Sample(m.real(0, 3), gradient=False),
-        Sample(m.real(0, 3), dim=0, gradient=False), Sample(m.real(0, 3), dim=1, gradient=False),
-        Sample(np.zeros(0, np.float32), True, True, True, gradient=False), Sample(m.complex(3), gradient=False),
-        Sample(np.array(3), dim=0), Sample(_TABLE, dim=2),
-    ]),
-    notes="data-dependent",
-    onnx={9: _unique_composite_onnx},
-)  # fmt: skip
+@composite(notes="data-dependent", onnx={9: _unique_composite_onnx})
 def unique(
     input: Tensor,
     sorted: bool = True,
@@ -187,16 +167,7 @@ def unique(
     return _asked_for(unique_slices(input, dim, return_inverse, return_counts), return_inverse, return_counts)
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(np.array([1, 1, 2, 2, 1])), Sample(np.array([1, 1, 2, 2, 1]), return_inverse=True, return_counts=True),
-        Sample(_TABLE), Sample(_TABLE, return_inverse=True, dim=0), Sample(_TABLE, dim=1, return_counts=True),
-        Sample(np.array(3), return_inverse=True), Sample(_WITH_NAN[1::2], gradient=False), Sample(m.booleans(6)),
-        Sample(m.real(0, 3), gradient=False), Sample(m.real(0, 3), dim=0, gradient=False),
-    ]),
-    notes="data-dependent",
-    onnx={9: _unique_consecutive_onnx},
-)  # fmt: skip
+@composite(notes="data-dependent", onnx={9: _unique_consecutive_onnx})
 def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
     """The elements (with ``dim``, slices) without those equal to the one before them."""
     return _asked_for(consecutive_slices(input, dim), return_inverse, return_counts)
@@ -277,34 +248,7 @@ def _searchsorted_onnx(g: Any, sorted_sequence: Any, input: Any, out_int32: bool
     return g.reduce("ReduceSum", g.cast(before, _INT64), [-1])
 
 
-_ROWS = np.array([[1, 3, 5], [2, 4, 6]], np.float32)
-_STEPS = np.array([1, 3, 5, 7, 9], np.float32)
-
-
-@primitive(
-    meta=_searchsorted_spec,
-    kernel=_searchsorted_kernel,
-    vjp={},
-    samples=cases(lambda m: [
-        Sample(_STEPS, np.array([1, 4, 9, 10], np.float32)),
-        Sample(_STEPS, np.array([1, 4, 9, 10], np.float32), right=True), Sample(_STEPS, 4),
-        Sample(_STEPS, 4.5, side="right"), Sample(_STEPS, np.array([[1, 4], [4, 7]], np.float32), out_int32=True),
-        Sample(_ROWS, np.array([[1, 4], [4, 7]], np.float32)),
-        Sample(_ROWS, np.array([[1, 4, 5], [6, 7, 0]], np.float32), right=True),
-        Sample(_STEPS, np.array([np.nan, np.inf], np.float32)),
-        Sample(_ROWS, np.array([[np.nan, np.inf], [-np.inf, 6]], np.float32)),
-        Sample(np.array([5, 1, 3], np.float32), np.array([1, 4], np.float32), sorter=np.array([1, 2, 0])),
-        Sample(np.zeros(0, np.float32), np.array([1], np.float32)), Sample(np.array([1, 3, 5]), np.array([3, 6])),
-        Sample(_ROWS, np.array([1, 4], np.float32)), Sample(_ROWS, 4),
-        Sample(_STEPS, np.array([1], np.float32), side="left", right=True),
-        Sample(_STEPS, np.array([1], np.float32), side="middle"),
-        Sample(_STEPS, np.array([1], np.float32), sorter=np.array([1, 2])),
-        Sample(_STEPS[:3], np.array([1], np.float32), sorter=np.array([1, 2, 7])),
-        Sample(_STEPS[:2], np.array([1], np.float32), sorter=np.array([1.0, 0.0])),
-        Sample(np.array(1, np.float32), np.array([1], np.float32)),
-    ]),
-    onnx={9: _searchsorted_onnx},
-)  # fmt: skip
+@primitive(meta=_searchsorted_spec, kernel=_searchsorted_kernel, vjp={}, onnx={9: _searchsorted_onnx})
 def searchsorted(
     sorted_sequence: Tensor, input: Tensor | Number, *, out_int32: bool = False, right: bool = False, side: Any = None,
     sorter: Tensor | None = None,
@@ -312,16 +256,7 @@ def searchsorted(
     """Where values would go in a sorted sequence (the last dimension): before equals, or after them if ``right``."""
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(np.array([[3, 6, 9], [3, 6, 9]], np.float32), _STEPS),
-        Sample(np.array([3, 6, 9], np.float32), _STEPS, right=True), Sample(3, _STEPS),
-        Sample(np.array([3]), np.array([1, 3]), out_int32=True),
-        Sample(np.array([3.0], np.float32), _ROWS, gradient=False),
-    ]),
-    out=True,
-    method=False,
-)  # fmt: skip
+@composite(out=True, method=False)
 def bucketize(input: Tensor | Number, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """The bucket of each value, between sorted boundaries; a boundary belongs to the bucket below unless ``right``."""
     if boundaries._array.ndim != 1:
@@ -355,18 +290,6 @@ def _isin_onnx(g: Any, elements: Any, test_elements: Any, assume_unique: bool, i
     return g.Not(found) if invert else found
 
 
-@primitive(
-    meta=_isin_spec,
-    kernel=_isin_kernel,
-    vjp={},
-    samples=cases(lambda m: [
-        Sample(m.integers(2, 3), np.array([1, 2, -1])), Sample(m.integers(6), 1), Sample(1, m.integers(6)),
-        Sample(m.integers(6), np.array([0, 1]), invert=True),
-        Sample(np.array([3, 1, 2]), np.array([1, 2]), assume_unique=True), Sample(_STEPS, np.array([1, 3])),
-        Sample(_WITH_NAN, _WITH_NAN), Sample(m.integers(3), np.zeros(0, np.int64)), Sample(m.complex(2), m.complex(2)),
-        Sample(m.booleans(2), m.booleans(2)), Sample(1, 2),
-    ]),
-    onnx={9: _isin_onnx},
-)  # fmt: skip
+@primitive(meta=_isin_spec, kernel=_isin_kernel, vjp={}, onnx={9: _isin_onnx})
 def isin(elements: Tensor | Number, test_elements: Tensor | Number, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element is one of ``test_elements``."""

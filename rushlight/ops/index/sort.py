@@ -15,7 +15,6 @@ from ...core.declare import composite, primitive, table
 from ...core.dtypes import BY_NUMPY
 from ...core.errors import DtypeError, NotSupported, OperationError
 from ...core.families import normalize_dim
-from ...core.samples import Sample, cases
 from ..reduce.cumulative import along, part
 from ..reduce.cumulative_onnx import kthvalue_form, median_form, median_of_all_form, mode_form, sort_form, topk_form
 from ..reduce.min_max import placed, select_back, selection_spec, share_evenly_all
@@ -53,29 +52,10 @@ def _put_back(g: Any, input_shape: Any, dim: int, indices: Any) -> Any:
     return placed(g, indices, input_shape, dim) if input_shape else g
 
 
-def _sort_samples(m: Any) -> list[Sample]:
-    return [
-        Sample(m.apart(2, 3)), Sample(m.apart(3, 4), 0), Sample(m.apart(2, 3, 2), 1, True),
-        Sample(m.apart(4, 3).T, descending=True), Sample(m.apart(2, 3), dim=-2, descending=True), Sample(m.apart()),
-        Sample(m.apart(), 0), Sample(m.real(0, 3), 0), Sample(m.real(0, 3), 1),
-        Sample(np.array([3, 1, 2, 1, 3], np.float32), gradient=False),
-        Sample(np.array([3, 1, 2, 1, 3], np.float32), 0, True, gradient=False),
-        Sample(np.array([3, 1, 2, 1, 3], np.float32), stable=True, gradient=False),
-        Sample(np.array([3, 1, 2, 1, 3], np.float32), stable=True, dim=0, descending=True, gradient=False),
-        Sample(np.array([2, np.nan, -np.inf, np.nan, np.inf, 0, -0.0], np.float32), gradient=False),
-        Sample(np.array([2, np.nan, -np.inf, np.nan, np.inf, 0, -0.0], np.float32), 0, True, gradient=False),
-        Sample(m.integers(3, 5), gradient=False), Sample(m.booleans(2, 5), 1, True, gradient=False),
-        Sample(m.integers(6, low=0, high=4, dtype=np.uint8), gradient=False),
-        Sample(m.apart(5, dtype=np.float16), gradient=False), Sample(m.complex(3), gradient=False),
-        Sample(m.real(2, 3), 2, gradient=False),
-    ]  # fmt: skip
-
-
 @primitive(
     meta=lambda input, dim, descending, stable: _sort_spec("sort", input, dim),
     kernel=_sort_kernel,
     vjp={"input": _put_back},
-    samples=cases(_sort_samples),
     returns=("values", "indices"),
     nondifferentiable=("indices",),
     onnx={9: sort_form},
@@ -94,7 +74,6 @@ def _argsort_kernel(xp: Any, input: Any, dim: Any, descending: bool, stable: Any
     meta=lambda input, dim, descending, stable: _sort_spec("argsort", input, dim)[1],
     kernel=_argsort_kernel,
     vjp={},
-    samples=cases(_sort_samples),
     out=False,
     onnx={9: lambda g, *values: sort_form(g, *values)[1]},
 )
@@ -103,22 +82,11 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: b
 
 
 @composite(
-    samples=cases(
-        lambda m: [
-            Sample(m.apart(3, 4)),
-            Sample(m.apart()),
-            Sample(m.integers(5), gradient=False),
-            Sample(m.complex(2), gradient=False),
-        ]
-    ),
     out=True,
 )
 def msort(input: Tensor) -> Tensor:
     """The elements in order along the first dimension."""
     return sort(input, 0).values
-
-
-_WITH_TIES = np.where(np.arange(140) % 41 == 7, np.nan, np.arange(140) * 7919 % 100).astype(np.float32)
 
 
 # -- topk --------------------------------------------------------------------------------------------------------
@@ -171,22 +139,10 @@ def _topk_kernel(xp: Any, input: Any, k: int, dim: Any, largest: bool, sorted: b
     meta=_topk_spec,
     kernel=_topk_kernel,
     vjp={"input": _put_back},
-    samples=cases(lambda m: [
-        Sample(m.apart(2, 5), 2), Sample(m.apart(2, 5), 3, -1, False), Sample(m.apart(5, 3), 2, 0),
-        Sample(m.apart(2, 5), 5, largest=False), Sample(m.apart(2, 4, 3), 2, 1), Sample(m.apart(4, 3).T, 2),
-        Sample(m.apart(3), 0), Sample(m.apart(), 1), Sample(m.apart(3, 4), 2, 0, True, True), Sample(m.apart(200), 5),
-        Sample(m.apart(2, 150), 3, 1, False), Sample(m.apart(150, 2), 4, 0),
-        Sample(_WITH_TIES, 9, gradient=False, compare=False),
-        Sample(m.integers(3, 1, low=0, high=9).astype(np.int32), 1, 0, gradient=False, compare=False),
-        Sample(m.apart(6, dtype=np.float16), 2, gradient=False),
-        Sample(np.array([1, np.nan, 3, 5], np.float32), 3, gradient=False), Sample(m.apart(3), 4, gradient=False),
-        Sample(m.apart(3), -1, gradient=False), Sample(m.booleans(3), 1, gradient=False),
-        Sample(m.complex(3), 1, gradient=False), Sample(m.real(2, 3), 1, 2, gradient=False),
-    ]),  # those not compared have equal elements, of which PyTorch picks any
     returns=("values", "indices"),
     nondifferentiable=("indices",),
     onnx={9: topk_form},
-)  # fmt: skip
+)
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
     """The ``k`` largest (or smallest) elements along a dimension, in order, and where they are."""
 
@@ -243,21 +199,10 @@ def _select_gradient(g: Any, input_shape: Any, dim: int, keepdim: bool, indices:
     meta=_kthvalue_spec,
     kernel=_kthvalue_kernel,
     vjp={"input": _select_gradient},
-    samples=cases(lambda m: [
-        Sample(m.apart(2, 5), 2), Sample(m.apart(5, 3), 4, 0), Sample(m.apart(2, 4), 1, -1, True),
-        Sample(m.apart(4, 3).T, 2), Sample(m.apart(), 1),
-        Sample(np.array([1, np.nan, 3, 2], np.float32), 3, gradient=False),
-        Sample(np.array([1, np.nan, 3, 2], np.float32), 4, gradient=False),
-        Sample(m.integers(7) * 8 + np.arange(7), 3, gradient=False),
-        Sample(m.apart(5, dtype=np.float16), 2, gradient=False), Sample(m.real(0, 3), 1, gradient=False),
-        Sample(m.real(0, 3), 1, 0, gradient=False), Sample(m.apart(3), 0, gradient=False),
-        Sample(m.apart(3), 4, gradient=False), Sample(m.booleans(3), 1, gradient=False),
-        Sample(m.complex(3), 1, gradient=False),
-    ]),
     returns=("values", "indices"),
     nondifferentiable=("indices",),
     onnx={9: kthvalue_form},
-)  # fmt: skip
+)
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The ``k``-th smallest element (counted from 1) along a dimension, and where it is."""
 
@@ -326,29 +271,13 @@ _declare_median("median", False, ", the lower of the two in the middle; NaN if t
 _declare_median("nanmedian", True, " that are not NaN, the lower of the two in the middle")
 
 
-def _median_samples(m: Any) -> list[Sample]:
-    return [
-        Sample(m.apart(2, 3)), Sample(m.apart(2, 4), 1), Sample(m.apart(5, 3), 0, True),
-        Sample(m.apart(2, 3, 2), dim=-2), Sample(m.apart(4, 3).T, -1), Sample(m.apart()), Sample(m.apart(), 0),
-        Sample(np.array([3, 1, 2, 2], np.float32), 0, gradient=False),
-        Sample(np.array([2, 2, 1, 3, 2, 2], np.float32), 0, gradient=False),
-        Sample(np.array([1, np.nan, 3, np.nan], np.float32), gradient=False),
-        Sample(np.array([[1, np.nan, 3, np.nan], [4, 1, 2, 3]], np.float32), 1, gradient=False),
-        Sample(m.integers(3, 4), 1, gradient=False), Sample(m.integers(7), gradient=False),
-        Sample(m.apart(6, dtype=np.float16), gradient=False), Sample(m.real(0, 3), gradient=False),
-        Sample(m.real(0, 3), 0, gradient=False), Sample(m.real(0, 3), 1, gradient=False),
-        Sample(m.booleans(3), gradient=False), Sample(m.complex(3), gradient=False),
-        Sample(m.real(2, 3), 2, gradient=False),
-    ]  # fmt: skip
-
-
-@composite(samples=cases(_median_samples), out=True)
+@composite(out=True)
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The median (of two in the middle the lower) of all elements, or along a dimension with indices; NaN if there is one."""
     return table["median_all"].call(input) if dim is None else table["median_dim"].call(input, dim, keepdim)
 
 
-@composite(samples=cases(_median_samples), out=True)
+@composite(out=True)
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The median of the elements that are not NaN, or along a dimension with indices."""
     return table["nanmedian_all"].call(input) if dim is None else table["nanmedian_dim"].call(input, dim, keepdim)
@@ -378,18 +307,9 @@ def _mode_kernel(xp: Any, input: Any, dim: Any, keepdim: bool) -> tuple[Any, Any
     meta=lambda input, dim, keepdim: selection_spec("mode", input, dim, keepdim),
     kernel=_mode_kernel,
     vjp={"input": _select_gradient},
-    samples=cases(lambda m: [
-        Sample(m.apart(2, 3)), Sample(m.apart(4, 3), 0, True), Sample(m.apart(), -1),
-        Sample(np.array([[3, 1, 2, 2], [1, 1, 3, 3]], np.float32), gradient=False),
-        Sample(np.array([1, 2, 2, 1, 3], np.float32), gradient=False),
-        Sample(m.integers(3, 6, low=0, high=3), 1, gradient=False), Sample(m.booleans(2, 5), gradient=False),
-        Sample(m.integers(6, 2, low=0, high=3), 0, gradient=False),
-        Sample(np.array([1, 2, 2], np.float16), gradient=False), Sample(m.real(0, 3), 1, gradient=False),
-        Sample(m.real(0, 3), 0, gradient=False), Sample(m.complex(2), gradient=False),
-    ]),
     returns=("values", "indices"),
     nondifferentiable=("indices",),
     onnx={9: mode_form},
-)  # fmt: skip
+)
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The most frequent element along a dimension (the smallest of equally frequent ones), and where it is last."""

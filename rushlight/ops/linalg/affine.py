@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
 from ...core.dtypes import legacy_name
 from ...core.errors import DtypeError, ShapeError
 from ...core.families import broadcast_shapes
-from ...core.samples import Sample, cases
 from ..pointwise.arithmetic import conjugate
 from .matmul import (  # fmt: skip
     array_product,
@@ -23,7 +20,6 @@ from .matmul import (  # fmt: skip
     matmul_meta,
     matmul_other_gradient,
     outer,
-    refused,
 )
 from .matmul_onnx import added_form, linear_form
 
@@ -83,24 +79,6 @@ def _times(g: Any, factor: Any) -> Any:
     return g if factor == 1 else g * conjugate(factor)
 
 
-def _added_samples(input: tuple[int, ...], a: tuple[int, ...], b: tuple[int, ...], wrong: tuple[int, ...]) -> Any:
-    return cases(lambda m: [
-        Sample(m.real(*input), m.real(*a), m.real(*b)),
-        Sample(m.real(*input), m.real(*a), m.real(*b), beta=0.5, alpha=-2),
-        Sample(m.real(), m.real(*a), m.real(*b), alpha=0.5),
-        Sample(m.real(*input[-1:]), m.real(*a), m.real(*b), beta=3),
-        Sample(m.complex(*input), m.complex(*a), m.complex(*b), beta=1 + 2j, alpha=2j),
-        Sample(m.real(*input) * np.float32(np.nan), m.real(*a), m.real(*b), beta=0, gradient=False),
-        Sample(m.integers(*input), m.integers(*a), m.integers(*b), beta=2, alpha=3, gradient=False),
-        refused(m.real(*input), m.real(1, *a[1:]), m.real(*b)) if len(a) == 3 else refused(m.real(1, *input), m.real(*a), m.real(*b)),
-        Sample(m.real(*input, dtype=np.float16), m.real(*a, dtype=np.float16), m.real(*b, dtype=np.float16), gradient=False),
-        refused(m.real(*input), m.real(*a), m.real(*b), beta=1j),
-        refused(m.real(*input), m.real(*a), m.real(*wrong)),
-        refused(m.real(7), m.real(*a), m.real(*b)),
-        refused(m.real(*input, dtype=np.float64), m.real(*a), m.real(*b)),
-    ])  # fmt: skip
-
-
 @primitive(
     meta=_added_meta((2, 2, 2)),
     kernel=_added_kernel((2, 2, 2)),
@@ -109,7 +87,6 @@ def _added_samples(input: tuple[int, ...], a: tuple[int, ...], b: tuple[int, ...
         "mat1": lambda g, mat1_shape, mat2, alpha: _times(matmul_input_gradient(g, mat1_shape, mat2), alpha),
         "mat2": lambda g, mat1, mat2_shape, alpha: _times(matmul_other_gradient(g, mat1, mat2_shape), alpha),
     },
-    samples=_added_samples((2, 4), (2, 3), (3, 4), (2, 4)),
     in_place=True,
     onnx={9: added_form},
 )
@@ -125,7 +102,6 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha:
         "mat": lambda g, mat_shape, vec, alpha: _times(matmul_input_gradient(g, mat_shape, vec), alpha),
         "vec": lambda g, mat, vec_shape, alpha: _times(matmul_other_gradient(g, mat, vec_shape), alpha),
     },
-    samples=_added_samples((2,), (2, 3), (3,), (2,)),
     in_place=True,
     onnx={9: added_form},
 )
@@ -141,7 +117,6 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: N
         "batch1": lambda g, batch1_shape, batch2, alpha: _times(matmul_input_gradient(g, batch1_shape, batch2), alpha),
         "batch2": lambda g, batch1, batch2_shape, alpha: _times(matmul_other_gradient(g, batch1, batch2_shape), alpha),
     },
-    samples=_added_samples((2, 1, 2), (2, 1, 3), (2, 3, 2), (2, 2, 2)),
     in_place=True,
     onnx={9: added_form},
 )
@@ -149,7 +124,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, 
     """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices."""
 
 
-@composite(samples=_added_samples((2, 4), (2, 2, 3), (2, 3, 4), (3, 3, 4)), in_place=True, out=True)
+@composite(in_place=True, out=True)
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """``beta * input + alpha *`` the sum over a batch of products of matrices."""
     check_batches(batch1, batch2)
@@ -158,19 +133,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, a
     return addmm(input, left, batch2.reshape(count * inner_size, batch2._array.shape[2]), beta=beta, alpha=alpha)
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(m.real(2, 3), m.real(2), m.real(3)), Sample(m.real(3), m.real(2), m.real(3), beta=0.5, alpha=-2),
-        Sample(m.real(2, 3) * np.float32(np.nan), m.real(2), m.real(3), beta=0, gradient=False),
-        Sample(m.complex(2, 2), m.complex(2), m.complex(2), alpha=2j),
-        Sample(m.integers(2, 3), m.integers(2), m.real(3), gradient=False),
-        Sample(m.booleans(2, 3), m.booleans(2), m.booleans(3), gradient=False),
-        refused(m.real(2, 4), m.real(2), m.real(3)), refused(m.real(2, 3), m.real(2, 1), m.real(3)),
-        refused(m.integers(2, 3), m.integers(2), m.integers(3), beta=0.5),
-    ]),
-    in_place=True,
-    out=True,
-)  # fmt: skip
+@composite(in_place=True, out=True)
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """``beta * input + alpha *`` the outer product of two vectors."""
     product = outer(vec1, vec2)
@@ -239,39 +202,15 @@ def _linear_weight_gradient(g: Any, input: Any, weight_shape: Any) -> Any:
         "weight": _linear_weight_gradient,
         "bias": lambda g: g,
     },
-    samples=cases(lambda m: [
-        Sample(m.real(2, 3), m.real(4, 3), m.real(4)), Sample(m.real(2, 3), m.real(4, 3)),
-        Sample(m.real(3), m.real(4, 3), m.real(4)),
-        Sample(m.real(2, 2, 3), m.real(1, 3), m.real(1)), Sample(m.real(2, 3), m.real(3)),
-        Sample(m.real(2, 2, 3), m.real(3)),
-        Sample(m.real(0, 3), m.real(2, 3), m.real(2)), Sample(m.real(2, 3), m.real(3, 4).T, m.real()),
-        Sample(m.complex(2, 3), m.complex(2, 3), m.complex(2)),
-        Sample(m.real(2, 3, dtype=np.float16), m.real(4, 3, dtype=np.float16), m.real(4, dtype=np.float16), gradient=False),
-        Sample(m.integers(2, 3), m.integers(4, 3), gradient=False),
-        refused(m.real(2, 3), m.real(4, 5), m.real(4)), refused(m.real(2, 3), m.real(4, 3), m.real(5)),
-        refused(m.real(2, 3), m.real(4, 3), m.real(4, dtype=np.float64)),
-        refused(m.real(2, 3), m.real(4, 3, dtype=np.float64)),
-        refused(m.real(2, 3), m.real(2, 4, 3)), refused(m.real(), m.real(4, 3)),
-        refused(m.real(2, 3), m.real(3), m.real()),
-    ]),
     namespace="nn.functional",
     out=False,
     onnx={9: linear_form},
-)  # fmt: skip
+)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input @ weight.T + bias``: a fully connected layer."""
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(m.real(2, 3), m.real(2, 4), m.real(2, 3, 4), m.real(2)), Sample(m.real(3), m.real(4), m.real(2, 3, 4)),
-        Sample(m.real(2, 2, 3), m.real(2, 2, 1), m.real(2, 3, 1)),
-        refused(m.real(2, 3), m.real(3, 4), m.real(2, 3, 4)), refused(m.real(2, 3), m.real(2, 4), m.real(2, 2, 4)),
-        refused(m.real(2, 3), m.real(2, 4), m.real(2, 3, 4), m.real(4)),
-    ]),
-    namespace="nn.functional",
-    aliases=(".bilinear",),
-)  # fmt: skip
+@composite(namespace="nn.functional", aliases=(".bilinear",))
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input1 @ weight[k] @ input2 + bias[k]`` for every output k."""
     a, b, w = (tuple(each._array.shape) for each in (input1, input2, weight))

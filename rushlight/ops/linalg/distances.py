@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
-
-import numpy as np
 
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
@@ -13,9 +10,8 @@ from ...core.declare import composite, joint, primitive, table
 from ...core.dtypes import LOW_PRECISION, legacy_name
 from ...core.errors import DtypeError, NotSupported, OperationError, ShapeError, ValueRangeError
 from ...core.families import broadcast_shapes
-from ...core.samples import Sample, cases
 from ..reduce.reductions_onnx import vector_norm_form
-from .matmul import array_product, matmul, refused
+from .matmul import array_product, matmul
 from .norms import vector_norm
 
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
@@ -68,24 +64,7 @@ def _check_points(name: str, **tensors: Any) -> None:
             raise NotSupported(f"\"{name}\" not implemented for '{legacy_name(array.dtype)}'")
 
 
-@composite(
-    samples=cases(lambda m: [
-        *(Sample(m.real(3, 2), m.real(2, 2), p=p) for p in (1.0, 2.0, 3.0, 1.5, 0.5, math.inf)),
-        Sample(m.real(3, 2), m.real(2, 2)),
-        Sample(m.real(2, 3, 2), m.real(2, 2)), Sample(m.real(2, 1, 3, 2), m.real(3, 2, 2), 2.0),
-        Sample(m.real(3, 2), m.real(2, 2), p=0.0, gradient=False),
-        Sample(m.real(3, 2), m.real(2, 2), compute_mode="use_mm_for_euclid_dist"),
-        Sample(m.real(2, 3, 2), m.real(2, 2, 2), compute_mode="use_mm_for_euclid_dist"),
-        Sample(m.real(3, 2), m.real(2, 2), compute_mode="donot_use_mm_for_euclid_dist"),
-        Sample(m.real(2, 0), m.real(3, 0), gradient=False),
-        Sample(m.real(0, 2), m.real(3, 2)), Sample(m.real(3, 2, dtype=np.float64), m.real(2, 2, dtype=np.float64)),
-        refused(m.real(2, 3), m.real(2, 2)), refused(m.real(3), m.real(2, 3)),
-        refused(m.real(2, 3), m.real(2, 3), p=-1.0), refused(m.integers(2, 3), m.integers(2, 3)),
-        refused(m.real(2, 3, dtype=np.float16), m.real(2, 3, dtype=np.float16)),
-        refused(m.complex(2, 3), m.complex(2, 3)), refused(m.real(2, 3), m.real(2, 3), compute_mode="x"),
-        refused(m.real(2, 3), m.real(2, 3, dtype=np.float64)),
-    ])
-)  # fmt: skip
+@composite()
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
     """The p-norm distances of every row of ``x1`` from every row of ``x2``."""
     if compute_mode is not None and compute_mode not in _MODES:
@@ -119,17 +98,7 @@ def _pairs_form(g: Any, input: Any, p: float) -> Any:
     return g.op("Compress", g.reshape(distances, (count * count,)), g.reshape(above, (count * count,)), axis_i=0)
 
 
-@composite(
-    onnx={9: _pairs_form},
-    samples=cases(lambda m: [
-        *(Sample(m.real(4, 2), p) for p in (1.0, 2.0, 3.0, 0.5, math.inf)), Sample(m.real(4, 2)),
-        Sample(m.real(1, 2), gradient=False), Sample(m.real(0, 2), gradient=False),
-        Sample(m.real(3, 2), 0.0, gradient=False), refused(m.real(4, 3, 2)), refused(m.real(4, 3), -1.0),
-        refused(m.integers(3, 2)), refused(m.real(3)),
-    ]),
-    method=False,
-    aliases=("nn.functional.pdist",),
-)  # fmt: skip
+@composite(onnx={9: _pairs_form}, method=False, aliases=("nn.functional.pdist",))
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """The p-norm distances of every two rows, as a vector: (0, 1), (0, 2), ..., (1, 2), ..."""
     _check_points("pdist", input=input)

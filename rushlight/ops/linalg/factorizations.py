@@ -15,22 +15,15 @@ from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
 from ...core.dispatch import make_named
 from ...core.errors import GradientError, LinAlgError, OperationError, ShapeError
-from ...core.samples import Maker, Sample, cases
 from ...core.symbolic import smaller
 from ..pointwise.arithmetic import conjugate
 from .checks import check_matrix, check_square, checked, complex_type, raise_for, real_type
-from .functions import identity_like, linalg_solve_triangular, regular, solve_system
+from .functions import identity_like, linalg_solve_triangular, solve_system
 from .functions_onnx import cholesky_form, looped, no_operator, qr_form
 from .kernels import factor_cholesky
-from .matmul import adjoint, matmul, refused
+from .matmul import adjoint, matmul
 
 _INT32 = np.dtype(np.int32)
-
-
-def _hermitian(m: Maker, *shape: int) -> np.ndarray:
-    """Complex positive definite matrices, for samples."""
-    a = m.complex(*shape, dtype=np.complex128)
-    return (a @ a.conj().swapaxes(-1, -2) + shape[-1] * np.eye(shape[-1])).astype(np.complex64)
 
 
 # -- Cholesky -----------------------------------------------------------------------------------------------------
@@ -62,60 +55,32 @@ def _cholesky_gradient(g: Any, L: Any, upper: bool) -> Any:
     return linalg_solve_triangular(L, middle, upper=False, left=False) * 0.5
 
 
-def _positive_samples(m: Maker) -> list[Sample]:
-    # It reads one triangle, but its gradient is that of a symmetric matrix: tests/test_linalg.py checks it.
-    return [
-        Sample(m.positive_definite(3, 3), gradient=False), Sample(m.positive_definite(2, 2, 2), gradient=False),
-        Sample(_hermitian(m, 3, 3), gradient=False),
-        Sample(m.positive_definite(3, 3), upper=True, gradient=False),
-        Sample(_hermitian(m, 2, 2), upper=True, gradient=False),
-        Sample(m.real(0, 0), gradient=False), Sample(m.positive_definite(3, 3, dtype=np.float64), gradient=False),
-        Sample(m.real(0, 2, 2), gradient=False),
-        refused(m.real(2, 3)), refused(m.real(3)), refused(m.integers(2, 2)), refused(m.real(2, 2, dtype=np.float16)),
-    ]  # fmt: skip
-
-
 @primitive(
     meta=_cholesky_meta,
     kernel=checked(_cholesky_meta, _cholesky_kernel),
     vjp={"input": _cholesky_gradient},
-    samples=cases(lambda m: [
-        # What is left of L where it fails is undefined.
-        *_positive_samples(m), Sample(np.array([[1, 2], [2, 1]], np.float32), gradient=False, compare=False),
-        refused(-np.eye(2, dtype=np.float32), check_errors=True),
-    ]),
     returns=("L", "info"),
     nondifferentiable=("info",),
     exact=True,
     onnx=looped(cholesky_form),
-)  # fmt: skip
+)
 def linalg_cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = False) -> tuple[Tensor, Tensor]:
     """The Cholesky factor and, instead of an error, the first leading minor that is not positive-definite."""
 
 
-@composite(
-    samples=cases(lambda m: [*_positive_samples(m), refused(np.stack([np.eye(2), -np.eye(2)]).astype(np.float32)),
-    refused(-np.eye(3, dtype=np.float32))]),
-    out=True,
-)  # fmt: skip
+@composite(out=True)
 def linalg_cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
     """The triangular L with ``L @ L.mH == input`` (or U with ``U.mH @ U``) of positive-definite matrices."""
     return linalg_cholesky_ex(input, upper=upper, check_errors=True)[0]
 
 
-@composite(samples=cases(lambda m: _positive_samples(m)[:6]), out=True)
+@composite(out=True)
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """The Cholesky factor of positive-definite matrices."""
     return linalg_cholesky_ex(input, upper=upper, check_errors=True)[0]
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(regular(m, 3, 3)), Sample(regular(m, 2, 2, 2)), Sample(regular(m, 3, 3), upper=True),
-        Sample(np.linalg.cholesky(_hermitian(m, 2, 2)), gradient=False), refused(m.real(2, 3)),
-    ]),
-    out=True,
-)  # fmt: skip
+@composite(out=True)
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     """The inverse of a matrix from its Cholesky factor."""
     check_square("cholesky_inverse", input._array)
@@ -124,15 +89,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     return matmul(inverse, adjoint(inverse)) if upper else matmul(adjoint(inverse), inverse)
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(m.real(3, 2), regular(m, 3, 3)), Sample(m.real(2, 2, 1), regular(m, 2, 2)),
-        Sample(m.real(3, 2), regular(m, 3, 3), upper=True),
-        Sample(m.complex(2, 1), regular(m, 2, 2, dtype=np.complex64)), refused(m.real(2), m.real(2, 2)),
-        refused(m.real(3, 1), m.real(2, 2)),
-    ]),
-    out=True,
-)  # fmt: skip
+@composite(out=True)
 def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
     """The solution X of ``A X = input`` from the Cholesky factor ``input2`` of A."""
     if input._array.ndim < 2:
@@ -204,24 +161,7 @@ def _qr_gradient(g: Any, A_shape: Any, Q: Any, R: Any, mode: str) -> Any:
     return table["cat"].call([result, result.new_zeros((*A_shape[:-1], columns - rows)) if of_rest is None else of_rest], -1)
 
 
-@primitive(
-    meta=_qr_meta,
-    kernel=_qr_kernel,
-    vjp={"A": _qr_gradient},
-    samples=cases(lambda m: [
-        Sample(m.apart(3, 2)), Sample(regular(m, 2, 3)), Sample(m.apart(2, 3, 2)), Sample(regular(m, 3, 3)),
-        Sample(m.apart(3, 2), "complete", gradient=False),
-        Sample(regular(m, 2, 3), "complete"), Sample(m.apart(3, 2), "r", gradient=False),
-        Sample(m.complex(3, 2), gradient=False), Sample(m.real(0, 3), gradient=False),
-        Sample(m.real(3, 0), "complete", gradient=False), Sample(m.real(0, 3, 2), gradient=False),
-        Sample(m.real(3, 2, dtype=np.float64)),
-        refused(m.real(3)), refused(m.integers(2, 2)), refused(m.real(3, 2), "x"),
-        refused(m.real(3, 2, dtype=np.float16)),
-    ]),
-    returns=("Q", "R"),
-    exact=True,
-    onnx=looped(qr_form),
-)  # fmt: skip
+@primitive(meta=_qr_meta, kernel=_qr_kernel, vjp={"A": _qr_gradient}, returns=("Q", "R"), exact=True, onnx=looped(qr_form))
 def linalg_qr(A: Tensor, mode: str = "reduced") -> tuple[Tensor, Tensor]:
     """``A = Q @ R`` with orthonormal columns in Q and an upper triangle R; mode is "reduced", "complete" or "r" (only R)."""
 
@@ -230,7 +170,6 @@ _QR = make_named("qr", ("Q", "R"))
 
 
 @composite(
-    samples=cases(lambda m: [Sample(m.apart(3, 2)), Sample(m.apart(3, 2), False, gradient=False)]),
     returns=("Q", "R"),
     out=True,
 )
@@ -315,18 +254,10 @@ def _svd_gradient(g: Any, U: Any, S: Any, Vh: Any) -> Any:
     meta=_svd_meta,
     kernel=checked(_svd_meta, _svd_kernel),
     vjp={"A": _svd_gradient},
-    samples=cases(lambda m: [
-        Sample(m.apart(3, 2), compare=False, gradient=False), Sample(m.apart(2, 3), False, compare=False),
-        Sample(m.complex(2, 2), compare=False, gradient=False),
-        Sample(m.apart(2, 2, 3), False, compare=False), Sample(m.real(0, 3), compare=False, gradient=False),
-        Sample(m.apart(3, 2), False, compare=False),
-        refused(m.real(3)), refused(m.integers(2, 2)), refused(m.real(2, 2), driver="gesvd"),
-        refused(np.full((2, 2), np.nan, np.float32)),
-    ]),
     returns=("U", "S", "Vh"),
     exact=True,
     onnx=no_operator("singular values"),
-)  # fmt: skip
+)
 def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """The singular value decomposition ``A = U @ diag(S) @ Vh``, singular values from the largest down."""
 
@@ -351,15 +282,9 @@ def _svdvals_gradient(g: Any, A: Any) -> Any:
     meta=_svdvals_meta,
     kernel=checked(_svdvals_meta, _svdvals_kernel),
     vjp={"A": _svdvals_gradient},
-    samples=cases(lambda m: [
-        Sample(m.apart(3, 2)), Sample(m.apart(2, 3)), Sample(m.apart(2, 2, 3)), Sample(m.complex(2, 2)),
-        Sample(m.real(0, 3)), Sample(m.real(3, 3, dtype=np.float64)),
-        refused(m.real(3)), refused(m.integers(2, 2)), refused(np.full((2, 2), np.nan, np.float32)),
-        refused(m.real(2, 2), driver="gesvd"),
-    ]),
     exact=True,
     onnx=no_operator("singular values"),
-)  # fmt: skip
+)
 def linalg_svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values of matrices, from the largest down."""
 
@@ -367,14 +292,7 @@ def linalg_svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
 _SVD = make_named("svd", ("U", "S", "V"))
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(m.apart(3, 2), compare=False), Sample(m.apart(3, 2), some=False, compare=False, gradient=False),
-        Sample(m.apart(3, 2), compute_uv=False),
-    ]),
-    returns=("U", "S", "V"),
-    out=True,
-)  # fmt: skip
+@composite(returns=("U", "S", "V"), out=True)
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> tuple[Tensor, Tensor, Tensor]:
     """``input = U @ diag(S) @ V.mH``; with ``compute_uv=False`` U and V are zeros."""
     if compute_uv:
@@ -419,16 +337,10 @@ def _eigh_gradient(g: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     meta=_eigh_meta,
     kernel=checked(_eigh_meta, _eigh_kernel),
     vjp={"input": _eigh_gradient},
-    samples=cases(lambda m: [
-        Sample(m.positive_definite(3, 3), compare=False, gradient=False),
-        Sample(m.real(2, 2, 2), "U", compare=False, gradient=False),
-        Sample(_hermitian(m, 2, 2), compare=False, gradient=False), Sample(m.real(0, 0), compare=False, gradient=False),
-        refused(m.real(2, 3)), refused(m.real(3)), refused(m.real(2, 2), "X"), refused(m.integers(2, 2)),
-    ]),
     returns=("eigenvalues", "eigenvectors"),
     exact=True,
     onnx=no_operator("eigenvalues"),
-)  # fmt: skip
+)
 def linalg_eigh(input: Tensor, UPLO: str = "L") -> tuple[Tensor, Tensor]:
     """Eigenvalues (rising) and orthonormal eigenvectors of symmetric or Hermitian matrices, read off one triangle."""
 
@@ -437,15 +349,9 @@ def linalg_eigh(input: Tensor, UPLO: str = "L") -> tuple[Tensor, Tensor]:
     meta=lambda input, UPLO: _eigh_meta(input, UPLO)[0],
     kernel=checked(_eigh_meta, lambda xp, input, UPLO: _eigvalsh_kernel(xp, input, UPLO)),
     vjp={"input": lambda g, input, UPLO: _eigh_gradient((g, None), None, linalg_eigh(input, UPLO)[1])},
-    samples=cases(lambda m: [
-        Sample(m.positive_definite(3, 3), gradient=False), Sample(m.real(2, 2, 2), "U", gradient=False),
-        Sample(_hermitian(m, 2, 2), gradient=False),
-        Sample(m.real(0, 0), gradient=False), Sample(np.full((2, 2), np.nan, np.float32), gradient=False),
-        refused(m.real(2, 3)), refused(m.real(2, 2), "X"),
-    ]),
     exact=True,
     onnx=no_operator("eigenvalues"),
-)  # fmt: skip
+)
 def linalg_eigvalsh(input: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues, in rising order, of symmetric or Hermitian matrices."""
 
@@ -491,16 +397,10 @@ def _eig_gradient(g: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     meta=_eig_meta,
     kernel=checked(_eig_meta, _eig_kernel),
     vjp={"input": _eig_gradient},
-    samples=cases(lambda m: [
-        Sample(m.real(3, 3), compare=False, gradient=False), Sample(m.real(2, 2, 2), compare=False, gradient=False),
-        Sample(m.complex(2, 2), compare=False, gradient=False), Sample(m.real(0, 0), compare=False, gradient=False),
-        refused(m.real(2, 3)), refused(m.real(3)), refused(np.full((2, 2), np.nan, np.float32)),
-        refused(m.integers(2, 2)),
-    ]),
     returns=("eigenvalues", "eigenvectors"),
     exact=True,
     onnx=no_operator("eigenvalues"),
-)  # fmt: skip
+)
 def linalg_eig(input: Tensor) -> tuple[Tensor, Tensor]:
     """Eigenvalues, in no order, and eigenvectors of length 1 of square matrices; always complex."""
 
@@ -510,13 +410,8 @@ def linalg_eig(input: Tensor) -> tuple[Tensor, Tensor]:
     meta=lambda input: _eig_meta(input)[0],
     kernel=checked(_eig_meta, lambda xp, input: _eig_kernel(xp, input)[0]),
     vjp={"input": lambda g, input: _eig_gradient((g, None), None, linalg_eig(input)[1])},
-    samples=cases(lambda m: [
-        Sample(np.triu(m.apart(3, 3)), gradient=False), Sample(m.real(2, 2, 2), compare=False),
-        Sample(m.complex(2, 2), compare=False), Sample(m.real(0, 0)),
-        refused(m.real(2, 3)),
-    ]),
     exact=True,
     onnx=no_operator("eigenvalues"),
-)  # fmt: skip
+)
 def linalg_eigvals(input: Tensor) -> Tensor:
     """The eigenvalues, in no order, of square matrices; always complex."""

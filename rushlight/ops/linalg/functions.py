@@ -14,7 +14,6 @@ from ...core.dispatch import make_named
 from ...core.dtypes import legacy_name
 from ...core.errors import DtypeError, ShapeError
 from ...core.families import broadcast_shapes
-from ...core.samples import Maker, Sample, cases
 from ..pointwise.arithmetic import conjugate
 from .checks import check_same_dtype, check_square, checked, raise_for, real_type
 from .functions_onnx import (
@@ -28,17 +27,11 @@ from .functions_onnx import (
     triangular_form,
 )
 from .kernels import exponential, invert_with_info, solve_triangle, solve_with_info
-from .matmul import adjoint, matmul, refused
+from .matmul import adjoint, matmul
 from .norms import tolerance
 
 Number = int | float | complex | bool
 _INT32 = np.dtype(np.int32)
-
-
-def regular(m: Maker, *shape: int, dtype: Any = np.float32) -> np.ndarray:
-    """Matrices far from singular, for samples."""
-    complex_part = 1j * m.real(*shape) if np.dtype(dtype).kind == "c" else 0
-    return (m.real(*shape) + complex_part + 3 * np.eye(shape[-2], shape[-1])).astype(dtype)
 
 
 def identity_like(matrix: Any, size: int) -> Any:
@@ -89,22 +82,10 @@ def _det_meta(A: Any) -> Spec:
     return Spec(A.shape[:-2], A.dtype)
 
 
-def _determinant_samples(m: Maker) -> list[Sample]:
-    return [
-        Sample(regular(m, 3, 3)), Sample(regular(m, 2, 2, 2)), Sample(regular(m, 2, 2, dtype=np.complex64)),
-        Sample(regular(m, 3, 3).T),
-        Sample(m.real(0, 0), gradient=False), Sample(m.real(2, 0, 0), gradient=False), Sample(m.real(0, 2, 2)),
-        Sample(m.real(1, 1, low=0.5)),
-        Sample(np.zeros((2, 2), np.float32), gradient=False), Sample(m.real(3, 3, dtype=np.float64)),
-        refused(m.real(2, 3)), refused(m.real(3)), refused(m.integers(2, 2)), refused(m.real(2, 2, dtype=np.float16)),
-    ]  # fmt: skip
-
-
 @primitive(
     meta=_det_meta,
     kernel=checked(_det_meta, lambda xp, A: xp.linalg.det(A)),
     vjp={"A": lambda g, A: _column(g) * conjugate(matrix_cofactors(A))},
-    samples=cases(_determinant_samples),
     exact=True,
     onnx={9: determinant_form},
 )
@@ -112,7 +93,7 @@ def linalg_det(A: Tensor) -> Tensor:
     """The determinant of square matrices."""
 
 
-@composite(samples=cases(lambda m: _determinant_samples(m)[:3]))
+@composite()
 def det(input: Tensor) -> Tensor:
     """The determinant of square matrices."""
     return linalg_det(input)
@@ -136,7 +117,6 @@ def _slogdet_gradient(g: Any, A: Any, sign: Any) -> Any:
     meta=_slogdet_meta,
     kernel=checked(_slogdet_meta, lambda xp, A: tuple(xp.linalg.slogdet(A))),
     vjp={"A": _slogdet_gradient},
-    samples=cases(_determinant_samples),
     returns=("sign", "logabsdet"),
     exact=True,
     onnx=looped(signed_logarithm_form),
@@ -145,20 +125,13 @@ def linalg_slogdet(A: Tensor) -> tuple[Tensor, Tensor]:
     """The sign (of complex matrices, the phase) of the determinant and the logarithm of its size."""
 
 
-@composite(samples=cases(lambda m: _determinant_samples(m)[:3]))
+@composite()
 def slogdet(input: Tensor) -> tuple[Tensor, Tensor]:
     """The sign of the determinant and the logarithm of its size."""
     return linalg_slogdet(input)
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(m.positive_definite(3, 3)), Sample(m.positive_definite(2, 2, 2)),
-        Sample(regular(m, 2, 2, dtype=np.complex64)),
-        Sample(-np.eye(3, dtype=np.float32), gradient=False), Sample(np.zeros((2, 2), np.float32), gradient=False),
-        refused(m.real(2, 3)),
-    ])
-)  # fmt: skip
+@composite()
 def logdet(input: Tensor) -> Tensor:
     """The logarithm of the determinant; nan where a real determinant is negative."""
     sign, logabsdet = linalg_slogdet(input)
@@ -188,38 +161,22 @@ def _inv_kernel(xp: Any, A: Any, check_errors: bool) -> Any:
     meta=_inv_meta,
     kernel=checked(_inv_meta, _inv_kernel),
     vjp={"A": lambda g, inverse: -matmul(adjoint(inverse), matmul(g, adjoint(inverse)))},
-    samples=cases(lambda m: [
-        Sample(regular(m, 3, 3)), Sample(regular(m, 2, 2, 2)),
-        Sample(regular(m, 2, 2, dtype=np.complex64), check_errors=True),
-        refused(m.real(2, 3)), refused(np.zeros((2, 2), np.float32), check_errors=True),
-    ]),
     returns=("inverse", "info"),
     nondifferentiable=("info",),
     exact=True,
     onnx=looped(inverse_form),
-)  # fmt: skip
+)
 def linalg_inv_ex(A: Tensor, *, check_errors: bool = False) -> tuple[Tensor, Tensor]:
     """The inverse of square matrices and, instead of an error, which of them are singular."""
 
 
-def _inverse_samples(m: Maker) -> list[Sample]:
-    return [
-        Sample(regular(m, 3, 3)), Sample(regular(m, 2, 2, 2)), Sample(regular(m, 2, 2, dtype=np.complex64)),
-        Sample(regular(m, 3, 3).T),
-        Sample(m.real(0, 0)), Sample(m.real(2, 0, 0)), Sample(m.real(0, 2, 2)),
-        Sample(regular(m, 2, 2, dtype=np.float64)),
-        refused(m.real(2, 3)), refused(m.real(3)), refused(m.integers(2, 2)), refused(m.real(2, 2, dtype=np.float16)),
-        refused(np.zeros((2, 3, 3), np.float32)), refused(np.ones((2, 2), np.float32)),
-    ]  # fmt: skip
-
-
-@composite(samples=cases(_inverse_samples), out=True)
+@composite(out=True)
 def linalg_inv(A: Tensor) -> Tensor:
     """The inverse of square matrices."""
     return linalg_inv_ex(A, check_errors=True)[0]
 
 
-@composite(samples=cases(_inverse_samples), out=True)
+@composite(out=True)
 def inverse(input: Tensor) -> Tensor:
     """The inverse of square matrices."""
     return linalg_inv_ex(input, check_errors=True)[0]
@@ -275,18 +232,7 @@ def pinv_within(input: Tensor, atol: Tensor | Number | None, rtol: Tensor | Numb
     """The pseudo-inverse that takes singular values up to ``max(atol, rtol * largest)`` for 0."""
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(m.apart(2, 3)), Sample(m.apart(3, 2)), Sample(m.apart(2, 2, 2)), Sample(m.complex(3, 2)),
-        Sample(m.positive_definite(2, 2), hermitian=True, gradient=False),
-        Sample(np.ones((2, 3), np.float32), gradient=False), Sample(m.real(2, 3), 0.9, gradient=False),
-        Sample(m.real(2, 3), atol=10.0, gradient=False),
-        Sample(m.real(2, 3), rtol=1e-3), Sample(m.real(0, 3)),
-        Sample(m.real(2, 2, 3), rcond=np.array([1.0, 0.1], np.float32), gradient=False),
-        refused(m.real(3)), refused(m.integers(2, 2)), refused(m.real(2, 3), hermitian=True),
-    ]),
-    out=True,
-)  # fmt: skip
+@composite(out=True)
 def linalg_pinv(
     input: Tensor, rcond: Tensor | Number | None = None, hermitian: bool = False, *, atol: Tensor | Number | None = None,
     rtol: Tensor | Number | None = None,
@@ -295,7 +241,7 @@ def linalg_pinv(
     return pinv_within(input, atol, rcond if rcond is not None else rtol, hermitian)
 
 
-@composite(samples=cases(lambda m: [Sample(m.apart(2, 3)), Sample(m.apart(2, 2, 3))]))
+@composite()
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """The Moore-Penrose pseudo-inverse of matrices."""
     return pinv_within(input, None, rcond, False)
@@ -358,23 +304,6 @@ def _is_vector(A: Any, B: Any) -> bool:
     return B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
 
 
-def _system_samples(m: Maker) -> list[Sample]:
-    return [
-        Sample(regular(m, 3, 3), m.real(3, 2)), Sample(regular(m, 3, 3), m.real(3)),
-        Sample(regular(m, 2, 3, 3), m.real(3)),
-        Sample(regular(m, 2, 2, 2), m.real(2, 2)), Sample(regular(m, 2, 3, 3), m.real(3, 2)),
-        Sample(regular(m, 1, 2, 2), m.real(3, 2, 1)),
-        Sample(regular(m, 3, 3), m.real(2, 3), left=False),
-        Sample(regular(m, 2, 2, dtype=np.complex64), m.complex(2, 2)),
-        Sample(m.real(0, 0), m.real(0, 2)), Sample(regular(m, 2, 2, dtype=np.float64), m.real(2, dtype=np.float64)),
-        refused(np.zeros((2, 3, 3), np.float32), m.real(3)), refused(m.real(3, 3), m.real(4, 2)),
-        refused(m.real(2, 3), m.real(2, 2)),
-        refused(m.real(3), m.real(3)), refused(m.real(3, 3), m.real(3, dtype=np.float64)),
-        refused(m.integers(2, 2), m.integers(2, 2)),
-        refused(m.real(3, 3), m.real(3), left=False),
-    ]  # fmt: skip
-
-
 def _solve(A: Any, B: Any, left: bool, check_errors: bool) -> tuple[Any, Any]:
     check_same_dtype("linalg.solve", A._array, B._array)
     if left and _is_vector(A._array, B._array) and A._array.ndim >= 2:
@@ -389,13 +318,13 @@ def _solve(A: Any, B: Any, left: bool, check_errors: bool) -> tuple[Any, Any]:
     return result.transpose(-2, -1), info
 
 
-@composite(samples=cases(_system_samples), out=True)
+@composite(out=True)
 def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """The solution X of ``A X = B`` (or ``X A = B``); B holds columns, or one vector for each matrix."""
     return _solve(A, B, left, True)[0]
 
 
-@composite(samples=cases(lambda m: _system_samples(m)[:8]), out=True, returns=("result", "info"))
+@composite(out=True, returns=("result", "info"))
 def linalg_solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> tuple[Tensor, Tensor]:
     """The solution of ``A X = B`` and, instead of an error, which of the matrices are singular."""
     return _SolveResult(*_solve(A, B, left, check_errors))
@@ -426,20 +355,9 @@ def _triangular_gradient(g: Any, input: Any, result: Any, upper: bool, left: boo
     meta=_triangular_meta,
     kernel=checked(_triangular_meta, _triangular_kernel),
     vjp=joint("input", "B")(_triangular_gradient),
-    samples=cases(lambda m: [
-        Sample(regular(m, 3, 3), m.real(3, 2), upper=True), Sample(regular(m, 3, 3), m.real(3, 2), upper=False),
-        Sample(regular(m, 3, 3), m.real(2, 3), upper=True, left=False),
-        Sample(regular(m, 2, 2, 2), m.real(2, 1), upper=False, unitriangular=True),
-        Sample(regular(m, 2, 2), m.real(2, 1, 2), upper=False, left=False, unitriangular=True),
-        Sample(regular(m, 2, 2, dtype=np.complex64), m.complex(2, 2), upper=True),
-        Sample(np.zeros((2, 2), np.float32), m.real(2, 2), upper=True, gradient=False),
-        Sample(m.real(0, 0), m.real(0, 2), upper=True), refused(m.real(3, 3), m.real(3), upper=True),
-        refused(m.real(3, 3), m.real(2, 2), upper=True),
-        refused(m.real(2, 3), m.real(2, 3), upper=True), refused(m.integers(2, 2), m.integers(2, 2), upper=True),
-    ]),
     exact=True,
     onnx=looped(triangular_form),
-)  # fmt: skip
+)
 def linalg_solve_triangular(input: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
     """The solution X of ``A X = B`` (or ``X A = B``) for triangular A, of which only that triangle is read."""
 
@@ -447,15 +365,7 @@ def linalg_solve_triangular(input: Tensor, B: Tensor, *, upper: bool, left: bool
 _TriangularResult = make_named("triangular_solve", ("solution", "cloned_coefficient"))
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(m.real(3, 2), regular(m, 3, 3)), Sample(m.real(3, 2), regular(m, 3, 3), False),
-        Sample(m.real(3, 2), regular(m, 3, 3), transpose=True),
-        Sample(m.real(2, 1), regular(m, 2, 2, 2), unitriangular=True), refused(m.real(3), regular(m, 3, 3)),
-    ]),
-    out=True,
-    returns=("solution", "cloned_coefficient"),
-)  # fmt: skip
+@composite(out=True, returns=("solution", "cloned_coefficient"))
 def triangular_solve(
     input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> tuple[Tensor, Tensor]:
@@ -493,31 +403,15 @@ def _exponential_gradient(g: Any, input: Any) -> Any:
     meta=_exponential_meta,
     kernel=checked(_exponential_meta, lambda xp, input: exponential(input)),
     vjp={"input": _exponential_gradient},
-    samples=cases(lambda m: [
-        Sample(m.real(3, 3)), Sample(m.real(2, 2, 2)), Sample(m.complex(2, 2)),
-        Sample(m.real(2, 2) * 4, gradient=False), Sample(m.real(0, 2, 2)),
-        Sample(m.real(0, 0)), Sample(m.real(1, 1)), refused(m.real(2, 3)), refused(m.integers(2, 2)),
-    ]),
     aliases=("linalg.matrix_exp",),
     exact=True,
     onnx=looped(exponential_form),
-)  # fmt: skip
+)
 def matrix_exp(input: Tensor) -> Tensor:
     """The matrix exponential."""
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(regular(m, 2, 2), 0, gradient=False), *(Sample(regular(m, 2, 2), n) for n in (1, 2, 3, 5, 8, -1, -2)),
-        Sample(m.real(2, 2, 2), 2), Sample(m.complex(2, 2), 3),
-        Sample(m.integers(2, 2), 3, gradient=False), Sample(m.integers(2, 2), 0, gradient=False),
-        Sample(m.real(2, 2, dtype=np.float16), 2, gradient=False),
-        refused(m.real(2, 3), 2), refused(m.real(3), 2), refused(m.integers(2, 2), -1),
-        refused(np.zeros((2, 2), np.float32), -1),
-    ]),
-    aliases=("linalg.matrix_power",),
-    out=True,
-)  # fmt: skip
+@composite(aliases=("linalg.matrix_power",), out=True)
 def matrix_power(input: Tensor, n: int) -> Tensor:
     """A square matrix multiplied with itself n times; a negative n takes the inverse."""
     name = "linalg.matrix_power"
@@ -548,13 +442,7 @@ def _check_tensor_size(shape: tuple[int, ...], rows: int, label: str) -> None:
         )
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(regular(m, 4, 4).reshape(2, 2, 4)), Sample(regular(m, 3, 3), ind=1), refused(m.real(2, 3), ind=1),
-        refused(m.real(2, 2), ind=0),
-    ]),
-    out=True,
-)  # fmt: skip
+@composite(out=True)
 def linalg_tensorinv(input: Tensor, ind: int = 2) -> Tensor:
     """The inverse of a tensor for ``tensordot`` over ``ind`` dimensions."""
     if ind <= 0:
@@ -565,14 +453,7 @@ def linalg_tensorinv(input: Tensor, ind: int = 2) -> Tensor:
     return linalg_inv(input.reshape(size, size)).reshape((*shape[ind:], *shape[:ind]))
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(regular(m, 4, 4).reshape(2, 2, 4), m.real(2, 2)),
-        Sample(regular(m, 4, 4).reshape(4, 2, 2), m.real(4), dims=(1,)),
-        refused(m.real(2, 2, 4), m.real(2, 3)),
-    ]),
-    out=True,
-)  # fmt: skip
+@composite(out=True)
 def linalg_tensorsolve(input: Tensor, other: Tensor, dims: Any = None) -> Tensor:
     """The solution X of ``tensordot(A, X, X.ndim) = B``."""
     if dims is not None:

@@ -14,11 +14,9 @@ from ...core.dispatch import make_named
 from ...core.dtypes import BY_NUMPY, LOW_PRECISION, legacy_name
 from ...core.errors import DtypeError, OperationError, ShapeError, UnsupportedDtype
 from ...core.families import broadcast_shapes, normalize_dim
-from ...core.samples import Maker, Sample, cases
 from ..pointwise.binary import underivable
 from .checks import check_square, checked
 from .functions_onnx import no_operator
-from .matmul import refused
 
 _INT32 = np.dtype(np.int32)
 _ALPHA = (1 + math.sqrt(17)) / 8  # the bound that keeps the growth of entries smallest
@@ -132,37 +130,15 @@ def _factor_kernel(xp: Any, A: Any, hermitian: bool, check_errors: bool) -> Any:
     return found
 
 
-def _matrices(m: Maker) -> list[Any]:
-    """Real, complex and Hermitian matrices whose factors have blocks of both kinds."""
-    real, numbers = m.real(2, 5, 5), m.complex(4, 4, dtype=np.complex128)
-    blocky = np.array([[0, 1, 2, 3], [1, 0, 4, 5], [2, 4, 0, 6], [3, 5, 6, 0]], np.float64)
-    return [real + real.swapaxes(-1, -2), blocky, numbers + numbers.T, numbers + numbers.conj().T]
-
-
-def _factor_samples(m: Maker) -> list[Sample]:
-    real, blocky, symmetric, hermitian = _matrices(m)
-    return [
-        Sample(real, gradient=False), Sample(blocky, gradient=False), Sample(symmetric, gradient=False),
-        Sample(hermitian, hermitian=True, gradient=False), Sample(blocky, hermitian=True, gradient=False),
-        Sample(np.tril(real[0]), gradient=False), Sample(np.zeros((2, 0, 0), np.float32), gradient=False),
-        Sample(np.zeros((0, 3, 3), np.float32), gradient=False), Sample(np.full((1, 1), 3.0), gradient=False),
-        refused(m.real(3)), refused(m.real(2, 3)), refused(m.integers(2, 2)), refused(m.real(2, 2, dtype=np.float16)),
-    ]  # fmt: skip
-
-
 @primitive(
     meta=_factor_meta,
     kernel=checked(_factor_meta, _factor_kernel),
     vjp={"A": underivable("linalg_ldl_factor_ex")},
-    samples=cases(lambda m: [
-        *_factor_samples(m), Sample(np.zeros((2, 2), np.float32), gradient=False),
-        refused(np.zeros((2, 2), np.float32), check_errors=True),
-    ]),
     returns=("LD", "pivots", "info"),
     nondifferentiable=("pivots", "info"),
     exact=True,
     onnx=no_operator("symmetric factors"),
-)  # fmt: skip
+)
 def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False) -> tuple[Tensor, Tensor, Tensor]:
     """The packed factors L and D, the exchanges of rows and, instead of an error, the first zero on the diagonal of D."""
 
@@ -171,7 +147,6 @@ _Factored = make_named("linalg_ldl_factor", ("LD", "pivots"))
 
 
 @composite(
-    samples=cases(lambda m: [*_factor_samples(m), refused(np.zeros((2, 2), np.float32))]),
     returns=("LD", "pivots"),
     out=True,
 )
@@ -221,32 +196,10 @@ def _solve_kernel(xp: Any, LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any
     return result
 
 
-def _solve_samples(m: Maker) -> list[Sample]:
-    real, blocky, symmetric, hermitian = _matrices(m)
-    both, one = factor_ldl(real, False), factor_ldl(blocky, False)
-    numbers, mirrored = factor_ldl(symmetric, False), factor_ldl(hermitian, True)
-    b = m.real(4, 2, dtype=np.float64)
-    return [
-        Sample(both[0], both[1], m.real(5, 2), gradient=False),
-        # PyTorch's kernel does not repeat the pivots for more right sides than matrices, and reads beyond them.
-        Sample(both[0], both[1], m.real(3, 2, 5, 1), compare=False, gradient=False),
-        Sample(one[0], one[1], b, gradient=False), Sample(one[0], one[1], b, hermitian=True, gradient=False),
-        Sample(one[0], one[1], m.real(3, 4, 2, dtype=np.float64), compare=False, gradient=False),
-        # PyTorch reads int64 pivots as if they were int32.
-        Sample(one[0], one[1].astype(np.int64), b, compare=False, gradient=False),
-        Sample(numbers[0], numbers[1], m.complex(4, 2, dtype=np.complex128), gradient=False),
-        Sample(mirrored[0], mirrored[1], m.complex(4, 2, dtype=np.complex128), hermitian=True, gradient=False),
-        Sample(one[0], one[1], np.zeros((4, 0)), gradient=False),
-        refused(one[0], one[1], b[:, 0]), refused(one[0], one[1], b[:3]), refused(one[0], one[1].astype(np.float32), b),
-        refused(one[0], one[1][:3], b), refused(one[0], one[1], b.astype(np.float32)), refused(one[0][:3], one[1], b),
-    ]  # fmt: skip
-
-
 @primitive(
     meta=_solve_meta,
     kernel=checked(_solve_meta, _solve_kernel),
     vjp={"LD": underivable("linalg_ldl_solve"), "B": underivable("linalg_ldl_solve")},
-    samples=cases(_solve_samples),
     exact=True,
     onnx=no_operator("symmetric factors"),
 )

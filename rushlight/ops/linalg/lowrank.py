@@ -7,9 +7,8 @@ from typing import Any
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, table
 from ...core.errors import ValueRangeError
-from ...core.samples import Sample, cases
 from .factorizations import linalg_qr, linalg_svd
-from .matmul import adjoint, matmul, refused
+from .matmul import adjoint, matmul
 
 
 def _basis(A: Any, q: int, niter: int, M: Any) -> Any:
@@ -29,12 +28,6 @@ def _basis(A: Any, q: int, niter: int, M: Any) -> Any:
 
 
 @composite(
-    samples=cases(
-        lambda m: [
-            Sample(m.real(4, 3), 2, compare=False, gradient=False),
-            Sample(m.real(2, 3, 4), q=2, niter=1, compare=False, gradient=False),
-        ]
-    ),
     method=False,
 )
 def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
@@ -53,14 +46,7 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor |
     return (V, S, U) if wide else (U, S, V)
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(m.real(4, 3), 2, compare=False, gradient=False),
-        Sample(m.real(4, 3), center=False, compare=False, gradient=False),
-        refused(m.real(4, 3), 7), refused(m.real(4, 3), 2, niter=-1),
-    ]),
-    method=False,
-)  # fmt: skip
+@composite(method=False)
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
     """The first q principal components, nearly: the decomposition of a matrix less the mean of its rows."""
     smaller = min(A._array.shape[-2:])

@@ -14,7 +14,6 @@ from ...core.declare import composite, primitive, table
 from ...core.dtypes import BY_NUMPY, legacy_name
 from ...core.errors import ArgumentError, DtypeError, NotSupported, ShapeError
 from ...core.families import broadcast_shapes
-from ...core.samples import Maker, Sample, cases
 from ..pointwise.arithmetic import conjugate
 from .matmul_onnx import product
 
@@ -116,55 +115,12 @@ def matmul_other_gradient(g: Any, input: Any, other_shape: Any) -> Any:
     return matmul(adjoint(input), g)
 
 
-def refused(*args: Any, **kwargs: Any) -> Sample:
-    """A sample that PyTorch refuses: only the type of the error counts."""
-    return Sample(*args, gradient=False, **kwargs)
-
-
-def _product_samples(m: Maker) -> list[Sample]:
-    return [
-        Sample(m.real(2, 3), m.real(3, 4)),
-        Sample(m.real(3, 2).T, m.real(4, 3).T),
-        Sample(m.real(3), m.real(3)),
-        Sample(m.real(2, 3), m.real(3)),
-        Sample(m.real(3), m.real(3, 2)),
-        Sample(m.real(3), m.real(2, 3, 4)),
-        Sample(m.real(2, 2, 3), m.real(3)),
-        Sample(m.real(2, 2, 3), m.real(3, 2)),
-        Sample(m.real(2, 3), m.real(2, 3, 2)),
-        Sample(m.real(2, 1, 2, 3), m.real(2, 3, 2)),
-        Sample(m.real(1, 2, 3), m.real(3, 3, 1)),
-        Sample(m.real(2, 0), m.real(0, 3)),
-        Sample(m.real(0, 2, 3), m.real(3, 2)),
-        Sample(m.real(0, 2, 3), m.real(0, 3, 2)),
-        Sample(m.complex(2, 3), m.complex(3, 2)),
-        Sample(m.complex(2, 2, 3), m.complex(3)),
-        Sample(m.complex(3), m.complex(3)),
-        Sample(m.real(2, 3, dtype=np.float64), m.real(3, 2, dtype=np.float64)),
-        Sample(m.real(2, 3, dtype=np.float16), m.real(3, 2, dtype=np.float16), gradient=False),
-        Sample(m.integers(2, 3), m.integers(3, 2), gradient=False),
-        Sample(
-            m.integers(2, 3, dtype=np.uint8, low=100, high=200),
-            m.integers(3, 2, dtype=np.uint8, low=0, high=9),
-            gradient=False,
-        ),
-        refused(m.booleans(2, 3), m.booleans(3, 2)),
-        refused(m.real(2, 3), m.real(2, 3)),
-        refused(m.real(2, 3), m.real(3, 2, dtype=np.float64)),
-        refused(m.real(), m.real(3, 2)),
-        refused(m.real(3), m.real(4)),
-        refused(m.real(2, 2, 3), m.real(2, 4, 5)),
-        refused(m.real(2, 2, 3), m.real(3, 3, 5)),
-    ]
-
-
 @primitive(
     meta=matmul_meta,
     kernel=_matmul_kernel,
     ufunc="matmul",
     fast=(2, "blas"),
     vjp={"input": matmul_input_gradient, "other": matmul_other_gradient},
-    samples=cases(_product_samples),
     aliases=("linalg.matmul",),
     node_name="MmBackward0",
     onnx={9: product},
@@ -191,15 +147,7 @@ def check_batches(batch1: Any, batch2: Any) -> None:
         )
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(m.real(2, 3), m.real(3, 4)), Sample(m.complex(2, 3), m.complex(3, 1)),
-        Sample(m.real(2, 0), m.real(0, 3)),
-        Sample(m.integers(2, 3), m.integers(3, 2), gradient=False),
-        refused(m.real(2, 3), m.real(3)), refused(m.real(2, 3), m.real(2, 3)), refused(m.real(1, 2, 3), m.real(3, 2)),
-    ]),
-    out=True,
-)  # fmt: skip
+@composite(out=True)
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of two matrices."""
     _dimensions("self", input, 2)
@@ -207,28 +155,14 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
     return matmul(input, mat2)
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(m.real(2, 2, 3), m.real(2, 3, 1)), Sample(m.complex(2, 1, 2), m.complex(2, 2, 2)),
-        Sample(m.real(0, 2, 3), m.real(0, 3, 2)), Sample(m.integers(2, 2, 3), m.integers(2, 3, 2), gradient=False),
-        refused(m.real(1, 2, 3), m.real(2, 3, 2)), refused(m.real(2, 3), m.real(3, 2)),
-        refused(m.real(2, 2, 3), m.real(2, 2, 3)),
-    ]),
-    out=True,
-)  # fmt: skip
+@composite(out=True)
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """The products of two batches of matrices."""
     check_batches(input, mat2)
     return matmul(input, mat2)
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(m.real(2, 3), m.real(3)), Sample(m.complex(2, 3), m.complex(3)), Sample(m.real(3, 2).T, m.real(3)),
-        refused(m.real(2, 3), m.real(2)), refused(m.real(2, 3), m.real(3, 1)), refused(m.real(3), m.real(3)),
-    ]),
-    out=True,
-)  # fmt: skip
+@composite(out=True)
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """The product of a matrix and a vector."""
     if input._array.ndim != 2 or vec._array.ndim != 1:
@@ -241,35 +175,21 @@ def _check_vectors(a: Any, b: Any) -> None:
         raise ShapeError(f"1D tensors expected, but got {a._array.ndim}D and {b._array.ndim}D tensors")
 
 
-_VECTORS = cases(lambda m: [
-    Sample(m.real(3), m.real(3)), Sample(m.complex(3), m.complex(3)), Sample(m.real(0), m.real(0)),
-    Sample(m.integers(4), m.integers(4), gradient=False),
-    refused(m.real(3), m.real(4)), refused(m.real(3), m.real(3, dtype=np.float64)), refused(m.real(1, 3), m.real(3)),
-])  # fmt: skip
-
-
-@composite(samples=_VECTORS, out=True)
+@composite(out=True)
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """The sum of the products of two vectors' elements."""
     _check_vectors(input, tensor)
     return matmul(input, tensor)
 
 
-@composite(samples=_VECTORS, out=True)
+@composite(out=True)
 def vdot(input: Tensor, other: Tensor) -> Tensor:
     """The dot product with the first vector conjugated."""
     _check_vectors(input, other)
     return matmul(conjugate(input), other)
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(m.real(2, 3), m.real(4, 3)), Sample(m.real(3), m.real(3)), Sample(m.real(2, 3), m.real()),
-        Sample(m.real(2, 1, 3), m.real(3)), Sample(m.complex(2), m.complex(3, 2)),
-        refused(m.real(2, 3), m.real(4)), refused(m.real(3), m.real(3, dtype=np.float64)),
-    ]),
-    out=True,
-)  # fmt: skip
+@composite(out=True)
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """The dot products of the last dimensions; with a 0-dim tensor, the plain product."""
     a, b = tuple(input._array.shape), tuple(other._array.shape)
@@ -282,15 +202,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     return product if len(b) < 3 else product.reshape((*a[:-1], *b[:-1]))
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(m.real(2), m.real(3)), Sample(m.complex(2), m.complex(2)), Sample(m.real(0), m.real(2)),
-        Sample(m.integers(2), m.real(2), gradient=False), Sample(m.booleans(2), m.booleans(3), gradient=False),
-        refused(m.real(2, 2), m.real(2)),
-    ]),
-    aliases=("ger",),
-    out=True,
-)  # fmt: skip
+@composite(aliases=("ger",), out=True)
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """Every product of an element of one vector with one of another."""
     for name, tensor in (("self", input), ("vec2", vec2)):
@@ -328,17 +240,7 @@ def _multiply_chain(matrices: Any) -> Any:
     return product(0, len(matrices) - 1)
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample([m.real(2, 3), m.real(3, 4), m.real(4, 1)]), Sample([m.real(3), m.real(3, 4), m.real(4)]),
-        Sample([m.real(2, 3), m.real(3)]), Sample([m.real(3), m.real(3, 2)]), Sample([m.real(3), m.real(3)]),
-        Sample([m.complex(2, 3), m.complex(3, 1), m.complex(1, 2), m.complex(2, 2)]),
-        refused([m.real(2, 3)]), refused([m.real(2, 3), m.real(2)]),
-        refused([m.real(2, 3), m.real(1, 3, 2), m.real(2)]),
-        refused([m.real(2, 3), m.real(3, 2, dtype=np.float64)]),
-    ]),
-    out=True,
-)  # fmt: skip
+@composite(out=True)
 def linalg_multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of a chain of matrices in the cheapest order; the first and the last may be vectors."""
     if len(tensors) < 2:
@@ -366,13 +268,6 @@ def linalg_multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 
 
 @composite(
-    samples=cases(
-        lambda m: [
-            Sample(m.real(2, 3), m.real(3, 4), m.real(4, 1)),
-            Sample(m.real(2, 3)),
-            refused(m.real(2, 3), m.real(3)),
-        ]
-    ),
     out=True,
     method=False,
 )

@@ -13,13 +13,12 @@ from ...core.dispatch import make_named
 from ...core.dtypes import legacy_name
 from ...core.errors import DtypeError, LinAlgError, OperationError, ShapeError
 from ...core.families import broadcast_shapes
-from ...core.samples import Maker, Sample, cases
 from ...core.symbolic import smaller
 from .checks import check_floating, check_matrix, check_same_dtype, checked, real_type
-from .functions import identity_like, linalg_pinv, linalg_solve_triangular, pinv_gradient, regular
+from .functions import identity_like, linalg_pinv, linalg_solve_triangular, pinv_gradient
 from .functions_onnx import looped, lu_form, no_operator, order_form
 from .kernels import factor_lu, permutation_of, solve_triangle
-from .matmul import adjoint, matmul, refused
+from .matmul import adjoint, matmul
 from .norms import tolerance
 
 _INT32 = np.dtype(np.int32)
@@ -111,19 +110,11 @@ def lu_order(pivots: Tensor, rows: int, inverse: bool) -> Tensor:
     meta=_lu_meta,
     kernel=checked(_lu_meta, _lu_kernel),
     vjp={"A": _lu_gradient},
-    samples=cases(lambda m: [
-        Sample(m.apart(3, 3)), Sample(m.apart(2, 3)), Sample(m.apart(3, 2)), Sample(m.apart(2, 2, 2)),
-        Sample(regular(m, 2, 2, dtype=np.complex64)),
-        Sample(np.zeros((2, 2), np.float32), gradient=False), Sample(m.real(0, 0), gradient=False),
-        Sample(m.real(0, 2, 2), gradient=False),
-        refused(m.real(3)), refused(m.integers(2, 2)), refused(m.real(2, 2), pivot=False),
-        refused(np.zeros((2, 2), np.float32), check_errors=True),
-    ]),
     returns=("LU", "pivots", "info"),
     nondifferentiable=("pivots", "info"),
     exact=True,
     onnx=looped(lu_form),
-)  # fmt: skip
+)
 def linalg_lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> tuple[Tensor, Tensor, Tensor]:
     """The packed LU factors, the row exchanges and, instead of an error, the first zero on the diagonal of U."""
 
@@ -131,20 +122,13 @@ def linalg_lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = F
 _Factored = make_named("linalg_lu_factor", ("LU", "pivots"))
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(m.apart(3, 3)), Sample(m.apart(2, 2, 3)), refused(np.zeros((2, 2), np.float32)), refused(m.real(3)),
-        refused(m.real(2, 2), pivot=False),
-    ]),
-    returns=("LU", "pivots"),
-    out=True,
-)  # fmt: skip
+@composite(returns=("LU", "pivots"), out=True)
 def linalg_lu_factor(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor]:
     """The LU factors of matrices, packed into one matrix, and the row exchanges (counted from 1)."""
     return _Factored(*linalg_lu_factor_ex(A, pivot=pivot, check_errors=True)[:2])
 
 
-@composite(samples=cases(lambda m: [Sample(m.apart(3, 3)), Sample(m.apart(2, 2, 3), get_infos=True)]), method=True)
+@composite(method=True)
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
     """The packed LU factors and the row exchanges; with ``get_infos`` also the first zero on the diagonal of U."""
     factors, pivots, info = linalg_lu_factor_ex(A, pivot=pivot, check_errors=not get_infos)
@@ -155,21 +139,7 @@ _Unpacked = make_named("lu_unpack", ("P", "L", "U"))
 _Lu = make_named("linalg_lu", ("P", "L", "U"))
 
 
-def _pivot_samples(m: Maker) -> list[Any]:
-    lu, pivots, _ = factor_lu(m.apart(2, 3, 3))
-    return [lu, pivots]
-
-
-@composite(
-    samples=cases(lambda m: [
-        Sample(*_pivot_samples(m)), Sample(*_pivot_samples(m), unpack_data=False, gradient=False),
-        Sample(*_pivot_samples(m), unpack_pivots=False),
-        Sample(m.real(3, 2), np.array([2, 3], np.int32)), Sample(m.real(2, 3), np.array([2, 2], np.int32)),
-        refused(m.real(2, 2), np.array([1, 2], np.int64)),
-    ]),
-    returns=("P", "L", "U"),
-    out=True,
-)  # fmt: skip
+@composite(returns=("P", "L", "U"), out=True)
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> tuple[Tensor, Tensor, Tensor]:
     """The permutation P and the factors L and U of packed LU factors, so that ``A = P @ L @ U``."""
     if LU_pivots._array.dtype != _INT32:
@@ -186,32 +156,14 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     return _Unpacked(P, _lower(LU_data) if unpack_data else nothing, _upper(LU_data) if unpack_data else nothing)
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(m.apart(3, 3)), Sample(m.apart(2, 3)), Sample(m.apart(2, 3, 2)), Sample(m.complex(2, 2)),
-        Sample(np.zeros((2, 2), np.float32), gradient=False),
-        refused(m.real(3)), refused(m.real(2, 2), pivot=False),
-    ]),
-    returns=("P", "L", "U"),
-    out=True,
-)  # fmt: skip
+@composite(returns=("P", "L", "U"), out=True)
 def linalg_lu(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor, Tensor]:
     """``A = P @ L @ U`` with a permutation, a unit lower and an upper triangle."""
     factors, pivots, _ = linalg_lu_factor_ex(A, pivot=pivot)
     return _Lu(*lu_unpack(factors, pivots))
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(*_pivot_samples(m), m.real(3, 2)), Sample(*_pivot_samples(m), m.real(2, 3), left=False),
-        Sample(*_pivot_samples(m), m.real(2, 3, 1), adjoint=True),
-        Sample(*_pivot_samples(m), m.real(1, 3), left=False, adjoint=True),
-        Sample(m.complex(2, 2), np.array([2, 2], np.int32), m.complex(2, 1), adjoint=True),
-        refused(*_pivot_samples(m), m.real(3)), refused(*_pivot_samples(m), m.real(2, 2)),
-        refused(m.real(2, 2), np.array([1, 2], np.int64), m.real(2, 1)),
-    ]),
-    out=True,
-)  # fmt: skip
+@composite(out=True)
 def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
     """The solution of ``A X = B`` (or ``X A = B``, or with the conjugate transpose of A) from the LU factors of A."""
     name = "linalg.lu_solve"
@@ -244,7 +196,6 @@ def _solve_factors(LU: Any, pivots: Any, B: Any, conjugated: bool) -> Any:
 
 
 @composite(
-    samples=cases(lambda m: [Sample(m.real(3, 2), *_pivot_samples(m)), Sample(m.real(2, 3, 1), *_pivot_samples(m))]),
     out=True,
 )
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
@@ -272,7 +223,6 @@ def _geqrf_kernel(xp: Any, input: Any) -> Any:
 @primitive(
     meta=_geqrf_meta,
     kernel=checked(_geqrf_meta, _geqrf_kernel),
-    samples=cases(lambda m: [Sample(m.real(3, 2), gradient=False), Sample(m.real(2, 2, 3), gradient=False), refused(m.real(3))]),
     returns=("a", "tau"),
     exact=True,
     notes="not differentiable, as in PyTorch: linalg.qr is",
@@ -308,15 +258,7 @@ def _reflectors(input: Any, count: int) -> Any:
     return input.narrow(-1, 0, count).tril(-1) + table["eye"].call(rows, count, dtype=input.dtype, device=input.device)
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(m.real(3, 2), m.real(2)), Sample(m.real(3, 3), m.real(2)), Sample(m.real(2, 3, 2), m.real(2, 1)),
-        Sample(m.complex(3, 2), m.complex(2)),
-        refused(m.real(2, 3), m.real(2)), refused(m.real(3, 2), m.real(2, dtype=np.float64)),
-        refused(m.real(3), m.real(1)), refused(m.real(3, 2), m.real(3)),
-    ]),
-    out=True,
-)  # fmt: skip
+@composite(out=True)
 def linalg_householder_product(input: Tensor, tau: Tensor) -> Tensor:
     """The first columns of a product of Householder reflections: Q from what ``geqrf`` gives."""
     name = "torch.linalg.householder_product"
@@ -328,21 +270,13 @@ def linalg_householder_product(input: Tensor, tau: Tensor) -> Tensor:
     return _reflect(_reflectors(input, tau._array.shape[-1]), tau, unit, False)
 
 
-@composite(samples=cases(lambda m: [Sample(m.real(3, 2), m.real(2)), Sample(m.real(2, 3, 2), m.real(2, 1))]), out=True)
+@composite(out=True)
 def orgqr(input: Tensor, input2: Tensor) -> Tensor:
     """The first columns of Q, as ``geqrf`` packs it (``input2`` is tau)."""
     return linalg_householder_product(input, input2)
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(m.real(3, 2), m.real(2), m.real(3, 2)), Sample(m.real(3, 2), m.real(2), m.real(3, 1), transpose=True),
-        Sample(m.real(3, 2), m.real(2), m.real(2, 3), left=False),
-        Sample(m.real(2, 3, 2), m.real(2, 2), m.real(2, 1, 3), left=False, transpose=True),
-        Sample(m.complex(2, 2), m.complex(2), m.complex(2, 1), transpose=True),
-    ]),
-    out=True,
-)  # fmt: skip
+@composite(out=True)
 def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
     """The product of Q (as ``geqrf`` packs it, with tau as ``input2``), or its adjoint, with a matrix ``input3``."""
     tau = input2
@@ -441,20 +375,9 @@ def _lstsq_form(g: Any, *values: Any) -> Any:
 
 @composite(
     onnx={9: _lstsq_form},
-    samples=cases(lambda m: [
-        *(Sample(m.apart(3, 2), m.real(3, 2), driver=driver) for driver in _DRIVERS),
-        *(Sample(m.apart(2, 3), m.real(2), driver=driver) for driver in _DRIVERS),
-        Sample(m.real(2, 3, 2), m.real(2, 3)), Sample(m.real(2, 3, 2), m.real(1, 3, 1), driver="gelsd"),
-        refused(m.real(2, 3, 2), m.real(3, 1)), Sample(m.complex(3, 2), m.complex(3, 1), driver="gels"),
-        Sample(np.ones((4, 3), np.float32), m.real(4, 1), gradient=False),
-        Sample(np.ones((4, 3), np.float32), m.real(4, 1), rcond=0.5, driver="gelss", gradient=False, compare=False),
-        refused(m.real(3, 2), m.real(3, 1, dtype=np.float64)), refused(m.real(3, 2), m.real(2, 1)),
-        refused(m.real(3, 2), m.real(3, 1), driver="x"), refused(m.real(3), m.real(3)),
-        refused(m.integers(3, 2), m.integers(3, 1)),
-    ]),
     returns=("solution", "residuals", "rank", "singular_values"),
     notes="data-dependent: residuals are given only for matrices of full rank",
-)  # fmt: skip
+)
 def linalg_lstsq(
     input: Tensor, b: Tensor, rcond: float | None = None, *, driver: str | None = None
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -4,27 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, table
 from ...core.errors import DtypeError, ShapeError
 from ...core.families import broadcast_shapes
-from ...core.samples import Sample, cases
 from ..pointwise.arithmetic import conjugate
 from .checks import check_floating, check_same_dtype
-from .matmul import refused
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(m.real(2, 3), m.real(3)), Sample(m.real(2, 3), m.real(2, 1), dim=0),
-        Sample(m.complex(2, 3), m.complex(2, 3)), Sample(m.real(0, 3), m.real(0, 3)),
-        refused(m.real(2, 3), m.real(2, 2)), refused(m.integers(3), m.integers(3)),
-        refused(m.real(3), m.real(3, dtype=np.float64)),
-    ]),
-    out=True,
-)  # fmt: skip
+@composite(out=True)
 def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """The dot products of vectors along a dimension, the first conjugated."""
     check_floating("linalg.vecdot", x._array, low_precision=True)
@@ -42,14 +30,7 @@ def _powers(x: Any, count: int) -> Any:
     return table["cat"].call([one, repeated.cumprod(-1)], -1)
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(m.apart(3)), Sample(m.apart(3), N=2), Sample(m.apart(2, 3), N=4), Sample(m.integers(3), gradient=False),
-        Sample(m.complex(2)),
-        refused(m.real(2), N=0), refused(m.booleans(2)), refused(m.real()),
-    ]),
-    out=True,
-)  # fmt: skip
+@composite(out=True)
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """The powers of every element in rising order: the Vandermonde matrix."""
     if x._array.dtype.kind == "b":
@@ -60,15 +41,7 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     return _powers(x, count)
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(m.apart(3)), Sample(m.apart(3), 2, True), Sample(m.apart(3), 1, gradient=False),
-        Sample(m.integers(3), gradient=False), Sample(m.real(2), 0, gradient=False),
-        refused(m.real(2, 2)), refused(m.real(2), -1),
-    ]),
-    method=False,
-    out=True,
-)  # fmt: skip
+@composite(method=False, out=True)
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The powers of every element of a vector, in falling order unless ``increasing``."""
     if x._array.ndim != 1:
@@ -80,15 +53,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     return powers if increasing else powers.flip(-1)
 
 
-@composite(
-    samples=cases(
-        lambda m: [
-            Sample(m.real(2, 3)),
-            Sample(m.real(2, 2, 3), offset=1),
-            Sample(m.real(2, 3, 2), offset=-1, dim1=0, dim2=1),
-        ]
-    )
-)
+@composite()
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The diagonals of matrices, as a view."""
     return A.diagonal(offset, dim1, dim2)

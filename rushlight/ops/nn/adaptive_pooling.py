@@ -11,12 +11,11 @@ from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, exports, primitive, table
 from ...core.dtypes import BY_NUMPY, legacy_name
 from ...core.errors import DtypeError, OperationError, ShapeError, ValueRangeError
-from ...core.samples import Maker, Sample, cases
 from . import adaptive_pooling_onnx as onnx_forms
 from .interpolation import resample_backward
 from .interpolation_kernels import resample as resample_arrays
 from .pooling_kernels import adaptive_max, fractional_max, from_places, to_places
-from .sliding_windows import Checked, as_ints, refuse_types, refused
+from .sliding_windows import Checked, as_ints, refuse_types
 
 _INT64 = np.dtype(np.int64)
 
@@ -48,39 +47,6 @@ def _with_size(input: Any, sizes: tuple[int, ...]) -> tuple[Any, ...]:
     return (*input.shape[: len(input.shape) - len(sizes)], *sizes)
 
 
-def _adaptive_samples(ndim: int, with_indices: bool) -> Any:
-    def build(m: Maker) -> list[Sample]:
-        n = ndim
-        some = m.apart if with_indices else m.real
-        holes = m.apart(1, 1, *(3, 4, 5)[-n:])
-        holes.reshape(-1)[::4] = np.nan
-        found = [
-            Sample(some(2, 2, *(3, 4, 5)[-n:]), 2),
-            Sample(some(2, *(2, 4, 6)[-n:]), 2),
-            Sample(some(1, 1, *(3, 4, 5)[-n:]), (2, 1, 3)[-n:]),
-            Sample(some(1, 2, *(3, 4, 5)[-n:]), 1),
-            Sample(some(1, 1, *(2, 2, 3)[-n:]), (3, 2, 4)[-n:]),
-            Sample(some(3, 1, *(2, 2, 5)[-n:]).swapaxes(0, 1), [2] * n),
-            Sample(some(0, 2, *(3, 4, 5)[-n:]), 2),
-            Sample(some(1, 2, *(3, 4, 5)[-n:]), 0, gradient=False),
-            Sample(holes, 2, gradient=False),
-            Sample(some(1, 2, *(3, 4, 5)[-n:], dtype=np.float64), 3),
-            Sample(some(1, 2, *(3, 4, 5)[-n:], dtype=np.float16), 3, gradient=False),
-            refused(m.integers(1, 2, *(3, 4, 5)[-n:]), 2),
-            refused(some(*(3, 4, 5)[-n:]), 2),
-            refused(some(1, 1, 1, *(3, 4, 5)[-n:]), 2),
-            refused(some(1, 1, *(3, 4, 5)[-n:]), (2,) * (n + 1)),
-            refused(some(1, 1, *(3, 4, 5)[-n:]), -1),
-            refused(some(1, 1, *(3, 0, 5)[-n:]) if n > 1 else some(1, 1, 0), 2),
-            refused(some(1, 1, *(3, 4, 5)[-n:]), 1.5),
-        ]
-        if n > 1:
-            found.append(Sample(some(1, 1, *(3, 4, 5)[-n:]), (2, None, 2)[-n:]))
-        return found
-
-    return cases(build)
-
-
 # -- averages ----------------------------------------------------------------------------------------------------
 
 
@@ -106,7 +72,6 @@ def _declare_average(ndim: int) -> Any:
         meta=Checked(meta),
         kernel=kernel,
         vjp={"input": backward},
-        samples=_adaptive_samples(ndim, False),
         name=name,
         node_name=f"AdaptiveAvgPool{max(ndim, 2)}DBackward0",
         namespace="" if ndim == 1 else "nn.functional",
@@ -175,7 +140,6 @@ def _declare_max(ndim: int) -> tuple[Any, Any]:
         meta=Checked(meta),
         kernel=kernel,
         vjp={"input": _max_gradient(ndim)},
-        samples=_adaptive_samples(ndim, True),
         returns=("output", "indices"),
         nondifferentiable=("indices",),
         name=f"adaptive_max_pool{ndim}d_with_indices",
@@ -187,14 +151,7 @@ def _declare_max(ndim: int) -> tuple[Any, Any]:
     def with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor:
         """The largest elements of windows chosen so that the result has a given size, and their indices in the plane."""
 
-    @composite(
-        samples=cases(lambda m: [
-            Sample(m.apart(1, 2, *(3, 4, 5)[-ndim:]), 2),
-            Sample(m.apart(1, 2, *(3, 4, 5)[-ndim:]), 2, return_indices=True),
-        ]),
-        name=name,
-        namespace="nn.functional",
-    )  # fmt: skip
+    @composite(name=name, namespace="nn.functional")
     def front(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
         """The largest elements of windows chosen so that the result has a given size."""
         found = with_indices(input, output_size)
@@ -279,25 +236,6 @@ def _fractional_sizes(name: str, ndim: int, spatial: Any, kernel_size: Any, outp
 
 def _declare_fractional(ndim: int) -> tuple[Any, Any]:
     name = f"fractional_max_pool{ndim}d"
-    size = (5, 6, 5)[-ndim:]
-
-    def samples(m: Maker) -> list[Sample]:
-        one = m.real(1, 2, ndim, low=0, high=1)
-        return [
-            Sample(m.apart(1, 2, *size), 2, 3, None, False, one),
-            Sample(m.apart(2, *size), (2, 3, 1)[-ndim:], (2, 3, 4)[-ndim:], None, True, one),
-            Sample(m.apart(1, 2, *size), 2, output_ratio=(0.5,) * ndim, _random_samples=one),
-            Sample(m.apart(1, 2, *size), 2, 1, _random_samples=one),
-            Sample(m.apart(2, 1, *size), 2, 3, None, True, m.real(2, 1, ndim, low=0, high=1)),
-            Sample(m.apart(1, 2, *size), 2, 3, None, True, compare=False, gradient=False),  # its samples are random
-            refused(m.apart(1, 2, *size), 2, _random_samples=one),
-            refused(m.apart(1, 2, *size), 2, 6, _random_samples=one),
-            refused(m.apart(*size), 2, 3, _random_samples=one),
-            refused(m.apart(1, 1, *size), 2, 3, _random_samples=one),
-            refused(m.apart(1, 2, *size, dtype=np.float64), 2, 3, _random_samples=one),
-            refused(m.integers(1, 2, *size), 2, 3, _random_samples=m.integers(1, 2, ndim)),
-            refused(m.apart(1, 2, *size), (2,), 3, _random_samples=one),
-        ]
 
     def both(input: Any, kernel_size: Any, output_size: Any, output_ratio: Any, given: Any) -> Any:
         shape = input._array.shape
@@ -307,7 +245,7 @@ def _declare_fractional(ndim: int) -> tuple[Any, Any]:
             given = table["rand"].call(batch, shape[-ndim - 1], ndim, dtype=BY_NUMPY[input._array.dtype], device=input.device)
         return fractional_max_pool(input, given, kernel, wanted)
 
-    @composite(samples=cases(lambda m: samples(m)[:2]), name=f"{name}_with_indices", namespace="nn.functional")
+    @composite(name=f"{name}_with_indices", namespace="nn.functional")
     def with_indices(
         input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
         _random_samples: Tensor | None = None,
@@ -315,7 +253,7 @@ def _declare_fractional(ndim: int) -> tuple[Any, Any]:
         """The largest elements of windows that begin at random places, and their indices in the plane."""
         return tuple(both(input, kernel_size, output_size, output_ratio, _random_samples))
 
-    @composite(samples=cases(samples), name=name, namespace="nn.functional")
+    @composite(name=name, namespace="nn.functional")
     def front(
         input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
         _random_samples: Tensor | None = None,
@@ -394,34 +332,7 @@ def _unpool_size(ndim: int, spatial: Any, kernel_size: Any, stride: Any, padding
 
 
 def _declare_unpool(ndim: int) -> Any:
-    size = (2, 2, 3)[-ndim:]
-    places = 2 ** (ndim - 1) * 4 * 6
-
-    def samples(m: Maker) -> list[Sample]:
-        def pair(*lead: int) -> tuple[np.ndarray, np.ndarray]:
-            shape = (*lead, *size)
-            count = int(np.prod(size))
-            order = [m.stream.permutation(places // 3)[:count] for _ in range(int(np.prod(lead)))]
-            return m.real(*shape), np.array(order, np.int64).reshape(shape)
-
-        values, indices = pair(1, 2)
-        wide = tuple(2 * n + 1 for n in size)
-        return [
-            Sample(values, indices % (2**ndim * int(np.prod(size))), 2),
-            Sample(*pair(2), 3, 3),
-            Sample(*pair(1, 1), 3, 3, output_size=tuple(3 * n + 1 for n in size)),
-            Sample(values, indices, 4, 3, 1, output_size=(1, 2, *(3 * n for n in size))),
-            refused(values, indices + 500, 2),
-            refused(values, indices - 500, 2),
-            refused(values, indices.astype(np.int32), 2),
-            refused(values, indices[..., :1], 2),
-            refused(values, indices, 2, output_size=(1, *wide)),
-            refused(values, indices, 2, output_size=tuple(n + 9 for n in wide)),
-            refused(m.integers(1, 2, *size), indices, 2),
-            refused(values[0, 0], indices[0, 0], 2),
-        ]
-
-    @composite(samples=cases(samples), name=f"max_unpool{ndim}d", namespace="nn.functional")
+    @composite(name=f"max_unpool{ndim}d", namespace="nn.functional")
     def front(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Tensor:
         """The inverse of max pooling as far as there is one: values back at their indices, zeros elsewhere."""
         shape = input._array.shape

@@ -14,7 +14,6 @@ from ...core.errors import OperationError, ShapeError
 from ...core.families import broadcast_shapes
 from ...core.parallel import over_rows
 from ...core.recording import differentiate_body
-from ...core.samples import Sample, cases
 from ...core.state import state
 from ...core.symbolic import sqrt
 from ..reduce.sums import sum_axes
@@ -160,18 +159,12 @@ def attention_backward(
     kernel=_attention_kernel,
     meta=_attention_meta,
     vjp=joint("query", "key", "value", "mask")(_attention_gradient),
-    samples=cases(lambda m: [
-        Sample(m.real(2, 3, 4), m.real(2, 5, 4), m.real(2, 5, 2), None, False, 0.5),
-        Sample(m.real(2, 3, 4), m.real(1, 3, 4), m.real(3, 2), None, True, 0.5),
-        Sample(m.real(3, 4), m.real(3, 4), m.real(3, 2), m.real(3, 3), False, 0.5),
-        Sample(m.real(3, 4), m.real(3, 4), m.real(3, 2), np.array([[1, 0, 1], [0, 0, 0], [1, 1, 1]], bool), False, 0.5),
-    ]),
     returns=("output", "weights"),
     nondifferentiable=("weights",),
     namespace=None,
     method=False,
     onnx={9: onnx_forms.attention},
-)  # fmt: skip
+)
 def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, scale: float) -> Tensor:
     """Attention without dropout: the output and the weights."""
     weights = _weights(query, key, mask, causal, scale)
@@ -192,17 +185,7 @@ def _attend(query: Any, key: Any, value: Any, mask: Any, dropout_p: float, is_ca
     return weights @ value
 
 
-@composite(
-    namespace="nn.functional", name="scaled_dot_product_attention",
-    samples=cases(lambda m: [
-        Sample(m.real(2, 3, 4), m.real(2, 5, 4), m.real(2, 5, 4)), Sample(m.real(1, 2, 3, 4), m.real(1, 2, 3, 4), m.real(1, 2, 3, 2), is_causal=True),
-        Sample(m.real(2, 3, 4), m.real(2, 3, 4), m.real(2, 3, 4), m.booleans(3, 3) | True, scale=0.3),
-        Sample(m.real(2, 3, 4), m.real(2, 3, 4), m.real(2, 3, 4), m.real(2, 3, 3)),
-        Sample(m.real(1, 4, 2, 2), m.real(1, 2, 2, 2), m.real(1, 2, 2, 2), enable_gqa=True),
-        Sample(m.real(3, 4), m.real(3, 5), m.real(3, 4), gradient=False),
-    ]),
-    onnx={23: onnx_forms.scaled_dot_product_attention},
-)  # fmt: skip
+@composite(namespace="nn.functional", name="scaled_dot_product_attention", onnx={23: onnx_forms.scaled_dot_product_attention})
 def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False,
     scale: float | None = None, enable_gqa: bool = False,

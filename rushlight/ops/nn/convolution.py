@@ -13,12 +13,11 @@ from ...core.declare import composite, primitive
 from ...core.dtypes import BY_NUMPY, legacy_name
 from ...core.errors import ArgumentError, DtypeError, ShapeError
 from ...core.kernel_providers import faster
-from ...core.samples import Maker, Sample, cases
 from ..pointwise.arithmetic import conjugate
 from ..shape.views import slice_dim
 from . import convolution_onnx as onnx_forms
 from .convolution_kernels import convolve, spread, weight_gradient
-from .sliding_windows import Checked, as_ints, expand_ints, refuse_types, refused, window_count
+from .sliding_windows import Checked, as_ints, expand_ints, refuse_types, window_count
 
 Ints = tuple[int, ...]
 LARGE = 1 << 22  # products of two numbers, from which on native code is worth its compilation
@@ -188,10 +187,6 @@ def _weight_gradient(g: Any, input: Any, weight_shape: Any, stride: Any, padding
     return convolution_weight_gradient(large, small, tuple(weight_shape[2:]), stride, padding, dilation, groups)
 
 
-def _numbers(m: Maker, *shape: int, **options: Any) -> Any:
-    return m.real(*shape, low=-1.0, high=1.0, **options)
-
-
 @primitive(
     meta=Checked(_convolution_meta),
     kernel=_convolution_kernel,
@@ -200,17 +195,10 @@ def _numbers(m: Maker, *shape: int, **options: Any) -> Any:
         "weight": _weight_gradient,
         "bias": lambda g: g.sum((0, *range(2, g._array.ndim))),
     },
-    samples=cases(lambda m: [
-        Sample(_numbers(m, 1, 2, 5), _numbers(m, 3, 2, 2), _numbers(m, 3), [2], [1], [1], False, [0], 1),
-        Sample(_numbers(m, 1, 2, 3, 3), _numbers(m, 2, 1, 2, 2), None, [2, 1], [1, 0], [1, 1], True, [1, 0], 2),
-        refused(_numbers(m, 2, 3), _numbers(m, 3, 2, 2), None, [1], [0], [1], False, [0], 1),
-        refused(_numbers(m, 1, 2, 5), _numbers(m, 3, 2, 2), None, 1, [0], [1], False, [0], 1),
-        refused(_numbers(m, 1, 2, 5), _numbers(m, 3, 2, 2), None, [1, 1], [0], [1], False, [0], 1),
-    ]),
     out=False,
     method=False,
     onnx={9: onnx_forms.convolution},
-)  # fmt: skip
+)
 def convolution(
     input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, transposed: bool,
     output_padding: Any, groups: int,
@@ -309,51 +297,7 @@ def _convolve_transposed(
     return result if is_batched else result.squeeze(0)
 
 
-def _samples(ndim: int) -> Any:
-    """Samples of conv1d, conv2d, conv3d: the last dimensions, shortened to how many there are."""
-
-    def build(m: Maker) -> list[Sample]:
-        n = ndim
-        size, kernel = (2, 4, 3)[-n:] if n == 3 else (5, 4)[-n:], (1, 2, 3)[-n:]
-        found = [
-            Sample(_numbers(m, 2, 2, *size), _numbers(m, 3, 2, *kernel)),
-            Sample(_numbers(m, 2, 2, *size), _numbers(m, 2, 2, *kernel), _numbers(m, 2), 2, 1),
-            Sample(_numbers(m, 2, *size), _numbers(m, 1, 2, *kernel), _numbers(m, 1)),
-            Sample(_numbers(m, 1, 2, *size), _numbers(m, 2, 1, *(2,) * n), stride=(2, 1, 1)[-n:], padding=(1, 2, 1)[-n:], groups=2),
-            Sample(_numbers(m, 1, 4, *size), _numbers(m, 4, 2, *(1,) * n), groups=2),
-            Sample(_numbers(m, 1, 2, *size), _numbers(m, 4, 1, *(2,) * n), None, 1, 1, 2, 2),
-            Sample(_numbers(m, 1, 1, *size), _numbers(m, 2, 1, *(2,) * n), padding="same", dilation=(3, 2, 1)[-n:]),
-            Sample(_numbers(m, 1, 1, *size), _numbers(m, 1, 1, *kernel), padding="valid", stride=2),
-            Sample(_numbers(m, 1, 3, *size).swapaxes(1, 2).copy().swapaxes(1, 2), _numbers(m, 2, 3, *(1,) * n), stride=[2]),
-            Sample(_numbers(m, 0, 2, *size), _numbers(m, 3, 2, *kernel), _numbers(m, 3)),
-            Sample(_numbers(m, 1, 2, *size, dtype=np.float64), _numbers(m, 1, 2, *kernel, dtype=np.float64)),
-            Sample(_numbers(m, 1, 2, *size, dtype=np.float16), _numbers(m, 1, 2, *kernel, dtype=np.float16), gradient=False),
-            Sample(m.integers(1, 2, *size), m.integers(1, 2, *kernel), gradient=False),
-            Sample(m.complex(1, 2, *size, scale=1.0), m.complex(1, 2, *kernel, scale=1.0), padding=1),
-        ]
-        bad = [
-            refused(_numbers(m, 1, 3, *size), _numbers(m, 1, 2, *kernel)),
-            refused(_numbers(m, *size), _numbers(m, 1, 2, *kernel)),
-            refused(_numbers(m, 1, 2, *size), _numbers(m, 1, 2, *kernel), _numbers(m, 2)),
-            refused(_numbers(m, 1, 2, *size), _numbers(m, 1, 2, *(9,) * n)),
-            refused(_numbers(m, 1, 2, *size), _numbers(m, 1, 2, *kernel), stride=0),
-            refused(_numbers(m, 1, 2, *size), _numbers(m, 1, 2, *kernel), padding=-1),
-            refused(_numbers(m, 1, 2, *size), _numbers(m, 1, 2, *kernel), dilation=0),
-            refused(_numbers(m, 1, 2, *size), _numbers(m, 1, 2, *kernel), groups=2),
-            refused(_numbers(m, 1, 2, *size), _numbers(m, 1, 2, *kernel), stride=1.5),
-            refused(_numbers(m, 1, 2, *size), _numbers(m, 1, 2, *kernel), stride=(1, 1, 1, 1)),
-            refused(_numbers(m, 1, 2, *size), _numbers(m, 1, 2, *kernel), padding="same", stride=2),
-            refused(_numbers(m, 1, 2, *size), _numbers(m, 1, 2, *kernel), padding="full"),
-            refused(_numbers(m, 1, 2, *size, dtype=np.float64), _numbers(m, 1, 2, *kernel)),
-            refused(_numbers(m, 1, 2, *size, dtype=np.float16), _numbers(m, 1, 2, *kernel)),
-            refused(m.booleans(1, 2, *size), m.booleans(1, 2, *kernel)),
-        ]
-        return found + bad
-
-    return cases(build)
-
-
-@composite(samples=_samples(1), method=False, aliases=("nn.functional.conv1d",), onnx={9: onnx_forms.forward(1)})
+@composite(method=False, aliases=("nn.functional.conv1d",), onnx={9: onnx_forms.forward(1)})
 def conv1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Tensor:
@@ -361,7 +305,7 @@ def conv1d(
     return _convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
-@composite(samples=_samples(2), method=False, aliases=("nn.functional.conv2d",), onnx={9: onnx_forms.forward(2)})
+@composite(method=False, aliases=("nn.functional.conv2d",), onnx={9: onnx_forms.forward(2)})
 def conv2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Tensor:
@@ -369,7 +313,7 @@ def conv2d(
     return _convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@composite(samples=_samples(3), method=False, aliases=("nn.functional.conv3d",), onnx={9: onnx_forms.forward(3)})
+@composite(method=False, aliases=("nn.functional.conv3d",), onnx={9: onnx_forms.forward(3)})
 def conv3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Tensor:
@@ -377,37 +321,7 @@ def conv3d(
     return _convolve("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
-def _transposed_samples(ndim: int) -> Any:
-    def build(m: Maker) -> list[Sample]:
-        n = ndim
-        size, kernel = (2, 2, 3)[-n:] if n == 3 else (3, 4)[-n:], (1, 2, 3)[-n:]
-        return [
-            Sample(_numbers(m, 2, 2, *size), _numbers(m, 2, 3, *kernel)),
-            Sample(_numbers(m, 2, 2, *size), _numbers(m, 2, 1, *kernel), _numbers(m, 1), 2),
-            Sample(_numbers(m, 2, *size), _numbers(m, 2, 2, *(3,) * n), _numbers(m, 2), 2, 1, 1),
-            Sample(_numbers(m, 1, 2, *size), _numbers(m, 2, 2, *(2,) * n), _numbers(m, 4), groups=2),
-            Sample(_numbers(m, 1, 2, *size), _numbers(m, 2, 1, *(2,) * n), None, (3, 2, 1)[-n:], 0, 0, 2, 2),
-            Sample(_numbers(m, 1, 1, *size), _numbers(m, 1, 2, *(2,) * n), None, 1, 0, 1, 1, 2),
-            Sample(_numbers(m, 1, 2, *size), _numbers(m, 2, 1, *(2,) * n), None, 2, 1, 2, 1, 3),
-            Sample(_numbers(m, 1, 4, *size), _numbers(m, 4, 2, *(1,) * n), stride=3),
-            Sample(_numbers(m, 0, 2, *size), _numbers(m, 2, 3, *kernel)),
-            Sample(_numbers(m, 1, 2, *size, dtype=np.float64), _numbers(m, 2, 1, *kernel, dtype=np.float64)),
-            Sample(_numbers(m, 1, 2, *size, dtype=np.float16), _numbers(m, 2, 1, *kernel, dtype=np.float16), gradient=False),
-            Sample(m.integers(1, 2, *size), m.integers(2, 1, *kernel), gradient=False),
-            Sample(m.complex(1, 1, *size, scale=1.0), m.complex(1, 2, *kernel, scale=1.0), stride=2),
-            refused(_numbers(m, 1, 3, *size), _numbers(m, 2, 1, *kernel)),
-            refused(_numbers(m, *size), _numbers(m, 2, 1, *kernel)),
-            refused(_numbers(m, 1, 2, *size), _numbers(m, 2, 1, *kernel), _numbers(m, 2)),
-            refused(_numbers(m, 1, 2, *size), _numbers(m, 2, 1, *kernel), output_padding=1),
-            refused(_numbers(m, 1, 2, *size), _numbers(m, 2, 1, *kernel), padding=9),
-            refused(_numbers(m, 1, 2, *size), _numbers(m, 2, 1, *kernel), padding="same"),
-            refused(_numbers(m, 1, 2, *size), _numbers(m, 2, 1, *kernel), groups=3),
-        ]
-
-    return cases(build)
-
-
-@composite(samples=_transposed_samples(1), method=False, aliases=("nn.functional.conv_transpose1d",), onnx={9: onnx_forms.transposed(1)})
+@composite(method=False, aliases=("nn.functional.conv_transpose1d",), onnx={9: onnx_forms.transposed(1)})
 def conv_transpose1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
     groups: int = 1, dilation: Any = 1,
@@ -416,7 +330,7 @@ def conv_transpose1d(
     return _convolve_transposed("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@composite(samples=_transposed_samples(2), method=False, aliases=("nn.functional.conv_transpose2d",), onnx={9: onnx_forms.transposed(2)})
+@composite(method=False, aliases=("nn.functional.conv_transpose2d",), onnx={9: onnx_forms.transposed(2)})
 def conv_transpose2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
     groups: int = 1, dilation: Any = 1,
@@ -425,7 +339,7 @@ def conv_transpose2d(
     return _convolve_transposed("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@composite(samples=_transposed_samples(3), method=False, aliases=("nn.functional.conv_transpose3d",), onnx={9: onnx_forms.transposed(3)})
+@composite(method=False, aliases=("nn.functional.conv_transpose3d",), onnx={9: onnx_forms.transposed(3)})
 def conv_transpose3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
     groups: int = 1, dilation: Any = 1,
@@ -434,17 +348,7 @@ def conv_transpose3d(
     return _convolve_transposed("conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(_numbers(m, 4, 2, 3), _numbers(m, 2, 3, 2), _numbers(m, 2)),
-        Sample(_numbers(m, 4, 2, 3), _numbers(m, 3, 3, 1), _numbers(m, 1), 1),
-        refused(_numbers(m, 4, 3), _numbers(m, 3, 3, 1), _numbers(m, 1)),
-        refused(_numbers(m, 4, 2, 3), _numbers(m, 3, 2, 1), _numbers(m, 1)),
-        refused(_numbers(m, 4, 2, 3), _numbers(m, 3, 3, 2), _numbers(m, 1)),
-    ]),
-    method=False,
-    aliases=("nn.functional.conv_tbc",),
-)  # fmt: skip
+@composite(method=False, aliases=("nn.functional.conv_tbc",))
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
     """A convolution over time of ``(T, N, C)`` with a weight ``(L, C, O)``."""
     time, kernel = input._array.shape, weight._array.shape

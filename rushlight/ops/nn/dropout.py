@@ -12,7 +12,6 @@ from ...core.base import TensorBase as Tensor
 from ...core.declare import composite
 from ...core.dtypes import BY_NUMPY, legacy_name
 from ...core.errors import DtypeError, OperationError, ShapeError, ValueRangeError
-from ...core.samples import Sample, cases
 from ..create.factories import empty, zeros
 from ..random.sampling import bernoulli_fill
 
@@ -72,27 +71,10 @@ def _onnx_feature_dropout(g: Any, input: Any, p: float, train: bool) -> Any:
     return g.Mul(input, _onnx_dropout(g, ones, p, True))
 
 
-def _samples(*more: Sample, training: bool = True) -> Any:
-    def build(m: Any) -> list[Sample]:
-        random = [Sample(m.real(2, 3, 4), 0.4, training), Sample(m.real(2, 4, 3).transpose(0, 2, 1), 0.5, training)]
-        for sample in random:  # masks are compared in tests/test_random.py, where both sides are seeded
-            sample.compare = sample.gradient = False
-        plain = [
-            Sample(m.real(2, 3), 0.0, training), Sample(m.real(2, 3), 1.0, training), Sample(m.real(2, 3), 0.3, False),
-            Sample(m.real(0, 3), 0.3, training), Sample(m.integers(2, 3), 0.3, training, gradient=False),
-            Sample(m.complex(2, 3), 0.3, training, gradient=False), Sample(m.real(2, 3), 1.5, training, gradient=False),
-            Sample(m.real(2, 3), -0.1, training, gradient=False),
-            Sample(m.real(2, 3, dtype=np.float16), 1.0, training, gradient=False),
-        ]  # fmt: skip
-        return [*random, *plain, *more]
-
-    return cases(build)
-
-
 # -- torch.* -----------------------------------------------------------------------------------------------------
 
 
-@composite(samples=_samples(), method=False, onnx={12: _onnx_dropout})
+@composite(method=False, onnx={12: _onnx_dropout})
 def dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """Elements zeroed with probability ``p``, the others scaled by ``1 / (1 - p)``."""
     _check(p, OperationError)
@@ -106,7 +88,7 @@ def dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     return _drop(input, p, train, True)
 
 
-@composite(samples=_samples(), method=False, onnx={12: _onnx_feature_dropout})
+@composite(method=False, onnx={12: _onnx_feature_dropout})
 def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """Channels zeroed with probability ``p``, the others scaled by ``1 / (1 - p)``."""
     _check(p, OperationError)
@@ -120,7 +102,7 @@ def feature_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     return _drop(input, p, train, True, whole_channels=True)
 
 
-@composite(samples=_samples(), method=False)
+@composite(method=False)
 def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """Elements set to a self-normalising network's saturation with probability ``p``; mean and variance are kept."""
     _check(p, OperationError)
@@ -134,7 +116,7 @@ def alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     return _drop(input, p, train, True, alpha=True)
 
 
-@composite(samples=_samples(), method=False)
+@composite(method=False)
 def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """:func:`alpha_dropout` of whole channels."""
     _check(p, OperationError)
@@ -151,28 +133,25 @@ def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
 # -- torch.nn.functional.* ---------------------------------------------------------------------------------------
 
 
-@composite(samples=_samples(), namespace="nn.functional")
+@composite(namespace="nn.functional")
 def nn_functional_dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Elements zeroed with probability ``p`` in training, the others scaled by ``1 / (1 - p)``."""
     _check(p, ValueRangeError)
     return dropout_(input, p, training) if inplace else dropout(input, p, training)
 
 
-@composite(samples=_samples(training=True), namespace="nn.functional")
+@composite(namespace="nn.functional")
 def nn_functional_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Dropout for self-normalising networks: mean and variance of the input are kept."""
     _check(p, ValueRangeError)
     return alpha_dropout_(input, p, training) if inplace else alpha_dropout(input, p, training)
 
 
-@composite(samples=_samples(), namespace="nn.functional")
+@composite(namespace="nn.functional")
 def nn_functional_feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Dropout of whole channels for self-normalising networks."""
     _check(p, ValueRangeError)
     return feature_alpha_dropout_(input, p, training) if inplace else feature_alpha_dropout(input, p, training)
-
-
-_REFUSED = Sample(np.ones(3, np.float32), gradient=False)
 
 
 def _with_batch(input: Any, p: float, training: bool, inplace: bool) -> Any:
@@ -193,7 +172,6 @@ def _warn_of_rank(name: str, ndim: int, spatial: int) -> None:
 
 
 @composite(
-    samples=_samples(_REFUSED, Sample(np.ones((1, 2, 3, 4), np.float32), gradient=False), Sample(np.ones((2, 3), np.float32), 1.0)),
     namespace="nn.functional",
 )
 def nn_functional_dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -210,7 +188,7 @@ def nn_functional_dropout1d(input: Tensor, p: float = 0.5, training: bool = True
     return feature_dropout_(input, p, training) if inplace else feature_dropout(input, p, training)
 
 
-@composite(samples=_samples(_REFUSED, Sample(np.ones((1, 2, 3, 4), np.float32), 1.0)), namespace="nn.functional")
+@composite(namespace="nn.functional")
 def nn_functional_dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Whole channels of a batch of images zeroed with probability ``p`` in training."""
     _check(p, ValueRangeError)
@@ -227,7 +205,7 @@ def nn_functional_dropout2d(input: Tensor, p: float = 0.5, training: bool = True
     return feature_dropout_(input, p, training) if inplace else feature_dropout(input, p, training)
 
 
-@composite(samples=_samples(Sample(np.ones((1, 2, 3, 2), np.float32), 1.0)), namespace="nn.functional")
+@composite(namespace="nn.functional")
 def nn_functional_dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Whole channels of a (batch of) volumes zeroed with probability ``p`` in training."""
     _check(p, ValueRangeError)

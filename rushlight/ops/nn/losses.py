@@ -14,7 +14,6 @@ from ...core.declare import composite, primitive, table
 from ...core.dtypes import legacy_name
 from ...core.errors import DimensionError, OperationError, ShapeError, ValueRangeError
 from ...core.families import broadcast_shapes
-from ...core.samples import Sample, cases
 from . import losses_onnx as onnx_forms
 
 Number = int | float
@@ -56,15 +55,7 @@ def matched(input: Tensor, target: Tensor, what: str) -> tuple[Tensor, Tensor]:
     return input.expand(shape), target.expand(shape)
 
 
-def pairs(*extra: dict[str, Any]) -> Any:
-    """Samples for losses of two tensors of one shape: each reduction, and further options."""
-    return cases(lambda m: [
-        Sample(m.apart(3, 2, gap=0.31), m.real(3, 2), reduction=reduction, **options)
-        for reduction in REDUCTIONS for options in ({}, *extra)
-    ] + [Sample(m.apart(2, gap=0.4, dtype=np.float64), m.real(2, dtype=np.float64))])  # fmt: skip
-
-
-@composite(namespace="nn.functional", samples=pairs(), name="l1_loss")
+@composite(namespace="nn.functional", name="l1_loss")
 def l1_loss(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Any = None
 ) -> Tensor:
@@ -74,7 +65,7 @@ def l1_loss(
     return _weighted(loss, weight, old_reduction(reduction, size_average, reduce))
 
 
-@composite(namespace="nn.functional", samples=pairs(), name="mse_loss")
+@composite(namespace="nn.functional", name="mse_loss")
 def mse_loss(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Any = None
 ) -> Tensor:
@@ -91,7 +82,7 @@ def _weighted(loss: Tensor, weight: Any, reduction: str) -> Tensor:
     return loss.sum() / weight.expand(loss.shape).sum() if reduction == "mean" else reduced(loss, reduction)
 
 
-@composite(namespace="nn.functional", samples=pairs({"beta": 0.5}, {"beta": 0.0}), name="smooth_l1_loss")
+@composite(namespace="nn.functional", name="smooth_l1_loss")
 def smooth_l1_loss(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0
 ) -> Tensor:
@@ -106,7 +97,7 @@ def smooth_l1_loss(
     return reduced(table["where"].call(distance < beta, distance * distance * (0.5 / beta), distance - 0.5 * beta), reduction)
 
 
-@composite(namespace="nn.functional", samples=pairs({"delta": 0.5}), name="huber_loss")
+@composite(namespace="nn.functional", name="huber_loss")
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Tensor:
     """Half the squared difference where it is below ``delta``, a straight line elsewhere."""
     if delta <= 0:
@@ -117,10 +108,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     return _weighted(loss, weight, reduction)
 
 
-@composite(
-    namespace="nn.functional", name="soft_margin_loss",
-    samples=cases(lambda m: [Sample(m.real(3, 2), np.sign(m.apart(3, 2)), reduction=r) for r in REDUCTIONS]),
-)  # fmt: skip
+@composite(namespace="nn.functional", name="soft_margin_loss")
 def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Tensor:
     """``log(1 + exp(-target * input))`` for targets of 1 and -1."""
     return reduced((-target * input).exp().log1p(), old_reduction(reduction, size_average, reduce))
@@ -221,21 +209,7 @@ def nll_gradient(
     """The gradient of ``nll_forward``: the incoming gradient at each target's class, 0 elsewhere."""
 
 
-def _labels(m: Any, *shape: int, classes: int = 4) -> Any:
-    return m.integers(*shape, low=0, high=classes)
-
-
-@composite(
-    namespace="nn.functional", name="nll_loss",
-    samples=cases(lambda m: [
-        *(Sample(m.real(3, 4), _labels(m, 3), reduction=r) for r in REDUCTIONS),
-        Sample(m.real(3, 4), _labels(m, 3), m.real(4, low=0.2, high=1.0), constants=(2,)),
-        Sample(m.real(3, 4), np.array([1, -100, 2])), Sample(m.real(3, 4), np.array([1, 2, 2]), ignore_index=2, reduction="none"),
-        Sample(m.real(4), np.array(2)), Sample(m.real(2, 4, 2, 2), _labels(m, 2, 2, 2), m.real(4, low=0.2, high=1.0), constants=(2,)),
-        Sample(m.real(3, 4), np.array([1, 4, 2]), gradient=False), Sample(m.real(3, 4), _labels(m, 2), gradient=False),
-    ]),
-    onnx={12: onnx_forms.nll_loss},
-)  # fmt: skip
+@composite(namespace="nn.functional", name="nll_loss", onnx={12: onnx_forms.nll_loss})
 def nll_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100,
     reduce: Any = None, reduction: str = "mean",
@@ -247,28 +221,7 @@ def nll_loss(
     return nll_forward(input, target, weight, reduction, ignore_index)[0]
 
 
-def _soft(m: Any, *shape: int) -> Any:
-    values = m.real(*shape, low=0.1, high=1.0)
-    return (values / values.sum(1, keepdims=True)).astype(np.float32)
-
-
-@composite(
-    namespace="nn.functional", name="cross_entropy",
-    samples=cases(lambda m: [
-        *(Sample(m.real(3, 4), _labels(m, 3), reduction=r) for r in REDUCTIONS),
-        *(
-            Sample(m.real(3, 4), _labels(m, 3), m.real(4, low=0.2, high=1.0), label_smoothing=0.3, reduction=r, constants=(2,))
-            for r in REDUCTIONS
-        ),
-        Sample(m.real(3, 4), np.array([1, -100, 2]), label_smoothing=0.1),
-        Sample(m.real(4), np.array(2)), Sample(m.real(2, 4, 3), _labels(m, 2, 3)),
-        *(Sample(m.real(3, 4), _soft(m, 3, 4), reduction=r) for r in REDUCTIONS),
-        Sample(m.real(3, 4), _soft(m, 3, 4), m.real(4, low=0.2, high=1.0), label_smoothing=0.2),
-        Sample(m.real(2, 4, 3), _soft(m, 2, 4, 3)),
-        Sample(m.real(3, 4), np.array([1, 9, 2]), gradient=False), Sample(m.real(3, 4), _labels(m, 3), label_smoothing=1.5, gradient=False),
-    ]),
-    onnx={12: onnx_forms.cross_entropy},
-)  # fmt: skip
+@composite(namespace="nn.functional", name="cross_entropy", onnx={12: onnx_forms.cross_entropy})
 def cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100,
     reduce: Any = None, reduction: str = "mean", label_smoothing: float = 0.0,
@@ -309,15 +262,7 @@ def _soft_cross_entropy(logs: Any, target: Any, weight: Any, reduction: str, smo
     return reduced(loss, reduction)
 
 
-@composite(
-    namespace="nn.functional", name="binary_cross_entropy",
-    samples=cases(lambda m: [
-        *(Sample(m.real(3, 2, low=0.05, high=0.95), m.real(3, 2, low=0, high=1), reduction=r) for r in REDUCTIONS),
-        Sample(m.real(3, 2, low=0.05, high=0.95), m.real(3, 2, low=0, high=1), m.real(2)),
-        Sample(np.array([0.0, 1.0, 0.5], np.float32), np.array([1.0, 1.0, 0.0], np.float32), gradient=False),
-        Sample(m.real(3), m.real(4), gradient=False),
-    ]),
-)  # fmt: skip
+@composite(namespace="nn.functional", name="binary_cross_entropy")
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
 ) -> Tensor:
@@ -333,14 +278,7 @@ def binary_cross_entropy(
     return reduced(loss, old_reduction(reduction, size_average, reduce))
 
 
-@composite(
-    namespace="nn.functional", name="binary_cross_entropy_with_logits",
-    samples=cases(lambda m: [
-        *(Sample(m.apart(3, 2), m.real(3, 2, low=0, high=1), reduction=r) for r in REDUCTIONS),
-        Sample(m.apart(3, 2), m.real(3, 2, low=0, high=1), m.real(2), pos_weight=m.real(2, low=0.5, high=2)),
-        Sample(m.real(3), m.real(4), gradient=False),
-    ]),
-)  # fmt: skip
+@composite(namespace="nn.functional", name="binary_cross_entropy_with_logits")
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None,
     reduction: str = "mean", pos_weight: Tensor | None = None,
@@ -358,14 +296,7 @@ def binary_cross_entropy_with_logits(
     return reduced(loss, old_reduction(reduction, size_average, reduce))
 
 
-@composite(
-    namespace="nn.functional", name="kl_div",
-    samples=cases(lambda m: [
-        *(Sample(m.real(3, 2, low=-3, high=-0.1), m.real(3, 2, low=0.1, high=1), reduction=r) for r in (*REDUCTIONS, "batchmean")),
-        Sample(m.real(3, 2, low=-3, high=-0.1), m.real(3, 2, low=-3, high=-0.1), log_target=True, reduction="sum"),
-        Sample(m.real(3), np.array([0.0, 0.5, 1.0], np.float32), reduction="none", gradient=False),
-    ]),
-)  # fmt: skip
+@composite(namespace="nn.functional", name="kl_div")
 def kl_div(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", log_target: bool = False
 ) -> Tensor:
@@ -377,13 +308,7 @@ def kl_div(
     return reduced(loss, reduction)
 
 
-@composite(
-    namespace="nn.functional", name="poisson_nll_loss",
-    samples=cases(lambda m: [
-        *(Sample(m.real(3, 2), m.real(3, 2, low=0.2, high=4), reduction=r) for r in REDUCTIONS),
-        Sample(m.real(3, 2, low=0.2, high=2), m.real(3, 2, low=2, high=4), log_input=False, full=True),
-    ]),
-)  # fmt: skip
+@composite(namespace="nn.functional", name="poisson_nll_loss")
 def poisson_nll_loss(
     input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average: Any = None, eps: float = 1e-8,
     reduce: Any = None, reduction: str = "mean",
@@ -397,13 +322,7 @@ def poisson_nll_loss(
     return reduced(loss, reduction)
 
 
-@composite(
-    namespace="nn.functional", name="gaussian_nll_loss",
-    samples=cases(lambda m: [
-        *(Sample(m.real(3, 2), m.real(3, 2), m.real(3, 2, low=0.2, high=2), reduction=r) for r in REDUCTIONS),
-        Sample(m.real(3, 2), m.real(3, 2), m.real(3, 1, low=0.2, high=2), True), Sample(m.real(3, 2), m.real(3, 2), 0.7),
-    ]),
-)  # fmt: skip
+@composite(namespace="nn.functional", name="gaussian_nll_loss")
 def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> Tensor:
     """The negative log-likelihood of targets under normal distributions with given means and variances."""
     if isinstance(var, Tensor):

@@ -11,18 +11,12 @@ from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
 from ...core.dtypes import bool_
 from ...core.errors import OperationError, ShapeError, ValueRangeError
-from ...core.samples import Sample, cases
-from .losses import REDUCTIONS, old_reduction, reduced
+from .losses import old_reduction, reduced
 from .normalization import pairwise_distance
-
-
-def _signs(m: Any, *shape: int) -> Any:
-    return np.sign(m.apart(*shape)).astype(np.float32)
 
 
 @composite(
     namespace="nn.functional",
-    samples=cases(lambda m: [Sample(m.apart(3, 2), _signs(m, 3, 2), 0.53, reduction=r, constants=(1,)) for r in REDUCTIONS]),
 )
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
@@ -35,7 +29,6 @@ def hinge_embedding_loss(
 
 @composite(
     namespace="nn.functional",
-    samples=cases(lambda m: [Sample(m.apart(4), m.real(4), _signs(m, 4), 0.17, reduction=r, constants=(2,)) for r in REDUCTIONS]),
 )
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Any = None, reduce: Any = None,
@@ -45,13 +38,7 @@ def margin_ranking_loss(
     return reduced((-target * (input1 - input2) + margin).clamp(min=0), old_reduction(reduction, size_average, reduce))
 
 
-@composite(
-    namespace="nn.functional",
-    samples=cases(lambda m: [
-        *(Sample(m.real(3, 4), m.real(3, 4), _signs(m, 3), 0.1, reduction=r, constants=(2,)) for r in REDUCTIONS),
-        Sample(m.real(4), m.real(4), np.array(1.0, np.float32), constants=(2,)),
-    ]),
-)  # fmt: skip
+@composite(namespace="nn.functional")
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Any = None, reduce: Any = None,
     reduction: str = "mean",
@@ -66,13 +53,7 @@ def cosine_embedding_loss(
     return reduced(loss, old_reduction(reduction, size_average, reduce))
 
 
-@composite(
-    namespace="nn.functional",
-    samples=cases(lambda m: [
-        *(Sample(m.real(3, 4), m.real(3, 4), m.real(3, 4), reduction=r) for r in REDUCTIONS),
-        Sample(m.real(3, 4), m.real(3, 4), m.real(3, 4), 0.5, 1.0, swap=True),
-    ]),
-)  # fmt: skip
+@composite(namespace="nn.functional")
 def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2, eps: float = 1e-6, swap: bool = False,
     size_average: Any = None, reduce: Any = None, reduction: str = "mean",
@@ -88,7 +69,6 @@ def triplet_margin_loss(
 
 @composite(
     namespace="nn.functional",
-    samples=cases(lambda m: [Sample(m.real(3, 4), m.real(3, 4), m.real(3, 4), reduction=r) for r in REDUCTIONS]),
 )
 def triplet_margin_with_distance_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Any = None, margin: float = 1.0, swap: bool = False,
@@ -104,14 +84,7 @@ def triplet_margin_with_distance_loss(
     return reduced((near - far + margin).clamp(min=0), reduction)
 
 
-@composite(
-    namespace="nn.functional",
-    samples=cases(lambda m: [
-        *(Sample(m.apart(3, 4, gap=0.137), m.integers(3, low=0, high=4), reduction=r) for r in REDUCTIONS),
-        Sample(m.apart(3, 4, gap=0.137), m.integers(3, low=0, high=4), 2, 0.7, m.real(4, low=0.3, high=1), constants=(4,)),
-        Sample(m.apart(4, gap=0.137), np.array(2)), Sample(m.apart(3, 4, gap=0.137), m.integers(3, low=0, high=4), 3, gradient=False),
-    ]),
-)  # fmt: skip
+@composite(namespace="nn.functional")
 def multi_margin_loss(
     input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, size_average: Any = None,
     reduce: Any = None, reduction: str = "mean",
@@ -131,13 +104,7 @@ def multi_margin_loss(
     return reduced(loss[0] if single and reduction == "none" else loss, reduction)
 
 
-@composite(
-    namespace="nn.functional",
-    samples=cases(lambda m: [
-        *(Sample(m.apart(2, 4, gap=0.137), np.array([[3, 0, -1, 1], [1, -1, 2, 0]]), reduction=r) for r in REDUCTIONS),
-        Sample(m.apart(4, gap=0.137), np.array([2, 1, -1, 0])),
-    ]),
-)  # fmt: skip
+@composite(namespace="nn.functional")
 def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Tensor:
     """For every target class and every other class: ``max(0, 1 - (input[target] - input[other]))``, divided by classes."""
     reduction = old_reduction(reduction, size_average, reduce)
@@ -155,13 +122,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = No
     return reduced(loss[0] if single and reduction == "none" else loss, reduction)
 
 
-@composite(
-    namespace="nn.functional",
-    samples=cases(lambda m: [
-        *(Sample(m.real(3, 4), m.integers(3, 4, low=0, high=2).astype(np.float32), reduction=r, constants=(1,)) for r in REDUCTIONS),
-        Sample(m.real(3, 4), m.integers(3, 4, low=0, high=2).astype(np.float32), m.real(4), constants=(1, 2)),
-    ]),
-)  # fmt: skip
+@composite(namespace="nn.functional")
 def multilabel_soft_margin_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
 ) -> Tensor:
@@ -245,21 +206,7 @@ def ctc_alignments(log_probs: Tensor, targets: Tensor, input_lengths: Any, targe
     """Minus the log-probability of all alignments of each target, and its derivative by the log-probabilities."""
 
 
-def _log_probs(m: Any, *shape: int) -> Any:
-    values = m.real(*shape, dtype=np.float64)
-    return (values - np.log(np.exp(values).sum(-1, keepdims=True))).astype(np.float32)
-
-
-@composite(
-    namespace="nn.functional",
-    samples=cases(lambda m: [
-        *(Sample(_log_probs(m, 6, 2, 4), np.array([[1, 2, 2], [3, 1, 0]]), (6, 5), (3, 2), reduction=r) for r in REDUCTIONS),
-        Sample(_log_probs(m, 6, 2, 4), np.array([1, 2, 2, 3, 1]), (6, 5), (3, 2)), Sample(_log_probs(m, 6, 4), np.array([1, 1]), (6,), (2,)),
-        Sample(_log_probs(m, 2, 1, 4), np.array([[1, 1]]), (2,), (2,), zero_infinity=True, gradient=False),
-        Sample(_log_probs(m, 4, 1, 4), np.array([[2, 1]]), (4,), (2,), blank=3),
-    ]),
-    notes="once differentiable",
-)  # fmt: skip
+@composite(namespace="nn.functional", notes="once differentiable")
 def ctc_loss(
     log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",
     zero_infinity: bool = False,

@@ -15,7 +15,6 @@ from ...core.errors import OperationError, ShapeError, UnsupportedDtype, ValueRa
 from ...core.families import broadcast_shapes, elementwise
 from ...core.kernel_providers import faster
 from ...core.parallel import BLOCK, over_rows
-from ...core.samples import Sample, cases
 from ...core.state import state
 from ..reduce.sums import sum_axes, sum_rows
 from . import normalization_onnx as onnx_forms
@@ -87,7 +86,6 @@ def _standardize_kernel(xp: Any, input: Any, dims: Any, eps: float) -> list[Any]
     meta=_standardize_meta,
     kernel=_standardize_kernel,
     vjp={"input": lambda g, input, standard, variance, dims, eps: standardize_backward(g, input, standard, variance, dims, eps)},
-    samples=cases(lambda m: [Sample(m.real(3, 4), (1,), 1e-5), Sample(m.real(2, 3, 4), (0, 2), 1e-3)]),
     returns=("standard", "mean", "variance"),
     nondifferentiable=("mean", "variance"),
     namespace=None,
@@ -154,7 +152,6 @@ def _scale_shift_kernel(xp: Any, input: Any, weight: Any, bias: Any) -> Any:
     meta=elementwise(),
     kernel=_scale_shift_kernel,
     vjp={"input": lambda g, weight: g * weight, "weight": lambda g, input: g * input, "bias": lambda g: g},
-    samples=cases(lambda m: [Sample(m.real(2, 3), m.real(3), m.real(3)), Sample(m.real(2, 3, 2), m.real(3, 1), m.real(3, 1))]),
     namespace=None,
     method=False,
     out=False,
@@ -228,19 +225,13 @@ def layer_standardize_backward(
     kernel=_layer_kernel,
     meta=_layer_meta,
     vjp=joint("input", "weight", "bias")(
-        lambda g, input, weight, standard, variance, dims, eps: layer_standardize_backward(
-            g, input, weight, standard, variance, dims, eps
-        )
+        lambda g, input, weight, standard, variance, dims, eps: layer_standardize_backward(g, input, weight, standard, variance, dims, eps)
     ),
-    samples=cases(lambda m: [
-        Sample(m.real(3, 4), m.real(4), m.real(4), (1,), 1e-5), Sample(m.real(2, 3, 4), m.real(3, 4), None, (1, 2), 1e-3),
-        Sample(m.real(3), None, m.real(3), (0,), 1e-5),
-    ]),
     returns=("output", "standard", "variance"),
     nondifferentiable=("standard", "variance"),
     namespace=None,
     method=False,
-)  # fmt: skip
+)
 def layer_standardize(input: Tensor, weight: Tensor | None, bias: Tensor | None, dims: Any, eps: float) -> Any:
     """``standardize`` over the last dimensions with a scale and a shift, either of which may be absent."""
     standard, _, variance = standardize(input, dims, eps)  # type: ignore[misc]
@@ -266,17 +257,7 @@ def _check_normalized(input: Any, normalized_shape: Any, *parameters: Any) -> tu
     return tuple(range(len(have) - len(shape), len(have)))
 
 
-@composite(
-    also=("nn.functional.layer_norm",),
-    method=False,
-    samples=cases(lambda m: [
-        Sample(m.real(3, 4), (4,)), Sample(m.real(2, 3, 4), (3, 4), m.real(3, 4), m.real(3, 4)),
-        Sample(m.real(2, 3, 4), [4], m.real(4)), Sample(m.real(3, 4), (4,), None, m.real(4), 1e-3),
-        Sample(m.real(2, 3, 4).transpose(0, 2, 1), (3,)), Sample(m.real(3, 4), (3,), gradient=False),
-        Sample(m.real(3, 4, dtype=np.float16), (4,), gradient=False),
-    ]),
-    onnx={17: onnx_forms.layer_norm},
-)  # fmt: skip
+@composite(also=("nn.functional.layer_norm",), method=False, onnx={17: onnx_forms.layer_norm})
 def layer_norm(
     input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05,
     cudnn_enable: bool = True,
@@ -287,15 +268,7 @@ def layer_norm(
     return (standardize(input, dims, eps) if weight is None is bias else layer_standardize(input, weight, bias, dims, eps))[0]
 
 
-@composite(
-    also=("nn.functional.rms_norm",),
-    method=False,
-    samples=cases(lambda m: [
-        Sample(m.real(3, 4), (4,)), Sample(m.real(2, 3, 4), (3, 4), m.real(3, 4), 1e-3), Sample(m.real(3, 4), (3,), gradient=False),
-        Sample(m.real(3, 4, dtype=np.float64), (4,)),
-    ]),
-    onnx={9: onnx_forms.rms_norm},
-)  # fmt: skip
+@composite(also=("nn.functional.rms_norm",), method=False, onnx={9: onnx_forms.rms_norm})
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """Divide by the root of the mean square over the last dimensions, then scale."""
     dims = _check_normalized(input, normalized_shape, weight)
@@ -359,17 +332,7 @@ def _batch_norm(
     return _affine(result, weight, bias, channels)
 
 
-@composite(
-    namespace="nn.functional", name="nn_functional_batch_norm",
-    samples=cases(lambda m: [
-        Sample(m.real(3, 4), m.real(4), m.real(4, low=0.5, high=2), constants=(1, 2)),
-        Sample(m.real(3, 4, 2), m.real(4), m.real(4, low=0.5, high=2), m.real(4), m.real(4), constants=(1, 2)),
-        Sample(m.real(3, 4, 2), None, None, m.real(4), m.real(4), True),
-        Sample(m.real(2, 3, 2, 2), None, None, training=True, eps=1e-2),
-        Sample(m.real(3, 4), m.real(3), m.real(4), gradient=False), Sample(m.real(1, 4), None, None, training=True, gradient=False),
-    ]),
-    onnx={9: onnx_forms.batch_norm},
-)  # fmt: skip
+@composite(namespace="nn.functional", name="nn_functional_batch_norm", onnx={9: onnx_forms.batch_norm})
 def batch_norm(
     input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None,
     training: bool = False, momentum: float = 0.1, eps: float = 1e-05,
@@ -388,14 +351,7 @@ def torch_batch_norm(
     return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
-@composite(
-    namespace="nn.functional", name="instance_norm",
-    samples=cases(lambda m: [
-        Sample(m.real(2, 3, 4)), Sample(m.real(2, 3, 2, 2), None, None, m.real(3), m.real(3)),
-        Sample(m.real(2, 3, 4), m.real(3), m.real(3, low=0.5, high=2), use_input_stats=False, constants=(1, 2)),
-    ]),
-    onnx={9: onnx_forms.instance_norm},
-)  # fmt: skip
+@composite(namespace="nn.functional", name="instance_norm", onnx={9: onnx_forms.instance_norm})
 def instance_norm(
     input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
     bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-05,
@@ -417,15 +373,7 @@ def instance_norm(
     return _affine(result, weight, bias, (1, shape[1]) + (1,) * (len(shape) - 2))
 
 
-@composite(
-    also=("nn.functional.group_norm",),
-    method=False,
-    samples=cases(lambda m: [
-        Sample(m.real(2, 4, 3), 2), Sample(m.real(2, 4, 2, 2), 4, m.real(4), m.real(4)), Sample(m.real(2, 4), 1, m.real(4)),
-        Sample(m.real(2, 4, 3), 3, gradient=False),
-    ]),
-    onnx={9: onnx_forms.group_norm},
-)  # fmt: skip
+@composite(also=("nn.functional.group_norm",), method=False, onnx={9: onnx_forms.group_norm})
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05,
     cudnn_enabled: bool = True,
@@ -445,11 +393,7 @@ def group_norm(
     return _affine(result, weight, bias, (1, shape[1]) + (1,) * (len(shape) - 2))
 
 
-@composite(
-    namespace="nn.functional", name="local_response_norm",
-    samples=cases(lambda m: [Sample(m.real(2, 4, 3), 3), Sample(m.real(2, 5, 2, 2), 2, 1e-2, 0.5, 2.0), Sample(m.real(2, 3), 2, gradient=False)]),
-    onnx={9: onnx_forms.local_response_norm},
-)  # fmt: skip
+@composite(namespace="nn.functional", name="local_response_norm", onnx={9: onnx_forms.local_response_norm})
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """Divide by a power of the mean square over neighbouring channels."""
     shape = tuple(input._array.shape)
@@ -466,24 +410,13 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
 # -- norms and angles --------------------------------------------------------------------------------------------
 
 
-@composite(
-    namespace="nn.functional", name="normalize",
-    samples=cases(lambda m: [Sample(m.real(3, 4)), Sample(m.real(3, 4), 1.0, 0), Sample(m.real(3, 4), 3.0, -1, 1e-3), Sample(np.zeros((2, 3), np.float32), gradient=False)]),
-    out=True,
-)  # fmt: skip
+@composite(namespace="nn.functional", name="normalize", out=True)
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
     """Divide by the norm along a dimension (but not by less than ``eps``)."""
     return input / table["linalg_vector_norm"].call(input, p, dim, True).clamp_min(eps).expand(input._array.shape)
 
 
-@composite(
-    also=("nn.functional.cosine_similarity",),
-    method=False,
-    samples=cases(lambda m: [
-        Sample(m.real(3, 4), m.real(3, 4)), Sample(m.real(3, 4), m.real(4), 1), Sample(m.real(3), m.real(3), 0, 0.1),
-        Sample(m.real(2, 1, 3), m.real(4, 3), -1),
-    ]),
-)  # fmt: skip
+@composite(also=("nn.functional.cosine_similarity",), method=False)
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along a dimension."""
     shape = broadcast_shapes([tuple(x1._array.shape), tuple(x2._array.shape)])
@@ -494,13 +427,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     return (first * second).sum(dim)
 
 
-@composite(
-    also=("nn.functional.pairwise_distance",),
-    method=False,
-    samples=cases(lambda m: [
-        Sample(m.real(3, 4), m.real(3, 4)), Sample(m.real(3, 4), m.real(4), 1.0, keepdim=True), Sample(m.real(4), m.real(4), 3.0),
-    ]),
-)  # fmt: skip
+@composite(also=("nn.functional.pairwise_distance",), method=False)
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The norm of the difference of two vectors along the last dimension."""
     return table["linalg_vector_norm"].call(x1 - x2 + eps, p, -1, keepdim)

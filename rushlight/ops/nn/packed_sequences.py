@@ -14,7 +14,6 @@ from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import primitive
 from ...core.errors import DimensionError, OperationError, ShapeError
-from ...core.samples import Sample, cases, refused
 from ...core.symbolic import unknown_size
 from .rnn_onnx import pack_form, pad_form
 
@@ -70,13 +69,6 @@ def _pack_gradient(g: Any, input_shape: Any, batch_sizes: Any, batch_first: bool
     meta=_pack_meta,
     kernel=_pack_kernel,
     vjp={"input": _pack_gradient},
-    samples=cases(lambda m: [
-        Sample(m.real(3, 2, 2), np.array([3, 1]), False), Sample(m.real(2, 4, 3), np.array([2, 2]), True),
-        Sample(m.real(3, 3), np.array([2, 2, 1]), False), Sample(m.integers(2, 3, 1), np.array([3, 1]), True),
-        refused(m.real(3, 2), np.array([3]), False), refused(m.real(3, 2), np.array([3, 0]), False),
-        refused(m.real(3, 2), np.array([1, 3]), False), refused(m.real(3, 2), np.array([3, 1], np.int32), False),
-        refused(m.real(3), np.array([3, 1]), False),
-    ]),
     returns=("data", "batch_sizes"),
     nondifferentiable=("batch_sizes",),
     exact=True,
@@ -84,7 +76,7 @@ def _pack_gradient(g: Any, input_shape: Any, batch_sizes: Any, batch_first: bool
     out=False,
     notes="data-dependent",
     onnx={9: pack_form},
-)  # fmt: skip
+)
 def _pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> Tensor:
     """A padded batch without its padding, and how many sequences run at each time; the lengths fall."""
 
@@ -118,11 +110,6 @@ def _pad_gradient(g: Any, lengths: Any, batch_first: bool) -> Any:
     meta=_pad_meta,
     kernel=_pad_kernel,
     vjp={"data": _pad_gradient},
-    samples=cases(lambda m: [
-        Sample(m.real(4, 2), np.array([2, 1, 1]), False, 0.0, -1), Sample(m.real(4, 2), np.array([2, 2]), True, -1.5, 3),
-        Sample(m.real(3), np.array([2, 1]), True, 1.0, 0), Sample(m.integers(4, 1), np.array([3, 1]), False, 7, -1),
-        refused(m.real(3), np.array([2, 1]), True, 1.0, 1),
-    ]),
     returns=("output", "lengths"),
     nondifferentiable=("lengths",),
     exact=True,
@@ -130,6 +117,6 @@ def _pad_gradient(g: Any, lengths: Any, batch_first: bool) -> Any:
     out=False,
     notes="data-dependent",
     onnx={9: pad_form},
-)  # fmt: skip
+)
 def _pad_packed_sequence(data: Tensor, batch_sizes: Tensor, batch_first: bool, padding_value: Any, total_length: int) -> Tensor:
     """A packed batch with padding, to the longest sequence or to ``total_length`` where that is positive, and the lengths."""

@@ -13,10 +13,9 @@ from ...core.declare import composite, primitive, table
 from ...core.dtypes import legacy_name
 from ...core.errors import NotSupported, ShapeError
 from ...core.kernel_providers import faster
-from ...core.samples import Maker, Sample, cases
 from . import pooling_onnx as onnx_forms
 from .pooling_kernels import Pool, average, average_backward, max_backward, max_select, max_values, max_with_indices
-from .sliding_windows import Checked, as_ints, refuse_types, refused, window_count
+from .sliding_windows import Checked, as_ints, refuse_types, window_count
 
 _COUNT = {1: "one int", 2: "two ints", 3: "three ints"}
 LARGE = 1 << 17  # elements, from which on native code is worth its compilation
@@ -88,51 +87,6 @@ def _pooled(input: Any, pool: Pool) -> tuple[Any, ...]:
     return (*input.shape[: len(input.shape) - len(pool.counts)], *pool.counts)
 
 
-def _small(m: Maker, ndim: int, lead: tuple[int, ...], *sizes: int, dtype: Any = np.float32) -> np.ndarray:
-    """Distinct numbers with ``ndim`` dimensions after the leading ones."""
-    return m.apart(*lead, *sizes[-ndim:], dtype=dtype)
-
-
-def _max_samples(ndim: int) -> Any:
-    def build(m: Maker) -> list[Sample]:
-        n = ndim
-        holes = _small(m, n, (1, 1), 3, 4, 5)
-        holes.reshape(-1)[::3] = np.nan
-        depths = np.full((1, 1, *(4, 4, 4)[-n:]), -np.inf, np.float32)
-        return [
-            Sample(_small(m, n, (2, 2), 2, 4, 5), 2),
-            Sample(_small(m, n, (2,), 2, 4, 5), 2, 1),
-            Sample(_small(m, n, (1, 2), 3, 4, 5), 3, 2, 1),
-            Sample(_small(m, n, (1, 1), 3, 4, 6), 2, 1, 1, 2),
-            Sample(_small(m, n, (1, 1), 4, 4, 6), 3, 2, ceil_mode=True),
-            Sample(_small(m, n, (1, 1), 2, 5, 6), 2, 2, 1, ceil_mode=True),
-            Sample(_small(m, n, (1, 1), 3, 4, 6), (2, 1, 3)[-n:], stride=(1, 2, 2)[-n:], padding=(1, 0, 1)[-n:]),
-            Sample(_small(m, n, (2, 1), 3, 4, 6).swapaxes(0, -1), [2], stride=[]),
-            Sample(_small(m, n, (0, 2), 3, 4, 6), 2),
-            Sample(holes, 2, 1, gradient=False),
-            Sample(depths, 3, 2, 1, gradient=False),
-            Sample(_small(m, n, (1, 2), 2, 3, 4, dtype=np.float64), 2),
-            Sample(_small(m, n, (1, 2), 2, 3, 4, dtype=np.float16), 2, gradient=False),
-            Sample(np.zeros((1, 1, *(3, 4, 5)[-n:]), np.float32), 2, 1, gradient=False),
-            refused(m.integers(1, 1, *(3, 4, 5)[-n:]), 2, 1, 1),
-            refused(m.booleans(1, 2, *(2, 3, 4)[-n:]), 2),
-            refused(m.complex(1, 2, *(2, 3, 4)[-n:]), 2),
-            refused(_small(m, n, (1, 2), 2, 3, 4), 9),
-            refused(_small(m, n, (1, 2), 2, 3, 4), 0),
-            refused(_small(m, n, (1, 2), 2, 3, 4), 2, 0),
-            refused(_small(m, n, (1, 2), 2, 3, 4), 2, 1, 2),
-            refused(_small(m, n, (1, 2), 2, 3, 4), 2, 1, -1),
-            refused(_small(m, n, (1, 2), 2, 3, 4), 2, 1, 0, 0),
-            refused(_small(m, n, (1, 2), 2, 3, 4), (2, 2, 2, 2)),
-            refused(_small(m, n, (1, 2), 2, 3, 4), 2, (1, 1, 1, 1)),
-            refused(_small(m, n, (1, 2), 2, 3, 4), 1.5),
-            refused(_small(m, n, (1, 2, 1, 1), 2, 3, 4), 2),
-            refused(_small(m, n, (1, 0), 2, 3, 4), 2),
-        ]
-
-    return cases(build)
-
-
 def _declare_max_pool(ndim: int) -> tuple[Any, Any, Any]:
     """max_pool1d, 2d or 3d: the values alone, with indices, and the front in nn.functional that gives either."""
 
@@ -157,7 +111,6 @@ def _declare_max_pool(ndim: int) -> tuple[Any, Any, Any]:
         meta=Checked(meta),
         kernel=_natively(f"max_pool{ndim}d", lambda xp, input, *options: max_values(xp, input, _max_pool(input, ndim, options))),
         vjp={"input": backward},
-        samples=_max_samples(ndim),
         name=f"max_pool{ndim}d",
         node_name=f"MaxPool{max(ndim, 2)}DWithIndicesBackward0",
         method=False,
@@ -174,7 +127,6 @@ def _declare_max_pool(ndim: int) -> tuple[Any, Any, Any]:
             lambda xp, input, *options: max_with_indices(xp, input, _max_pool(input, ndim, options[:5])),
         ),
         vjp={"input": backward_of_first},
-        samples=_max_samples(ndim),
         returns=("output", "indices"),
         nondifferentiable=("indices",),
         name=f"max_pool{ndim}d_with_indices",
@@ -191,15 +143,7 @@ def _declare_max_pool(ndim: int) -> tuple[Any, Any, Any]:
     ) -> Tensor:  # fmt: skip
         """The largest element of each window, and its index in the plane that the window slides over."""
 
-    @composite(
-        samples=cases(lambda m: [
-            Sample(_small(m, ndim, (1, 2), 3, 4, 5), 2),
-            Sample(_small(m, ndim, (1, 2), 3, 4, 5), 3, 2, 1, 1, True, True),
-            Sample(_small(m, ndim, (1, 2), 3, 4, 5), 2, stride=1, return_indices=True),
-        ]),
-        name=f"nn_functional_max_pool{ndim}d",
-        namespace="nn.functional",
-    )  # fmt: skip
+    @composite(name=f"nn_functional_max_pool{ndim}d", namespace="nn.functional")
     def front(
         input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
         return_indices: bool = False,
@@ -299,41 +243,6 @@ def _average_kernel(ndim: int) -> Any:
     return _natively(f"avg_pool{ndim}d", kernel)
 
 
-def _average_samples(ndim: int) -> Any:
-    def build(m: Maker) -> list[Sample]:
-        n = ndim
-        size = (3, 4, 5)[-n:]
-        found = [
-            Sample(m.real(2, 2, *size), 2),
-            Sample(m.real(2, *size), 2, 1),
-            Sample(m.real(1, 2, *size), 3, 2, 1),
-            Sample(m.real(1, 2, *size), 3, 2, 1, False, False),
-            Sample(m.real(1, 1, *size), 2, 2, 1, True),
-            Sample(m.real(1, 1, *size), 3, 3, 1, True, False),
-            Sample(m.real(1, 1, *(4, 4, 6)[-n:]), (2, 1, 3)[-n:], stride=(1, 2, 2)[-n:], padding=(1, 0, 1)[-n:], ceil_mode=True),
-            Sample(m.real(2, 1, *size).swapaxes(0, -1), [2], stride=[]),
-            Sample(m.real(0, 2, *size), 2),
-            Sample(m.real(1, 2, *size, dtype=np.float64), 2),
-            Sample(m.integers(1, 2, *size), 2, 2, 1, gradient=False),
-            refused(m.integers(1, 2, *size, dtype=np.uint8, low=0), 2),
-            refused(m.booleans(1, 2, *size), 2),
-            refused(m.real(1, 2, *size), 9),
-            refused(m.real(1, 2, *size), 2, 0),
-            refused(m.real(1, 2, *size), 2, 1, 2),
-            refused(m.real(1, 2, *size), (2, 2, 2, 2)),
-            refused(m.real(1, 2, 1, 1, *size), 2),
-        ]
-        if n == 2:
-            found.append(Sample(m.real(1, 2, *size, dtype=np.float16), 2, gradient=False))
-        if n > 1:
-            found.append(Sample(m.real(1, 2, *size), 2, 1, divisor_override=3))
-            found.append(Sample(m.real(1, 2, *size), 2, 1, 1, True, False, -2))
-            found.append(refused(m.real(1, 2, *size), 2, divisor_override=0))
-        return found
-
-    return cases(build)
-
-
 @primitive(
     meta=_average_meta(1),
     kernel=_average_kernel(1),
@@ -342,7 +251,6 @@ def _average_samples(ndim: int) -> Any:
             g, tuple(input_shape), 1, kernel_size, stride, padding, ceil_mode, count_include_pad, None
         )
     },
-    samples=_average_samples(1),
     node_name="AvgPool2DBackward0",
     aliases=("nn.functional.avg_pool1d",),
     method=False,
@@ -367,7 +275,6 @@ def _declare_average(ndim: int) -> Any:
         meta=_average_meta(ndim),
         kernel=_average_kernel(ndim),
         vjp={"input": backward},
-        samples=_average_samples(ndim),
         name=f"avg_pool{ndim}d",
         node_name=f"AvgPool{ndim}DBackward0",
         namespace="nn.functional",
@@ -421,18 +328,7 @@ def avg_pool_backward(
 
 
 def _declare_norm(ndim: int) -> Any:
-    @composite(
-        samples=cases(lambda m: [
-            Sample(m.real(1, 2, *(3, 4, 5)[-ndim:], low=0.2), 2, 2, gradient=False),
-            Sample(m.real(1, 2, *(3, 4, 5)[-ndim:], low=0.2), 3.0, 3, 1),
-            Sample(m.real(1, 2, *(3, 4, 5)[-ndim:], low=0.2), 1.5, 2, stride=2, ceil_mode=True),
-            Sample(m.real(2, *(3, 4, 5)[-ndim:], low=0.2), 2, 2, 1),
-            refused(m.real(1, 2, *(3, 4, 5)[-ndim:]), 2, 9),
-        ]),
-        name=f"lp_pool{ndim}d",
-        namespace="nn.functional",
-        onnx={9: onnx_forms.norms(ndim)},
-    )  # fmt: skip
+    @composite(name=f"lp_pool{ndim}d", namespace="nn.functional", onnx={9: onnx_forms.norms(ndim)})
     def lp_pool(input: Tensor, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
         """The ``norm_type``-norm of each window: the root of the sum of powers."""
         kernel = _numbers(kernel_size, ndim, f"lp_pool{ndim}d", "kernel_size")

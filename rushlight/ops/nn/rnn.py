@@ -15,7 +15,6 @@ from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, joint, primitive, table
 from ...core.recording import differentiate_body
-from ...core.samples import Sample, cases
 from ...core.state import state
 from . import rnn_layers_onnx as onnx_forms
 
@@ -136,23 +135,10 @@ def lstm_backward(
     """The gradient of one direction of one LSTM layer, backwards through time."""
 
 
-def _layer_samples(gates: int, *states: str) -> Any:
-    def build(m: Any) -> list[Sample]:
-        found = []
-        for sizes, total in ((2, 4), ([2, 1], 3)):
-            for reverse in (False, True):
-                initial = [m.real(2, 2) for _ in states]
-                found.append(Sample(m.real(total, gates * 2), *initial, m.real(gates * 2, 2), None, sizes, reverse, compare=False))
-        return found
-
-    return cases(build)
-
-
 @composite(
     meta=_lstm_meta,
     kernel=_lstm_kernel,
     vjp=joint("gates", "hidden", "cell", "weight", "projection")(_lstm_gradient),
-    samples=_layer_samples(4, "hidden", "cell"),
     returns=("output", "last_hidden", "last_cell", "activated", "cells", "before"),
     nondifferentiable=("activated", "cells", "before"),
     namespace=None,
@@ -269,18 +255,19 @@ def gru_backward(
 
 @composite(
     meta=lambda gates, hidden, weight, bias, batch_sizes, reverse: [
-        Spec((gates.shape[0], hidden.shape[1]), gates.dtype), Spec(hidden.shape, gates.dtype),
-        Spec((gates.shape[0], 4 * hidden.shape[1]), gates.dtype), Spec((gates.shape[0], hidden.shape[1]), gates.dtype),
+        Spec((gates.shape[0], hidden.shape[1]), gates.dtype),
+        Spec(hidden.shape, gates.dtype),
+        Spec((gates.shape[0], 4 * hidden.shape[1]), gates.dtype),
+        Spec((gates.shape[0], hidden.shape[1]), gates.dtype),
     ],
     kernel=_gru_kernel,
     vjp=joint("gates", "hidden", "weight", "bias")(_gru_gradient),
-    samples=_layer_samples(3, "hidden"),
     returns=("output", "last_hidden", "activated", "before"),
     nondifferentiable=("activated", "before"),
     namespace=None,
     method=False,
     onnx={9: onnx_forms.gru_layer},
-)  # fmt: skip
+)
 def gru_layer(gates: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor | None, batch_sizes: Any, reverse: bool) -> Tensor:
     """One direction of one GRU layer, given the input's part of the gates (its bias included)."""
     size = hidden._array.shape[1]
@@ -360,20 +347,18 @@ def rnn_backward(
 
 @composite(
     meta=lambda gates, hidden, weight, relu, batch_sizes, reverse: [
-        Spec(gates.shape, gates.dtype), Spec(hidden.shape, gates.dtype), Spec(gates.shape, gates.dtype),
+        Spec(gates.shape, gates.dtype),
+        Spec(hidden.shape, gates.dtype),
+        Spec(gates.shape, gates.dtype),
     ],
     kernel=_rnn_kernel,
     vjp=joint("gates", "hidden", "weight")(_rnn_gradient),
-    samples=cases(lambda m: [
-        Sample(m.real(total, 2), m.real(count, 2), m.real(2, 2), relu, sizes, reverse, compare=False)
-        for sizes, total, count in ((2, 4, 2), ([3, 1], 4, 3)) for relu in (False, True) for reverse in (False, True)
-    ]),
     returns=("output", "last_hidden", "before"),
     nondifferentiable=("before",),
     namespace=None,
     method=False,
     onnx={9: onnx_forms.rnn_layer},
-)  # fmt: skip
+)
 def rnn_layer(gates: Tensor, hidden: Tensor, weight: Tensor, relu: bool, batch_sizes: Any, reverse: bool) -> Tensor:
     """One direction of one plain recurrent layer, given the input's part of the gates (biases included)."""
     rows: list[tuple[Any, ...]] = []

@@ -8,7 +8,6 @@ from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, table
 from ...core.errors import ShapeError
-from ...core.samples import Sample, cases
 from .rnn import gru_layer, lstm_layer, rnn_layer
 from .rnn_onnx import network_form
 
@@ -77,47 +76,25 @@ def _run(kind: str, args: tuple[Any, ...]) -> Any:
     return (output.transpose(0, 1) if batch_first else output, *ended)
 
 
-def _weights(m: Any, gates: int, size: int, hidden: int, layers: int = 1, directions: int = 1, bias: bool = True) -> list[Any]:
-    found = []
-    for layer in range(layers):
-        for _ in range(directions):
-            width = size if layer == 0 else hidden * directions
-            found += [m.real(gates * hidden, width, low=-0.5, high=0.5), m.real(gates * hidden, hidden, low=-0.5, high=0.5)]
-            found += [m.real(gates * hidden), m.real(gates * hidden)] if bias else []
-    return found
-
-
-def _samples(gates: int, count: int) -> Any:
-    def hx(m: Any, rows: int) -> Any:
-        found = [m.real(rows, 2, 2) for _ in range(count)]
-        return found if count > 1 else found[0]
-
-    return cases(lambda m: [
-        Sample(m.real(3, 2, 2), hx(m, 1), _weights(m, gates, 2, 2), True, 1, 0.0, False, False, False),
-        Sample(m.real(2, 3, 2), hx(m, 4), _weights(m, gates, 2, 2, 2, 2), True, 2, 0.0, True, True, True, gradient=False),
-        Sample(m.real(2, 2, 2), hx(m, 1), _weights(m, gates, 2, 2, bias=False), False, 1, 0.0, False, False, False, gradient=False),
-    ])  # fmt: skip
-
-
-@composite(samples=_samples(4, 2), method=False, onnx=network_form("lstm"))
+@composite(method=False, onnx=network_form("lstm"))
 def lstm(*args: Any) -> Tensor:
     """A long short-term memory network: ``lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)``."""
     return _run("lstm", args)
 
 
-@composite(samples=_samples(3, 1), method=False, onnx=network_form("gru"))
+@composite(method=False, onnx=network_form("gru"))
 def gru(*args: Any) -> Tensor:
     """A network of gated recurrent units; arguments as of ``lstm``."""
     return _run("gru", args)
 
 
-@composite(samples=_samples(1, 1), method=False, onnx=network_form("tanh"))
+@composite(method=False, onnx=network_form("tanh"))
 def rnn_tanh(*args: Any) -> Tensor:
     """A plain recurrent network with tanh; arguments as of ``lstm``."""
     return _run("tanh", args)
 
 
-@composite(samples=_samples(1, 1), method=False, onnx=network_form("relu"))
+@composite(method=False, onnx=network_form("relu"))
 def rnn_relu(*args: Any) -> Tensor:
     """A plain recurrent network with relu; arguments as of ``lstm``."""
     return _run("relu", args)
@@ -137,19 +114,7 @@ def _check_cell(input: Any, hidden: Any, w_ih: Any, w_hh: Any) -> None:
         raise ShapeError(f"hidden0 has inconsistent hidden_size: got {hidden._array.shape[-1]}, expected {w_hh._array.shape[1]}")
 
 
-def _cell_samples(gates: int, count: int) -> Any:
-    def hx(m: Any) -> Any:
-        found = [m.real(2, 3) for _ in range(count)]
-        return found if count > 1 else found[0]
-
-    return cases(lambda m: [
-        Sample(m.real(2, 4), hx(m), m.real(gates * 3, 4), m.real(gates * 3, 3), m.real(gates * 3), m.real(gates * 3)),
-        Sample(m.real(2, 4), hx(m), m.real(gates * 3, 4), m.real(gates * 3, 3)),
-        Sample(m.real(2, 5), hx(m), m.real(gates * 3, 4), m.real(gates * 3, 3), gradient=False),
-    ])  # fmt: skip
-
-
-@composite(samples=_cell_samples(4, 2), method=False)
+@composite(method=False)
 def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
     """One step of an LSTM: the new hidden state and the new cell."""
     hidden, cell = hx
@@ -159,7 +124,7 @@ def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor |
     return o.sigmoid() * fresh.tanh(), fresh  # type: ignore[return-value]
 
 
-@composite(samples=_cell_samples(3, 1), method=False)
+@composite(method=False)
 def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
     """One step of a GRU: the new hidden state."""
     _check_cell(input, hx, w_ih, w_hh)
@@ -170,14 +135,14 @@ def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor
     return candidate * (1 - update) + update * hx
 
 
-@composite(samples=_cell_samples(1, 1), method=False)
+@composite(method=False)
 def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
     """One step of a plain recurrent network with tanh."""
     _check_cell(input, hx, w_ih, w_hh)
     return (_linear(input, w_ih, b_ih) + _linear(hx, w_hh, b_hh)).tanh()
 
 
-@composite(samples=_cell_samples(1, 1), method=False)
+@composite(method=False)
 def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
     """One step of a plain recurrent network with relu."""
     _check_cell(input, hx, w_ih, w_hh)

@@ -10,7 +10,6 @@ import numpy as np
 from ...core.declare import Op
 from ...core.dtypes import LOW_PRECISION, legacy_name
 from ...core.errors import ArgumentError, NotSupported, ShapeError
-from ...core.samples import Sample
 from ...core.symbolic import smaller
 
 _FLOAT32 = np.dtype(np.float32)
@@ -41,11 +40,6 @@ class Checked:
         if op.returns is None:
             return results if results.dtype == expected.dtype else results.astype(expected.dtype)
         return [each if each.dtype == spec.dtype else each.astype(spec.dtype) for each, spec in zip(results, expected)]
-
-
-def refused(*args: Any, **kwargs: Any) -> Sample:
-    """A sample that raises."""
-    return Sample(*args, gradient=False, **kwargs)
 
 
 def as_ints(value: Any, op: str, name: str) -> tuple[int, ...]:

@@ -15,7 +15,6 @@ from ...core.errors import NotSupported
 from ...core.families import normalize_dim, same
 from ...core.kernel_providers import faster_rows
 from ...core.parallel import LARGE, over_rows
-from ...core.samples import Sample, cases
 from ..pointwise.arithmetic import neg
 from ..reduce.cumulative import along
 from ..reduce.sums import sum_axes, sum_rows
@@ -120,26 +119,10 @@ def _onnx_form(name: str) -> Any:
     return form
 
 
-def _softmax_samples(m: Any) -> list[Sample]:
-    return [
-        Sample(m.real(2, 3), 0), Sample(m.real(2, 3, 4), 1), Sample(m.real(2, 3), -1), Sample(m.real(4, 3).T, 1),
-        Sample(m.real(), 0), Sample(m.real(2, 3) * 100, 1, gradient=False), Sample(m.real(0, 3), 0),
-        Sample(m.real(0, 3), 1), Sample(m.real(2, 3), 1, np.dtype(np.float64)),
-        Sample(m.real(2, 3), 1, dtype=np.dtype(np.float64)), Sample(m.real(4, dtype=np.float16), 0, gradient=False),
-        Sample(m.real(4, dtype=np.float16), 0, dtype=np.dtype(np.float32), gradient=False),
-        Sample(m.integers(2, 3), 1, dtype=np.dtype(np.float32), gradient=False),
-        Sample(m.integers(2, 3), 1, gradient=False), Sample(m.booleans(3), 0, gradient=False),
-        Sample(m.complex(3), 0, gradient=False), Sample(m.real(2, 3), 2, gradient=False),
-        Sample(np.array([[-np.inf, 1], [np.inf, 1], [np.nan, 1], [-np.inf, -np.inf]], np.float32), 1, gradient=False),
-        Sample(m.real(2, 3), 0.5, gradient=False), Sample(m.real(2, 3), (0,), gradient=False),
-    ]  # fmt: skip
-
-
 @primitive(
     meta=_softmax_spec("softmax"),
     kernel=_softmax_kernel(False),
     vjp={"input": lambda g, result, dim: softmax_backward(g, result, dim)},
-    samples=cases(_softmax_samples),
     exact=True,
     aliases=("special.softmax",),
     onnx={9: _onnx_form("Softmax")},
@@ -152,7 +135,6 @@ def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     meta=_softmax_spec("log_softmax"),
     kernel=_softmax_kernel(True),
     vjp={"input": lambda g, result, dim: log_softmax_backward(g, result, dim)},
-    samples=cases(_softmax_samples),
     exact=True,
     aliases=("special.log_softmax",),
     onnx={9: _onnx_form("LogSoftmax")},
@@ -236,27 +218,19 @@ def _chosen_dim(name: str, input: Any, dim: int | None, stacklevel: int) -> int:
     return 0 if input._array.ndim in (0, 1, 3) else 1
 
 
-def _functional_samples(m: Any) -> list[Sample]:
-    return [
-        Sample(m.real(2, 3), 1), Sample(m.real(2, 3), dim=0, _stacklevel=5),
-        Sample(m.real(2, 3), 1, 3, np.dtype(np.float64)), Sample(m.real(2, 3), -1, dtype=np.dtype(np.float64)),
-        Sample(m.integers(2, 3), 1, gradient=False),
-    ]  # fmt: skip
-
-
-@composite(samples=cases(_functional_samples), namespace="nn.functional", method=False)
+@composite(namespace="nn.functional", method=False)
 def nn_functional_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """Exponentials divided by their sum along a dimension, computed without overflow."""
     return softmax(input, _chosen_dim("softmax", input, dim, _stacklevel), dtype)
 
 
-@composite(samples=cases(_functional_samples), namespace="nn.functional", method=False)
+@composite(namespace="nn.functional", method=False)
 def nn_functional_log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """The logarithm of softmax, computed without overflow."""
     return log_softmax(input, _chosen_dim("log_softmax", input, dim, _stacklevel), dtype)
 
 
-@composite(samples=cases(_functional_samples), namespace="nn.functional", method=False)
+@composite(namespace="nn.functional", method=False)
 def nn_functional_softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """softmax of the negated input: the smallest elements weigh most."""
     return softmax(neg(input), _chosen_dim("softmin", input, dim, _stacklevel), dtype)

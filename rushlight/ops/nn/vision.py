@@ -6,17 +6,14 @@ import math
 import warnings
 from typing import Any
 
-import numpy as np
-
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, joint, primitive
 from ...core.dtypes import BY_NUMPY, legacy_name
 from ...core.errors import ArgumentError, DtypeError, NotSupported, ShapeError, ValueRangeError
-from ...core.samples import Maker, Sample, cases
 from . import vision_onnx as onnx_forms
 from .grid_kernels import BICUBIC, base_grid, sample, sample_backward
-from .sliding_windows import Checked, as_ints, padded, refuse_types, refused, window_count, window_view
+from .sliding_windows import Checked, as_ints, padded, refuse_types, window_count, window_view
 
 # -- sampling at the points of a grid ----------------------------------------------------------------------------
 
@@ -63,42 +60,11 @@ def _sampler_gradient(g: Any, input: Any, grid: Any, interpolation_mode: int, pa
     return tuple(each if wanted else None for each, wanted in zip(found, needs))
 
 
-def _grid(m: Maker, *shape: int) -> np.ndarray:
-    """Points inside and just outside, away from the borders and the middles between elements."""
-    return m.stream.choice(np.array([-1.21, -0.83, -0.57, -0.23, 0.13, 0.42, 0.61, 0.87, 1.19], np.float32), shape)
-
-
-def _sampler_samples(ndim: int) -> Any:
-    def build(m: Maker) -> list[Sample]:
-        size, counts = (2, 3, 4)[-ndim:], (1, 2, 3)[-ndim:]
-        found = [
-            Sample(m.real(2, 2, *size), _grid(m, 2, *counts, ndim), mode, padding, align)
-            for mode in ((0, 1, 2) if ndim == 2 else (0, 1)) for padding in (0, 1, 2) for align in (False, True)
-        ]  # fmt: skip
-        far = _grid(m, 1, *counts, ndim) * np.float32(4)
-        return [
-            *found,
-            *(Sample(m.real(1, 1, *size), far, 0, padding, False) for padding in (0, 1, 2)),
-            Sample(m.real(1, 1, *size, dtype=np.float64), _grid(m, 1, *counts, ndim).astype(np.float64), 0, 0, False),
-            Sample(m.real(0, 1, *size), _grid(m, 0, *counts, ndim), 0, 0, False),
-            refused(m.real(2, 1, *size), _grid(m, 1, *counts, ndim), 0, 0, False),
-            refused(m.real(1, 1, *size), _grid(m, 1, *counts, ndim + 1), 0, 0, False),
-            refused(m.real(1, *size), _grid(m, 1, *counts, ndim), 0, 0, False),
-            refused(m.real(1, 1, *size, dtype=np.float64), _grid(m, 1, *counts, ndim), 0, 0, False),
-            refused(m.integers(1, 1, *size), _grid(m, 1, *counts, ndim), 0, 0, False),
-            refused(m.real(1, 1, *size)[..., :0], _grid(m, 1, *counts, ndim), 0, 0, False),
-            refused(m.real(1, 1, *size), _grid(m, 1, *counts, ndim), "bilinear", 0, False),
-        ]
-
-    return cases(build)
-
-
 def _declare_sampler(ndim: int) -> Any:
     @primitive(
         meta=_sampler_meta(ndim),
         kernel=sample,
         vjp=joint("input", "grid")(_sampler_gradient),
-        samples=_sampler_samples(ndim),
         name=f"grid_sampler_{ndim}d",
         node_name=f"GridSampler{ndim}DBackward0",
         method=False,
@@ -129,17 +95,7 @@ def grid_sampler_backward(
     """The gradients of the input and of the grid, those that are needed."""
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(m.real(1, 2, 3, 4), _grid(m, 1, 2, 2, 2), 0, 1, True),
-        Sample(m.real(1, 1, 2, 3, 4), _grid(m, 1, 2, 1, 2, 3), 1, 2, False),
-        refused(m.real(1, 1, 2, 3, 4), _grid(m, 1, 2, 1, 2, 3), 2, 0, False),
-        refused(m.real(1, 1, 2), _grid(m, 1, 2, 1), 0, 0, False),
-        refused(m.real(1, 2, 3, 4), _grid(m, 1, 1, 2, 2, 2), 0, 0, False),
-    ]),
-    method=False,
-    notes="once differentiable",
-)  # fmt: skip
+@composite(method=False, notes="once differentiable")
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
     """The input at the points of a grid; modes by number, in the order that ``grid_sample`` names them."""
     sampler = grid_sampler_3d if len(input._array.shape) == 5 else grid_sampler_2d
@@ -156,19 +112,7 @@ def _aligned(align_corners: bool | None, name: str) -> bool:
     return bool(align_corners)
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(m.real(1, 2, 3, 4), _grid(m, 1, 2, 2, 2)),
-        Sample(m.real(1, 2, 3, 4), _grid(m, 1, 2, 2, 2), "nearest", "border", True),
-        Sample(m.real(1, 2, 3, 4), _grid(m, 1, 2, 2, 2), "bicubic", "reflection", align_corners=False),
-        Sample(m.real(1, 1, 2, 3, 4), _grid(m, 1, 2, 1, 2, 3), padding_mode="reflection", align_corners=False),
-        Sample(m.real(1, 2, 4, 3, dtype=np.float16), _grid(m, 1, 2, 2, 2).astype(np.float16), align_corners=True, gradient=False),
-        refused(m.real(1, 2, 3, 4), _grid(m, 1, 2, 2, 2), "spline"),
-        refused(m.real(1, 2, 3, 4), _grid(m, 1, 2, 2, 2), padding_mode="wrap"),
-    ]),
-    namespace="nn.functional",
-    notes="once differentiable",
-)  # fmt: skip
+@composite(namespace="nn.functional", notes="once differentiable")
 def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Tensor:
@@ -207,14 +151,10 @@ def _affine_kernel(xp: Any, theta: Any, size: Any, align_corners: bool) -> Any:
     meta=Checked(_affine_meta),
     kernel=_affine_kernel,
     vjp={"theta": lambda g, size, align_corners: affine_grid_backward(g, size, align_corners)},
-    samples=cases(lambda m: [
-        Sample(m.real(2, 2, 3), (2, 1, 2, 3), False), Sample(m.real(1, 3, 4), [1, 2, 2, 1, 3], True),
-        refused(m.real(2, 2, 3), (2, 1, 2), False), refused(m.real(2, 2, 3), (3, 1, 2, 2), False),
-    ]),
     method=False,
     out=False,
     onnx={9: onnx_forms.affine_grid},
-)  # fmt: skip
+)
 def affine_grid_generator(theta: Tensor, size: Any, align_corners: bool) -> Tensor:
     """The points of a grid for inputs of ``size``, moved by affine matrices."""
 
@@ -237,22 +177,7 @@ def affine_grid_backward(grad: Tensor, size: Any, align_corners: bool) -> Tensor
     """The gradient of the matrices of an affine grid."""
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(m.real(2, 2, 3), (2, 1, 2, 3)),
-        Sample(m.real(2, 2, 3), [2, 1, 3, 1], align_corners=True),
-        Sample(m.real(1, 3, 4), (1, 2, 2, 2, 3), False),
-        Sample(m.real(1, 2, 3, dtype=np.float64), (1, 1, 3, 4), False),
-        Sample(m.real(1, 2, 3, dtype=np.float16), (1, 1, 3, 4), False, gradient=False),
-        refused(m.real(2, 2, 3), (2, 1, 2), False),
-        refused(m.real(2, 2, 3), (2, 1, 2, 2, 2), False),
-        refused(m.real(2, 2, 3), (3, 1, 2, 2), False),
-        refused(m.real(2, 2, 3), (2, 1, 0, 2), False),
-        refused(m.real(2, 3), (2, 1, 2, 2), False),
-        refused(m.integers(2, 2, 3), (2, 1, 2, 2), False),
-    ]),
-    namespace="nn.functional",
-)  # fmt: skip
+@composite(namespace="nn.functional")
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
     """The points of a grid for inputs of ``size``, moved by affine matrices: what ``grid_sample`` takes."""
     aligned = _aligned(align_corners, "affine_grid")
@@ -335,33 +260,12 @@ def _unfold_kernel(xp: Any, input: Any, *options: Any) -> Any:
             g, tuple(input_shape[-2:]), kernel_size, dilation, padding, stride
         )
     },
-    samples=cases(lambda m: [
-        Sample(m.real(2, 2, 3, 4), 2),
-        Sample(m.real(2, 4, 3), (2, 3), padding=1),
-        Sample(m.real(1, 1, 5, 4), (2, 1), 2, (1, 0), (1, 2)),
-        Sample(m.real(4, 3, 2, 1).T, 2),
-        Sample(m.real(0, 2, 3, 4), 2),
-        Sample(m.real(1, 1, 3, 4, dtype=np.float64), 3, 1, 1, 2),
-        Sample(m.real(1, 1, 3, 4, dtype=np.float16), 2, gradient=False),
-        Sample(m.complex(1, 1, 3, 4), 2),
-        Sample(m.booleans(1, 1, 3, 4), 2, gradient=False),
-        refused(m.integers(1, 1, 3, 4), 2),
-        refused(m.real(1, 1, 1, 3, 4), 2),
-        refused(m.real(1, 0, 3, 4), 2),
-        refused(m.real(1, 1, 3, 4), (2, 2, 2)),
-        refused(m.real(1, 1, 3, 4), 5),
-        refused(m.real(1, 1, 3, 4), 0),
-        refused(m.real(1, 1, 3, 4), 2, stride=0),
-        refused(m.real(1, 1, 3, 4), 2, padding=-1),
-        refused(m.real(1, 1, 3, 4), 2, 0),
-        refused(m.real(1, 1, 3, 4), 1.5),
-    ]),
     name="nn_functional_unfold",
     namespace="nn.functional",
     node_name="Im2ColBackward0",
     out=False,
     onnx={9: onnx_forms.unfold},
-)  # fmt: skip
+)
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """The windows of images as columns: ``(N, C, H, W)`` becomes ``(N, C * kernel, windows)``."""
 
@@ -411,30 +315,13 @@ def _fold_kernel(xp: Any, input: Any, output_size: Any, *options: Any) -> Any:
 @primitive(
     meta=Checked(_fold_meta),
     kernel=_fold_kernel,
-    vjp={
-        "input": lambda g, kernel_size, dilation, padding, stride: unfold(g, kernel_size, dilation, padding, stride)
-    },
-    samples=cases(lambda m: [
-        Sample(m.real(2, 8, 6), (3, 4), 2),
-        Sample(m.real(6, 15), (4, 3), (2, 3), padding=(1, 1)),
-        Sample(m.real(1, 2, 10), (5, 4), (2, 1), 2, (1, 0), (1, 2)),
-        Sample(m.real(0, 4, 6), (3, 4), 2),
-        Sample(m.real(1, 4, 9, dtype=np.float64), 4, 2),
-        Sample(m.real(1, 4, 9, dtype=np.float16), 4, 2, gradient=False),
-        Sample(m.complex(1, 4, 4), 3, 2),
-        refused(m.integers(1, 4, 9), 4, 2),
-        refused(m.real(1, 1, 4, 9), 4, 2),
-        refused(m.real(1, 4, 9), 5, 2),
-        refused(m.real(1, 4, 9), 4, 3),
-        refused(m.real(1, 4, 9), (4, 4, 4), 2),
-        refused(m.real(1, 4, 9), 4, 2, stride=0),
-    ]),
+    vjp={"input": lambda g, kernel_size, dilation, padding, stride: unfold(g, kernel_size, dilation, padding, stride)},
     name="nn_functional_fold",
     namespace="nn.functional",
     node_name="Col2ImBackward0",
     out=False,
     onnx={9: onnx_forms.fold},
-)  # fmt: skip
+)
 def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """Columns added up to images at the places of their windows: the transpose of ``unfold``."""
 
@@ -474,17 +361,12 @@ def _shuffle_kernel(xp: Any, input: Any, upscale_factor: int) -> Any:
     meta=_shuffle_meta,
     kernel=_shuffle_kernel,
     vjp={"input": lambda g, upscale_factor: pixel_unshuffle(g, upscale_factor)},
-    samples=cases(lambda m: [
-        Sample(m.real(1, 8, 2, 3), 2), Sample(m.real(9, 1, 2), 3), Sample(m.real(2, 1, 4, 2, 2), 2), Sample(m.real(0, 4, 2, 2), 2),
-        Sample(m.integers(1, 4, 2, 2), 2), Sample(m.complex(1, 4, 2, 2), 1), Sample(m.real(2, 3, 4, 1).T, 2, gradient=False),
-        refused(m.real(1, 8, 2, 3), 3), refused(m.real(1, 8, 2, 3), 0), refused(m.real(2, 3), 1), refused(m.real(1, 8, 2, 3), 2.0),
-    ]),
     exact=True,
     method=False,
     out=False,
     aliases=("nn.functional.pixel_shuffle",),
     onnx={9: onnx_forms.pixel_shuffle},
-)  # fmt: skip
+)
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """Channels spread over places: ``(N, C * r * r, H, W)`` becomes ``(N, C, H * r, W * r)``."""
 
@@ -512,18 +394,12 @@ def _unshuffle_kernel(xp: Any, input: Any, downscale_factor: int) -> Any:
     meta=_unshuffle_meta,
     kernel=_unshuffle_kernel,
     vjp={"input": lambda g, downscale_factor: pixel_shuffle(g, downscale_factor)},
-    samples=cases(lambda m: [
-        Sample(m.real(1, 2, 4, 6), 2), Sample(m.real(1, 3, 6), 3), Sample(m.real(2, 1, 1, 2, 4), 2),
-        Sample(m.real(0, 1, 2, 2), 2, compare=False),  # PyTorch gives what is empty back in its old shape
-        Sample(m.integers(1, 1, 4, 2), 2), refused(m.real(1, 1, 3, 4), 2), refused(m.real(1, 1, 4, 3), 2),
-        refused(m.real(1, 1, 4, 4), 0), refused(m.real(4, 4), 2),
-    ]),
     exact=True,
     method=False,
     out=False,
     aliases=("nn.functional.pixel_unshuffle",),
     onnx={9: onnx_forms.pixel_unshuffle},
-)  # fmt: skip
+)
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """Places gathered into channels: the inverse of ``pixel_shuffle``."""
 
@@ -548,15 +424,11 @@ def _channel_kernel(xp: Any, input: Any, groups: int) -> Any:
     meta=_channel_meta,
     kernel=_channel_kernel,
     vjp={"input": lambda g, input_shape, groups: channel_shuffle(g, input_shape[1] // groups)},
-    samples=cases(lambda m: [
-        Sample(m.real(1, 6, 2, 2), 2), Sample(m.real(1, 6, 2), 3), Sample(m.integers(2, 4, 1, 2), 2), Sample(m.real(1, 4, 1, 2, 1), 4),
-        refused(m.real(1, 6, 2, 2), 4), refused(m.real(1, 6, 2, 2), 0), refused(m.real(1, 6), 2),
-    ]),
     exact=True,
     method=False,
     out=False,
     aliases=("native_channel_shuffle", "nn.functional.channel_shuffle", "nn.functional.native_channel_shuffle"),
     onnx={9: onnx_forms.channel_shuffle},
-)  # fmt: skip
+)
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Channels taken from each group in turn."""

@@ -13,29 +13,9 @@ from ...core.declare import composite, primitive, table
 from ...core.dtypes import legacy_name
 from ...core.errors import OperationError, ShapeError, UnsupportedDtype, ValueRangeError
 from ...core.families import elementwise, normalize_dim
-from ...core.samples import Sample, cases, together, unary
 from . import activations_onnx as onnx_forms
 
 Number = int | float
-
-
-def kinked(*points: float, **kwargs: Any) -> Any:
-    """Samples for functions with kinks: values away from 0 and from the given points are differentiated."""
-
-    def build(m: Any) -> list[Sample]:
-        away = m.apart(3, 4, gap=0.37)
-        for point in (0.0, *points):
-            away = np.where(np.abs(away - point) < 0.05, away + 0.11, away).astype(np.float32)
-        return [
-            Sample(away, **kwargs),
-            Sample(m.apart(2, 2, gap=0.73).T, **kwargs),
-            Sample(m.real(0, 3), **kwargs),
-            Sample(m.real(5, dtype=np.float64), gradient=False, **kwargs),
-            Sample(m.real(4, dtype=np.float16), gradient=False, **kwargs),
-            Sample(np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, *points], np.float32), gradient=False, **kwargs),
-        ]
-
-    return cases(build)
 
 
 _ROW = 1 << 14
@@ -63,7 +43,6 @@ def _rectified(array: Any, out: Any = None) -> Any:
     kernel=lambda xp, input: xp.maximum(input, input.dtype.type(0)),
     ufunc=_rectified,
     vjp={"input": lambda g, result: g * (result > 0)},
-    samples=together(kinked(), cases(lambda m: [Sample(m.integers(4), gradient=False)])),
     out=False,
     onnx={9: onnx_forms.relu},
 )
@@ -74,7 +53,7 @@ def relu(input: Tensor) -> Tensor:
 def _variant(name: str, doc: str) -> Any:
     """The form in ``nn.functional`` of an op: with a switch for working in place."""
 
-    @composite(name=f"nn_functional_{name}", namespace="nn.functional", samples=kinked())
+    @composite(name=f"nn_functional_{name}", namespace="nn.functional")
     def variant(input: Tensor, inplace: bool = False) -> Tensor:
         return table[name + "_"].call(input) if inplace else table[name].call(input)
 
@@ -89,10 +68,6 @@ functional_relu = _variant("relu", "``max(input, 0)``.")
     meta=elementwise(refuse="bool complex"),
     kernel=lambda xp, input, min_val, max_val: xp.clip(input, input.dtype.type(min_val), input.dtype.type(max_val)),
     vjp={"input": lambda g, input, min_val, max_val: g * ((input > min_val) & (input < max_val))},
-    samples=together(
-        kinked(-1.0, 1.0),
-        cases(lambda m: [Sample(m.apart(3, 3), -0.33, 0.44), Sample(m.integers(4), -2, 2, gradient=False)]),
-    ),
     namespace=None,
     method=False,
     out=False,
@@ -105,7 +80,7 @@ def hardtanh_plain(input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0)
     """The input held between two bounds."""
 
 
-@composite(name="nn_functional_hardtanh", namespace="nn.functional", samples=kinked(-1.0, 1.0))
+@composite(name="nn_functional_hardtanh", namespace="nn.functional")
 def hardtanh(input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0, inplace: bool = False) -> Tensor:
     """The input held between two bounds; the gradient is 0 outside."""
     if min_val > max_val:
@@ -113,7 +88,7 @@ def hardtanh(input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0, inpla
     return table["hardtanh_"].call(input, min_val, max_val) if inplace else hardtanh_plain(input, min_val, max_val)
 
 
-@composite(name="relu6", namespace="nn.functional", samples=kinked(6.0))
+@composite(name="relu6", namespace="nn.functional")
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """``min(max(input, 0), 6)``."""
     return hardtanh(input, 0.0, 6.0, inplace)
@@ -123,7 +98,6 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     meta=elementwise(refuse="bool int complex"),
     kernel=lambda xp, input, negative_slope: xp.where(input > 0, input, input * input.dtype.type(negative_slope)),
     vjp={"input": lambda g, input, negative_slope: table["where"].call(input > 0, g, g * negative_slope)},
-    samples=together(kinked(), kinked(negative_slope=0.2)),
     namespace=None,
     method=False,
     out=False,
@@ -135,20 +109,13 @@ def leaky_relu_plain(input: Tensor, negative_slope: Number = 0.01) -> Tensor:
     """The input where it is positive, a fraction of it elsewhere."""
 
 
-@composite(name="nn_functional_leaky_relu", namespace="nn.functional", samples=kinked(negative_slope=0.2))
+@composite(name="nn_functional_leaky_relu", namespace="nn.functional")
 def leaky_relu(input: Tensor, negative_slope: Number = 0.01, inplace: bool = False) -> Tensor:
     """The input where it is positive, a fraction of it elsewhere."""
     return table["leaky_relu_"].call(input, negative_slope) if inplace else leaky_relu_plain(input, negative_slope)
 
 
-@composite(
-    also=("nn.functional.prelu",),
-    samples=cases(lambda m: [
-        Sample(m.apart(2, 3, 2), m.real(3)), Sample(m.apart(2, 3), m.real(1)), Sample(m.apart(4), m.real(1)),
-        Sample(m.apart(2, 3), m.real(2), gradient=False),
-    ]),
-    onnx={9: onnx_forms.prelu},
-)  # fmt: skip
+@composite(also=("nn.functional.prelu",), onnx={9: onnx_forms.prelu})
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """A leaky rectifier with a learned slope, one or one for each channel (dimension 1)."""
     shape = input._array.shape
@@ -177,7 +144,6 @@ def _elu_kernel(xp: Any, input: Any, alpha: Any, scale: Any, input_scale: Any) -
             input > 0, g * scale, g * (input.clamp(max=0) * input_scale).exp() * (alpha * scale * input_scale)
         )
     },
-    samples=together(kinked(), kinked(alpha=0.7)),
     namespace=None,
     method=False,
     out=False,
@@ -193,7 +159,7 @@ def _elu(input: Tensor, alpha: Number, scale: Number, input_scale: Number, inpla
     return (table["elu_"].call if inplace else elu_plain)(input, alpha, scale, input_scale)
 
 
-@composite(name="nn_functional_elu", namespace="nn.functional", samples=kinked(alpha=0.7))
+@composite(name="nn_functional_elu", namespace="nn.functional")
 def elu(input: Tensor, alpha: Number = 1.0, inplace: bool = False) -> Tensor:
     """The input where it is positive, ``alpha * (exp(input) - 1)`` elsewhere."""
     return _elu(input, alpha, 1.0, 1.0, inplace)
@@ -202,7 +168,7 @@ def elu(input: Tensor, alpha: Number = 1.0, inplace: bool = False) -> Tensor:
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 
-@composite(samples=kinked(), in_place=True, onnx={9: lambda g, input: g.Selu(input)})
+@composite(in_place=True, onnx={9: lambda g, input: g.Selu(input)})
 def selu(input: Tensor) -> Tensor:
     """Scaled exponential linear unit: keeps mean and variance of its inputs."""
     return elu_plain(input, SELU_ALPHA, SELU_SCALE, 1.0)
@@ -211,7 +177,7 @@ def selu(input: Tensor) -> Tensor:
 functional_selu = _variant("selu", "Scaled exponential linear unit.")
 
 
-@composite(samples=kinked(alpha=0.7), in_place=True)
+@composite(in_place=True)
 def celu(input: Tensor, alpha: Number = 1.0) -> Tensor:
     """The input where it is positive, ``alpha * (exp(input / alpha) - 1)`` elsewhere."""
     if alpha == 0:
@@ -219,21 +185,15 @@ def celu(input: Tensor, alpha: Number = 1.0) -> Tensor:
     return elu_plain(input, alpha, 1.0, 1.0 / alpha)
 
 
-@composite(name="nn_functional_celu", namespace="nn.functional", samples=kinked(alpha=0.7))
+@composite(name="nn_functional_celu", namespace="nn.functional")
 def functional_celu(input: Tensor, alpha: Number = 1.0, inplace: bool = False) -> Tensor:
     """The input where it is positive, ``alpha * (exp(input / alpha) - 1)`` elsewhere."""
     return table["celu_"].call(input, alpha) if inplace else celu(input, alpha)
 
 
-def finite(maker: Any) -> Any:
-    """Samples without infinities: PyTorch's gelu of inf is inf or nan, depending on how many elements there are."""
-    return lambda op: [sample for sample in maker(op) if np.isfinite(sample.args[0]).all()]
-
-
 @composite(
     name="gelu",
     namespace="nn.functional",
-    samples=together(finite(unary(integers=False)), unary(integers=False, approximate="tanh")),
 )
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """Gaussian error linear unit: the input times the probability that a normal variable is below it."""
@@ -281,7 +241,6 @@ def _gelu_kernel(xp: Any, input: Any, out: Any = None) -> Any:
     meta=elementwise(refuse="bool int complex"),
     kernel=_gelu_kernel,
     vjp={"input": lambda g, input, result: gelu_backward(g, input, result if input._array.itemsize > 2 else None)},
-    samples=finite(unary(integers=False)),
     namespace=None,
     method=False,
     out=False,
@@ -361,7 +320,6 @@ def _gelu_tanh_gradient(g: Any, input: Any) -> Any:
     meta=elementwise(refuse="bool int complex"),
     kernel=_gelu_tanh_kernel,
     vjp={"input": _gelu_tanh_gradient},
-    samples=unary(integers=False),
     namespace=None,
     method=False,
     out=False,
@@ -381,7 +339,6 @@ def _logistic(xp: Any, input: Any) -> Any:
     meta=elementwise(refuse="bool int"),
     kernel=lambda xp, input: input * _logistic(xp, input),
     vjp={"input": lambda g, input: silu_backward(g, input)},
-    samples=unary(integers=False),
     namespace=None,
     method=False,
     out=False,
@@ -417,7 +374,6 @@ def _softplus_kernel(xp: Any, input: Any, beta: Any, threshold: Any) -> Any:
     meta=elementwise(refuse="bool int complex"),
     kernel=_softplus_kernel,
     vjp={"input": lambda g, input, beta, threshold: table["where"].call(input * beta > threshold, g, g * (input * beta).sigmoid())},
-    samples=together(unary(integers=False), unary(integers=False, beta=2.0, threshold=1.5)),
     namespace="nn.functional",
     name="softplus",
     out=False,
@@ -429,7 +385,7 @@ def softplus(input: Tensor, beta: Number = 1.0, threshold: Number = 20.0) -> Ten
     """``log(1 + exp(beta * input)) / beta``, a smooth ``relu``."""
 
 
-@composite(samples=unary(integers=False), namespace=None, method=False, in_place=True, onnx={18: lambda g, input: g.Mish(input)})
+@composite(namespace=None, method=False, in_place=True, onnx={18: lambda g, input: g.Mish(input)})
 def mish(input: Tensor) -> Tensor:
     """``input * tanh(softplus(input))``."""
     return input * softplus(input).tanh()
@@ -442,7 +398,6 @@ functional_mish = _variant("mish", "``input * tanh(softplus(input))``.")
     meta=elementwise(refuse="bool int complex"),
     kernel=lambda xp, input: xp.minimum(input, input.dtype.type(0)) - xp.log1p(xp.exp(-xp.abs(input))),
     vjp={"input": lambda g, input: g * (-input).sigmoid()},
-    samples=unary(-5, 5, integers=False),
     namespace="nn.functional",
     name="logsigmoid",
     out=False,
@@ -458,7 +413,6 @@ def logsigmoid(input: Tensor) -> Tensor:
     meta=elementwise(refuse="bool int complex"),
     kernel=lambda xp, input: xp.clip(input / input.dtype.type(6) + input.dtype.type(0.5), input.dtype.type(0), input.dtype.type(1)),
     vjp={"input": lambda g, input: g * ((input > -3) & (input < 3)) * (1 / 6)},
-    samples=kinked(-3.0, 3.0),
     namespace=None,
     method=False,
     out=False,
@@ -472,7 +426,7 @@ def hardsigmoid(input: Tensor) -> Tensor:
 functional_hardsigmoid = _variant("hardsigmoid", "``sigmoid`` made of straight lines.")
 
 
-@composite(samples=kinked(-3.0, 3.0), namespace=None, method=False, in_place=True, onnx={14: lambda g, input: g.HardSwish(input)})
+@composite(namespace=None, method=False, in_place=True, onnx={14: lambda g, input: g.HardSwish(input)})
 def hardswish(input: Tensor) -> Tensor:
     """``input * hardsigmoid(input)``."""
     return input * hardsigmoid(input)
@@ -487,7 +441,6 @@ functional_hardswish = _variant("hardswish", "``input * hardsigmoid(input)``.")
         (input >= input.dtype.type(-lambd)) & (input <= input.dtype.type(lambd)), input.dtype.type(0), input
     ),
     vjp={"input": lambda g, input, lambd: g * ((input < -lambd) | (input > lambd))},
-    samples=together(kinked(-0.5, 0.5), kinked(-0.2, 0.2, lambd=0.2)),
     also=("nn.functional.hardshrink",),
 )
 def hardshrink(input: Tensor, lambd: Number = 0.5) -> Tensor:
@@ -504,9 +457,6 @@ def _softshrink_kernel(xp: Any, input: Any, lambd: Any) -> Any:
     meta=elementwise(refuse="bool int complex"),
     kernel=_softshrink_kernel,
     vjp={"input": lambda g, input, lambd: g * ((input < -lambd) | (input > lambd))},
-    samples=together(
-        cases(lambda m: [Sample(m.apart(3, 4, gap=0.37)), Sample(m.apart(3, 4, gap=0.37), 0.21), Sample(m.real(3), -0.1, gradient=False)])
-    ),
     namespace="nn.functional",
     name="softshrink",
     out=False,
@@ -518,13 +468,13 @@ def softshrink_plain(input: Tensor, lambd: Number = 0.5) -> Tensor:
     """The input moved towards 0 by ``lambd``, and 0 for what is within it."""
 
 
-@composite(name="tanhshrink", namespace="nn.functional", samples=unary(integers=False))
+@composite(name="tanhshrink", namespace="nn.functional")
 def tanhshrink(input: Tensor) -> Tensor:
     """``input - tanh(input)``."""
     return input - input.tanh()
 
 
-@composite(name="softsign", namespace="nn.functional", samples=kinked(), onnx={9: lambda g, input: g.Softsign(input)})
+@composite(name="softsign", namespace="nn.functional", onnx={9: lambda g, input: g.Softsign(input)})
 def softsign(input: Tensor) -> Tensor:
     """``input / (1 + |input|)``."""
     return input / (input.abs() + 1)
@@ -534,14 +484,13 @@ def softsign(input: Tensor) -> Tensor:
     meta=elementwise(refuse="bool complex"),
     kernel=lambda xp, input, threshold, value: xp.where(input <= input.dtype.type(threshold), input.dtype.type(value), input),
     vjp={"input": lambda g, input, threshold: g * (input > threshold)},
-    samples=kinked(0.3, threshold=0.3, value=7.0),
     method=False,
 )
 def threshold(input: Tensor, threshold: Number, value: Number) -> Tensor:
     """The input where it is above a threshold, a value elsewhere."""
 
 
-@composite(name="nn_functional_threshold", namespace="nn.functional", samples=kinked(0.3, threshold=0.3, value=7.0))
+@composite(name="nn_functional_threshold", namespace="nn.functional")
 def functional_threshold(input: Tensor, threshold: Number, value: Number, inplace: bool = False) -> Tensor:
     """The input where it is above a threshold, a value elsewhere."""
     return (table["threshold_"] if inplace else table["threshold"]).call(input, threshold, value)
@@ -550,7 +499,6 @@ def functional_threshold(input: Tensor, threshold: Number, value: Number, inplac
 @composite(
     name="glu",
     namespace="nn.functional",
-    samples=cases(lambda m: [Sample(m.real(2, 4)), Sample(m.real(4, 3), 0), Sample(m.real(2, 3), gradient=False)]),
     onnx={9: onnx_forms.glu},
 )
 def glu(input: Tensor, dim: int = -1) -> Tensor:
@@ -567,13 +515,13 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     return first * gate.sigmoid()
 
 
-@composite(name="nn_functional_tanh", namespace="nn.functional", samples=unary())
+@composite(name="nn_functional_tanh", namespace="nn.functional")
 def functional_tanh(input: Tensor) -> Tensor:
     """Hyperbolic tangent of every element."""
     return input.tanh()
 
 
-@composite(name="nn_functional_sigmoid", namespace="nn.functional", samples=unary())
+@composite(name="nn_functional_sigmoid", namespace="nn.functional")
 def functional_sigmoid(input: Tensor) -> Tensor:
     """Logistic function of every element."""
     return input.sigmoid()

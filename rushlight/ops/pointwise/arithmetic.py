@@ -10,7 +10,6 @@ from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive
 from ...core.errors import ArgumentError, DtypeError, OperationError, ValueRangeError
 from ...core.families import Elementwise, elementwise
-from ...core.samples import Sample, binary, cases, together, unary
 from .arithmetic_onnx import division_form, power_form
 from .complex_onnx import conjugate_form
 
@@ -40,7 +39,6 @@ def _scaled(other: Any, alpha: Any) -> Any:
     kernel=lambda xp, input, other, alpha: xp.add(input, _scaled(other, alpha)),
     ufunc="add",
     vjp={"input": lambda g: g, "other": lambda g, alpha: g if alpha == 1 else g * conjugate(alpha)},
-    samples=binary(complex=True),
 )
 def add(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
     """``input + alpha * other``, element by element."""
@@ -70,19 +68,6 @@ class _Difference(Elementwise):
     kernel=lambda xp, input, other, alpha: xp.subtract(input, _scaled(other, alpha)),
     ufunc="subtract",
     vjp={"input": lambda g: g, "other": lambda g, alpha: -g if alpha == 1 else g * -conjugate(alpha)},
-    samples=together(
-        binary(complex=True),
-        cases(
-            lambda m: [
-                Sample(m.real(2), m.real(2), alpha=0.5),
-                Sample(m.integers(2), m.integers(2), alpha=0.5, gradient=False),
-                Sample(m.real(2), m.booleans(2), gradient=False),
-                Sample(m.integers(2), True, gradient=False),
-                Sample(1.5, m.real(2)),
-                Sample(m.real(2), m.real(2), alpha=1j, gradient=False),
-            ]
-        ),
-    ),  # fmt: skip
     aliases=("subtract",),
 )
 def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
@@ -93,7 +78,6 @@ def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) ->
     meta=elementwise(fast=(2, "any"), wide_numbers=True),
     kernel="multiply",
     vjp={"input": lambda g, other: g * conjugate(other), "other": lambda g, input: g * conjugate(input)},
-    samples=binary(complex=True),
     aliases=("multiply",),
 )
 def mul(input: Tensor | Number, other: Tensor | Number) -> Tensor:
@@ -148,17 +132,6 @@ def _divide(xp: Any, input: Any, other: Any, rounding_mode: str | None) -> Any:
         "input": lambda g, other, rounding_mode: g / conjugate(other) if rounding_mode is None else g * 0,
         "other": lambda g, input, other, rounding_mode: -g * conjugate((input / other) / other) if rounding_mode is None else g * 0,
     },
-    samples=together(
-        binary(0.5, 2, complex=True),
-        cases(
-            lambda m: [
-                Sample(m.real(2, 3), m.real(3, low=0.3, high=2), rounding_mode="floor", gradient=False),
-                Sample(m.real(2, 3), m.real(3, low=0.3, high=2), rounding_mode="trunc", gradient=False),
-                Sample(m.integers(6), m.integers(6, low=1, high=4), rounding_mode="trunc", gradient=False),
-                Sample(m.integers(6), m.integers(6, low=-4, high=0), rounding_mode="floor", gradient=False),
-            ]
-        ),
-    ),
     aliases=("divide",),
     onnx={9: division_form},
 )
@@ -166,7 +139,7 @@ def div(input: Tensor | Number, other: Tensor | Number, *, rounding_mode: str | 
     """``input / other``, element by element; ``rounding_mode`` is None, ``"trunc"`` or ``"floor"``."""
 
 
-@composite(samples=binary(0.5, 2, complex=True), in_place=True, out=True)
+@composite(in_place=True, out=True)
 def true_divide(input: Tensor | Number, other: Tensor | Number) -> Tensor:
     """``input / other``; integers become floats."""
     return div(input, other)
@@ -176,7 +149,6 @@ def true_divide(input: Tensor | Number, other: Tensor | Number) -> Tensor:
     meta=elementwise(fast=(1, "float")),
     kernel="negative",
     vjp={"input": lambda g: -g},
-    samples=unary(complex=True, integers=False),
     aliases=("negative",),
 )
 def neg(input: Tensor) -> Tensor:
@@ -187,7 +159,6 @@ def neg(input: Tensor) -> Tensor:
     meta=elementwise(),
     kernel="conjugate",
     vjp={"input": lambda g: conj(g)},
-    samples=unary(complex=True),
     in_place=False,
     out=False,
     node_name="ConjBackward0",
@@ -238,22 +209,6 @@ def _power(xp: Any, input: Any, exponent: Any) -> Any:
     meta=elementwise(),
     kernel=_power,
     vjp={"input": _base_gradient, "exponent": _exponent_gradient},
-    samples=cases(
-        lambda m: [
-            Sample(m.real(2, 3, low=0.3, high=2), m.real(3)),
-            Sample(m.real(2, 3), 2),
-            Sample(m.real(2, 3), 3.0),
-            Sample(m.real(2, 3, low=0.3), 0.5, gradient=False),
-            Sample(m.real(2, 3, low=0.3, high=2), -1.5),
-            Sample(m.real(2, 3), 0),
-            Sample(m.integers(2, 3), 3, gradient=False),
-            Sample(m.integers(2, 3), 2.5, gradient=False),
-            Sample(m.integers(4), m.integers(4, low=0, high=3), gradient=False),
-            Sample(2.5, m.real(2, 3)),
-            Sample(m.complex(2, 2), m.complex(2)),
-            Sample(m.real(3, low=0.3, high=2, dtype=np.float16), 2.5, gradient=False),
-        ]
-    ),
     onnx={9: power_form},
 )
 def pow(input: Tensor | Number, exponent: Tensor | Number) -> Tensor:

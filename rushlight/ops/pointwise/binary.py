@@ -12,7 +12,6 @@ from ...core.declare import composite, primitive
 from ...core.dtypes import BOOL, BY_NUMPY, INTEGRAL, complex128, float64, legacy_name
 from ...core.errors import DtypeError, GradientError
 from ...core.families import Elementwise, as_scalar, elementwise
-from ...core.samples import Sample, SampleMaker, binary, cases, together, without_gradient
 from ..create.factories import zeros_like
 from .arithmetic import conjugate, div, pow, sub
 from .arithmetic_onnx import floored_quotient, floored_rest, of_pair, truncated_rest
@@ -25,15 +24,6 @@ from .unary import exp, exp2, log
 from .where_clamp import where
 
 Number = int | float | complex | bool
-
-
-def refused(*kinds: str, number: bool = False) -> SampleMaker:
-    """Pairs that an op does not take: types, shapes that do not fit, and where so, a number."""
-    return cases(lambda m: [
-        *(Sample(getattr(m, kind)(2), getattr(m, kind)(2), gradient=False) for kind in kinds),
-        Sample(m.real(2), m.real(3), gradient=False),
-        *([Sample(m.real(2), 1.5, gradient=False), Sample(1.5, m.real(2), gradient=False)] if number else []),
-    ])  # fmt: skip
 
 
 def underivable(name: str) -> Any:
@@ -82,29 +72,11 @@ def _fmod(xp: Any, input: Any, other: Any) -> Any:
     return xp.fmod(input, other)
 
 
-_DIVISIONS = together(
-    binary(0.3, 3, booleans=False),
-    cases(lambda m: [
-        Sample(m.real(2, 3, low=-5, high=5), m.real(3, low=-2, high=-0.5)),
-        Sample(np.array([-7, 7, -7, 7]), np.array([3, 3, -3, -3]), gradient=False),
-        Sample(np.array([-7, 7, -7, 7]), -3, gradient=False),
-        Sample(np.array([-7.5, 7.5, 1, -1, 0], np.float32), np.array([np.inf, -np.inf, 0, 0, 0], np.float32), gradient=False),
-        Sample(np.array([1, 2]), np.array([0, 1]), gradient=False),
-        Sample(np.array([1, 2]), 0, gradient=False),
-        Sample(m.integers(3, low=1, high=200, dtype=np.uint8), 7, gradient=False),
-        Sample(2.5, m.real(2, low=0.5), gradient=False),
-        Sample(-7, m.integers(2, low=1), gradient=False),
-    ]),
-    refused("complex", "booleans"),
-)  # fmt: skip
-
-
 @primitive(
     meta=elementwise(fast=(2, "float"), refuse="bool complex"),
     kernel=_fmod,
     ufunc="fmod",
     vjp={"input": lambda g: g, "other": lambda g, input, other: -g * div(input, other, rounding_mode="trunc")},
-    samples=_DIVISIONS,
     onnx=of_pair(truncated_rest),
 )
 def fmod(input: Tensor, other: Tensor | Number) -> Tensor:
@@ -120,7 +92,6 @@ def _remainder(xp: Any, input: Any, other: Any) -> Any:
     meta=elementwise(refuse="bool complex"),
     kernel=_remainder,
     vjp={"input": lambda g: g, "other": lambda g, input, other: -g * div(input, other, rounding_mode="floor")},
-    samples=_DIVISIONS,
     onnx=of_pair(floored_rest),
 )
 def remainder(input: Tensor | Number, other: Tensor | Number) -> Tensor:
@@ -136,50 +107,23 @@ def _floor_divide(xp: Any, input: Any, other: Any) -> Any:
     meta=elementwise(refuse="bool complex", wide_numbers=True),
     kernel=_floor_divide,
     vjp={"input": underivable("floor_divide"), "other": underivable("floor_divide")},
-    samples=without_gradient(_DIVISIONS),
     onnx=of_pair(floored_quotient),
 )
 def floor_divide(input: Tensor | Number, other: Tensor | Number) -> Tensor:
     """The whole number below ``input / other``: what ``//`` gives."""
 
 
-@primitive(
-    meta=elementwise(refuse="bool float"),
-    kernel="gcd",
-    vjp={},
-    samples=cases(lambda m: [
-        Sample(np.array([12, -18, 0, 0]), np.array([8, 27, 5, 0])),
-        Sample(m.integers(2, 3), m.integers(3)),
-        Sample(m.integers(3, low=0, high=200, dtype=np.uint8), m.integers(low=1, dtype=np.uint8)),
-        Sample(m.integers(3, dtype=np.int32), m.integers(3)),
-        Sample(m.real(2), m.real(2), gradient=False), Sample(m.booleans(2), m.booleans(2)), Sample(m.integers(2), 2),
-    ]),
-    onnx=of_pair(gcd_form),
-)  # fmt: skip
+@primitive(meta=elementwise(refuse="bool float"), kernel="gcd", vjp={}, onnx=of_pair(gcd_form))
 def gcd(input: Tensor, other: Tensor) -> Tensor:
     """The greatest common divisor of two integers."""
 
 
-@primitive(
-    meta=elementwise(refuse="bool float"),
-    kernel="lcm",
-    vjp={},
-    samples=cases(lambda m: [
-        Sample(np.array([12, -18, 0, 0]), np.array([8, 27, 5, 0])),
-        Sample(m.integers(2, 3), m.integers(3)),
-        Sample(np.array([120], np.int8), np.array([7], np.int8)),
-        Sample(m.real(2), m.real(2), gradient=False), Sample(m.booleans(2), m.booleans(2)), Sample(m.integers(2), 2),
-    ]),
-    onnx=of_pair(lcm_form),
-)  # fmt: skip
+@primitive(meta=elementwise(refuse="bool float"), kernel="lcm", vjp={}, onnx=of_pair(lcm_form))
 def lcm(input: Tensor, other: Tensor) -> Tensor:
     """The least common multiple of two integers."""
 
 
 # -- larger and smaller ------------------------------------------------------------------------------------------
-
-
-_LARGER = together(binary(scalars=False), refused("complex", number=True))
 
 
 @primitive(
@@ -189,7 +133,6 @@ _LARGER = together(binary(scalars=False), refused("complex", number=True))
         "input": lambda g, input, other: where(input < other, 0, where(input == other, g / 2, g)),
         "other": lambda g, input, other: where(input > other, 0, where(input == other, g / 2, g)),
     },
-    samples=_LARGER,
     exact=True,
     in_place=False,
 )
@@ -204,7 +147,6 @@ def maximum(input: Tensor, other: Tensor) -> Tensor:
         "input": lambda g, input, other: where(input > other, 0, where(input == other, g / 2, g)),
         "other": lambda g, input, other: where(input < other, 0, where(input == other, g / 2, g)),
     },
-    samples=_LARGER,
     exact=True,
     in_place=False,
 )
@@ -219,7 +161,6 @@ def minimum(input: Tensor, other: Tensor) -> Tensor:
         "input": lambda g, input, other: where(logical_or(input >= other, isnan(other)), g, 0),
         "other": lambda g, input, other: where(logical_or(input >= other, isnan(other)), 0, g),
     },
-    samples=_LARGER,
     exact=True,
     in_place=False,
 )
@@ -234,7 +175,6 @@ def fmax(input: Tensor, other: Tensor) -> Tensor:
         "input": lambda g, input, other: where(logical_or(input <= other, isnan(other)), g, 0),
         "other": lambda g, input, other: where(logical_or(input <= other, isnan(other)), 0, g),
     },
-    samples=_LARGER,
     exact=True,
     in_place=False,
 )
@@ -252,9 +192,6 @@ def fmin(input: Tensor, other: Tensor) -> Tensor:
         "input": lambda g, input, result: g * (input / result),
         "other": lambda g, other, result: g * (other / result),
     },
-    samples=together(
-        binary(0.3, 2, scalars=False, integers=False, booleans=False), refused("complex", "integers", "booleans", number=True)
-    ),
 )
 def hypot(input: Tensor, other: Tensor) -> Tensor:
     """``sqrt(input ** 2 + other ** 2)``, without overflow on the way."""
@@ -268,11 +205,7 @@ def _copysign_gradient(g: Any, input: Any, result: Any) -> Any:
     meta=elementwise("int_to_float", refuse="complex"),
     kernel="copysign",
     vjp={"input": _copysign_gradient, "other": lambda g: zeros_like(g)},
-    samples=together(
-        binary(), cases(lambda m: [Sample(m.real(3), -0.0), Sample(m.integers(3), -2, gradient=False), Sample(2.0, m.real(2), gradient=False)]),
-        refused("complex"),
-    ),
-)  # fmt: skip
+)
 def copysign(input: Tensor, other: Tensor | Number) -> Tensor:
     """The size of ``input`` with the sign of ``other``."""
 
@@ -281,9 +214,6 @@ def copysign(input: Tensor, other: Tensor | Number) -> Tensor:
     meta=elementwise(refuse="bool int complex"),
     kernel="nextafter",
     vjp={"input": lambda g, input, other: where(input == other, 0, g), "other": lambda g: zeros_like(g)},
-    samples=together(
-        without_gradient(binary(scalars=False, integers=False, booleans=False)), refused("complex", "integers", "booleans", number=True)
-    ),
     exact=True,
     onnx="ONNX can not see the bits of a floating point number",
 )
@@ -295,15 +225,8 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
     meta=SameType("default", None, "complex"),
     kernel=lambda xp, input, values: xp.where(input == 0, values, (input > 0).astype(input.dtype)),
     vjp={"input": underivable("heaviside"), "values": underivable("heaviside")},
-    samples=without_gradient(cases(lambda m: [
-        Sample(np.array([-1, 0, 2, np.nan, -0.0], np.float32), m.real(5)),
-        Sample(m.integers(2, 3, low=-1, high=2), m.integers(3)),
-        Sample(m.real(2, dtype=np.float16), m.real(dtype=np.float16)),
-        Sample(m.booleans(3), m.booleans(3)),
-        Sample(m.real(2), m.real(2, dtype=np.float64)), Sample(m.real(2), m.integers(2)), Sample(m.complex(2), m.complex(2)), Sample(m.real(2), 1.0),
-    ])),
     exact=True,
-)  # fmt: skip
+)
 def heaviside(input: Tensor, values: Tensor) -> Tensor:
     """0 for what is negative, 1 for what is positive, and ``values`` for 0."""
 
@@ -332,9 +255,6 @@ def _logaddexp(xp: Any, input: Any, other: Any) -> Any:
         "input": lambda g, input, other: g / conjugate(1 + exp(other - input)),
         "other": lambda g, input, other: g / conjugate(1 + exp(input - other)),
     },
-    samples=together(
-        binary(-2, 2, complex=True, scalars=False, integers=False, booleans=False), refused("integers", "booleans", number=True)
-    ),
     in_place=False,
 )
 def logaddexp(input: Tensor, other: Tensor) -> Tensor:
@@ -348,7 +268,6 @@ def logaddexp(input: Tensor, other: Tensor) -> Tensor:
         "input": lambda g, input, other: g / (1 + exp2(other - input)),
         "other": lambda g, input, other: g / (1 + exp2(input - other)),
     },
-    samples=together(binary(scalars=False, integers=False, booleans=False), refused("complex", "integers", "booleans", number=True)),
     in_place=False,
 )
 def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
@@ -369,14 +288,7 @@ def _ldexp(xp: Any, input: Any, other: Any) -> Any:
         "input": lambda g, other: g * conjugate(exp2(other)),
         "other": lambda g, result: g * conjugate(result) * math.log(2),
     },
-    samples=together(
-        binary(-2, 2, complex=True, scalars=False),
-        cases(lambda m: [
-            Sample(m.real(3), m.integers(3), gradient=False), Sample(np.array([1e-30, 1], np.float32), np.array([130, 130]), gradient=False),
-            Sample(m.real(3), 2, gradient=False),
-        ]),
-    ),
-)  # fmt: skip
+)
 def ldexp(input: Tensor, other: Tensor) -> Tensor:
     """``input * 2 ** other``."""
 
@@ -392,15 +304,7 @@ def _xlogy(xp: Any, input: Any, other: Any) -> Any:
         "input": lambda g, input, other: g * where((input == 0) & (other <= 0), 0, log(as_tensor(other, g))),
         "other": lambda g, input, other: g * (input / other),
     },
-    samples=together(
-        binary(0.3, 2),
-        cases(lambda m: [
-            Sample(2.5, m.real(3, low=0.5)), Sample(0, np.array([np.nan, 0, 1], np.float32), gradient=False),
-            Sample(np.array([0, 1, np.nan], np.float32), 0, gradient=False), Sample(0.0, m.real(2, low=0.5)),
-        ]),
-        refused("complex"),
-    ),
-)  # fmt: skip
+)
 def xlogy(input: Tensor | Number, other: Tensor | Number) -> Tensor:
     """``input * log(other)``, and 0 where ``input`` is 0."""
 
@@ -416,20 +320,7 @@ def _widened(value: Any, dtype: Any) -> Any:
     return complex(value) if dtype.is_complex else float(value)
 
 
-@composite(
-    samples=together(
-        cases(lambda m: [
-            Sample(m.real(2, 3, low=0.3), m.real(3), gradient=False),
-            Sample(m.real(2, 3, low=0.3, dtype=np.float64), m.real(3, dtype=np.float64)),
-            Sample(m.real(3, dtype=np.float64), 2),
-            Sample(m.integers(3), 3), Sample(2, m.integers(3)), Sample(m.integers(3, low=1), -1), Sample(m.booleans(3), 2.0),
-            Sample(m.real(2, low=0.3), 1j), Sample(m.complex(2), 2), Sample(m.real(2, dtype=np.float16), 2, gradient=False),
-            Sample(m.real(2), m.real(3), gradient=False),
-        ]),
-    ),
-    in_place=True,
-    out=True,
-)  # fmt: skip
+@composite(in_place=True, out=True)
 def float_power(input: Tensor | Number, exponent: Tensor | Number) -> Tensor:
     """``input ** exponent`` in double precision."""
     numbers = [BY_NUMPY[x._array.dtype].is_complex if isinstance(x, Tensor) else isinstance(x, complex) for x in (input, exponent)]
@@ -440,38 +331,10 @@ def float_power(input: Tensor | Number, exponent: Tensor | Number) -> Tensor:
 # -- with a third operand ----------------------------------------------------------------------------------------
 
 
-@composite(
-    samples=together(
-        binary(complex=True),
-        cases(lambda m: [
-            Sample(m.real(2, 3), m.real(3), alpha=2), Sample(m.real(2), 1.5, alpha=0.5), Sample(m.integers(2), 2, alpha=0.5, gradient=False),
-            Sample(m.booleans(2), m.booleans(2), gradient=False), Sample(1.5, m.real(2), gradient=False),
-        ]),
-    ),
-    method=False,
-)  # fmt: skip
+@composite(method=False)
 def rsub(input: Tensor, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
     """``other - alpha * input``."""
     return sub(other, input, alpha=alpha)
-
-
-def _triples(*more: Sample) -> SampleMaker:
-    return cases(lambda m: [
-        Sample(m.real(2, 3), m.real(3), m.real(2, 1, low=0.5)),
-        Sample(m.real(2, 3), m.real(2, 3), m.real(2, 3, low=0.5), value=0.5),
-        Sample(m.real(), m.real(2), m.real(low=0.5), value=-2),
-        Sample(m.real(3, dtype=np.float16), m.real(3, dtype=np.float16), m.real(3, low=0.5, dtype=np.float16), value=0.3, gradient=False),
-        Sample(m.real(3, dtype=np.float64), m.real(3), m.real(3, low=0.5), gradient=False),
-        Sample(m.complex(2), m.complex(2), m.complex(2), value=0.5),
-        Sample(m.integers(3), m.integers(3), m.integers(3, low=1), value=2, gradient=False),
-        Sample(m.integers(3), m.integers(3), m.integers(3, low=1), value=0.5, gradient=False),
-        Sample(m.real(3), m.integers(3), m.integers(3, low=1), gradient=False),
-        Sample(m.real(3), m.real(3), m.integers(3, low=1), gradient=False),
-        Sample(m.booleans(3), m.booleans(3), m.booleans(3), gradient=False),
-        Sample(m.real(2), m.real(2), m.real(3), gradient=False),
-        Sample(m.real(2), 2.0, m.real(2), gradient=False),
-        *more,
-    ])  # fmt: skip
 
 
 @primitive(
@@ -482,7 +345,6 @@ def _triples(*more: Sample) -> SampleMaker:
         "tensor1": lambda g, tensor2, value: g * conjugate(tensor2 * value),
         "tensor2": lambda g, tensor1, value: g * conjugate(tensor1 * value),
     },
-    samples=_triples(),
 )
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
     """``input + value * tensor1 * tensor2``."""
@@ -510,7 +372,6 @@ class _Quotient(Elementwise):
         "tensor1": lambda g, tensor2, value: g * conjugate(value / tensor2),
         "tensor2": lambda g, tensor1, tensor2, value: -g * conjugate(value * (tensor1 / (tensor2 * tensor2))),
     },
-    samples=_triples(),
 )
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
     """``input + value * tensor1 / tensor2``."""
@@ -545,22 +406,6 @@ def _lerp(xp: Any, input: Any, end: Any, weight: Any) -> Any:
         "end": lambda g, weight: g * conjugate(weight),
         "weight": lambda g, input, end: g * conjugate(end - input),
     },
-    samples=cases(lambda m: [
-        Sample(m.real(2, 3), m.real(3), m.real(2, 1)),
-        Sample(m.real(2, 3), m.real(2, 3), 0.3),
-        Sample(m.real(2, 3), m.real(2, 3), 0.8),
-        Sample(m.real(2), m.real(2), 1),
-        Sample(m.real(2), m.real(2), m.real()),
-        Sample(m.complex(2), m.complex(2), 0.3),
-        Sample(m.complex(2), m.complex(2), m.complex(2)),
-        Sample(m.real(3, dtype=np.float16), m.real(3, dtype=np.float16), 0.3, gradient=False),
-        Sample(np.array([1e8, np.inf], np.float32), np.array([1, 1], np.float32), 1.0, gradient=False),
-        Sample(m.real(2), m.real(2, dtype=np.float64), 0.3, gradient=False),
-        Sample(m.real(2), m.real(2), m.real(2, dtype=np.float64), gradient=False),
-        Sample(m.integers(2), m.integers(2), 0.3, gradient=False),
-        Sample(m.real(2), m.real(2), 1j, gradient=False),
-        Sample(m.real(2), 2.0, 0.5, gradient=False),
-    ]),
-)  # fmt: skip
+)
 def lerp(input: Tensor, end: Tensor, weight: Tensor | Number) -> Tensor:
     """``input + weight * (end - input)``."""

@@ -12,7 +12,6 @@ from ...core.declare import composite, primitive
 from ...core.dtypes import BY_NUMPY, FLOATING, legacy_name
 from ...core.errors import DtypeError, ShapeError
 from ...core.families import broadcast_shapes, elementwise
-from ...core.samples import Sample, cases, together, unary
 from ..create.factories import zeros_like
 from ..shape.views import element_strides
 from . import complex_onnx as forms
@@ -30,7 +29,6 @@ def _part_meta(input: Any) -> Spec:
     meta=_part_meta,
     kernel=lambda xp, input: input.real,
     vjp={"input": lambda g: g},  # the engine makes it complex
-    samples=cases(lambda m: [Sample(m.complex(2, 3)), Sample(m.complex(2, 3, 2).transpose(2, 0, 1)), Sample(m.complex())]),
     view=True,
     namespace=None,
     method=False,
@@ -42,14 +40,6 @@ def real_part(input: Tensor) -> Tensor:
 
 
 @composite(
-    samples=cases(
-        lambda m: [
-            Sample(m.complex(2, 3)),
-            Sample(m.real(2, 3)),
-            Sample(m.integers(3), gradient=False),
-            Sample(m.complex(0, 3)),
-        ]
-    ),
     method=False,
 )
 def real(input: Tensor) -> Tensor:
@@ -66,15 +56,6 @@ def _imaginary(xp: Any, input: Any) -> Any:
     meta=_part_meta,
     kernel=_imaginary,
     vjp={"input": lambda g: complex(zeros_like(g), g)},
-    samples=cases(
-        lambda m: [
-            Sample(m.complex(2, 3)),
-            Sample(m.complex(2, 3, 2).transpose(2, 0, 1)),
-            Sample(m.complex(dtype=np.complex128)),
-            Sample(m.real(2, 3), gradient=False),
-            Sample(m.integers(2, 3), gradient=False),
-        ]
-    ),
     view=True,
     method=False,
     node_name="SelectBackward0",
@@ -104,18 +85,10 @@ def _join(xp: Any, real: Any, imag: Any) -> Any:
     return result
 
 
-_PAIRS = cases(lambda m: [
-    Sample(m.real(2, 3), m.real(3)), Sample(m.real(), m.real()), Sample(m.real(2, dtype=np.float64), m.real(dtype=np.float64)),
-    Sample(m.real(0, 2), m.real(2)), Sample(m.integers(2), m.integers(2)), Sample(m.real(2), m.real(2, dtype=np.float64), gradient=False),
-    Sample(m.real(2), m.real(3), gradient=False), Sample(m.real(2), 1.0, gradient=False),
-])  # fmt: skip
-
-
 @primitive(
     meta=_pair_meta,
     kernel=_join,
     vjp={"real": lambda g: real(g), "imag": lambda g: imag(g)},
-    samples=_PAIRS,
     onnx={9: forms.complex_form},
 )
 def complex(real: Tensor, imag: Tensor) -> Tensor:
@@ -134,12 +107,8 @@ def _from_angles(xp: Any, abs: Any, angle: Any) -> Any:
         "abs": lambda g, result: real(conj(g) * result.sgn()),
         "angle": lambda g, result: real(conj(g) * (result * 1j)),
     },
-    samples=cases(lambda m: [
-        Sample(m.real(2, 3, low=0.5), m.real(3)), Sample(m.real(low=0.5), m.real()), Sample(m.real(2, low=0.5, dtype=np.float64), m.real(dtype=np.float64)),
-        Sample(m.real(2), m.real(3), gradient=False), Sample(m.integers(2), m.real(2), gradient=False),
-    ]),
     onnx={9: forms.polar_form},
-)  # fmt: skip
+)
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """Complex numbers from their absolute values and angles."""
 
@@ -162,7 +131,6 @@ def _angle_gradient(g: Any, input: Any) -> Any:
     meta=elementwise("real_float"),
     kernel=_angle,
     vjp={"input": _angle_gradient},
-    samples=together(unary(complex=True), cases(lambda m: [Sample(np.array([1, -1, 0, 1j, -1j, np.nan], np.complex64), gradient=False)])),
     in_place=False,
     onnx={9: forms.angle_form},
 )
@@ -186,16 +154,6 @@ def _view_as_real(xp: Any, input: Any) -> Any:
     meta=_view_as_real_meta,
     kernel=_view_as_real,
     vjp={"input": lambda g: view_as_complex(g.contiguous())},
-    samples=cases(
-        lambda m: [
-            Sample(m.complex(2, 3)),
-            Sample(m.complex(3, 2).T),
-            Sample(m.complex()),
-            Sample(m.complex(0, 2)),
-            Sample(m.complex(2, dtype=np.complex128)),
-            Sample(m.real(2), gradient=False),
-        ]
-    ),
     view=True,
     method=False,
     onnx={9: forms.view_as_real_form},
@@ -229,15 +187,10 @@ def _view_as_complex(xp: Any, input: Any) -> Any:
     meta=_view_as_complex_meta,
     kernel=_view_as_complex,
     vjp={"input": lambda g: view_as_real(g)},
-    samples=cases(lambda m: [
-        Sample(m.real(3, 2)), Sample(m.real(2, 3, 2).transpose(1, 0, 2)), Sample(m.real(2)),
-        Sample(m.real(3, 2, dtype=np.float64)), Sample(m.real(2, 2).T, gradient=False), Sample(m.real(2, 3), gradient=False),
-        Sample(m.real(), gradient=False), Sample(m.integers(2, 2), gradient=False),
-    ]),
     view=True,
     method=False,
     onnx={9: forms.view_as_complex_form},
-)  # fmt: skip
+)
 def view_as_complex(input: Tensor) -> Tensor:
     """Pairs of real numbers in a last dimension of size 2 as complex ones, in the same memory."""
 
@@ -246,56 +199,49 @@ def view_as_complex(input: Tensor) -> Tensor:
     meta=elementwise(),
     kernel="conjugate",
     vjp={"input": lambda g: conj(g)},
-    samples=unary(complex=True),
     onnx={9: forms.conjugate_form},
 )
 def conj_physical(input: Tensor) -> Tensor:
     """The complex conjugate, computed at once."""
 
 
-@composite(samples=unary(complex=True))
+@composite()
 def resolve_conj(input: Tensor) -> Tensor:
     """The tensor itself: conjugates are always computed at once here."""
     return input
 
 
-@composite(samples=unary(complex=True))
+@composite()
 def resolve_neg(input: Tensor) -> Tensor:
     """The tensor itself: negations are always computed at once here."""
     return input
 
 
-_ONE_OF_EACH = cases(lambda m: [
-    Sample(m.real(2), gradient=False), Sample(m.complex(2), gradient=False), Sample(m.integers(2), gradient=False),
-    Sample(m.booleans(2), gradient=False), Sample(m.integers(2, low=0, dtype=np.uint8), gradient=False),
-])  # fmt: skip
-
-
-@composite(samples=_ONE_OF_EACH)
+@composite()
 def is_conj(input: Tensor) -> bool:
     """Whether a conjugate is still to be computed: never."""
     return False
 
 
-@composite(samples=_ONE_OF_EACH)
+@composite()
 def is_neg(input: Tensor) -> bool:
     """Whether a negation is still to be computed: never."""
     return False
 
 
-@composite(samples=_ONE_OF_EACH, method=False)
+@composite(method=False)
 def is_complex(input: Tensor) -> bool:
     """Whether the elements are complex numbers."""
     return BY_NUMPY[input._array.dtype].is_complex
 
 
-@composite(samples=_ONE_OF_EACH, method=False)
+@composite(method=False)
 def is_floating_point(input: Tensor) -> bool:
     """Whether the elements are (real) floating-point numbers."""
     return BY_NUMPY[input._array.dtype].category == FLOATING
 
 
-@composite(samples=_ONE_OF_EACH, method=False)
+@composite(method=False)
 def is_signed(input: Tensor) -> bool:
     """Whether the type has negative numbers."""
     return BY_NUMPY[input._array.dtype].is_signed

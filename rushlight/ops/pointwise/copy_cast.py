@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
@@ -13,7 +11,6 @@ from ...core.devices import device_of, on_device
 from ...core.dtypes import BY_NUMPY, FLOAT8, LOW_PRECISION, float8_e4m3fn, float32
 from ...core.errors import ShapeError
 from ...core.families import same
-from ...core.samples import Sample, cases, unary
 from ..shape.memory import element_strides, is_contiguous
 
 Number = int | float | complex | bool
@@ -41,7 +38,6 @@ def _copy_array(xp: Any, input: Any, memory_format: Any = None) -> Any:
     meta=same,
     kernel=_copy_array,
     vjp={"input": lambda g: g},
-    samples=unary(complex=True),
     out=False,
     exact=True,
     onnx={9: lambda g, input, memory_format: input},
@@ -101,7 +97,6 @@ def moved_back(g: Any, device: Any) -> Any:
     in_place_kernel=_copy_into,
     vjp={"input": nothing_left, "src": lambda g, src_device: moved_back(g, src_device)},
     notes="reads from other devices",
-    samples=cases(lambda m: [Sample(m.real(2, 3), m.real(3)), Sample(m.real(2, 3), m.real(2, 3, dtype=np.float64))]),
     exact=True,
     in_place=True,
     namespace=None,
@@ -126,7 +121,6 @@ def _filled(xp: Any, input: Any, value: Any) -> Any:
     kernel=_filled,
     in_place_kernel=_fill_into,
     vjp={"input": nothing_left, "value": lambda g: g.sum()},
-    samples=cases(lambda m: [Sample(m.real(2, 3), 1.5), Sample(m.real(2, 3), m.real()), Sample(m.integers(3), 2)]),
     exact=True,
     in_place=True,
     out=False,

@@ -10,9 +10,8 @@ import numpy as np
 from ...core.base import TensorBase as Tensor
 from ...core.declare import primitive
 from ...core.families import elementwise
-from ...core.samples import Sample, cases, together, unary
 from .arithmetic import conjugate
-from .unary import refused, rsqrt, sqrt
+from .unary import rsqrt, sqrt
 from .where_clamp import where
 
 
@@ -20,7 +19,6 @@ from .where_clamp import where
     meta=elementwise("int_to_float", fast=(1, "float")),
     kernel="sin",
     vjp={"input": lambda g, input: g * conjugate(cos(input))},
-    samples=unary(-4, 4, complex=True),
 )
 def sin(input: Tensor) -> Tensor:
     """The sine of every element."""
@@ -30,7 +28,6 @@ def sin(input: Tensor) -> Tensor:
     meta=elementwise("int_to_float", fast=(1, "float")),
     kernel="cos",
     vjp={"input": lambda g, input: -g * conjugate(sin(input))},
-    samples=unary(-4, 4, complex=True),
 )
 def cos(input: Tensor) -> Tensor:
     """The cosine of every element."""
@@ -40,7 +37,6 @@ def cos(input: Tensor) -> Tensor:
     meta=elementwise("int_to_float", fast=(1, "float")),
     kernel="tan",
     vjp={"input": lambda g, result: g * conjugate(1 + result * result)},
-    samples=unary(-1.4, 1.4, complex=True),
 )
 def tan(input: Tensor) -> Tensor:
     """The tangent of every element."""
@@ -50,7 +46,6 @@ def tan(input: Tensor) -> Tensor:
     meta=elementwise("int_to_float", fast=(1, "float")),
     kernel="arcsin",
     vjp={"input": lambda g, input: g * conjugate(rsqrt(1 - input * input))},
-    samples=unary(-0.9, 0.9, complex=True),
     aliases=("arcsin",),
 )
 def asin(input: Tensor) -> Tensor:
@@ -61,7 +56,6 @@ def asin(input: Tensor) -> Tensor:
     meta=elementwise("int_to_float", fast=(1, "float")),
     kernel="arccos",
     vjp={"input": lambda g, input: -g * conjugate(rsqrt(1 - input * input))},
-    samples=unary(-0.9, 0.9, complex=True),
     aliases=("arccos",),
 )
 def acos(input: Tensor) -> Tensor:
@@ -72,7 +66,6 @@ def acos(input: Tensor) -> Tensor:
     meta=elementwise("int_to_float", fast=(1, "float")),
     kernel="arctan",
     vjp={"input": lambda g, input: g / conjugate(input * input + 1)},
-    samples=unary(-2, 2, complex=True),
     aliases=("arctan",),
 )
 def atan(input: Tensor) -> Tensor:
@@ -83,7 +76,6 @@ def atan(input: Tensor) -> Tensor:
     meta=elementwise("int_to_float", fast=(1, "float")),
     kernel="sinh",
     vjp={"input": lambda g, input: g * conjugate(cosh(input))},
-    samples=unary(complex=True),
 )
 def sinh(input: Tensor) -> Tensor:
     """The hyperbolic sine of every element."""
@@ -93,7 +85,6 @@ def sinh(input: Tensor) -> Tensor:
     meta=elementwise("int_to_float", fast=(1, "float")),
     kernel="cosh",
     vjp={"input": lambda g, input: g * conjugate(sinh(input))},
-    samples=unary(complex=True),
 )
 def cosh(input: Tensor) -> Tensor:
     """The hyperbolic cosine of every element."""
@@ -103,7 +94,6 @@ def cosh(input: Tensor) -> Tensor:
     meta=elementwise("int_to_float", fast=(1, "float")),
     kernel="tanh",
     vjp={"input": lambda g, result: g * conjugate(1 - result * result)},
-    samples=unary(-4, 4, complex=True),
 )
 def tanh(input: Tensor) -> Tensor:
     """The hyperbolic tangent of every element."""
@@ -113,7 +103,6 @@ def tanh(input: Tensor) -> Tensor:
     meta=elementwise("int_to_float", fast=(1, "float")),
     kernel="arcsinh",
     vjp={"input": lambda g, input: g * conjugate(rsqrt(input * input + 1))},
-    samples=unary(complex=True),
     aliases=("arcsinh",),
 )
 def asinh(input: Tensor) -> Tensor:
@@ -130,7 +119,6 @@ def _acosh_gradient(g: Any, input: Any) -> Any:
     meta=elementwise("int_to_float", fast=(1, "float")),
     kernel="arccosh",
     vjp={"input": _acosh_gradient},
-    samples=unary(1.2, 3, complex=True),
     aliases=("arccosh",),
 )
 def acosh(input: Tensor) -> Tensor:
@@ -141,7 +129,6 @@ def acosh(input: Tensor) -> Tensor:
     meta=elementwise("int_to_float", fast=(1, "float")),
     kernel="arctanh",
     vjp={"input": lambda g, input: g / conjugate(1 - input * input)},
-    samples=unary(-0.9, 0.9, complex=True),
     aliases=("arctanh",),
 )
 def atanh(input: Tensor) -> Tensor:
@@ -163,7 +150,6 @@ def _sinc_gradient(g: Any, input: Any, result: Any) -> Any:
     meta=elementwise("int_to_float"),
     kernel=_sinc,
     vjp={"input": _sinc_gradient},
-    samples=together(unary(complex=True), cases(lambda m: [Sample(np.array([0, 1j, 1], np.complex64), gradient=False)])),
 )
 def sinc(input: Tensor) -> Tensor:
     """``sin(pi * input) / (pi * input)``, and 1 at 0."""
@@ -173,7 +159,6 @@ def sinc(input: Tensor) -> Tensor:
     meta=elementwise("int_to_float", refuse="complex"),
     kernel=lambda xp, input: input * input.dtype.type(math.pi / 180),
     vjp={"input": lambda g: g * (math.pi / 180)},
-    samples=together(unary(-360, 360), refused("complex")),
     node_name="Deg2RadBackward0",
 )
 def deg2rad(input: Tensor) -> Tensor:
@@ -184,7 +169,6 @@ def deg2rad(input: Tensor) -> Tensor:
     meta=elementwise("int_to_float", refuse="complex"),
     kernel=lambda xp, input: input * input.dtype.type(180 / math.pi),
     vjp={"input": lambda g: g * (180 / math.pi)},
-    samples=together(unary(-4, 4), refused("complex")),
     node_name="Rad2DegBackward0",
 )
 def rad2deg(input: Tensor) -> Tensor:
@@ -203,21 +187,7 @@ def _inverse_square(input: Any, other: Any) -> Any:
         "input": lambda g, input, other: g * (other * _inverse_square(input, other)),
         "other": lambda g, input, other: g * (-input * _inverse_square(input, other)),
     },
-    samples=cases(lambda m: [
-        Sample(m.real(2, 3), m.real(3, low=0.5)),
-        Sample(m.real(2, 1), m.real(3, low=-2, high=-0.5)),
-        Sample(m.real(), m.real(2)),
-        Sample(m.real(0, 2), m.real(2)),
-        Sample(m.real(2), m.real(2, dtype=np.float64)),
-        Sample(m.real(3, dtype=np.float16), m.real(3, dtype=np.float16), gradient=False),
-        Sample(np.array([0, -0.0, 0, -0.0, np.inf, np.nan], np.float32), np.array([0, 0, -0.0, -0.0, -np.inf, 1], np.float32), gradient=False),
-        Sample(m.integers(4), m.integers(4), gradient=False),
-        Sample(m.booleans(4), m.booleans(4), gradient=False),
-        Sample(m.integers(4), m.real(4), gradient=False),
-        Sample(m.complex(2), m.complex(2), gradient=False),
-        Sample(m.real(2), 1.0, gradient=False),
-    ]),
     aliases=("arctan2",),
-)  # fmt: skip
+)
 def atan2(input: Tensor, other: Tensor) -> Tensor:
     """The angle of the point ``(other, input)``, between -pi and pi."""

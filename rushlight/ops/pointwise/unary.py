@@ -13,7 +13,6 @@ from ...core.declare import composite, primitive
 from ...core.dtypes import BY_NUMPY, FLOATING, finfo
 from ...core.errors import ArgumentError, DtypeError
 from ...core.families import elementwise
-from ...core.samples import Sample, SampleMaker, cases, together, unary
 from ..create.factories import zeros_like
 from .arithmetic import conj, conjugate, pow
 from .comparison import isfinite
@@ -23,11 +22,6 @@ from .copy_cast import cast
 from .where_clamp import where
 
 Number = int | float | complex | bool
-
-
-def refused(*kinds: str) -> SampleMaker:
-    """Samples of types that an op does not take."""
-    return cases(lambda m: [Sample(getattr(m, kind)(2), gradient=False) for kind in kinds])
 
 
 # -- exponentials and logarithms ---------------------------------------------------------------------------------
@@ -61,7 +55,6 @@ def through_double(name: str) -> dict[str, Any]:
     meta=elementwise("int_to_float", fast=(1, "float")),
     **through_double("exp"),
     vjp={"input": lambda g, result: g * conjugate(result)},
-    samples=unary(complex=True),
 )
 def exp(input: Tensor) -> Tensor:
     """e to the power of every element."""
@@ -71,7 +64,6 @@ def exp(input: Tensor) -> Tensor:
     meta=elementwise("int_to_float", fast=(1, "float")),
     kernel="exp2",
     vjp={"input": lambda g, result: g * conjugate(result) * math.log(2)},
-    samples=unary(complex=True),
 )
 def exp2(input: Tensor) -> Tensor:
     """2 to the power of every element."""
@@ -81,7 +73,6 @@ def exp2(input: Tensor) -> Tensor:
     meta=elementwise("int_to_float", fast=(1, "float")),
     kernel="expm1",
     vjp={"input": lambda g, result: g * conjugate(result + 1)},
-    samples=unary(complex=True),
 )
 def expm1(input: Tensor) -> Tensor:
     """``exp(input) - 1``, exact near 0."""
@@ -91,7 +82,6 @@ def expm1(input: Tensor) -> Tensor:
     meta=elementwise("int_to_float", fast=(1, "float")),
     **through_double("log"),
     vjp={"input": lambda g, input: g / conjugate(input)},
-    samples=unary(0.2, 3, complex=True),
 )
 def log(input: Tensor) -> Tensor:
     """The natural logarithm of every element."""
@@ -101,7 +91,6 @@ def log(input: Tensor) -> Tensor:
     meta=elementwise("int_to_float", fast=(1, "float")),
     kernel="log2",
     vjp={"input": lambda g, input: g / (conjugate(input) * math.log(2))},
-    samples=unary(0.2, 3, complex=True),
 )
 def log2(input: Tensor) -> Tensor:
     """The logarithm of every element to the base 2."""
@@ -111,7 +100,6 @@ def log2(input: Tensor) -> Tensor:
     meta=elementwise("int_to_float", fast=(1, "float")),
     kernel="log10",
     vjp={"input": lambda g, input: g / (conjugate(input) * math.log(10))},
-    samples=unary(0.2, 3, complex=True),
 )
 def log10(input: Tensor) -> Tensor:
     """The logarithm of every element to the base 10."""
@@ -121,7 +109,6 @@ def log10(input: Tensor) -> Tensor:
     meta=elementwise("int_to_float", fast=(1, "float")),
     kernel="log1p",
     vjp={"input": lambda g, input: g / conjugate(input + 1)},
-    samples=unary(-0.8, 2, complex=True),
     node_name="Log1PBackward0",
 )
 def log1p(input: Tensor) -> Tensor:
@@ -143,7 +130,6 @@ def _sigmoid_kernel(xp: Any, input: Any, out: Any = None) -> Any:
     meta=elementwise("int_to_float"),
     kernel=_sigmoid_kernel,
     vjp={"input": lambda g, result: g * conjugate((1 - result) * result)},
-    samples=together(unary(complex=True), cases(lambda m: [Sample(np.array([-104, -80, 20, 100], np.float32), gradient=False)])),
     onnx={9: lambda g, input: NotImplemented if input.dtype.kind == "c" else g.Sigmoid(input)},
 )
 def sigmoid(input: Tensor) -> Tensor:
@@ -162,21 +148,7 @@ def _logit_gradient(g: Any, input: Any, eps: float | None) -> Any:
     return where((input < low) | (input > 1 - low), outside, g / (input * (1 - input)))
 
 
-@primitive(
-    meta=elementwise("int_to_float", refuse="complex"),
-    kernel=_logit,
-    vjp={"input": _logit_gradient},
-    samples=together(
-        unary(0.1, 0.9, integers=False),
-        cases(lambda m: [
-            Sample(np.array([-1, 0, 0.05, 0.1, 0.5, 0.92, 2, np.nan], np.float32), 0.1, gradient=False),
-            Sample(m.real(6, low=-0.2, high=1.2), eps=0.21),
-            Sample(m.real(6, low=-0.2, high=1.2), gradient=False),
-            Sample(np.array([0, 1]), gradient=False),
-            Sample(m.complex(2), gradient=False),
-        ]),
-    ),
-)  # fmt: skip
+@primitive(meta=elementwise("int_to_float", refuse="complex"), kernel=_logit, vjp={"input": _logit_gradient})
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """``log(input / (1 - input))``; with ``eps``, of the input brought into ``[eps, 1 - eps]``."""
 
@@ -188,7 +160,6 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
     meta=elementwise("int_to_float", fast=(1, "float")),
     kernel="sqrt",
     vjp={"input": lambda g, result: g / (2 * conjugate(result))},
-    samples=unary(0.2, 3, complex=True),
 )
 def sqrt(input: Tensor) -> Tensor:
     """The square root of every element."""
@@ -198,14 +169,13 @@ def sqrt(input: Tensor) -> Tensor:
     meta=elementwise("int_to_float"),
     kernel=lambda xp, input: 1 / xp.sqrt(input),
     vjp={"input": lambda g, result: -0.5 * g * conjugate(result**3)},
-    samples=unary(0.2, 3, complex=True),
     onnx={9: lambda g, input: NotImplemented if input.dtype.kind == "c" else g.Reciprocal(g.Sqrt(input))},
 )
 def rsqrt(input: Tensor) -> Tensor:
     """``1 / sqrt(input)``."""
 
 
-@composite(samples=unary(complex=True), in_place=True, out=True)
+@composite(in_place=True, out=True)
 def square(input: Tensor) -> Tensor:
     """``input * input``."""
     return pow(input, 2)
@@ -215,7 +185,6 @@ def square(input: Tensor) -> Tensor:
     meta=elementwise("int_to_float", fast=(1, "float")),
     kernel="reciprocal",
     vjp={"input": lambda g, result: -g * conjugate(result * result)},
-    samples=unary(0.5, 3, complex=True),
 )
 def reciprocal(input: Tensor) -> Tensor:
     """``1 / input``."""
@@ -237,7 +206,6 @@ def _absolute_into(xp: Any, input: Any) -> None:
     kernel="absolute",
     in_place_kernel=_absolute_into,
     vjp={"input": lambda g, input: g * sgn(input)},
-    samples=unary(complex=True),
     exact=True,
     aliases=("absolute",),
     onnx={9: abs_form},
@@ -261,7 +229,6 @@ def _sign(xp: Any, input: Any) -> Any:
     meta=elementwise(refuse="complex"),
     kernel=_sign,
     vjp={"input": lambda g: zeros_like(g)},
-    samples=together(unary(), refused("complex")),
     exact=True,
 )
 def sign(input: Tensor) -> Tensor:
@@ -280,7 +247,6 @@ def _sgn_gradient(g: Any, input: Any, result: Any) -> Any:
     meta=elementwise(),
     kernel=_sign,
     vjp={"input": _sgn_gradient},
-    samples=together(unary(complex=True), cases(lambda m: [Sample(np.array([0, 1j, -2], np.complex64), gradient=False)])),
     exact=True,
 )
 def sgn(input: Tensor) -> Tensor:
@@ -291,7 +257,6 @@ def sgn(input: Tensor) -> Tensor:
     meta=elementwise("bool", refuse="complex"),
     kernel="signbit",
     vjp={},
-    samples=together(unary(), refused("complex")),
     exact=True,
     in_place=False,
 )
@@ -299,7 +264,7 @@ def signbit(input: Tensor) -> Tensor:
     """Whether the sign of each element is negative; that of -0.0 is."""
 
 
-@composite(samples=unary(complex=True))
+@composite()
 def positive(input: Tensor) -> Tensor:
     """The tensor itself."""
     if input._array.dtype.kind == "b":
@@ -308,8 +273,6 @@ def positive(input: Tensor) -> Tensor:
 
 
 # -- rounding ----------------------------------------------------------------------------------------------------
-
-_WHOLE = together(unary(), refused("complex"))
 
 
 def _whole(xp: Any, function: Any, input: Any) -> Any:
@@ -321,7 +284,6 @@ def _whole(xp: Any, function: Any, input: Any) -> Any:
     kernel=lambda xp, input: _whole(xp, xp.ceil, input),
     ufunc="ceil",
     vjp={"input": lambda g: zeros_like(g)},
-    samples=_WHOLE,
     exact=True,
 )
 def ceil(input: Tensor) -> Tensor:
@@ -333,7 +295,6 @@ def ceil(input: Tensor) -> Tensor:
     kernel=lambda xp, input: _whole(xp, xp.floor, input),
     ufunc="floor",
     vjp={"input": lambda g: zeros_like(g)},
-    samples=_WHOLE,
     exact=True,
 )
 def floor(input: Tensor) -> Tensor:
@@ -345,7 +306,6 @@ def floor(input: Tensor) -> Tensor:
     kernel=lambda xp, input: _whole(xp, xp.trunc, input),
     ufunc="trunc",
     vjp={"input": lambda g: zeros_like(g)},
-    samples=_WHOLE,
     exact=True,
     aliases=("fix",),
 )
@@ -364,24 +324,7 @@ def _round(xp: Any, input: Any, decimals: int) -> Any:
     return xp.rint(input * scale) / scale if decimals > 0 else xp.rint(input / scale) * scale
 
 
-@primitive(
-    meta=elementwise(fast=(1, "float"), refuse="bool complex"),
-    kernel=_round,
-    ufunc="rint",
-    vjp={"input": lambda g: zeros_like(g)},
-    samples=together(
-        _WHOLE,
-        cases(lambda m: [
-            Sample(np.array([0.5, 1.5, 2.5, -0.5, -1.5], np.float32), gradient=False),
-            Sample(m.real(6), decimals=2, gradient=False),
-            Sample(m.real(6, low=-2000, high=2000), decimals=-2, gradient=False),
-            Sample(m.real(6, dtype=np.float64), decimals=3, gradient=False),
-            Sample(m.real(3, dtype=np.float16), decimals=1, gradient=False),
-            Sample(m.integers(3), decimals=1, gradient=False),
-            Sample(m.real(3), decimals=1.0, gradient=False),
-        ]),
-    ),
-)  # fmt: skip
+@primitive(meta=elementwise(fast=(1, "float"), refuse="bool complex"), kernel=_round, ufunc="rint", vjp={"input": lambda g: zeros_like(g)})
 def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     """The nearest whole number (of two, the even one), or number with so many ``decimals``."""
 
@@ -390,7 +333,6 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     meta=elementwise(refuse="bool int complex"),
     kernel=lambda xp, input: input - xp.trunc(input),
     vjp={"input": lambda g: g},
-    samples=together(unary(), refused("complex")),
 )
 def frac(input: Tensor) -> Tensor:
     """What is behind the point of each element, with its sign."""
@@ -413,7 +355,6 @@ def _frexp(xp: Any, input: Any) -> Any:
     vjp={"input": lambda g, exponent: g / exp2(cast(exponent, BY_NUMPY[g._array.dtype]))},
     returns=("mantissa", "exponent"),
     nondifferentiable=("exponent",),
-    samples=together(unary(0.1, 3, integers=False), refused("integers", "booleans", "complex")),
     onnx="ONNX does not take numbers apart into mantissa and exponent",
 )
 def frexp(input: Tensor) -> Any:
@@ -442,18 +383,8 @@ def _nan_to_num(xp: Any, input: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     meta=elementwise(),
     kernel=_nan_to_num,
     vjp={"input": lambda g, input: where(isfinite(input), g, 0)},
-    samples=together(
-        unary(complex=True),
-        cases(lambda m: [
-            Sample(np.array([np.nan, np.inf, -np.inf, 1], np.float32), 1.0, 2.0, 3.0, gradient=False),
-            Sample(np.array([np.nan, np.inf, -np.inf, 1], np.float32), posinf=1e50, gradient=False),
-            Sample(np.array([np.nan, np.inf, -np.inf, 1], np.float64), nan=-1.0, neginf=-2, gradient=False),
-            Sample(np.array([np.nan, np.inf, -np.inf, 1], np.float16), gradient=False),
-            Sample(np.array([complex(np.nan, np.inf), complex(1, -np.inf)], np.complex64), 1.0, 2.0, gradient=False),
-        ]),
-    ),
     exact=True,
     onnx={9: lambda g, input, *rest: input if input.dtype.kind in "biu" else NotImplemented},
-)  # fmt: skip
+)
 def nan_to_num(input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     """``nan`` (0), ``posinf`` and ``neginf`` (the largest and smallest number) in the place of what is not finite."""

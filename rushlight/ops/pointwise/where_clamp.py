@@ -12,7 +12,6 @@ from ...core.declare import composite, primitive
 from ...core.dtypes import legacy_name
 from ...core.errors import ArgumentError, DtypeError, OperationError
 from ...core.families import Elementwise, as_scalar, broadcast_shapes, elementwise
-from ...core.samples import Sample, cases, together
 from ..index.masking import fitting_scalar, nonzero_columns_form
 from .select_kernel import select
 
@@ -47,32 +46,6 @@ class _Selection(Elementwise):
         return op.kernel(xp, condition, *operands)
 
 
-_CHOICES = cases(lambda m: [
-    Sample(m.booleans(2, 3), m.real(2, 3), m.real(2, 3)),
-    Sample(m.booleans(2, 1), m.real(3), m.real(2, 3)),
-    Sample(m.booleans(2, 3), m.real(), m.real(3)),
-    Sample(m.booleans(4, 1, 3), m.real(2, 1), m.real(2, 3)),
-    Sample(np.array(True), m.real(2), m.real(2)),
-    Sample(m.booleans(0, 3), m.real(0, 3), m.real(3)),
-    Sample(m.booleans(3, 2).T, m.real(3, 2).T, m.real(2, 3)),
-    Sample(m.booleans(4), m.real(4), 2.5),
-    Sample(m.booleans(4), 0, m.real(4)),
-    Sample(m.booleans(4), 1, 2),
-    Sample(m.booleans(4), 1.0, 2),
-    Sample(m.booleans(4), True, 2),
-    Sample(m.booleans(4), 1j, 2.0),
-    Sample(m.booleans(4), m.integers(4), 2.5),
-    Sample(m.booleans(4), m.integers(4), m.real(4, dtype=np.float16), gradient=False),
-    Sample(m.booleans(4), m.real(4), m.real(dtype=np.float64)),
-    Sample(m.booleans(4), m.integers(4, low=0, dtype=np.uint8), m.integers(4, dtype=np.int8), gradient=False),
-    Sample(m.booleans(4), m.complex(4), m.real(4)),
-    Sample(m.integers(4, low=0, high=2, dtype=np.uint8), m.real(4), m.real(4)),
-    Sample(m.booleans(100, 60), m.integers(100, 60, dtype=np.float32), 0.0, gradient=False),  # long enough for masks
-    Sample(m.booleans(100, 60), 0.0, m.integers(60, dtype=np.float16), gradient=False),
-    Sample(m.booleans(100, 60), m.integers(100, 1), m.integers(100, 60), gradient=False),
-])  # fmt: skip
-
-
 def _where_onnx(g: Any, condition: Any, input: Any, other: Any) -> Any:
     kind = g.outputs[0].dtype
     return g.where(g.cast(condition, np.bool_), g.number(input, kind), g.number(other, kind))
@@ -85,7 +58,6 @@ def _where_onnx(g: Any, condition: Any, input: Any, other: Any) -> Any:
         "input": lambda g, condition: where_elements(condition, g, 0),
         "other": lambda g, condition: where_elements(condition, 0, g),
     },
-    samples=_CHOICES,
     exact=True,
     in_place=False,
     namespace=None,
@@ -102,19 +74,8 @@ def _where_composite_onnx(g: Any, condition: Any, input: Any, other: Any) -> Any
 
 
 @composite(
-    samples=together(_CHOICES, cases(lambda m: [
-        Sample(m.booleans(2, 3)),
-        Sample(m.real(4), 1, 2, gradient=False),
-        Sample(m.booleans(2), m.real(3), 1.0, gradient=False),
-        Sample(m.booleans(2), m.real(2), gradient=False),
-        Sample(m.booleans(2), m.real(2), None, gradient=False),
-        Sample(1, 2, 3, gradient=False),
-    ])),
-    out=True,
-    method=False,
-    notes="data-dependent: with a condition alone, the positions where it holds",
-    onnx={9: _where_composite_onnx},
-)  # fmt: skip
+    out=True, method=False, notes="data-dependent: with a condition alone, the positions where it holds", onnx={9: _where_composite_onnx}
+)
 def where(condition: Tensor, input: Tensor | Number | None = None, other: Tensor | Number | None = None) -> Tensor:
     """``input`` where the condition holds, else ``other``; of a condition alone, the indices of what is not 0."""
     if input is None and other is None:
@@ -177,35 +138,6 @@ def _inside(input: Any, min: Any, max: Any) -> Any:
     return input >= min if max is None else (input >= min) & (input <= max)
 
 
-_BOUNDS = cases(lambda m: [
-    Sample(m.apart(2, 3), -0.15, 0.25),
-    Sample(m.apart(2, 3), min=0.05),
-    Sample(m.apart(2, 3), max=0.05),
-    Sample(m.apart(2, 3), m.apart(3, gap=0.07)),
-    Sample(m.apart(4, 6, gap=0.1), m.apart(6, gap=0.013) - 1, m.apart(4, 1, gap=0.017) + 1),
-    Sample(m.apart(5), m.apart(5, gap=0.07) + np.float32(0.011), m.apart(5, gap=0.03) - np.float32(0.017)),
-    Sample(m.apart(4), None, m.apart(gap=0.03)),
-    Sample(m.apart(2, 3), 3, 1, gradient=False),
-    Sample(m.real(3, dtype=np.float16), 0.1, 0.2, gradient=False),
-    Sample(np.array([np.nan, np.inf, -np.inf, 0.0], np.float32), -1, 1, gradient=False),
-    Sample(np.array([1.0, 2.0, 3.0], np.float32), np.array([np.nan, 1, 1], np.float32), np.array([2, np.nan, 2], np.float32), gradient=False),
-    Sample(m.real(3), float("nan"), gradient=False),
-    Sample(m.integers(5), -1, 3, gradient=False),
-    Sample(m.integers(5), -1, 2.5, gradient=False),
-    Sample(m.integers(5), m.real(5), gradient=False),
-    Sample(m.integers(5, low=0, dtype=np.uint8), -1, 3, gradient=False),
-    Sample(m.integers(5, low=0, dtype=np.uint8), 0, 300, gradient=False),
-    Sample(m.booleans(5), 0, 1, gradient=False),
-    Sample(m.booleans(5), m.booleans(5), gradient=False),
-    Sample(m.real(0, 2), 0.0),
-    Sample(m.real(2), gradient=False),
-    Sample(m.real(2), m.real(2), 1.0, gradient=False),
-    Sample(m.complex(2), 0, gradient=False),
-    Sample(m.real(2), m.real(3), gradient=False),
-    Sample(m.real(2), "a", gradient=False),
-])  # fmt: skip
-
-
 def _clamp_onnx(g: Any, input: Any, min: Any, max: Any) -> Any:
     if input.dtype.kind == "b" or any(getattr(each, "rank", 0) or each != each for each in (min, max)):
         input = input if min is None else g.maximum(input, g.number(min, input.dtype))
@@ -221,27 +153,12 @@ def _clamp_onnx(g: Any, input: Any, min: Any, max: Any) -> Any:
         "min": lambda g, input, min, max: where_elements(input < min if max is None else (input < min) & (min < max), g, 0),
         "max": lambda g, input, min, max: where_elements(input > max if min is None else (input > max) | (max < min), g, 0),
     },
-    samples=_BOUNDS,
     exact=True,
     aliases=("clip",),
     onnx={9: _clamp_onnx},
 )
 def clamp(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor:
     """Every element no smaller than ``min`` and no larger than ``max``; where they contradict, ``max`` holds."""
-
-
-_ONE_BOUND = cases(lambda m: [
-    Sample(m.apart(2, 3), 0.05),
-    Sample(m.apart(2, 3), m.apart(3, gap=0.07)),
-    Sample(m.apart(3, gap=0.2), m.apart(2, 1, gap=0.07)),
-    Sample(m.real(3, dtype=np.float16), 0.1, gradient=False),
-    Sample(np.array([np.nan, np.inf, -np.inf, 0.0], np.float32), 1, gradient=False),
-    Sample(np.array([np.nan, 1.0], np.float32), np.array([0, np.nan], np.float32), gradient=False),
-    Sample(m.integers(5), 1, gradient=False),
-    Sample(m.integers(5), 1.5, gradient=False),
-    Sample(m.complex(2), 0, gradient=False),
-    Sample(m.real(2), None, gradient=False),
-])  # fmt: skip
 
 
 @primitive(
@@ -251,7 +168,6 @@ _ONE_BOUND = cases(lambda m: [
         "input": lambda g, input, min: where_elements(input >= min, g, 0),
         "min": lambda g, input, min: where_elements(input < min, g, 0),
     },
-    samples=_ONE_BOUND,
     exact=True,
 )
 def clamp_min(input: Tensor, min: Tensor | Number) -> Tensor:
@@ -265,7 +181,6 @@ def clamp_min(input: Tensor, min: Tensor | Number) -> Tensor:
         "input": lambda g, input, max: where_elements(input <= max, g, 0),
         "max": lambda g, input, max: where_elements(input > max, g, 0),
     },
-    samples=_ONE_BOUND,
     exact=True,
 )
 def clamp_max(input: Tensor, max: Tensor | Number) -> Tensor:

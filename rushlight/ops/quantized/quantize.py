@@ -14,7 +14,6 @@ from ...core.dtypes import dtype as dtype_class
 from ...core.errors import ArgumentError, DtypeError, NotSupported, OperationError, ShapeError
 from ...core.families import normalize_dim
 from ...core.quantized import Quantizer
-from ...core.samples import Maker, Sample, cases
 from . import quantize_onnx as onnx_forms
 
 Number = int | float | complex | bool
@@ -300,24 +299,15 @@ def fake_quantize_mask(input: Tensor, scale: Tensor | Number, zero_point: Tensor
     meta=_fake_meta,
     kernel=_fake_kernel,
     vjp={
-        "input": lambda g, input, scale, zero_point, quant_min, quant_max: g
-        * fake_quantize_mask(input, scale, zero_point, quant_min, quant_max)
+        "input": lambda g, input, scale, zero_point, quant_min, quant_max: (
+            g * fake_quantize_mask(input, scale, zero_point, quant_min, quant_max)
+        )
     },
-    samples=cases(lambda m: [
-        Sample(m.real(3, 4), 0.1, 3, 0, 20, gradient=False),
-        Sample(m.real(3, 4), 0.25, 0, -128, 127, gradient=False),
-        Sample(m.real(5, dtype=np.float64), 0.03, 7, 0, 255, gradient=False),
-        Sample(m.real(2, 2), np.array(0.1, np.float32), np.array(3, np.int32), 0, 255, gradient=False),
-        Sample(m.real(0), 0.1, 3, 0, 20, gradient=False),
-        Sample(m.real(3), 0.1, 30, 0, 20, gradient=False),
-        Sample(m.real(3), 0.1, 3, 20, 0, gradient=False),
-        Sample(m.integers(3), 0.1, 3, 0, 20, gradient=False),
-    ]),
     method=False,
     out=False,
     node_name="FakeQuantizePerTensorAffineCachemaskBackward0",
     onnx={9: onnx_forms.fake_per_tensor},
-)  # fmt: skip
+)
 def fake_quantize_per_tensor_affine(
     input: Tensor, scale: Tensor | Number, zero_point: Tensor | Number, quant_min: int, quant_max: int
 ) -> Tensor:
@@ -365,20 +355,6 @@ def fake_quantize_channel_mask(input: Tensor, scale: Tensor, zero_point: Tensor,
     """The same where channels have scales of their own."""
 
 
-def _channel_samples(m: Maker) -> list[Sample]:
-    scale, zero = np.array([0.1, 0.2, 0.3], np.float32), np.array([3, 0, 5], np.int32)
-    return [
-        Sample(m.real(3, 4), scale, zero, 0, 0, 20, gradient=False),
-        Sample(m.real(2, 3, 2), scale, zero, 1, -128, 127, gradient=False),
-        Sample(m.real(2, 3), scale, zero.astype(np.float32), -1, 0, 255, gradient=False),
-        Sample(m.real(3, 4), scale, zero.astype(np.int64), 0, 0, 20, gradient=False),
-        Sample(m.real(3, 4), scale, zero, 1, 0, 20, gradient=False),
-        Sample(m.real(3, 4), scale, zero[:2], 0, 0, 20, gradient=False),
-        Sample(m.real(3, 4), scale, zero, 0, 0, 4, gradient=False),
-        Sample(m.real(3, 4), scale, zero, 2, 0, 20, gradient=False),
-    ]
-
-
 @primitive(
     meta=_fake_channel_meta,
     kernel=_fake_channel_kernel,
@@ -387,7 +363,6 @@ def _channel_samples(m: Maker) -> list[Sample]:
             g * fake_quantize_channel_mask(input, scale, zero_point, axis, quant_min, quant_max)
         )
     },
-    samples=cases(_channel_samples),
     method=False,
     out=False,
     node_name="FakeQuantizePerChannelAffineCachemaskBackward0",

@@ -21,7 +21,6 @@ from ...core.declare import primitive
 from ...core.dtypes import legacy_name
 from ...core.errors import DtypeError, UnsupportedDtype
 from ...core.families import broadcast_shapes
-from ...core.samples import Sample, cases
 from ..pointwise.binary import underivable
 from ..special.kernels import digamma
 
@@ -122,7 +121,7 @@ def _spec(name: str, *operands: Any) -> Spec:
     return Spec(broadcast_shapes([each.shape for each in operands]), operands[0].dtype)
 
 
-def _declared(name: str, parameters: tuple[str, ...], formula: Callable[..., Any], samples: Any) -> Callable[[Any], Any]:
+def _declared(name: str, parameters: tuple[str, ...], formula: Callable[..., Any]) -> Callable[[Any], Any]:
     def kernel(xp: Any, *operands: Any) -> Any:
         _spec(name, *operands)
         return formula(*operands)
@@ -132,7 +131,6 @@ def _declared(name: str, parameters: tuple[str, ...], formula: Callable[..., Any
         meta=functools.partial(_spec, name),
         kernel=kernel,
         vjp=rules,
-        samples=samples,
         exact=True,
         method=False,
         out=False,
@@ -140,23 +138,11 @@ def _declared(name: str, parameters: tuple[str, ...], formula: Callable[..., Any
 
 
 # PyTorch's values come from fits that are good to three or four digits: tests/test_implicit_gradients.py compares them.
-@_declared("_standard_gamma_grad", ("input", "output"), gamma_slope, cases(lambda m: [
-    Sample(m.real(2, 3, low=0.5, high=4), m.real(2, 3, low=0.5, high=4), compare=False, gradient=False),
-    Sample(m.real(2, 1, low=0.5, high=4), m.real(3, low=0.5, high=4), compare=False, gradient=False),
-    Sample(m.real(0), m.real(0), gradient=False),
-    Sample(m.real(2, low=1), m.real(2, low=1, dtype=np.float64), gradient=False),
-    Sample(m.integers(2), m.integers(2), gradient=False),
-    Sample(m.real(2, low=1, dtype=np.float16), m.real(2, low=1, dtype=np.float16), gradient=False),
-]))  # fmt: skip
+@_declared("_standard_gamma_grad", ("input", "output"), gamma_slope)
 def _standard_gamma_grad(input: Tensor, output: Tensor) -> Tensor:
     """The derivative of gamma numbers by their concentration: how ``_standard_gamma`` passes gradients on."""
 
 
-@_declared("_dirichlet_grad", ("x", "alpha", "total"), dirichlet_slope, cases(lambda m: [
-    Sample(m.real(2, 3, low=0.1, high=0.9), m.real(2, 3, low=0.5, high=2), m.real(2, 3, low=3, high=4), compare=False, gradient=False),
-    Sample(m.real(0), m.real(0), m.real(0), gradient=False),
-    Sample(m.real(2, low=0.1, high=0.9), m.integers(2), m.real(2), gradient=False),
-    Sample(m.integers(2), m.integers(2), m.integers(2), gradient=False),
-]))  # fmt: skip
+@_declared("_dirichlet_grad", ("x", "alpha", "total"), dirichlet_slope)
 def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
     """The derivative of Dirichlet probabilities by their concentrations, each over 1 less the probability."""

@@ -18,7 +18,6 @@ from ...core.declare import composite, primitive, table
 from ...core.dtypes import BY_NUMPY, legacy_name
 from ...core.errors import ArgumentError, DtypeError, ShapeError
 from ...core.families import broadcast_shapes, same
-from ...core.samples import Sample, cases
 from ..create.factories import allocate, like_spec, like_strides, new_spec, number, numpy_dtype, whole_number, zeros_like
 from ..pointwise.binary import underivable
 from ..shape.memory import element_strides, is_contiguous
@@ -56,20 +55,9 @@ def _zero(g: Any) -> Any:
 # -- new tensors -------------------------------------------------------------------------------------------------
 
 
-def _drawn(m: Any) -> list[Sample]:
-    found = [
-        Sample(2, 3), Sample((0, 2)), Sample(()), Sample(size=(17,)), Sample(3, dtype=np.dtype(np.float64)),
-        Sample(3, dtype=np.dtype(np.float16)), Sample(2, dtype=np.dtype(np.complex64)), Sample(2, requires_grad=True),
-    ]  # fmt: skip
-    for sample in found:
-        sample.compare = False  # values are compared in tests/test_random.py, where both sides are seeded
-    return [*found, Sample(2, dtype=np.dtype(np.int64)), Sample(-1), Sample(2, generator=3)]
-
-
 @primitive(
     meta=lambda size, generator, *rest: new_spec(size, *rest),
     kernel=lambda xp, size, generator, *rest: _uniform(stream_of(generator), new_spec(size, *rest)),
-    samples=cases(_drawn),
     **_FACTORY,
     onnx={9: forms.rand_form},
 )
@@ -91,7 +79,6 @@ def _normal(stream: Any, spec: Spec) -> Any:
 @primitive(
     meta=lambda size, generator, *rest: new_spec(size, *rest),
     kernel=lambda xp, size, generator, *rest: _normal(stream_of(generator), new_spec(size, *rest)),
-    samples=cases(_drawn),
     **_FACTORY,
     onnx={9: forms.randn_form},
 )
@@ -126,15 +113,9 @@ def _draw_integers(generator: Any, spec: Spec, low: int, high: int) -> Any:
 @primitive(
     meta=lambda *values: _randint(*values)[0],
     kernel=lambda xp, *values: _draw_integers(values[3], *_randint(*values)),
-    samples=cases(lambda m: [
-        Sample(1, (3,)), Sample(2, 3, (2, 2)), Sample(high=1, size=(2,)), Sample(low=4, high=5, size=(0, 2)),
-        Sample(1, [2], dtype=np.dtype(np.float32)), Sample(5, 3), Sample(5, 5, (2,)),
-        Sample(0, 300, (2,), dtype=np.dtype(np.uint8)), Sample(0, 1, (2,), dtype=np.dtype(np.bool_)), Sample(2.5, (2,)),
-        Sample(0, 1, (-1,)), Sample(5),
-    ]),
     **_FACTORY,
     onnx={9: forms.randint_form},
-)  # fmt: skip
+)
 def randint(
     low: Any = None, high: Any = None, size: Any = None, *, generator: Any = None, dtype: Any = None,
     layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
@@ -148,16 +129,10 @@ def _permutation_spec(n: Any, generator: Any, dtype: Any, *rest: Any) -> Spec:
 
 @primitive(
     meta=_permutation_spec,
-    kernel=lambda xp, n, generator, dtype, *rest: stream_of(generator).permutation(
-        whole_number(n, "n"), numpy_dtype(dtype, _INT64)
-    ),
-    samples=cases(lambda m: [
-        Sample(1), Sample(0), Sample(1, dtype=np.dtype(np.float32)), Sample(-1), Sample(300, dtype=np.dtype(np.uint8)),
-        Sample(2.5), Sample(3, dtype=np.dtype(np.bool_)),
-    ]),
+    kernel=lambda xp, n, generator, dtype, *rest: stream_of(generator).permutation(whole_number(n, "n"), numpy_dtype(dtype, _INT64)),
     **_FACTORY,
     onnx={9: forms.randperm_form},
-)  # fmt: skip
+)
 def randperm(
     n: int, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, pin_memory: bool = False,
@@ -287,20 +262,9 @@ def _like_meta(input: Any, *values: Any) -> Spec:
     return like_spec(input, *values[-6:])
 
 
-def _drawn_like(m: Any) -> list[Sample]:
-    found = [
-        Sample(m.real(2, 3)), Sample(m.real(2, 3).T), Sample(m.real()), Sample(m.real(0)),
-        Sample(m.integers(2), dtype=np.dtype(np.float64)), Sample(m.real(2), requires_grad=True),
-    ]  # fmt: skip
-    for sample in found:
-        sample.compare = False
-    return [*found, Sample(m.integers(2)), Sample(3)]
-
-
 @primitive(
     meta=_like_meta,
     kernel=_like_kernel(lambda stream, array, shape: stream.uniform(shape, array.dtype)),
-    samples=cases(_drawn_like),
     **_LIKE,
     onnx={9: forms.rand_like_form},
 )
@@ -314,7 +278,6 @@ def rand_like(
 @primitive(
     meta=_like_meta,
     kernel=_like_kernel(lambda stream, array, shape: stream.normal(shape, array.dtype, contiguous=is_contiguous(array))),
-    samples=cases(_drawn_like),
     **_LIKE,
     onnx={9: forms.randn_like_form},
 )
@@ -327,17 +290,12 @@ def randn_like(
 
 @primitive(
     meta=_like_meta,
-    kernel=_like_kernel(lambda stream, array, shape, low, high: stream.integers(
-        shape, array.dtype, *_integer_range("randint_like", low, high)
-    )),
-    samples=cases(lambda m: [
-        Sample(m.real(2, 3), 1), Sample(m.integers(2), 4, 5), Sample(m.real(2), low=2, high=3),
-        Sample(m.real(2), 1, dtype=np.dtype(np.int64)), Sample(m.real(2), 3, 3), Sample(m.real(2)),
-        Sample(m.real(2), 1.5),
-    ]),
+    kernel=_like_kernel(
+        lambda stream, array, shape, low, high: stream.integers(shape, array.dtype, *_integer_range("randint_like", low, high))
+    ),
     **_LIKE,
     onnx={9: forms.randint_like_form},
-)  # fmt: skip
+)
 def randint_like(
     input: Tensor, low: Any = None, high: Any = None, *, generator: Any = None, dtype: Any = None, layout: Any = None,
     device: Any = None, requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None,
@@ -392,24 +350,7 @@ def normal_of_size(
     """Normal numbers of one mean and standard deviation."""
 
 
-def _without_gradient(found: list[Sample]) -> list[Sample]:
-    """Samples of deterministic draws (of deviation 0), which numerical differentiation would see through."""
-    for sample in found:
-        sample.gradient = False
-    return found
-
-
-@composite(
-    out=True,
-    samples=cases(lambda m: _without_gradient([
-        Sample(m.real(3), 0.0), Sample(m.real(2, 3), np.zeros(3, np.float32)),
-        Sample(0.5, np.zeros((2, 2), np.float64)), Sample(2.0, 0.0, (3,)), Sample(m.real(3, 1), m.real(1, 4) * 0),
-        Sample(m.real(3), m.real(4)), Sample(0, 1), Sample(m.integers(3), 1.0), Sample(m.real(3), -1.0),
-        Sample(1, 0, size=(2,), dtype=np.dtype(np.float64)), Sample(0.0, m.complex(3)), Sample(m.complex(3), 0.0),
-        Sample(m.real(3), "a"), Sample(mean=0.0, std=m.real(3) * 0), Sample(m.real(3, dtype=np.float64), m.real(3) * 0),
-        Sample(0.0, m.real(2) * 0 - 1),
-    ])),
-)  # fmt: skip
+@composite(out=True)
 def normal(
     mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, dtype: Any = None, layout: Any = None,
     device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
@@ -436,14 +377,9 @@ def _bernoulli(xp: Any, input: Any, p: Any, generator: Any) -> Any:
     meta=lambda input, p, generator: Spec(input.shape, input.dtype),
     kernel=_bernoulli,
     vjp={"input": _zero},
-    samples=cases(lambda m: [
-        Sample(np.array([0.0, 1.0, 1.0], np.float32), gradient=False), Sample(m.real(2, 3), 1.0),
-        Sample(m.integers(3), 0.0), Sample(m.integers(3)), Sample(m.real(2), p=1.5, gradient=False),
-        Sample(np.array([0.0, 1.5], np.float32), gradient=False), Sample(m.complex(2), 0.5, gradient=False),
-    ]),
     exact=True,
     onnx={9: forms.bernoulli_form},
-)  # fmt: skip
+)
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None) -> Tensor:
     """Ones with the probabilities in ``input`` (or with probability ``p``), else zeros."""
 
@@ -460,14 +396,9 @@ def _multinomial_spec(input: Any, num_samples: Any, replacement: bool, generator
         input, whole_number(num_samples, "num_samples"), bool(replacement)
     ),
     vjp={},
-    samples=cases(lambda m: [
-        Sample(np.array([0.0, 1.0, 0.0], np.float32), 1), Sample(np.array([[0, 2.0], [1.0, 0]], np.float64), 3, True),
-        Sample(m.real(3, low=0.1), 4), Sample(m.integers(3), 1), Sample(np.ones((1, 1, 2), np.float32), 1),
-        Sample(np.ones(2, np.float32), 0),
-    ]),
     exact=True,
     onnx={9: forms.multinomial_form},
-)  # fmt: skip
+)
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
     """Categories drawn from each row of (unnormalised) probabilities."""
 
@@ -476,13 +407,6 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     meta=same,
     kernel=lambda xp, input, generator: stream_of(generator).poisson(input),
     vjp={"input": _zero},
-    samples=cases(
-        lambda m: [
-            Sample(np.zeros((2, 3), np.float32), gradient=False),
-            Sample(m.integers(3)),
-            Sample(np.array([-1.0], np.float32), gradient=False),
-        ]
-    ),
     exact=True,
     method=False,
     out=False,
@@ -502,17 +426,11 @@ def _binomial_spec(count: Any, prob: Any, generator: Any) -> Spec:
     meta=_binomial_spec,
     kernel=lambda xp, count, prob, generator: stream_of(generator).binomial(count, prob),
     vjp={"count": underivable("binomial"), "prob": underivable("binomial")},  # a count of successes moves in steps
-    samples=cases(lambda m: [
-        Sample(np.full((2, 3), 5.0, np.float32), np.ones(3, np.float32), constants=(0, 1)),
-        Sample(np.zeros(3), np.full((), 0.5), constants=(0, 1)),
-        Sample(m.integers(3), m.real(3), gradient=False),
-        Sample(np.ones(2, np.float32), np.ones(3, np.float32), gradient=False),
-    ]),
     exact=True,
     method=False,
     out=False,
     onnx="ONNX draws no binomial numbers",
-)  # fmt: skip
+)
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     """A binomial number for each count of trials and probability of success."""
 
@@ -531,7 +449,6 @@ def _dirichlet_gradient(g: Any, input: Any, result: Any) -> Any:
     meta=same,
     kernel=lambda xp, input, generator: stream_of(generator).standard_gamma(input),
     vjp={"input": _gamma_gradient},
-    samples=cases(lambda m: [Sample(m.real(2, 3, low=0.5), compare=False, gradient=False), Sample(m.integers(2))]),
     exact=True,
     method=False,
     out=False,
@@ -545,7 +462,6 @@ def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
     meta=same,
     kernel=lambda xp, input, generator: stream_of(generator).dirichlet(input),
     vjp={"input": _dirichlet_gradient},
-    samples=cases(lambda m: [Sample(m.real(2, 3, low=0.5), compare=False, gradient=False), Sample(m.integers(2))]),
     exact=True,
     method=False,
     out=False,

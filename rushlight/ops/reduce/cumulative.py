@@ -12,7 +12,6 @@ from ...core.declare import composite, joint, primitive, table
 from ...core.dtypes import BY_NUMPY, FLOATING, LOW_PRECISION
 from ...core.errors import ArgumentError, DimensionError, DtypeError, NotSupported, OperationError, ShapeError
 from ...core.families import normalize_dim, normalize_dims, same
-from ...core.samples import Sample, cases
 from ..index.gather_scatter import gather_backward
 from ..pointwise.arithmetic import conjugate
 from .cumulative_onnx import recurrence_form, reversed_sum_form, running_extreme_form, running_form, running_logsumexp_form, shift_form
@@ -62,25 +61,10 @@ def _accumulate(name: str) -> Any:
     return kernel
 
 
-def _running_samples(m: Any) -> list[Sample]:
-    return [
-        Sample(m.real(2, 3), 0), Sample(m.real(2, 3, 4), -2), Sample(m.real(4, 3).T, 1), Sample(m.real(), 0),
-        Sample(m.real(0, 3), 0), Sample(m.real(3, 0), 0), Sample(m.complex(2, 3), 1),
-        Sample(m.real(5, dtype=np.float16), 0, gradient=False), Sample(m.real(3), 0, dtype=np.dtype(np.float64)),
-        Sample(m.real(3, dtype=np.float16), 0, dtype=np.dtype(np.float32), gradient=False),
-        Sample(m.integers(2, 3), 1, gradient=False), Sample(m.booleans(2, 3), 1, gradient=False),
-        Sample(m.integers(5, dtype=np.int8), 0, gradient=False),
-        Sample(m.integers(3), 0, dtype=np.dtype(np.float32), gradient=False),
-        Sample(m.booleans(2), 0, dtype=np.dtype(np.bool_), gradient=False), Sample(m.real(2, 3), 2, gradient=False),
-        Sample(np.array([1, 0, 2, 0, 3], np.float32), 0), Sample(np.array([[0, 2], [4, 0], [3, 5]], np.float32), 0),
-    ]  # fmt: skip
-
-
 @primitive(
     meta=_running_spec,
     kernel=_accumulate("add"),
     vjp={"input": lambda g, dim: cumsum_reversed(g, dim)},
-    samples=cases(_running_samples),
     exact=True,
     in_place=True,
     onnx=running_form("Add", 0),
@@ -183,7 +167,6 @@ def _cumprod_gradient(g: Any, input: Any, result: Any, dim: int) -> Any:
     meta=_running_spec,
     kernel=_accumulate("multiply"),
     vjp={"input": _cumprod_gradient},
-    samples=cases(_running_samples),
     exact=True,
     in_place=True,
     onnx=running_form("Mul", 1),
@@ -229,20 +212,7 @@ def _logcumsumexp_gradient(g: Any, input: Any, result: Any, dim: int) -> Any:
     return conjugate((input - result).exp()) * recurrence_reversed(conjugate(decay), g, dim)
 
 
-@primitive(
-    meta=_logcumsumexp_spec,
-    kernel=_logcumsumexp_kernel,
-    vjp={"input": _logcumsumexp_gradient},
-    samples=cases(lambda m: [
-        Sample(m.real(2, 3), 0), Sample(m.real(2, 3, 4), -2), Sample(m.real(4, 3).T, 1), Sample(m.real(), 0),
-        Sample(m.real(0, 3), 0), Sample(m.real(5) * 100, 0, gradient=False), Sample(m.complex(2, 3), 1),
-        Sample(m.real(5, dtype=np.float16), 0, gradient=False),
-        Sample(np.array([-np.inf, 1, np.inf, 2, np.nan, 3], np.float32), 0, gradient=False),
-        Sample(m.real(7, dtype=np.float64), 0), Sample(m.integers(3), 0, gradient=False),
-        Sample(m.real(2, 3), 2, gradient=False),
-    ]),
-    onnx={9: running_logsumexp_form},
-)  # fmt: skip
+@primitive(meta=_logcumsumexp_spec, kernel=_logcumsumexp_kernel, vjp={"input": _logcumsumexp_gradient}, onnx={9: running_logsumexp_form})
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """The logarithm of the running sum of exponentials along a dimension, computed without overflow."""
 
@@ -274,22 +244,10 @@ def _running_extreme(name: str) -> Any:
     return kernel
 
 
-def _running_extreme_samples(m: Any) -> list[Sample]:
-    return [
-        Sample(m.apart(2, 3), 0), Sample(m.apart(2, 3, 4), -2), Sample(m.apart(4, 3).T, 1), Sample(m.apart(), 0),
-        Sample(m.real(0, 3), 0), Sample(np.array([3, 1, 2, 1, 3, 3], np.float32), 0, gradient=False),
-        Sample(m.integers(3, 5), 1, gradient=False),
-        Sample(np.array([1, np.nan, 3, np.nan, -np.inf], np.float32), 0, gradient=False),
-        Sample(m.booleans(2, 4), 1, gradient=False), Sample(m.apart(4, dtype=np.float16), 0, gradient=False),
-        Sample(m.complex(3), 0, gradient=False), Sample(m.real(2, 3), 2, gradient=False),
-    ]  # fmt: skip
-
-
 @primitive(
     meta=_running_extreme_spec,
     kernel=_running_extreme("maximum"),
     vjp={"input": lambda g, input_shape, dim, indices: gather_backward(g, input_shape, dim, indices)},
-    samples=cases(_running_extreme_samples),
     returns=("values", "indices"),
     nondifferentiable=("indices",),
     onnx=running_extreme_form(True),
@@ -302,7 +260,6 @@ def cummax(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     meta=_running_extreme_spec,
     kernel=_running_extreme("minimum"),
     vjp={"input": lambda g, input_shape, dim, indices: gather_backward(g, input_shape, dim, indices)},
-    samples=cases(_running_extreme_samples),
     returns=("values", "indices"),
     nondifferentiable=("indices",),
     onnx=running_extreme_form(False),
@@ -331,17 +288,7 @@ def _check_extension(input: Any, other: Any, dim: int) -> None:
             )
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(m.real(2, 4)), Sample(m.real(2, 4), 2), Sample(m.real(2, 3), 0), Sample(m.real(2, 3), 5),
-        Sample(m.real(3, 2), 1, 0), Sample(m.real(2, 3), prepend=m.real(2, 1), append=m.real(2, 2)),
-        Sample(m.real(2, 3), 2, 0, m.real(1, 3)), Sample(m.booleans(2, 4), gradient=False),
-        Sample(m.integers(5), gradient=False), Sample(m.complex(3)), Sample(m.real(2, 3), -1, gradient=False),
-        Sample(m.real(), gradient=False), Sample(m.real(2, 3), prepend=m.real(2), gradient=False),
-        Sample(m.real(2, 3), prepend=m.real(1, 1), gradient=False), Sample(m.real(2, 3), 1, 2, gradient=False),
-    ]),
-    out=True,
-)  # fmt: skip
+@composite(out=True)
 def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
     """The differences of neighbours along a dimension, ``n`` times over."""
     if not input._array.ndim:
@@ -384,25 +331,14 @@ def _trapezoids(name: str, y: Any, x: Any, dx: Any, dim: int) -> Any:
     return (after + before) * (later - earlier), dim
 
 
-def _area_samples(m: Any) -> list[Sample]:
-    return [
-        Sample(m.real(2, 3)), Sample(m.real(2, 3), dx=2), Sample(m.real(2, 3), dx=0.5, dim=0),
-        Sample(m.real(2, 3), m.real(3)), Sample(m.real(2, 3), m.real(2), dim=0), Sample(m.real(2, 3), m.real(2, 3)),
-        Sample(m.real(2, 3), x=m.real(1, 3)), Sample(m.real(2, 2, 3), m.real(2, 3)),
-        Sample(m.integers(2, 3), gradient=False), Sample(m.integers(3), m.integers(3), gradient=False),
-        Sample(m.booleans(3), gradient=False), Sample(m.real(2, 3), m.real(2), gradient=False),
-        Sample(m.real(), gradient=False), Sample(m.complex(4)), Sample(m.real(1)),
-    ]  # fmt: skip
-
-
-@composite(samples=cases(_area_samples), aliases=("trapz",), method=False)
+@composite(aliases=("trapz",), method=False)
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """The integral of ``y`` along a dimension by the trapezoidal rule, with points ``x`` or a spacing ``dx`` (1)."""
     areas, dim = _trapezoids("trapezoid", y, x, dx, dim)
     return areas.sum(dim) / 2
 
 
-@composite(samples=cases(_area_samples), method=False)
+@composite(method=False)
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """The running integral of ``y`` along a dimension by the trapezoidal rule."""
     areas, dim = _trapezoids("cumulative_trapezoid", y, x, dx, dim)
@@ -439,21 +375,7 @@ def _parabola(a: Any, b: Any, points: Any, *factors: Any) -> Any:
     return left * (factors[0] / (a * (a + b))) + middle * (factors[1] / (a * b)) + right * (factors[2] / (b * (a + b)))
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(m.real(5)), Sample(m.real(5), spacing=2), Sample(m.real(5), spacing=[0.5]),
-        Sample(m.real(5), edge_order=2), Sample(m.real(3, 4)), Sample(m.real(3, 4), dim=1),
-        Sample(m.real(3, 4), dim=(1, 0), spacing=[1.0, 2.0]), Sample(m.real(2, 3)),
-        Sample(m.integers(5), gradient=False), Sample(m.real(5), spacing=(np.array([0, 1, 3, 6, 10], np.float32),)),
-        Sample(m.complex(4)), Sample(m.real(3), dim=2, gradient=False),
-        Sample(m.real(5), spacing=(np.array([0, 1, 3, 6, 10], np.float32),), edge_order=2),
-        Sample(m.real(2, 2), spacing=[1.0], gradient=False),
-        Sample(m.real(3, 3), spacing=(np.array([0, 1, 3], np.float32), np.array([0, 2, 3], np.float32)), dim=(1, -2)),
-        Sample(m.real(1), gradient=False), Sample(m.real(2), edge_order=2, gradient=False),
-        Sample(m.real(4), edge_order=3, gradient=False), Sample(m.real(3, 3), dim=(0, 0), gradient=False),
-    ]),
-    method=False,
-)  # fmt: skip
+@composite(method=False)
 def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
     """The slopes of sampled values along dimensions, for a spacing or coordinates of the samples."""
     if edge_order not in (1, 2):

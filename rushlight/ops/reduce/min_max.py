@@ -15,7 +15,6 @@ from ...core.errors import ArgumentError, DimensionError, DtypeError, NotSupport
 from ...core.families import Reduction, normalize_dim, reduced_shape
 from ...core.kernel_providers import faster_rows
 from ...core.parallel import LARGE, over_rows
-from ...core.samples import Sample, cases
 from .cumulative import along
 from .reductions_onnx import both_extremes_form, extreme_form, place_form, placed_form, selection_form
 from .sums import fold_columns, restored
@@ -153,27 +152,10 @@ class _Extreme(Reduction):
         return found
 
 
-def _extreme_samples(m: Any) -> list[Sample]:
-    return [
-        Sample(m.apart(2, 3)), Sample(m.apart(2, 3, 2), 1), Sample(m.apart(2, 3, 2), (0, -1), True),
-        Sample(m.apart(2, 3), ()), Sample(m.apart(2, 3), dim=0, keepdim=True), Sample(m.apart(4, 3).T, -1),
-        Sample(m.apart()), Sample(m.apart(), 0),
-        Sample(np.array([[1, 3, 3], [1, 1, 2]], np.float32), 1, gradient=False),
-        Sample(m.integers(3, 4), 0, gradient=False), Sample(m.booleans(2, 3), 1, gradient=False),
-        Sample(m.apart(4, dtype=np.float16), gradient=False),
-        Sample(np.array([[1, np.nan, 3], [np.inf, -np.inf, 0]], np.float32), 1, gradient=False),
-        Sample(m.integers(4, low=0, high=9, dtype=np.uint8), gradient=False), Sample(m.real(0, 3), gradient=False),
-        Sample(m.real(0, 3), 0, gradient=False), Sample(m.real(0, 3), 1, gradient=False),
-        Sample(m.complex(3), gradient=False), Sample(m.real(2, 3), 2, gradient=False),
-        Sample(m.real(2, 3), (0, 0), gradient=False),
-    ]  # fmt: skip
-
-
 @primitive(
     meta=_Extreme("same", True),
     kernel=lambda xp, input, axes, keepdim: fold(xp.maximum, input, axes, keepdim),
     vjp={"input": share_evenly},
-    samples=cases(_extreme_samples),
     onnx=extreme_form("ReduceMax"),
 )
 def amax(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
@@ -184,7 +166,6 @@ def amax(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
     meta=_Extreme("same", True),
     kernel=lambda xp, input, axes, keepdim: fold(xp.minimum, input, axes, keepdim),
     vjp={"input": share_evenly},
-    samples=cases(_extreme_samples),
     onnx=extreme_form("ReduceMin"),
 )
 def amin(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
@@ -215,20 +196,8 @@ def _aminmax_gradient(g: Any, input: Any, min: Any, max: Any, dim: Any, keepdim:
 
 
 @primitive(
-    meta=_aminmax_spec,
-    kernel=_aminmax_kernel,
-    vjp={"input": _aminmax_gradient},
-    samples=cases(lambda m: [
-        Sample(m.apart(2, 3)), Sample(m.apart(2, 3), dim=0), Sample(m.apart(2, 3), dim=-1, keepdim=True),
-        Sample(m.apart(2, 3), keepdim=True), Sample(m.apart()), Sample(m.apart(), dim=0),
-        Sample(np.array([1, np.nan, 2], np.float32), gradient=False), Sample(m.integers(3, 2), dim=1, gradient=False),
-        Sample(m.booleans(3), gradient=False), Sample(m.real(0, 2), gradient=False),
-        Sample(m.real(0, 2), dim=0, gradient=False), Sample(m.real(0, 2), dim=1, gradient=False),
-        Sample(m.complex(2), gradient=False),
-    ]),
-    returns=("min", "max"),
-    onnx={9: both_extremes_form},
-)  # fmt: skip
+    meta=_aminmax_spec, kernel=_aminmax_kernel, vjp={"input": _aminmax_gradient}, returns=("min", "max"), onnx={9: both_extremes_form}
+)
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The smallest and the largest element, of all or along a dimension."""
 
@@ -328,30 +297,13 @@ def _overload(name: str, input: Any, dim: Any, keepdim: bool, other: Any) -> Any
     return table[name + "_dim"].call(input, dim, keepdim)
 
 
-def _front_samples(m: Any) -> list[Sample]:
-    return [
-        Sample(m.apart(2, 3)), Sample(m.apart(2, 3, 2), 1), Sample(m.apart(2, 3), -1, True),
-        Sample(m.apart(2, 3), dim=0, keepdim=True), Sample(m.apart(4, 3).T, 0), Sample(m.apart()), Sample(m.apart(), 0),
-        Sample(m.apart(), -1, True), Sample(m.apart(2, 3), m.real(3)), Sample(m.apart(2, 3), other=m.real(2, 1)),
-        Sample(np.array([[1, 3, 3, 0], [1, 1, 2, 2]], np.float32), 1, gradient=False),
-        Sample(m.integers(3, 4), 0, gradient=False), Sample(m.booleans(2, 3), 1, gradient=False),
-        Sample(m.booleans(2, 3), gradient=False), Sample(m.apart(4, dtype=np.float16), 0, gradient=False),
-        Sample(np.array([[1, np.nan, 3, np.nan], [np.inf, 0, 1, 2]], np.float32), 1, gradient=False),
-        Sample(np.array([1, np.nan, 3], np.float32), gradient=False), Sample(m.real(0, 3), gradient=False),
-        Sample(m.real(0, 3), 0, gradient=False), Sample(m.real(0, 3), 1, gradient=False),
-        Sample(m.complex(3), gradient=False), Sample(m.complex(3), 0, gradient=False),
-        Sample(m.real(2, 3), 2, gradient=False), Sample(m.real(2, 3), (0, 1), gradient=False),
-        Sample(m.real(2, 3), keepdim=True, gradient=False),
-    ]  # fmt: skip
-
-
-@composite(samples=cases(_front_samples), out=True)
+@composite(out=True)
 def max(input: Tensor, dim: Tensor | int | None = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
     """The largest of all elements; with ``dim``, along it, with indices; with ``other``, the larger of each two."""
     return _overload("max", input, dim, keepdim, other)
 
 
-@composite(samples=cases(_front_samples), out=True)
+@composite(out=True)
 def min(input: Tensor, dim: Tensor | int | None = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
     """The smallest of all elements; with ``dim``, along it, with indices; with ``other``, the smaller of each two."""
     return _overload("min", input, dim, keepdim, other)
@@ -387,23 +339,11 @@ def _index_kernel(name: str) -> Any:
     return kernel
 
 
-def _index_samples(m: Any) -> list[Sample]:
-    return [
-        Sample(m.apart(2, 3)), Sample(m.apart(2, 3, 2), 1), Sample(m.apart(2, 3), -1, True),
-        Sample(m.apart(2, 3), dim=None, keepdim=True), Sample(m.apart(4, 3).T), Sample(m.apart(4, 3).T, 0),
-        Sample(m.apart()), Sample(m.apart(), 0), Sample(m.integers(3, 4), 0),
-        Sample(np.array([[1, 3, 3, 0], [1, 1, 2, 2]], np.float32), 1),
-        Sample(np.array([1, np.nan, 3, np.nan], np.float32)), Sample(m.apart(4, dtype=np.float16), 0),
-        Sample(m.booleans(3)), Sample(m.complex(3)), Sample(m.real(0, 3)), Sample(m.real(0, 3), 0),
-        Sample(m.real(0, 3), 1), Sample(m.real(2, 3), 2), Sample(m.real(2, 3), (0, 1)),
-    ]  # fmt: skip
-
-
-@primitive(meta=_index_spec("argmax"), kernel=_index_kernel("argmax"), vjp={}, samples=cases(_index_samples), onnx=place_form("ArgMax"))
+@primitive(meta=_index_spec("argmax"), kernel=_index_kernel("argmax"), vjp={}, onnx=place_form("ArgMax"))
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """The index of the largest element (the first of equals), of all in row-major order or along a dimension."""
 
 
-@primitive(meta=_index_spec("argmin"), kernel=_index_kernel("argmin"), vjp={}, samples=cases(_index_samples), onnx=place_form("ArgMin"))
+@primitive(meta=_index_spec("argmin"), kernel=_index_kernel("argmin"), vjp={}, onnx=place_form("ArgMin"))
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """The index of the smallest element (the first of equals), of all in row-major order or along a dimension."""

@@ -13,7 +13,6 @@ from ...core.declare import composite, primitive, table
 from ...core.dtypes import BY_NUMPY, FLOATING, LOW_PRECISION, default
 from ...core.errors import ArgumentError, DtypeError, OperationError, ShapeError
 from ...core.families import Reduction, normalize_dim, normalize_dims, reduced_shape, reduction
-from ...core.samples import Sample, cases, reduce, together
 from ..pointwise.arithmetic import conjugate, mul, sub
 from ..pointwise.copy_cast import cast
 from .cumulative import cumprod, shift
@@ -23,7 +22,6 @@ from .sums import count_along, restored, spread_back, sum_axes
 Number = int | float | complex | bool
 
 _FLOAT32 = np.dtype(np.float32)
-_NAN_AND_INF = np.array([[np.nan, 1.0, 2.0], [np.inf, 1.0, 0.0], [-np.inf, -np.inf, -np.inf]], np.float32)
 
 
 # -- products ----------------------------------------------------------------------------------------------------
@@ -60,18 +58,8 @@ class _OneDimension(Reduction):
     meta=_OneDimension("int64", True),
     kernel=lambda xp, input, axes, keepdim: xp.multiply.reduce(input, axis=axes, dtype=input.dtype, keepdims=keepdim),
     vjp={"input": _prod_gradient},
-    samples=together(
-        reduce(several=False, complex=True),
-        cases(lambda m: [
-            Sample(np.array([[0, 2, 3], [0, 0, 2], [1, 2, 4]], np.float32), 1),
-            Sample(np.array([[0, 2, 3], [1, 5, 2]], np.float32)), Sample(m.real(0, 3)), Sample(m.real(0, 3), 0),
-            Sample(m.booleans(2, 3), gradient=False), Sample(m.real(2, 3), 0, dtype=np.dtype(np.float64)),
-            Sample(m.integers(3), dtype=np.dtype(np.float32), gradient=False),
-            Sample(m.real(2, 3), (0, 1), gradient=False), Sample(m.real(2, 3), 2, gradient=False),
-        ]),
-    ),
     onnx=simple("ReduceProd"),
-)  # fmt: skip
+)
 def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The product of all elements, or along a dimension."""
 
@@ -199,39 +187,21 @@ def _correction_form(name: str, dim: Any, unbiased: Any, correction: Any) -> tup
     return dim, 1 if correction is None else correction
 
 
-def _variance_samples(m: Any) -> list[Sample]:
-    return [
-        Sample(m.apart(2, 3, 4)), Sample(m.apart(2, 3, 4), 1), Sample(m.apart(2, 3, 4), (0, -1), keepdim=True),
-        Sample(m.apart(2, 3), False), Sample(m.apart(2, 3), unbiased=False), Sample(m.apart(2, 3), 0, False),
-        Sample(m.apart(2, 3), 0, False, True), Sample(m.apart(2, 3), 0, unbiased=True, keepdim=True),
-        Sample(m.apart(2, 3), None, False), Sample(m.apart(2, 3), correction=0),
-        Sample(m.apart(2, 3), -1, correction=0.5, keepdim=True), Sample(m.apart(2, 3), 1, correction=None),
-        Sample(m.apart(2, 3), []), Sample(m.apart(4, 3).T, 0), Sample(m.complex(3, 4), 1),
-        Sample(m.apart(5, dtype=np.float64)), Sample(m.apart(5, dtype=np.float16), gradient=False),
-        Sample(m.apart(2, 3), 0, correction=2, gradient=False), Sample(m.real(1), gradient=False),
-        Sample(m.real(), gradient=False), Sample(m.real(0, 3), gradient=False), Sample(m.real(0, 3), 0, gradient=False),
-        Sample(m.real(0, 3), 1, gradient=False), Sample(m.integers(2, 3), 0, gradient=False),
-        Sample(m.booleans(3), gradient=False), Sample(m.apart(2, 3), 2, gradient=False),
-        Sample(m.apart(2, 3), 0, True, correction=1, gradient=False),
-        Sample(m.apart(2, 3), unbiased=True, correction=1, gradient=False),
-    ]  # fmt: skip
-
-
-@composite(samples=cases(_variance_samples), out=True)
+@composite(out=True)
 def var(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None) -> Tensor:
     """The variance of all elements, or along dimensions: sums of squares over ``count - correction`` (1 by default)."""
     dim, correction = _correction_form("var", dim, unbiased, correction)
     return var_correction(input, dim, correction, keepdim)
 
 
-@composite(samples=cases(_variance_samples), out=True)
+@composite(out=True)
 def std(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None) -> Tensor:
     """The standard deviation of all elements, or along dimensions: the square root of :func:`var`."""
     dim, correction = _correction_form("std", dim, unbiased, correction)
     return std_correction(input, dim, correction, keepdim)
 
 
-@composite(samples=cases(_variance_samples), method=False)
+@composite(method=False)
 def var_mean(
     input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
 ) -> tuple[Tensor, Tensor]:
@@ -240,7 +210,7 @@ def var_mean(
     return tuple(var_mean_correction(input, dim, correction, keepdim))
 
 
-@composite(samples=cases(_variance_samples), method=False)
+@composite(method=False)
 def std_mean(
     input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
 ) -> tuple[Tensor, Tensor]:
@@ -252,22 +222,10 @@ def std_mean(
 # -- all and any -------------------------------------------------------------------------------------------------
 
 
-def _truth_samples(m: Any) -> list[Sample]:
-    return [
-        Sample(m.booleans(2, 3)), Sample(m.booleans(2, 3, 2), 1), Sample(m.booleans(2, 3), -1, True),
-        Sample(m.booleans(2, 3), dim=(0, 1)), Sample(m.booleans(2, 3), []), Sample(m.booleans(2, 3), None),
-        Sample(m.integers(3, 2, low=0, high=2), 0), Sample(m.real(2, 3)), Sample(m.complex(2, 3), 0),
-        Sample(m.integers(2, 3, low=0, high=2, dtype=np.uint8), 1), Sample(_NAN_AND_INF, 1), Sample(m.real(0, 3)),
-        Sample(m.real(0, 3), 0), Sample(np.array(True)), Sample(m.real(3, dtype=np.float16)),
-        Sample(m.booleans(2, 3), (0, 0)), Sample(m.booleans(2, 3), 3),
-    ]  # fmt: skip
-
-
 @primitive(
     meta=reduction("bool", empty_is_all=False),
     kernel=lambda xp, input, axes, keepdim: xp.logical_and.reduce(input, axis=axes, keepdims=keepdim),
     vjp={},
-    samples=cases(_truth_samples),
     onnx=truth_form("ReduceProd"),
 )
 def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
@@ -278,7 +236,6 @@ def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     meta=reduction("bool", empty_is_all=False),
     kernel=lambda xp, input, axes, keepdim: xp.logical_or.reduce(input, axis=axes, keepdims=keepdim),
     vjp={},
-    samples=cases(_truth_samples),
     onnx=truth_form("ReduceSum"),
 )
 def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
@@ -319,16 +276,9 @@ def _logsumexp_gradient(g: Any, input: Any, result: Any, dim: Any, keepdim: bool
     meta=_logsumexp_spec,
     kernel=_logsumexp_kernel,
     vjp={"input": _logsumexp_gradient},
-    samples=cases(lambda m: [
-        Sample(m.real(2, 3, 4), 1), Sample(m.real(2, 3, 4), (0, -1), True), Sample(m.real(4, 3).T, -1),
-        Sample(m.real(), 0), Sample(m.real(2, 3) + 1000, 1), Sample(m.complex(2, 3), 0),
-        Sample(m.integers(2, 3), 1, gradient=False), Sample(m.booleans(2, 3), 1, gradient=False),
-        Sample(_NAN_AND_INF, 1, gradient=False), Sample(m.real(0, 3), 0, gradient=False), Sample(m.real(0, 3), 1),
-        Sample(m.real(4, dtype=np.float16), 0, gradient=False), Sample(m.real(2, 3), 2, gradient=False),
-    ]),
     aliases=("special.logsumexp",),
     onnx={9: logsumexp_form},
-)  # fmt: skip
+)
 def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     """The logarithm of the sum of exponentials along dimensions, computed without overflow."""
 
@@ -336,20 +286,7 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
 # -- norms -------------------------------------------------------------------------------------------------------
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(m.apart(2, 3)), Sample(m.apart(2, 3), 1), Sample(m.apart(2, 3), 2, 0), Sample(m.apart(2, 3), 3, 1, True),
-        Sample(m.apart(2, 3), dim=0), Sample(m.apart(2, 3), "fro"), Sample(m.apart(2, 3), "fro", (0, 1)),
-        Sample(m.apart(2, 3), "fro", 0), Sample(m.apart(2, 3), "nuc"), Sample(m.apart(2, 3, 2), "nuc", (0, 2)),
-        Sample(m.apart(2, 3) + 0.03, math.inf), Sample(m.apart(2, 3) + 0.03, -math.inf, 1),
-        Sample(m.apart(2, 3), 0, 1, gradient=False), Sample(m.apart(2, 3), None), Sample(m.apart(2, 3), keepdim=True),
-        Sample(m.apart(2, 3, 2), 2, (0, 1, 2)), Sample(m.apart(2, 3), dtype=np.dtype(np.float64)),
-        Sample(m.complex(2, 3)), Sample(m.complex(2, 3), 1, 0), Sample(m.real(0, 3), gradient=False),
-        Sample(m.integers(3), gradient=False), Sample(m.apart(2, 3), "bad", gradient=False),
-        Sample(m.real(4, dtype=np.float16), gradient=False), Sample(m.apart(2, 3), 2, 3, gradient=False),
-    ]),
-    out=True,
-)  # fmt: skip
+@composite(out=True)
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The norm of a tensor, or of the vectors along dimensions; ``linalg.vector_norm`` and its like are clearer."""
     if isinstance(p, str) and p != "fro":
@@ -359,33 +296,13 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     return table["linalg_vector_norm"].call(input, p, dim, keepdim, dtype=dtype)
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(m.apart(2, 3), m.real(2, 3)), Sample(m.apart(2, 3), m.real(3), 1), Sample(m.apart(2, 3), m.real(1), 3.5),
-        Sample(m.apart(2, 3), m.real(2, 3), 0, gradient=False), Sample(m.apart(2, 3), m.real(2, 3), math.inf),
-        Sample(m.apart(2, 3), m.real(2, 3), -math.inf), Sample(m.complex(3), m.complex(3)),
-        Sample(m.real(2), m.real(2, dtype=np.float64)), Sample(m.integers(2), m.integers(2), gradient=False),
-        Sample(m.real(2), m.real(3), gradient=False),
-    ]),
-    out=True,
-)  # fmt: skip
+@composite(out=True)
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The p-norm of ``input - other``."""
     return norm(sub(input, other), p)
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(m.apart(3, 4), 2, 0, 1.0), Sample(m.apart(3, 4), 1, -1, 2.5), Sample(m.apart(2, 3, 2), 3.0, 1, 1),
-        Sample(m.apart(3, 2), 2, 0, 100.0), Sample(m.apart(2, 2), math.inf, 0, 0.2, gradient=False),
-        Sample(np.zeros((2, 2), np.float32), 2, 0, 1.0, gradient=False), Sample(m.complex(2, 3), 2, 0, 1.0),
-        Sample(m.apart(3), 2, 0, 1.0, gradient=False), Sample(m.apart(2, 2), 0, 0, 1.0, gradient=False),
-        Sample(m.apart(2, 2), 2, 0, -1.0, gradient=False), Sample(m.apart(2, 2), 2, 2, 1.0, gradient=False),
-        Sample(m.integers(2, 2), 2, 0, 1.0, gradient=False),
-    ]),
-    in_place=True,
-    out=True,
-)  # fmt: skip
+@composite(in_place=True, out=True)
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """The slices along a dimension, with those whose p-norm is larger than ``maxnorm`` scaled down to it."""
     ndim = input._array.ndim

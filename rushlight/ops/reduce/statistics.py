@@ -15,7 +15,6 @@ from ...core.dispatch import make_named
 from ...core.dtypes import BY_NUMPY, default, int64, legacy_name
 from ...core.errors import ArgumentError, DtypeError, NotSupported, OperationError, ShapeError
 from ...core.families import normalize_dim
-from ...core.samples import Sample, cases
 from ...core.symbolic import smaller
 from ..index.sort import sort
 from ..pointwise.arithmetic import conjugate
@@ -25,7 +24,6 @@ from .statistics_onnx import bincount_form, histc_form, histogram_form, histogra
 Number = int | float | complex | bool
 
 _INT64 = np.dtype(np.int64)
-_WITH_NAN = np.array([[1, np.nan, 3, np.nan], [4, 2, 7, 5], [np.nan] * 4], np.float32)
 
 
 # -- quantiles ---------------------------------------------------------------------------------------------------
@@ -92,34 +90,13 @@ def _arranged(result: Any, q: Any, axis: int, keepdim: bool, ndim: int, whole: b
     return result.movedim(-1, 0) if isinstance(q, Tensor) and q._array.ndim else result.squeeze(-1)
 
 
-def _quantile_samples(m: Any) -> list[Sample]:
-    def q(*values: float) -> np.ndarray:
-        return np.array(values, np.float32)
-
-    return [
-        Sample(m.apart(2, 3), 0.5), Sample(m.apart(2, 3), 0.3, 1), Sample(m.apart(2, 4), q(0.1, 0.55), 1),
-        Sample(m.apart(4, 2), q(0.1, 0.55, 0.9), 0, True), Sample(m.apart(2, 3), q(0.1, 0.55), keepdim=True),
-        Sample(m.apart(2, 3), 0.3, dim=-2, keepdim=True), Sample(m.apart(2, 3), 0.7, keepdim=True),
-        Sample(m.apart(2, 3), np.array(0.3, np.float32), 0), Sample(m.apart(4, 3).T, 0.2, 0), Sample(m.apart(), 0.5),
-        Sample(m.apart(5, dtype=np.float64), 0.45),
-        *(Sample(m.apart(2, 4), q(0.05, 0.4, 0.8), 1, interpolation=how, gradient=False) for how in _INTERPOLATIONS),
-        Sample(_WITH_NAN, 0.3, 1, gradient=False), Sample(_WITH_NAN, q(0, 0.25, 1), 1, gradient=False),
-        Sample(_WITH_NAN, 0.5, gradient=False), Sample(m.apart(3), q(), gradient=False),
-        Sample(m.apart(3), 1.5, gradient=False), Sample(m.apart(3), q(1.5), gradient=False),
-        Sample(m.apart(3), q(0.5)[None], gradient=False), Sample(m.apart(3), np.array([0.5]), gradient=False),
-        Sample(m.apart(3), 0.5, interpolation="bad", gradient=False), Sample(m.integers(3), 0.5, gradient=False),
-        Sample(m.apart(3, dtype=np.float16), 0.5, gradient=False), Sample(m.real(0, 3), 0.5, gradient=False),
-        Sample(m.apart(3), [0.5], gradient=False), Sample(m.apart(3), 0.5, 1, gradient=False),
-    ]  # fmt: skip
-
-
-@composite(samples=cases(_quantile_samples), out=True)
+@composite(out=True)
 def quantile(input: Tensor, q: Tensor | Number, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
     """The values below which given shares of the elements lie, of all or along a dimension; NaN where there is one."""
     return _quantile("quantile", input, q, dim, keepdim, interpolation)
 
 
-@composite(samples=cases(_quantile_samples), out=True)
+@composite(out=True)
 def nanquantile(
     input: Tensor, q: Tensor | Number, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
@@ -168,23 +145,7 @@ def _weighted(matrix: Any, correction: int, fweights: Any, aweights: Any) -> tup
     return weights, (matrix * weights).sum(1) / total, (total - taken).clamp(min=0)
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(m.real(2, 4)), Sample(m.real(2, 4), correction=0), Sample(m.real(5)), Sample(m.complex(2, 3)),
-        Sample(m.integers(2, 4), gradient=False), Sample(m.real(2, 3), fweights=np.array([1, 2, 3])),
-        Sample(m.real(2, 3), aweights=m.real(3, low=0.5)), Sample(m.real(), gradient=False),
-        Sample(m.real(2, 3), fweights=np.array([1, 2, 3]), aweights=m.real(3, low=0.5)),
-        Sample(m.real(2, 3), correction=0, aweights=m.real(3, low=0.5)),
-        Sample(m.real(2, 3), correction=5, gradient=False), Sample(m.real(2, 2, 2), gradient=False),
-        Sample(m.booleans(2, 2), gradient=False), Sample(m.real(2, 3), fweights=m.real(3, low=0.5), gradient=False),
-        Sample(m.real(2, 3), fweights=np.array([1, 2]), gradient=False),
-        Sample(m.real(2, 3), fweights=np.array([1, 2, -1]), gradient=False),
-        Sample(m.real(2, 3), aweights=np.array([1.0, 2, -1], np.float32), gradient=False),
-        Sample(m.real(2, 3), fweights=np.array([0, 0, 0]), gradient=False),
-        Sample(m.real(2, 3), fweights=np.array([[1, 2, 1]]), gradient=False),
-        Sample(m.real(2, 3), aweights=np.array([1, 2, 3]), gradient=False), Sample(m.real(1, 4)),
-    ]),
-)  # fmt: skip
+@composite()
 def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
     """The covariance matrix of variables (rows) from observations (columns), which may be repeated and weighted."""
     matrix = _observations("cov", input)
@@ -197,13 +158,7 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, a
     return (away.matmul(conjugate(other.transpose(0, 1))) / divisor).squeeze()
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(m.real(3, 4)), Sample(m.real(5), gradient=False), Sample(m.complex(2, 4), gradient=False),
-        Sample(m.integers(2, 4), gradient=False), Sample(m.real(2, 2, 2), gradient=False),
-        Sample(m.real(), gradient=False),
-    ]),
-)  # fmt: skip
+@composite()
 def corrcoef(input: Tensor) -> Tensor:
     """The correlation matrix of variables (rows) from observations (columns)."""
     if input._array.ndim > 2:
@@ -243,25 +198,7 @@ def _bincount_kernel(xp: Any, input: Any, weights: Any, minlength: int) -> Any:
     return found.astype(np.float32) if weights.dtype == np.float32 else found
 
 
-@primitive(
-    meta=_bincount_spec,
-    kernel=_bincount_kernel,
-    vjp={},
-    samples=cases(lambda m: [
-        Sample(m.integers(7, low=0, high=4)), Sample(m.integers(3, low=0, high=4), m.real(3)),
-        Sample(m.integers(3, low=0, high=4), m.real(3, dtype=np.float64)),
-        Sample(m.integers(3, low=0, high=4), m.integers(3)),
-        Sample(m.integers(3, low=0, high=4), m.real(3, dtype=np.float16)),
-        Sample(m.integers(3, low=0, high=4), minlength=9), Sample(m.integers(3, low=0, high=4, dtype=np.uint8)),
-        Sample(np.zeros(0, np.int64), minlength=2), Sample(np.zeros(0, np.int64), np.zeros(0, np.float32)),
-        Sample(np.array([1, -1])), Sample(m.integers(2, 2, low=0, high=4)), Sample(m.real(3)), Sample(m.booleans(3)),
-        Sample(m.integers(3, low=0, high=4), m.real(2)), Sample(m.integers(3, low=0, high=4), minlength=-1),
-    ]),
-    out=False,
-    exact=True,
-    notes="data-dependent",
-    onnx={9: bincount_form},
-)  # fmt: skip
+@primitive(meta=_bincount_spec, kernel=_bincount_kernel, vjp={}, out=False, exact=True, notes="data-dependent", onnx={9: bincount_form})
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each non-negative integer is there, or the sum of the weights of its occurrences."""
 
@@ -316,24 +253,7 @@ def _histc_kernel(xp: Any, input: Any, bins: int, min: Any, max: Any) -> Any:
     return xp.bincount(xp.minimum(places, bins - 1), minlength=bins).astype(input.dtype)
 
 
-_STEPS = np.array([1, 3, 5, 7, 9], np.float32)
-
-
-@primitive(
-    meta=_histc_spec,
-    kernel=_histc_kernel,
-    vjp={"input": lambda g: None},
-    samples=cases(lambda m: [
-        Sample(_STEPS, 4, gradient=False), Sample(_STEPS, gradient=False), Sample(_STEPS, 4, 2, 8, gradient=False),
-        Sample(m.real(3, 4), bins=3, min=-1, max=1, gradient=False), Sample(np.ones(3, np.float32), 3, gradient=False),
-        Sample(m.real(12, dtype=np.float64), 5, gradient=False), Sample(np.zeros(0, np.float32), 3, gradient=False),
-        Sample(np.array([1, np.nan, 3], np.float32), 4, 0, 2, gradient=False), Sample(_STEPS, 0, gradient=False),
-        Sample(_STEPS, 3, 5, 2, gradient=False), Sample(np.array([1, np.nan, 3], np.float32), 4, gradient=False),
-        Sample(np.array([1, np.inf], np.float32), 4, gradient=False), Sample(m.integers(3), 2, gradient=False),
-        Sample(m.booleans(3), 2, gradient=False),
-    ]),
-    onnx={9: histc_form},
-)  # fmt: skip
+@primitive(meta=_histc_spec, kernel=_histc_kernel, vjp={"input": lambda g: None}, onnx={9: histc_form})
 def histc(input: Tensor, bins: int = 100, min: Number = 0, max: Number = 0) -> Tensor:
     """How many elements fall in each of equal bins between ``min`` and ``max`` (of the data, if they are the same)."""
 
@@ -399,23 +319,7 @@ def _histogram_kernel(xp: Any, input: Any, bins: Any, range: Any, weight: Any, d
     return _count(xp, input.reshape(-1, 1), [edges], weight, density), edges.copy()
 
 
-@primitive(
-    meta=_histogram_spec,
-    kernel=_histogram_kernel,
-    vjp={},
-    samples=cases(lambda m: [
-        Sample(_STEPS, 4), Sample(_STEPS, 4, range=(0.0, 8.0)), Sample(_STEPS, np.array([0, 2, 4, 9], np.float32)),
-        Sample(_STEPS, 4, weight=m.real(5)), Sample(_STEPS, 4, density=True),
-        Sample(_STEPS, np.array([0, 2, 4, 9], np.float32), weight=m.real(5, low=1), density=True),
-        Sample(m.real(2, 5), 3), Sample(_STEPS, 4, range=(2.0, 2.0)), Sample(np.ones(3, np.float32), 2),
-        Sample(np.zeros(0, np.float32), 2), Sample(m.real(9, dtype=np.float64), bins=5), Sample(m.integers(3), 4),
-        Sample(_STEPS, 4, range=(8.0, 0.0)), Sample(_STEPS, 4, weight=m.real(4)),
-        Sample(_STEPS, np.array([[0, 2]], np.float32)), Sample(_STEPS, np.array([0.0, 2.0])),
-        Sample(_STEPS, np.array([4], np.float32)), Sample(np.array([1, np.nan], np.float32), 2),
-    ]),
-    returns=("hist", "bin_edges"),
-    onnx={9: histogram_form},
-)  # fmt: skip
+@primitive(meta=_histogram_spec, kernel=_histogram_kernel, vjp={}, returns=("hist", "bin_edges"), onnx={9: histogram_form})
 def histogram(
     input: Tensor, bins: Tensor | Number, *, range: Any = None, weight: Tensor | None = None, density: bool = False
 ) -> tuple[Tensor, Tensor]:
@@ -453,20 +357,9 @@ def histogram_points(input: Tensor, edges: Sequence[Tensor], bins: Any, range: A
 
 
 _HistogramPoints = make_named("histogramdd", ("hist", "bin_edges"))
-_POINTS = np.array([[0, 1], [1, 0], [2, 0], [2, 2]], np.float32)
 
 
-@composite(
-    samples=cases(lambda m: [
-        Sample(_POINTS, [3, 3], gradient=False), Sample(_POINTS, 2, gradient=False),
-        Sample(_POINTS, bins=[2, 3], weight=m.real(4), gradient=False),
-        Sample(_POINTS, [np.array([0, 1, 2], np.float32), np.array([0, 2], np.float32)], gradient=False),
-        Sample(_POINTS, 2, density=True, gradient=False),
-        Sample(_POINTS, [2, 2], range=[0.0, 1.0, 0.0, 4.0], gradient=False), Sample(_POINTS, [2], gradient=False),
-        Sample(m.real(4), 2, gradient=False),
-    ]),
-    method=False,
-)  # fmt: skip
+@composite(method=False)
 def histogramdd(input: Tensor, bins: Any, range: Any = None, weight: Tensor | None = None, density: bool = False) -> Any:
     """The histogram of points (the last dimension holds coordinates), and the edges of the bins for each coordinate."""
     if input._array.ndim < 2:

@@ -14,7 +14,6 @@ from ...core.errors import DtypeError, ShapeError
 from ...core.families import Reduction, normalize_dims, reduction
 from ...core.kernel_providers import faster_rows
 from ...core.parallel import LARGE, over_rows
-from ...core.samples import Sample, cases, reduce, together
 from ..pointwise.copy_cast import cast_like
 from .reductions_onnx import count_nonzero_form, mean_form, nansum_form, simple
 
@@ -175,20 +174,7 @@ def _sum_gradient(g: Any, input_shape: Any, input_dtype: Any, dim: Any, keepdim:
     return cast_like(spread_back(g, input_shape, dim, keepdim), input_dtype)
 
 
-@primitive(
-    meta=reduction("int64"),
-    kernel=sum_axes,
-    vjp={"input": _sum_gradient},
-    samples=together(reduce(complex=True), cases(lambda m: [
-        Sample(m.real(0, 3)), Sample(m.real(0, 3), 0), Sample(m.real(2, 3), []),
-        Sample(m.real(2, 3), dtype=np.dtype(np.float64)),
-        Sample(m.integers(2, 3), dtype=np.dtype(np.float32), gradient=False),
-        Sample(m.integers(2, 3, dtype=np.int8), gradient=False), Sample(m.booleans(2, 3), gradient=False),
-        Sample(m.real(2, 3), (0, 0), gradient=False), Sample(m.real(2, 3), 2, gradient=False),
-        Sample(m.real(3, 4, 2).transpose(2, 0, 1), (0, 2)),
-    ])),
-    onnx=simple("ReduceSum"),
-)  # fmt: skip
+@primitive(meta=reduction("int64"), kernel=sum_axes, vjp={"input": _sum_gradient}, onnx=simple("ReduceSum"))
 def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum of all elements, or along dimensions."""
 
@@ -217,18 +203,7 @@ def _mean_gradient(g: Any, input_shape: Any, dim: Any, keepdim: bool) -> Any:
     return spread_back(g / count_along(input_shape, dim), input_shape, dim, keepdim)
 
 
-@primitive(
-    meta=reduction("float"),
-    kernel=_mean_kernel,
-    vjp={"input": _mean_gradient},
-    samples=together(reduce(complex=True), cases(lambda m: [
-        Sample(m.real(0, 3)), Sample(m.real(0, 3), 0), Sample(m.real(0, 3), 1), Sample(m.real(2, 3), []),
-        Sample(m.integers(2, 3), dtype=np.dtype(np.float32), gradient=False),
-        Sample(m.real(2, 3), dtype=np.dtype(np.float64)),
-        Sample(m.real(2, 3), dtype=np.dtype(np.int64), gradient=False), Sample(m.real(2, 3), 5, gradient=False),
-    ])),
-    onnx={9: mean_form},
-)  # fmt: skip
+@primitive(meta=reduction("float"), kernel=_mean_kernel, vjp={"input": _mean_gradient}, onnx={9: mean_form})
 def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The mean of all elements, or along dimensions."""
 
@@ -253,28 +228,12 @@ def _nansum_gradient(g: Any, input: Any, dim: Any, keepdim: bool) -> Any:
     return spread_back(g, input._array.shape, dim, keepdim).masked_fill(input.isnan(), 0)
 
 
-@primitive(
-    meta=_RealSum("int64", True),
-    kernel=_nansum_kernel,
-    vjp={"input": _nansum_gradient},
-    samples=together(reduce(), cases(lambda m: [
-        Sample(np.array([[1, np.nan, 2], [np.nan, 4, 5]], np.float32), 1, gradient=False),
-        Sample(np.array([np.nan, np.nan], np.float16), gradient=False),
-        Sample(m.real(2, 3), 0, True, dtype=np.dtype(np.float64)), Sample(m.complex(2), gradient=False),
-    ])),
-    onnx={9: nansum_form},
-)  # fmt: skip
+@primitive(meta=_RealSum("int64", True), kernel=_nansum_kernel, vjp={"input": _nansum_gradient}, onnx={9: nansum_form})
 def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum of all elements, or along dimensions, with NaN counted as 0."""
 
 
-@composite(
-    samples=together(reduce(), cases(lambda m: [
-        Sample(np.array([[1, np.nan, 2], [np.nan, np.nan, np.nan]], np.float32), 1, gradient=False),
-        Sample(m.real(2, 3), 0, True, dtype=np.dtype(np.float64)), Sample(m.complex(2), gradient=False),
-    ])),
-    out=True,
-)  # fmt: skip
+@composite(out=True)
 def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The mean of the elements that are not NaN, all of them or along dimensions."""
     if input._array.dtype.kind in "iub":
@@ -286,14 +245,8 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
     meta=reduction("index"),
     kernel=lambda xp, input, axes, keepdim: xp.count_nonzero(input, axis=axes),
     vjp={},
-    samples=cases(lambda m: [
-        Sample(m.integers(3, 4, low=-1, high=2)), Sample(m.integers(3, 4, low=-1, high=2), 0),
-        Sample(m.booleans(2, 3), dim=(0, 1)), Sample(np.array([0.0, np.nan, -0.0, 1.0], np.float32), gradient=False),
-        Sample(m.complex(2, 3), -1), Sample(m.real()), Sample(np.array([0, 1, 0], np.float16)), Sample(m.real(0, 2), 0),
-        Sample(m.real(2, 2), 2),
-    ]),
     out=False,
     onnx={9: count_nonzero_form},
-)  # fmt: skip
+)
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     """How many elements are not zero, of all or along dimensions."""

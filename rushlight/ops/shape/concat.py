@@ -15,7 +15,6 @@ from ...core.declare import composite, primitive
 from ...core.dtypes import default, int64
 from ...core.errors import ArgumentError, DtypeError, ShapeError, ValueRangeError, dimension_error
 from ...core.families import broadcast_shapes, normalize_dim, promoted
-from ...core.samples import Sample, cases, refused
 from .memory import zeros_beside
 from .views import slice_dim, unsqueeze
 
@@ -88,29 +87,6 @@ def _cat_onnx(g: Any, tensors: Any, dim: int) -> Any:
     meta=_cat_meta,
     kernel=_cat_kernel,
     vjp={"tensors": _cat_gradient},
-    samples=cases(
-        lambda m: [
-            Sample([m.real(2, 3), m.real(1, 3)]),
-            Sample([m.real(2, 3), m.real(2, 1), m.real(4, 2).T[:, ::2]], 1),
-            Sample([m.real(2, 3), m.real(2, 3)], dim=-1),
-            Sample([m.real(2, 3), m.real(2, 3)], axis=1),
-            Sample((m.real(3),)),
-            Sample([m.real(0), m.real(2, 3), m.real(0)], 1),
-            Sample([m.real(0), m.real(0)]),
-            Sample([m.real(0, 3), m.real(2, 3)]),
-            Sample([m.real(3), m.integers(3)]),
-            Sample([m.integers(3, dtype=np.int32), m.integers(0)], gradient=False),
-            Sample([m.booleans(2), m.integers(2, dtype=np.uint8)], gradient=False),
-            Sample([m.real(2, dtype=np.float16), m.real(2)], gradient=False),
-            Sample([m.complex(2), m.real(2)]),
-            refused([]),
-            refused([m.real(2), m.real()]),
-            refused([m.real(2, 3), m.real(2, 4)]),
-            refused([m.real(2, 3), m.real(2)]),
-            refused([m.real(2, 3), m.real(2, 3)], 2),
-            refused([m.real(2, 3), 1.0]),
-        ]
-    ),
     exact=True,
     aliases=("concat", "concatenate"),
     onnx={9: _cat_onnx},
@@ -151,23 +127,6 @@ def _stack_onnx(g: Any, tensors: Any, dim: int) -> Any:
     meta=_stack_meta,
     kernel=_stack_kernel,
     vjp={"tensors": lambda g, dim: g.unbind(dim)},
-    samples=cases(
-        lambda m: [
-            Sample([m.real(2, 3), m.real(2, 3)]),
-            Sample([m.real(2, 3), m.real(2, 3), m.real(3, 2).T], 1),
-            Sample([m.real(2, 3), m.real(2, 3)], dim=-1),
-            Sample([m.real(2), m.real(2)], -2),
-            Sample([m.real(), m.real()]),
-            Sample((m.real(0, 2), m.real(0, 2)), 2),
-            Sample([m.real(3), m.integers(3)]),
-            Sample([m.integers(2), m.booleans(2)], gradient=False),
-            Sample([m.real(2, dtype=np.float16), m.real(2, dtype=np.float16)], gradient=False),
-            Sample([m.complex(2), m.real(2)]),
-            refused([]),
-            refused([m.real(2), m.real(3)]),
-            refused([m.real(2), m.real(2)], 2),
-        ]
-    ),
     exact=True,
     onnx={9: _stack_onnx},
 )
@@ -186,39 +145,26 @@ def _joined(tensors: Any, name: str) -> Any:
     return tensors
 
 
-def _stacks(m: Any) -> list[Sample]:
-    return [
-        Sample([m.real(2), m.real(2)]),
-        Sample([m.real(2, 3), m.real(2, 3)]),
-        Sample([m.real(), m.real()]),
-        Sample([m.real(2, 1, 2), m.real(2, 1, 2)]),
-        Sample([m.integers(2, 2), m.real(2, 2)]),
-        Sample((m.real(3),)),
-        refused([]),
-        refused([m.real(2, 2), m.real(3, 3, 3)]),
-    ]
-
-
-@composite(samples=cases(lambda m: [*_stacks(m), Sample([m.real(2), m.real(3)])]), out=True)
+@composite(out=True)
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors joined side by side: along dimension 1, vectors along dimension 0."""
     lifted = _at_least(_joined(tensors, "hstack"), 1)
     return cat(lifted, 0 if lifted[0]._array.ndim == 1 else 1)
 
 
-@composite(samples=cases(lambda m: [*_stacks(m), Sample([m.real(2), m.real(3, 2)])]), out=True, aliases=("row_stack",))
+@composite(out=True, aliases=("row_stack",))
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors joined one above the other: along dimension 0, vectors counting as rows."""
     return cat(_at_least(_joined(tensors, "vstack"), 2), 0)
 
 
-@composite(samples=cases(lambda m: [*_stacks(m), Sample([m.real(2), m.real(1, 2)])]), out=True)
+@composite(out=True)
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors joined in depth: along dimension 2."""
     return cat(_at_least(_joined(tensors, "dstack"), 3), 2)
 
 
-@composite(samples=cases(lambda m: [*_stacks(m), Sample([m.real(2), m.real(2, 2)])]), out=True)
+@composite(out=True)
 def column_stack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors joined side by side, numbers and vectors counting as columns."""
     columns = [each.reshape(-1, 1) if each._array.ndim <= 1 else each for each in _joined(tensors, "column_stack")]
@@ -237,24 +183,13 @@ def _each(tensors: Any, lift: Any) -> Any:
     return found[0] if len(found) == 1 else found
 
 
-def _lifted(m: Any) -> list[Sample]:
-    return [
-        *(Sample(m.real(*shape)) for shape in ((), (3,), (2, 3), (1, 2, 3), (1, 1, 2, 2))),
-        Sample(m.real(), m.real(2)),
-        Sample([m.real(2), m.real(2, 2)]),
-        Sample(m.integers(2), gradient=False),
-        Sample(),
-        refused(1.5),
-    ]
-
-
-@composite(samples=cases(_lifted))
+@composite()
 def atleast_1d(*tensors: Sequence[Tensor]) -> Any:
     """Tensors with at least one dimension."""
     return _each(tensors, lambda x: x.reshape(1) if not x._array.ndim else x)
 
 
-@composite(samples=cases(_lifted))
+@composite()
 def atleast_2d(*tensors: Sequence[Tensor]) -> Any:
     """Tensors with at least two dimensions: a vector becomes a row."""
     return _each(tensors, lambda x: x if x._array.ndim > 1 else unsqueeze(x, 0) if x._array.ndim else x.reshape(1, 1))
@@ -269,23 +204,13 @@ def _in_depth(x: Any) -> Any:
     return unsqueeze(x, -1) if ndim == 2 else x
 
 
-@composite(samples=cases(_lifted))
+@composite()
 def atleast_3d(*tensors: Sequence[Tensor]) -> Any:
     """Tensors with at least three dimensions: a vector becomes (1, n, 1), a matrix (m, n, 1)."""
     return _each(tensors, _in_depth)
 
 
-@composite(
-    samples=cases(
-        lambda m: [
-            Sample(m.real(2, 1), m.real(3)),
-            Sample(m.real(), m.real(2, 2), m.real(1, 2)),
-            Sample(m.real(2)),
-            Sample(m.integers(2), m.real(1)),
-            refused(m.real(2), m.real(3)),
-        ]
-    )
-)
+@composite()
 def broadcast_tensors(*tensors: Sequence[Tensor]) -> Any:
     """Tensors expanded to the shape that they broadcast to: a tuple of views."""
     shape = broadcast_shapes([tuple(each._array.shape) for each in tensors])
@@ -302,20 +227,7 @@ def _check_vectors(tensors: Any) -> None:
             raise DtypeError("meshgrid expects all tensors to have the same dtype")
 
 
-@composite(
-    samples=cases(
-        lambda m: [
-            Sample(m.real(2), m.real(3), indexing="ij"),
-            Sample(m.real(2), m.real(3), indexing="xy"),
-            Sample([m.real(2), m.real(3), m.real(1)], indexing="xy"),
-            Sample(m.real(), m.real(3), indexing="xy"),
-            Sample(m.integers(3), indexing="xy", gradient=False),
-            refused(m.real(2, 2), indexing="ij"),
-            refused(m.real(2), m.real(2), indexing="zz"),
-            refused(m.real(2), m.integers(2), indexing="ij"),
-        ]
-    )
-)
+@composite()
 def meshgrid(*tensors: Sequence[Tensor], indexing: str | None = None) -> Any:
     """Grids of coordinates, a tuple of views, from vectors; ``indexing`` is ``"ij"`` (rows first) or ``"xy"``."""
     _check_vectors(tensors)
@@ -335,17 +247,7 @@ def meshgrid(*tensors: Sequence[Tensor], indexing: str | None = None) -> Any:
     return (grids[1], grids[0], *grids[2:]) if swapped else tuple(grids)
 
 
-@composite(
-    samples=cases(
-        lambda m: [
-            Sample(m.real(2), m.real(3)),
-            Sample(m.real(3)),
-            Sample(m.integers(2), m.integers(1), m.integers(2), gradient=False),
-            refused(m.real(2, 2)),
-            refused(m.real(2), m.real(1, 1)),
-        ]
-    )
-)
+@composite()
 def cartesian_prod(*tensors: Sequence[Tensor]) -> Any:
     """All tuples with one element of each vector, as rows."""
     for each in tensors:
@@ -407,16 +309,6 @@ def _block_diag_onnx(g: Any, tensors: Any) -> Any:
     meta=_block_diag_meta,
     kernel=_block_diag_kernel,
     vjp={"tensors": _block_diag_gradient},
-    samples=cases(
-        lambda m: [
-            Sample(m.real(2, 2), m.real(1, 3), m.real(2)),
-            Sample(m.real(), m.real(2, 1)),
-            Sample(m.integers(2), m.real(1)),
-            Sample(m.real(0, 2), m.real(2, 2)),
-            Sample(),
-            refused(m.real(2, 2, 2)),
-        ]
-    ),
     exact=True,
     out=False,
     onnx={9: _block_diag_onnx},
@@ -440,18 +332,6 @@ def _combinations_onnx(g: Any, input: Any, r: int, with_replacement: bool) -> An
 
 
 @composite(
-    samples=cases(
-        lambda m: [
-            Sample(m.real(4)),
-            Sample(m.real(4), 3),
-            Sample(m.real(3), 2, True),
-            Sample(m.real(2), 3, gradient=False),
-            Sample(m.integers(3), 1, gradient=False),
-            Sample(m.real(3), 0, gradient=False),
-            refused(m.real(2, 2)),
-            refused(m.real(3), -1),
-        ]
-    ),
     onnx={9: _combinations_onnx},
 )
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:

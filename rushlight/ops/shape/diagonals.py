@@ -12,7 +12,6 @@ from ...core.declare import composite, primitive
 from ...core.devices import strided
 from ...core.errors import ShapeError
 from ...core.families import normalize_dim
-from ...core.samples import Sample, cases, refused
 from ...core.symbolic import is_symbolic, larger, smaller
 from .memory import element_strides, zeros_beside
 from .reshape import scattering
@@ -96,24 +95,6 @@ def _diagonal_scatter_onnx(g: Any, input: Any, src: Any, offset: int, dim1: int,
     meta=_diagonal_meta,
     kernel=_diagonal_kernel,
     vjp={"input": lambda g, input_shape, offset, dim1, dim2: diagonal_backward(g, input_shape, offset, dim1, dim2)},
-    samples=cases(
-        lambda m: [
-            Sample(m.real(3, 3)),
-            Sample(m.real(2, 3), 1),
-            Sample(m.real(2, 3), -1),
-            Sample(m.real(2, 3), 5),
-            Sample(m.real(2, 3, 2), 0, 0, 2),
-            Sample(m.real(2, 3, 2), offset=-1, dim1=-1, dim2=0),
-            Sample(m.real(4, 6)[::2, ::2], 1),
-            Sample(m.real(3, 2).T),
-            Sample(m.real(0, 3)),
-            Sample(m.complex(2, 2)),
-            Sample(m.integers(2, 2), gradient=False),
-            refused(m.real(3)),
-            refused(m.real(2, 3), 0, 0, -2),
-            refused(m.real(2, 3), 0, 0, 2),
-        ]
-    ),
     view=True,
     onnx={9: _diagonal_onnx},
 )
@@ -157,19 +138,6 @@ def _diag_embed_kernel(xp: Any, input: Any, offset: int = 0, dim1: int = -2, dim
     meta=_diag_embed_meta,
     kernel=_diag_embed_kernel,
     vjp={"input": lambda g, offset, dim1, dim2: diagonal(g, offset, dim1, dim2)},
-    samples=cases(
-        lambda m: [
-            Sample(m.real(3)),
-            Sample(m.real(2, 3), 1),
-            Sample(m.real(2, 2), -1, 0, 2),
-            Sample(m.real(2, 2), dim1=0, dim2=1),
-            Sample(m.booleans(2), gradient=False),
-            Sample(m.real(0)),
-            refused(m.real()),
-            refused(m.real(2), 0, 0, 0),
-            refused(m.real(2), 0, 0, 3),
-        ]
-    ),
     exact=True,
     onnx={9: lambda g, input, *place: _diagonal_backward_onnx(g, input, g.outputs[0].shape, *place)},
 )
@@ -178,18 +146,6 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
 
 @composite(
-    samples=cases(
-        lambda m: [
-            Sample(m.real(3)),
-            Sample(m.real(2), 1),
-            Sample(m.real(2), -1),
-            Sample(m.real(2, 3)),
-            Sample(m.real(3, 3), diagonal=-1),
-            Sample(m.integers(2, 2), gradient=False),
-            refused(m.real(1, 2, 2)),
-            refused(m.real()),
-        ]
-    ),
     out=True,
 )
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
@@ -200,7 +156,7 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     return diag_embed(input, diagonal) if ndim == 1 else input.diagonal(diagonal).clone()
 
 
-@composite(samples=cases(lambda m: [Sample(m.real(3)), Sample(m.real(2, 2), 1), Sample(m.real(), offset=-1)]))
+@composite()
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """The matrix with all elements as a diagonal."""
     return diag_embed(input.reshape(-1), offset)
@@ -216,15 +172,6 @@ _diagonal_scatter_meta, _diagonal_scatter_kernel = scattering(_diagonal_meta, _d
         "input": lambda g, src_shape, offset, dim1, dim2: diagonal_scatter(g, zeros_beside(g, src_shape), offset, dim1, dim2),
         "src": lambda g, offset, dim1, dim2: diagonal(g, offset, dim1, dim2),
     },
-    samples=cases(
-        lambda m: [
-            Sample(m.real(3, 3), m.real(3)),
-            Sample(m.real(3, 3), m.real(2), 1),
-            Sample(m.real(2, 3, 2), m.real(3, 2), 0, 0, 2),
-            Sample(m.real(2, 3).T, m.real(2)),
-            refused(m.real(2, 3), m.real(3)),
-        ]
-    ),
     exact=True,
     onnx={9: _diagonal_scatter_onnx},
 )
@@ -242,24 +189,6 @@ def _triangle_meta(name: str) -> Any:
         return Spec(input.shape, input.dtype)
 
     return meta
-
-
-def _triangle_samples(m: Any) -> list[Sample]:
-    return [
-        Sample(m.real(3, 3)),
-        Sample(m.real(2, 4), 1),
-        Sample(m.real(4, 2), -1),
-        Sample(m.real(2, 2, 3), diagonal=9),
-        Sample(m.real(3, 3).T, -9),
-        Sample(m.real(0, 3)),
-        Sample(m.complex(2, 2)),
-        Sample(m.real(2, 2, dtype=np.float16), gradient=False),
-        Sample(m.integers(3, 3), gradient=False),
-        Sample(m.booleans(3, 3), gradient=False),
-        Sample(np.array([[np.nan, np.inf], [1, -np.inf]], np.float32), gradient=False),
-        refused(m.real(3)),
-        refused(m.real()),
-    ]
 
 
 def _below(xp: Any, input: Any, diagonal: int) -> Any:
@@ -291,7 +220,6 @@ def _triangle_onnx(g: Any, input: Any, diagonal: int, upper: bool) -> Any:
     meta=_triangle_meta("tril"),
     kernel=_tril_kernel,
     vjp={"input": lambda g, diagonal: tril(g, diagonal)},
-    samples=cases(_triangle_samples),
     exact=True,
     in_place=True,
     onnx={9: lambda g, input, diagonal: _triangle_onnx(g, input, diagonal, False)},
@@ -304,7 +232,6 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     meta=_triangle_meta("triu"),
     kernel=_triu_kernel,
     vjp={"input": lambda g, diagonal: triu(g, diagonal)},
-    samples=cases(_triangle_samples),
     exact=True,
     in_place=True,
     onnx={9: lambda g, input, diagonal: _triangle_onnx(g, input, diagonal, True)},
@@ -313,19 +240,7 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """Matrices with zeros below a diagonal."""
 
 
-@composite(
-    samples=cases(
-        lambda m: [
-            Sample(m.real(3, 3)),
-            Sample(m.real(2, 4)),
-            Sample(m.complex(2, 2)),
-            Sample(m.integers(3, 2, dtype=np.int32), gradient=False),
-            Sample(m.real(0, 2)),
-            refused(m.real(3)),
-            refused(m.real(1, 2, 2)),
-        ]
-    )
-)
+@composite()
 def trace(input: Tensor) -> Tensor:
     """The sum of the diagonal of a matrix."""
     if input._array.ndim != 2:

@@ -9,7 +9,6 @@ from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive
 from ...core.errors import ArgumentError, OperationError, ShapeError
 from ...core.families import normalize_dim
-from ...core.samples import Sample, cases, refused
 from .memory import element_strides
 from .views import alias
 
@@ -42,19 +41,6 @@ def inverse_permutation(dims: Any) -> list[int]:
     meta=_permute_meta,
     kernel=lambda xp, input, dims: input.transpose(_permutation(dims, input.ndim)),
     vjp={"input": lambda g, dims: g.permute(inverse_permutation(dims)) if dims else g},
-    samples=cases(
-        lambda m: [
-            Sample(m.real(2, 3, 4), 2, 0, 1),
-            Sample(m.real(2, 3), (1, 0)),
-            Sample(m.real(), ()),
-            Sample(m.real(2, 3, 4), -1, 0, 1),
-            Sample(m.complex(2, 3), 1, 0),
-            Sample(m.real(0, 3), 1, 0),
-            refused(m.real(2, 3), 0, 0),
-            refused(m.real(2, 3), 0),
-            refused(m.real(2, 3), 0, 2),
-        ]
-    ),
     view=True,
     onnx={9: lambda g, input, dims: g.transpose(input, [dim % input.rank for dim in dims])},
 )
@@ -79,15 +65,6 @@ def _transpose_kernel(xp: Any, input: Any, dim0: int, dim1: int) -> Any:
     meta=_transpose_meta,
     kernel=_transpose_kernel,
     vjp={"input": lambda g, dim0, dim1: g.transpose(dim0, dim1)},
-    samples=cases(
-        lambda m: [
-            Sample(m.real(2, 3, 4), 0, 2),
-            Sample(m.real(2, 3), -1, 0),
-            Sample(m.real(), 0, -1),
-            Sample(m.real(2, 3), dim0=1, dim1=1),
-            refused(m.real(2, 3), 0, 2),
-        ]
-    ),
     view=True,
     aliases=("swapdims",),
     onnx={9: lambda g, input, dim0, dim1: g.swap(input, dim0, dim1) if input.rank else input},
@@ -112,15 +89,6 @@ def _t_kernel(xp: Any, input: Any) -> Any:
     meta=_t_meta,
     kernel=_t_kernel,
     vjp={"input": lambda g: g.t()},
-    samples=cases(
-        lambda m: [
-            Sample(m.real(2, 3)),
-            Sample(m.real(3)),
-            Sample(m.real()),
-            Sample(m.complex(2, 2)),
-            refused(m.real(1, 2, 3)),
-        ]
-    ),
     view=True,
     onnx={9: lambda g, input: g.swap(input) if input.rank == 2 else input},
 )
@@ -128,7 +96,7 @@ def t(input: Tensor) -> Tensor:
     """A matrix transposed; vectors and numbers pass as they are."""
 
 
-@composite(samples=cases(lambda m: [Sample(m.real(2, 3), 0, 1), Sample(m.real(2, 3), axis0=0, axis1=-1), refused(m.real(2), 0, 1)]))
+@composite()
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """Two dimensions exchanged."""
     return transpose(input, axis0, axis1)
@@ -139,21 +107,6 @@ def _as_dims(given: Any) -> tuple[int, ...]:
 
 
 @composite(
-    samples=cases(
-        lambda m: [
-            Sample(m.real(2, 3, 2), 0, 2),
-            Sample(m.real(2, 3, 2), -1, 0),
-            Sample(m.real(2, 3, 2), (0, 1), (1, 2)),
-            Sample(m.real(2, 3, 2), (2, 0), (0, -1)),
-            Sample(m.real(2, 3), (), ()),
-            Sample(m.real(), 0, 0),
-            refused(m.real(2, 3, 2), (0,), (1, 2)),
-            refused(m.real(2, 3, 2), (0, 0), (1, 2)),
-            refused(m.real(2, 3, 2), (0, 1), (1, 1)),
-            refused(m.real(2, 3), 2, 0),
-            refused(m.real(2, 3), 0, (1,)),
-        ]
-    ),
     aliases=("moveaxis",),
 )
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
@@ -190,7 +143,7 @@ def _conjugated(input: Tensor) -> Tensor:
     return input.conj() if input._array.dtype.kind == "c" else input
 
 
-@composite(samples=cases(lambda m: [Sample(m.real(2, 3)), Sample(m.complex(2, 2, 3)), Sample(m.real()), refused(m.real(2))]))
+@composite()
 def adjoint(input: Tensor) -> Tensor:
     """The last two dimensions exchanged, of complex tensors conjugated too."""
     return _conjugated(transpose(input, -2, -1)) if _matrices(input, "adjoint()") else _conjugated(input)

@@ -13,7 +13,6 @@ from ...core.declare import composite, primitive
 from ...core.dtypes import BY_NUMPY
 from ...core.errors import ArgumentError, DimensionError, DtypeError, NotSupported, ShapeError
 from ...core.families import normalize_dim, normalize_dims
-from ...core.samples import Sample, cases, refused
 from .views import dim_of, unsqueeze
 
 # -- repeating ---------------------------------------------------------------------------------------------------
@@ -50,20 +49,6 @@ def _repeat_onnx(g: Any, input: Any, repeats: Any) -> Any:
     meta=_repeat_meta,
     kernel=_repeat_kernel,
     vjp={"input": _repeat_gradient},
-    samples=cases(
-        lambda m: [
-            Sample(m.real(2, 3), 2, 1),
-            Sample(m.real(2), 3, 2),
-            Sample(m.real(), (2, 2)),
-            Sample(m.real(2, 3).T, (1, 2)),
-            Sample(m.real(2, 1), 1, 1),
-            Sample(m.real(2), 0),
-            Sample(m.complex(2), 2),
-            Sample(m.booleans(2), 2, gradient=False),
-            refused(m.real(2, 3), 2),
-            refused(m.real(2), -1),
-        ]
-    ),
     exact=True,
     namespace=None,
     method=True,
@@ -74,16 +59,7 @@ def repeat(input: Tensor, *repeats: int) -> Tensor:
     """The tensor copied so many times along each dimension; new dimensions go in front."""
 
 
-@composite(
-    samples=cases(
-        lambda m: [
-            Sample(m.real(2, 3), 2),
-            Sample(m.real(2, 3), (1, 2)),
-            Sample(m.real(2), 2, 1, 2),
-            Sample(m.real(2), ()),
-        ]
-    )
-)
+@composite()
 def tile(input: Tensor, *dims: int) -> Tensor:
     """The tensor copied so many times along its last dimensions."""
     return repeat(input, (1,) * (input._array.ndim - len(dims)) + tuple(dims))
@@ -174,32 +150,6 @@ def _repeat_interleave_onnx(g: Any, input: Any, repeats: Any, dim: Any, output_s
 
 
 @composite(
-    samples=cases(
-        lambda m: [
-            Sample(m.real(2, 3), 2),
-            Sample(m.real(2, 3), 2, 1),
-            Sample(m.real(2, 3), 2, dim=-2, output_size=4),
-            Sample(m.real(2, 3), 0, 1),
-            Sample(m.real(), 2),
-            Sample(m.real(2, 3), np.array([1, 2]), 0),
-            Sample(m.real(2, 3), np.array([2, 0, 1]), 1),
-            Sample(m.real(4), np.array([1, 0, 2, 1])),
-            Sample(m.real(2, 3), np.array([2]), 1),
-            Sample(m.real(2, 3), np.array(2), 0),
-            Sample(m.real(2, 3), np.array([1, 2]), 0, output_size=3),
-            Sample(np.array([1, 0, 2]), gradient=False),
-            Sample(np.array([1, 0, 2], np.int32), output_size=3, gradient=False),
-            refused(m.real(2, 3), -1),
-            refused(m.real(2, 3), 2, 2),
-            refused(m.real(2, 3), np.array([1, 2, 3]), 0),
-            refused(m.real(2, 3), np.array([1, -2]), 0),
-            refused(m.real(2, 3), np.array([1.0, 2.0]), 0),
-            refused(m.real(2, 3), np.array([[1, 2]]), 0),
-            refused(m.real(2, 3), 2, 0, output_size=5),
-            refused(m.real(2, 3), 2.0),
-            refused(np.array([1, 0, 2]), output_size=4),
-        ]
-    ),
     notes="data-dependent (where repeats is a tensor)",
     onnx={9: _repeat_interleave_onnx},
 )
@@ -269,25 +219,6 @@ def _roll_onnx(g: Any, input: Any, shifts: Any, dims: Any) -> Any:
     meta=_roll_meta,
     kernel=_roll_kernel,
     vjp={"input": _roll_back},
-    samples=cases(
-        lambda m: [
-            Sample(m.real(2, 3), 1),
-            Sample(m.real(2, 3), -7),
-            Sample(m.real(2, 3), 1, 0),
-            Sample(m.real(2, 3), (1, 2), (0, 1)),
-            Sample(m.real(2, 3), (1, 2), (0, 0)),
-            Sample(m.real(2, 3).T, shifts=1, dims=-1),
-            Sample(m.real(), 1),
-            Sample(m.real(0), 1),
-            Sample(m.integers(3), 1, 0, gradient=False),
-            refused(m.real(2, 3), (1, 2)),
-            refused(m.real(2, 3), (1, 2), 0),
-            refused(m.real(2, 3), 1, (0, 1)),
-            refused(m.real(2, 3), 1, 2),
-            refused(m.real(), 1, 0),
-            refused(m.real(2), ()),
-        ]
-    ),
     exact=True,
     out=False,
     onnx={9: _roll_onnx},
@@ -322,19 +253,6 @@ def _flip_onnx(g: Any, input: Any, dims: Any) -> Any:
     meta=_flip_meta,
     kernel=_flip_kernel,
     vjp={"input": lambda g, dims: flip(g, *dims)},
-    samples=cases(
-        lambda m: [
-            Sample(m.real(2, 3), 0),
-            Sample(m.real(2, 3), (0, -1)),
-            Sample(m.real(2, 3).T, 1),
-            Sample(m.real(2, 3), ()),
-            Sample(m.real(), 0),
-            Sample(m.real(0, 2), 0),
-            Sample(m.booleans(3), 0, gradient=False),
-            refused(m.real(2, 3), 0, 0),
-            refused(m.real(2, 3), 2),
-        ]
-    ),
     exact=True,
     out=False,
     onnx={9: _flip_onnx},
@@ -343,7 +261,7 @@ def flip(input: Tensor, *dims: int) -> Tensor:
     """A copy with the order of elements along dimensions turned round."""
 
 
-@composite(samples=cases(lambda m: [Sample(m.real(2, 3)), Sample(m.real(1, 2, 2)), refused(m.real(2))]))
+@composite()
 def fliplr(input: Tensor) -> Tensor:
     """A copy turned round from left to right: along dimension 1."""
     if input._array.ndim < 2:
@@ -351,7 +269,7 @@ def fliplr(input: Tensor) -> Tensor:
     return flip(input, 1)
 
 
-@composite(samples=cases(lambda m: [Sample(m.real(2, 3)), Sample(m.real(2)), refused(m.real())]))
+@composite()
 def flipud(input: Tensor) -> Tensor:
     """A copy turned round from top to bottom: along dimension 0."""
     if input._array.ndim < 1:
@@ -359,21 +277,7 @@ def flipud(input: Tensor) -> Tensor:
     return flip(input, 0)
 
 
-@composite(
-    samples=cases(
-        lambda m: [
-            *(Sample(m.real(2, 3), k) for k in (0, 1, 2, 3, -1, 5)),
-            Sample(m.real(2, 3)),
-            Sample(m.real(2, 3, 2), 1, (1, 2)),
-            Sample(m.real(2, 3, 2), k=1, dims=(2, -2)),
-            refused(m.real(2, 3), 1, (0, 0)),
-            refused(m.real(2, 3), 1, (0, -2)),
-            refused(m.real(2, 3), 1, (0,)),
-            refused(m.real(2)),
-            refused(m.real(2, 3), 1, (0, 2)),
-        ]
-    )
-)
+@composite()
 def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     """A copy turned by ``k`` quarters in the plane of two dimensions, from the first towards the second."""
     ndim = input._array.ndim
@@ -397,16 +301,6 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
 
 
 @composite(
-    samples=cases(
-        lambda m: [
-            Sample(m.real(2, 2), m.real(1, 3)),
-            Sample(m.real(2), m.real(3, 1)),
-            Sample(m.real(), m.real(2)),
-            Sample(m.real(), m.real()),
-            Sample(m.integers(2), m.real(2)),
-            Sample(m.complex(2), m.complex(2)),
-        ]
-    ),
     out=True,
 )
 def kron(input: Tensor, other: Tensor) -> Tensor:
@@ -434,19 +328,6 @@ def _cross(input: Tensor, other: Tensor, dim: int) -> Tensor:
 
 
 @composite(
-    samples=cases(
-        lambda m: [
-            Sample(m.real(3), m.real(3)),
-            Sample(m.real(2, 3), m.real(2, 3)),
-            Sample(m.real(3, 2), m.real(3, 2), dim=0),
-            Sample(m.real(1, 3), m.real(2, 3)),
-            Sample(m.complex(3), m.complex(3)),
-            Sample(m.integers(3), m.integers(3), gradient=False),
-            refused(m.real(3, 2), m.real(3, 2)),
-            refused(m.real(2, 3), m.real(3)),
-            refused(m.real(2, 3), m.real(2, 3), dim=2),
-        ]
-    ),
     out=True,
 )
 def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
@@ -455,20 +336,6 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 
 
 @composite(
-    samples=cases(
-        lambda m: [
-            Sample(m.real(3), m.real(3)),
-            Sample(m.real(2, 3), m.real(2, 3)),
-            Sample(m.real(3, 3), m.real(3, 3)),
-            Sample(m.real(3, 3), m.real(3, 3), 1),
-            Sample(m.real(1, 3), m.real(2, 3), -1),
-            Sample(m.real(3, dtype=np.float16), m.real(3, dtype=np.float16), gradient=False),
-            refused(m.real(2, 2), m.real(2, 2)),
-            refused(m.real(2, 3), m.real(2, 3), 0),
-            refused(m.real(3), m.integers(3)),
-            refused(m.booleans(3), m.booleans(3)),
-        ]
-    ),
     out=True,
 )
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, exports, primitive
 from ...core.errors import ArgumentError, DimensionError, ShapeError
 from ...core.families import broadcast_shapes as broadcast_sizes
 from ...core.families import normalize_dim
-from ...core.samples import Sample, cases, refused
 from ...core.size import Size
 from ...core.symbolic import SymbolicInt
 from ..index.indexing_onnx import write_slices
@@ -22,23 +19,7 @@ from .views import expand, reshape, select, select_kernel, select_meta, slice_di
 # -- merged and taken apart --------------------------------------------------------------------------------------
 
 
-@composite(
-    samples=cases(
-        lambda m: [
-            Sample(m.real(2, 3, 2)),
-            Sample(m.real(2, 3, 2), 1),
-            Sample(m.real(2, 3, 2), 0, 1),
-            Sample(m.real(2, 3, 2).transpose(2, 0, 1), start_dim=-2, end_dim=-1),
-            Sample(m.real(3)),
-            Sample(m.real()),
-            Sample(m.real(0, 3)),
-            Sample(m.integers(2, 2), gradient=False),
-            refused(m.real(2, 3), 1, 0),
-            refused(m.real(2, 3), 2),
-            refused(m.real(), 1),
-        ]
-    )
-)
+@composite()
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """A range of dimensions merged into one: a view where that is possible."""
     shape = tuple(input._array.shape)
@@ -55,29 +36,13 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return reshape(input, (*shape[:first], merged, *shape[last + 1 :]))
 
 
-@composite(samples=cases(lambda m: [Sample(m.real(2, 3)), Sample(m.real(2, 3).T), Sample(m.real()), Sample(m.real(3))]))
+@composite()
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension: a view where that is possible."""
     return reshape(input, -1)
 
 
-@composite(
-    samples=cases(
-        lambda m: [
-            Sample(m.real(6, 2), 0, (2, -1)),
-            Sample(m.real(2, 6), -1, (1, 3, 2)),
-            Sample(m.real(6, 2).T, 1, [3, 2]),
-            Sample(m.real(6, 2), dim=0, sizes=(6,)),
-            refused(m.real(6, 2), 0, (4, -1)),
-            refused(m.real(6, 2), 0, (2, 2)),
-            refused(m.real(6, 2), 0, (-1, -1)),
-            refused(m.real(6, 2), 0, ()),
-            refused(m.real(6, 2), 2, (2, 3)),
-            refused(m.real(), 0, (1,)),
-            refused(m.real(6), 0, 6),
-        ]
-    )
-)
+@composite()
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     """One dimension taken apart into several; one of the sizes may be -1."""
     shape = tuple(input._array.shape)
@@ -102,13 +67,6 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
 
 
 @composite(
-    samples=cases(
-        lambda m: [
-            Sample(m.real(6), m.real(2, 3)),
-            Sample(m.real(2, 3), m.integers(3, 2)),
-            refused(m.real(2, 3).T, m.real(6)),
-        ]
-    ),
     namespace=None,
     method=True,
 )
@@ -118,7 +76,6 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 @composite(
-    samples=cases(lambda m: [Sample(m.real(6), m.real(2, 3)), Sample(m.real(2, 3).T, m.real(6))]),
     namespace=None,
     method=True,
 )
@@ -131,7 +88,6 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 @composite(
-    samples=cases(lambda m: [Sample(m.real(3), m.real(2, 3)), Sample(m.real(), m.integers(2)), refused(m.real(2), m.real(3))]),
     namespace=None,
     method=True,
 )
@@ -140,16 +96,7 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
     return expand(input, other._array.shape)
 
 
-@composite(
-    samples=cases(
-        lambda m: [
-            Sample(m.real(3), (2, 3)),
-            Sample(m.real(2, 1), [2, 2]),
-            Sample(m.real(), ()),
-            refused(m.real(2), (3,)),
-        ]
-    )
-)
+@composite()
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
     """A view expanded to a shape."""
     return expand(input, tuple(size))
@@ -177,23 +124,6 @@ exports["", "broadcast_shapes"] = broadcast_shapes  # it takes shapes, not tenso
 
 
 @composite(
-    samples=cases(
-        lambda m: [
-            Sample(m.real(4, 3), 0, 1, 2),
-            Sample(m.real(4, 3), -1, -2, 2),
-            Sample(m.real(4, 3), 0, 4, 0),
-            Sample(m.real(4, 3), dim=1, start=0, length=3),
-            Sample(m.real(4, 3), 0, np.array(1), 2),
-            refused(m.real(2, 3), 0, 0, 3),
-            refused(m.real(2, 3), 0, 3, 0),
-            refused(m.real(2, 3), 1, -4, 2),
-            refused(m.real(2, 3), 0, 0, -1),
-            refused(m.real(2, 3), 2, 0, 1),
-            refused(m.real(), 0, 0, 1),
-            refused(m.real(2, 3), 0, np.array([1]), 1),
-            refused(m.real(2, 3), 0, np.array(1.0), 1),
-        ]
-    ),
     notes="data-dependent (where start is a tensor)",
 )
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
@@ -218,7 +148,6 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
 
 
 @composite(
-    samples=cases(lambda m: [Sample(m.real(4, 3), 0, 1, 2), Sample(m.real(4, 3), 1, -2, 2), refused(m.real(2, 3), 0, 0, 3)]),
     out=True,
 )
 def narrow_copy(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
@@ -279,17 +208,6 @@ _select_scatter_meta, _select_scatter_kernel = scattering(select_meta, select_ke
         "input": lambda g, src_shape, dim, index: select_scatter(g, zeros_beside(g, src_shape), dim, index),
         "src": lambda g, dim, index: select(g, dim, index),
     },
-    samples=cases(
-        lambda m: [
-            Sample(m.real(2, 3), m.real(3), 0, 1),
-            Sample(m.real(2, 3).T, m.real(3), -1, -2),
-            Sample(m.real(3), m.real(), 0, 0),
-            Sample(m.integers(2, 3), m.real(3), 0, 0, gradient=False),
-            refused(m.real(2, 3), m.real(2), 0, 0),
-            refused(m.real(2, 3), m.real(1), 0, 0),
-            refused(m.real(2, 3), m.real(3), 0, 2),
-        ]
-    ),
     exact=True,
     onnx={9: _select_scatter_onnx},
 )
@@ -307,17 +225,6 @@ _slice_scatter_meta, _slice_scatter_kernel = scattering(slice_meta, slice_kernel
         "input": lambda g, src_shape, dim, start, end, step: slice_scatter(g, zeros_beside(g, src_shape), dim, start, end, step),
         "src": lambda g, dim, start, end, step: slice_dim(g, dim, start, end, step),
     },
-    samples=cases(
-        lambda m: [
-            Sample(m.real(4, 3), m.real(2, 3), 0, 1, 3),
-            Sample(m.real(4, 3), m.real(2, 3), start=-2),
-            Sample(m.real(4, 3), m.real(4, 2), 1, 0, 9, 2),
-            Sample(m.real(4, 3), m.real(4, 3)),
-            Sample(m.integers(4), m.integers(1), 0, 3, gradient=False),
-            refused(m.real(4, 3), m.real(1, 3), 0, 1, 3),
-            refused(m.real(4, 3), m.real(4, 3), 2),
-        ]
-    ),
     exact=True,
     onnx={9: _slice_scatter_onnx},
 )

@@ -12,7 +12,6 @@ from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
 from ...core.errors import ArgumentError, DimensionError, DtypeError, ShapeError
 from ...core.families import normalize_dim
-from ...core.samples import Sample, cases, refused
 from .memory import element_strides, zeros_beside
 from .views import select_meta, slice_dim
 
@@ -47,19 +46,6 @@ def _unbind_onnx(g: Any, input: Any, dim: int) -> Any:
     meta=_unbind_meta,
     kernel=_unbind_kernel,
     vjp={"input": _unbind_gradient},
-    samples=cases(
-        lambda m: [
-            Sample(m.real(2, 3)),
-            Sample(m.real(2, 3), 1),
-            Sample(m.real(2, 3).T, dim=-1),
-            Sample(m.real(3)),
-            Sample(m.real(0, 2)),
-            Sample(m.real(2, 0)),
-            Sample(m.integers(2, 2), gradient=False),
-            refused(m.real()),
-            refused(m.real(2), 1),
-        ]
-    ),
     returns="list",
     view=True,
     onnx={9: _unbind_onnx},
@@ -109,26 +95,10 @@ def _split_gradient(g: Any, input_shape: Any, split_sizes: Any, dim: int) -> Any
     return table["cat"].call(parts, place)
 
 
-def _sizes_samples(m: Any) -> list[Sample]:
-    return [
-        Sample(m.real(5, 2), [2, 3]),
-        Sample(m.real(5, 2), (1, 0, 4)),
-        Sample(m.real(2, 4), [1, 3], 1),
-        Sample(m.real(4, 2).T, [1, 3], dim=-1),
-        Sample(m.integers(3), [1, 2], gradient=False),
-        Sample(m.real(0, 3), []),
-        refused(m.real(3, 2), [1, 1]),
-        refused(m.real(3, 2), [1, -1, 3]),
-        refused(m.real(3), [3], 1),
-        refused(m.real(3), 1.0),
-    ]
-
-
 @primitive(
     meta=_split_meta,
     kernel=_split_kernel,
     vjp={"input": _split_gradient},
-    samples=cases(_sizes_samples),
     returns="list",
     view=True,
     onnx={9: lambda g, input, split_sizes, dim: g.split(input, split_sizes, dim % input.rank)},
@@ -156,7 +126,6 @@ def split_evenly(input: Tensor, split_sizes: Any, dim: int = 0) -> Any:
     meta=lambda *values: [Spec(each.shape, each.dtype, each.element_strides) for each in _split_meta(*values)],
     kernel=_split_kernel,
     vjp={"input": _split_gradient},
-    samples=cases(_sizes_samples),
     returns="list",
     exact=True,
     out=False,
@@ -193,23 +162,7 @@ def _chunk_sizes(input: Tensor, chunks: int, dim: int) -> list[int]:
     return _even_sizes(input, -(-length // chunks), dim) if length else [0] * chunks
 
 
-def _split_samples(m: Any) -> list[Sample]:
-    return [
-        Sample(m.real(5, 2), 2),
-        Sample(m.real(5, 2), 1, 1),
-        Sample(m.real(5, 2), 9),
-        Sample(m.real(2, 6).T, 3, dim=-2),
-        Sample(m.real(0, 2), 2),
-        Sample(m.booleans(4), 3, gradient=False),
-        refused(m.real(3), 0),
-        refused(m.real(3), -1),
-        refused(m.real(), 1),
-        refused(m.real(3), 1, 1),
-    ]
-
-
 @composite(
-    samples=cases(lambda m: [*_split_samples(m), Sample(m.real(5, 2), [2, 3]), Sample(m.real(0, 2), 0), refused(m.real(3), 1.0)]),
     method=True,
 )
 def split(tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None) -> Any:
@@ -220,19 +173,19 @@ def split(tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, s
     return split_with_sizes(tensor, sections, dim)
 
 
-@composite(samples=cases(lambda m: [*_split_samples(m), Sample(m.real(0, 2), 0)]))
+@composite()
 def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> Any:
     """Like ``split``, but the parts are not tracked as views."""
     return unsafe_split_with_sizes(input, _even_sizes(input, split_size, dim), dim)
 
 
-@composite(samples=cases(_split_samples))
+@composite()
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
     """At most so many parts of one size (the last may be smaller) along a dimension: a tuple of views."""
     return split_evenly(input, _chunk_sizes(input, chunks, dim), dim)
 
 
-@composite(samples=cases(_split_samples))
+@composite()
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
     """Like ``chunk``, but the parts are not tracked as views."""
     return unsafe_split_with_sizes(input, _chunk_sizes(input, chunks, dim), dim)
@@ -269,25 +222,6 @@ def _tensor_split_onnx(g: Any, input: Any, indices_or_sections: Any, dim: int, s
 
 
 @composite(
-    samples=cases(
-        lambda m: [
-            Sample(m.real(5, 2), 2),
-            Sample(m.real(5, 2), 3, 1),
-            Sample(m.real(7), 3),
-            Sample(m.real(5, 2), (1, 3)),
-            Sample(m.real(5, 2), (1, 9, 2)),
-            Sample(m.real(5, 2), (-2,), dim=0),
-            Sample(m.real(5, 2), sections=2, dim=-2),
-            Sample(m.real(5, 2), indices=(1,)),
-            Sample(m.real(5), np.array(3), gradient=False),
-            Sample(m.real(5), np.array([1, 3]), gradient=False),
-            refused(m.real(5), 0),
-            refused(m.real(), 1),
-            refused(m.real(5), np.array([[1, 3]])),
-            refused(m.real(5), np.array(3.0)),
-            refused(m.real(5), 2, 1),
-        ]
-    ),
     notes="data-dependent (where the places are a tensor)",
     onnx={9: _tensor_split_onnx},
 )
@@ -320,40 +254,19 @@ def _axis_split(input: Tensor, given: Any, dim: int, name: str, least: int) -> A
     return tensor_split(input, given, dim)
 
 
-@composite(
-    samples=cases(
-        lambda m: [
-            Sample(m.real(4), 2),
-            Sample(m.real(2, 4), 2),
-            Sample(m.real(2, 4), (1, 3)),
-            Sample(m.real(4), (1,)),
-            refused(m.real(4), 3),
-            refused(m.real(2, 4), 0),
-            refused(m.real(), 1),
-        ]
-    )
-)
+@composite()
 def hsplit(input: Tensor, indices_or_sections: Any) -> Any:
     """Split along the second dimension (of a vector, the first)."""
     return _axis_split(input, indices_or_sections, 0 if input._array.ndim == 1 else 1, "torch.hsplit", 1)
 
 
-@composite(
-    samples=cases(
-        lambda m: [
-            Sample(m.real(4, 2), 2),
-            Sample(m.real(4, 2), (1, 3)),
-            refused(m.real(4), 2),
-            refused(m.real(4, 2), 3),
-        ]
-    )
-)
+@composite()
 def vsplit(input: Tensor, indices_or_sections: Any) -> Any:
     """Split along the first dimension."""
     return _axis_split(input, indices_or_sections, 0, "torch.vsplit", 2)
 
 
-@composite(samples=cases(lambda m: [Sample(m.real(2, 1, 4), 2), Sample(m.real(1, 2, 3), (1, 2)), refused(m.real(4, 2), 2)]))
+@composite()
 def dsplit(input: Tensor, indices_or_sections: Any) -> Any:
     """Split along the third dimension."""
     return _axis_split(input, indices_or_sections, 2, "torch.dsplit", 3)

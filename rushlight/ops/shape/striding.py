@@ -14,7 +14,6 @@ from ...core.devices import device_type_of, strided
 from ...core.errors import GradientError, OperationError, ShapeError
 from ...core.families import normalize_dim
 from ...core.node import check_in_place
-from ...core.samples import Sample, cases, refused
 from ...core.state import state
 from ..create.factories import checked_size
 from ..index.indexing_onnx import write_slices
@@ -61,7 +60,6 @@ def laid_as(input: Tensor, strides: Any) -> Tensor:
 
 
 @composite(
-    samples=cases(lambda m: [Sample(m.real(2, 3)), Sample(m.real(2, 3).T), Sample(m.real(2, 3, 4)[:, ::2]), Sample(m.real())]),
     namespace=None,
     method=True,
     onnx={9: lambda g, input, memory_format: input},
@@ -231,27 +229,6 @@ def _placed(input: Any, size: Any, stride: Any, storage_offset: Any) -> tuple[An
 
 
 @composite(
-    samples=cases(
-        lambda m: [
-            Sample(m.real(12), (3, 4), (4, 1)),
-            Sample(m.real(3, 4), (2, 2), (1, 2), 1),
-            Sample(m.real(3, 4), (4, 3), (1, 4)),
-            Sample(m.real(6), (4, 3), (1, 1)),
-            Sample(m.real(6), (2, 3), (0, 1), 3),
-            Sample(m.real(2, 3).T, (2, 2), (2, 1), 1),
-            Sample(m.real(3), (), ()),
-            Sample(m.real(), (2, 2), (0, 0)),
-            Sample(m.real(3), (0, 2), (1, 1)),
-            Sample(m.complex(4), (2, 2), (1, 1)),
-            Sample(m.integers(4), (2, 2), (1, 1), gradient=False),
-            refused(m.real(12), (3, 4), (4, 2)),
-            refused(m.real(12), (12,), (1,), 1),
-            refused(m.real(4), (2,), (-1,)),
-            refused(m.real(4), (2,), (1,), -1),
-            refused(m.real(4), (2,), (1, 1)),
-            refused(m.real(4), (-2,), (1,)),
-        ]
-    ),
     notes="memory: what it gives depends on how the tensor lies there",
 )
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
@@ -301,15 +278,6 @@ def strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, offset: 
 
 
 @composite(
-    samples=cases(
-        lambda m: [
-            Sample(m.real(6), m.real(2, 2), (2, 2), (1, 2)),
-            Sample(m.real(2, 3).T, m.real(2), (2,), (2,), 1),
-            Sample(m.real(3, 4), m.real(3), (3,), (5,)),
-            refused(m.real(6), m.real(3), (2, 2), (1, 2)),
-            refused(m.real(6), m.real(2), (2,), (6,)),
-        ]
-    ),
     notes="memory: what it gives depends on how the tensor lies there",
 )
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
@@ -356,22 +324,6 @@ def _unfold_onnx(g: Any, input: Any, dimension: int, size: int, step: int) -> An
     meta=_unfold_meta,
     kernel=_unfold_kernel,
     vjp={"input": lambda g, input_shape, dimension, size, step: unfold_backward(g, input_shape, dimension, size, step)},
-    samples=cases(
-        lambda m: [
-            Sample(m.real(7), 0, 3, 1),
-            Sample(m.real(7), 0, 2, 3),
-            Sample(m.real(2, 6), 1, 3, 2),
-            Sample(m.real(5, 2), -2, 2, 1),
-            Sample(m.real(2, 6)[:, ::2], 1, 2, 1),
-            Sample(m.real(3), 0, 0, 1),
-            Sample(m.real(), 0, 1, 1),
-            Sample(m.integers(5), 0, 5, 1, gradient=False),
-            refused(m.real(3), 0, 4, 1),
-            refused(m.real(3), 0, 2, 0),
-            refused(m.real(3), 0, -1, 1),
-            refused(m.real(3), 1, 1, 1),
-        ]
-    ),
     view=True,
     namespace=None,
     method=True,

@@ -8,7 +8,6 @@ from typing import Any
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import Op, composite, primitive, table
-from ...core.samples import Sample, cases
 from .split import split
 from .striding import as_strided
 from .views import view
@@ -39,42 +38,29 @@ def _declare_copy(op: Op) -> None:
     signature.__annotations__, signature.__kwdefaults__ = original.__annotations__, original.__kwdefaults__
     signature.__doc__ = f"{original.__doc__.strip()}  A copy, not a view."
     primitive(
-        name=f"{op.name}_copy", meta=meta, kernel=kernel, vjp=op.vjp, samples=_samples_of(op), returns=op.returns,
+        name=f"{op.name}_copy", meta=meta, kernel=kernel, vjp=op.vjp, returns=op.returns,
         namespace="", method=False, exact=True, out=op.returns is None, node_name=f"{op.node_name}_copy",
         onnx=op.onnx,
     )(signature)  # fmt: skip
-
-
-def _samples_of(op: Op) -> Any:
-    """The samples of the view; these functions take sizes and dimensions as one tuple only."""
-    if op.sample_maker is None or not op.parameters[-1].variadic:
-        return op.sample_maker
-
-    def gathered(sample: Sample) -> Sample:
-        first, *rest = sample.args
-        sizes = rest[0] if len(rest) == 1 and isinstance(rest[0], tuple) else tuple(rest)
-        return Sample(first, sizes, gradient=sample.gradient, compare=sample.compare, **sample.kwargs)
-
-    return lambda copy: [gathered(sample) for sample in op.samples]
 
 
 for _name in VIEWS:
     _declare_copy(table[_name])
 
 
-@composite(samples=cases(lambda m: [Sample(m.real(2, 3), (3, 2)), Sample(m.real(2, 3), (-1,))]), method=False)
+@composite(method=False)
 def view_copy(input: Tensor, *size: Any, dtype: Any = None) -> Tensor:
     """A copy in another shape, or (given a dtype) of the bytes read as another type."""
     return view(input, *size, dtype=dtype).clone()
 
 
-@composite(samples=cases(lambda m: [Sample(m.real(6), (2, 3), (1, 1)), Sample(m.real(2, 3), (2,), (2,), 1)]), method=False)
+@composite(method=False)
 def as_strided_copy(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A copy of a view by size, strides and offset."""
     return as_strided(input, size, stride, storage_offset).clone()
 
 
-@composite(samples=cases(lambda m: [Sample(m.real(5, 2), 2), Sample(m.real(2, 4), 3, 1)]), method=False)
+@composite(method=False)
 def split_copy(input: Tensor, split_size: int, dim: int = 0) -> Any:
     """Parts of one size along a dimension (the last may be smaller), copied."""
     return tuple(each.clone() for each in split(input, split_size, dim))

@@ -13,7 +13,6 @@ from ...core.devices import strided
 from ...core.dtypes import BY_NUMPY
 from ...core.errors import DimensionError, ShapeError, ValueRangeError, dimension_error
 from ...core.families import normalize_dim, normalize_dims
-from ...core.samples import Sample, cases, refused
 from ...core.symbolic import SymbolicInt
 from .memory import element_strides, infer_size, is_contiguous, view_strides
 
@@ -108,44 +107,7 @@ def view_dtype(input: Tensor, dtype: Any) -> Tensor:
     """The same bytes read as another type; gradients do not pass."""
 
 
-def _view_samples(m: Any) -> list[Sample]:
-    return [
-        Sample(m.real(2, 6), 3, 4),
-        Sample(m.real(2, 6), (-1,)),
-        Sample(m.real(2, 3, 4), 6, -1),
-        Sample(m.real(), 1, 1),
-        Sample(m.real(1), ()),
-        Sample(m.real(0, 3), 3, 0, 2),
-        Sample(m.real(2, 1, 3).transpose(1, 0, 2), 6),
-        Sample(m.real(3, 2, 2).transpose(1, 2, 0), 4, 3),
-        Sample(m.complex(2, 2), 4),
-        Sample(m.booleans(2, 2), 4),
-        refused(m.real(2, 3), 4, -1),
-        refused(m.real(2, 3), -1, -1),
-        refused(m.real(2, 3), -2, 3),
-        refused(m.real(0, 3), -1, 0),
-        refused(m.real(2, 3), 2.0, 3),
-    ]
-
-
-def _view_dtype_samples(m: Any) -> list[Sample]:
-    return [
-        refused(m.real(2, 3).T, 6),
-        Sample(m.real(2, 3), np.dtype(np.int32), gradient=False),
-        Sample(m.real(2, 3).T, np.dtype(np.int32), gradient=False),
-        Sample(m.real(2, 3), np.dtype(np.int16), gradient=False),
-        Sample(m.integers(2, 4, dtype=np.int16), np.dtype(np.int64), gradient=False),
-        Sample(m.integers(4, 4, dtype=np.int16)[:, :2], np.dtype(np.int32), gradient=False),
-        Sample(m.integers(2, dtype=np.int16), np.dtype(np.uint8), gradient=False),
-        Sample(m.real(dtype=np.float64), np.dtype(np.int64), gradient=False),
-        Sample(m.real(2, 3), dtype=np.dtype(np.uint8), gradient=False),
-        Sample(m.real(2, 3), np.dtype(np.float64), gradient=False),
-        Sample(m.real(2, 4).T, np.dtype(np.float64), gradient=False),
-        Sample(m.real(), np.dtype(np.float16), gradient=False),
-    ]
-
-
-@composite(samples=cases(lambda m: _view_samples(m) + _view_dtype_samples(m)), namespace=None, method=True)
+@composite(namespace=None, method=True)
 def view(input: Tensor, *size: Any, dtype: Any = None) -> Tensor:
     """The same memory in another shape, or (given a dtype) the same bytes read as another type."""
     if dtype is None and len(size) == 1 and hasattr(size[0], "numpy") and not isinstance(size[0], Tensor):
@@ -185,7 +147,6 @@ def views_as(array: Any, shape: Any) -> bool:
 
 
 @composite(
-    samples=cases(lambda m: [*_view_samples(m), Sample(m.real(2, 3).T, 6), Sample(m.real(2, 3, 4)[:, ::2], 4, -1)]),
     method=True,
     onnx={9: lambda g, input, shape: g.reshape(input, g.outputs[0].shape)},
 )
@@ -238,21 +199,6 @@ def _expand_kernel(xp: Any, input: Any, size: Any) -> Any:
     meta=_expand_meta,
     kernel=_expand_kernel,
     vjp={"input": lambda g, input_shape: g.sum_to_size(input_shape)},
-    samples=cases(
-        lambda m: [
-            Sample(m.real(3, 1), 3, 4),
-            Sample(m.real(3), 2, -1),
-            Sample(m.real(), 2, 3),
-            Sample(m.real(2, 1), (0, 2, 5)),
-            Sample(m.real(1, 4)[:, ::2], 3, 2),
-            Sample(m.real(), ()),
-            Sample(m.integers(1, 3), -1, 3, gradient=False),
-            refused(m.real(2, 3), 3),
-            refused(m.real(2, 3), 4, 3),
-            refused(m.real(2, 3), -1, 2, 3),
-            refused(m.real(1, 3), -2, 3),
-        ]
-    ),
     view=True,
     namespace=None,
     method=True,
@@ -283,19 +229,6 @@ def _unsqueeze_kernel(xp: Any, input: Any, dim: int) -> Any:
     meta=_unsqueeze_meta,
     kernel=_unsqueeze_kernel,
     vjp={"input": lambda g, dim: g.squeeze(dim)},
-    samples=cases(
-        lambda m: [
-            *(Sample(m.real(2, 3), dim) for dim in (0, 1, 2, -1, -2, -3)),
-            Sample(m.real(), 0),
-            Sample(m.real(), -1),
-            Sample(m.real(0, 2), 1),
-            Sample(m.real(2, 3).T, 1),
-            Sample(m.real(2, 3, 4)[:, ::2, 1], 1),
-            Sample(m.complex(2), 0),
-            refused(m.real(2), 2),
-            refused(m.real(2), -3),
-        ]
-    ),
     view=True,
     onnx={9: lambda g, input, dim: g.unsqueeze(input, [dim])},
 )
@@ -330,26 +263,6 @@ def _squeeze_onnx(g: Any, input: Any, dim: Any) -> Any:
     meta=_squeeze_meta,
     kernel=_squeeze_kernel,
     vjp={"input": lambda g, input_shape: g.reshape(input_shape)},
-    samples=cases(
-        lambda m: [
-            Sample(m.real(1, 2, 1, 3)),
-            Sample(m.real(1, 2, 1, 3), 0),
-            Sample(m.real(1, 2, 1, 3), -2),
-            Sample(m.real(1, 2, 1, 3), 1),
-            Sample(m.real(1, 2, 1, 3), (0, 2)),
-            Sample(m.real(1, 2, 1, 3), (0, 1)),
-            Sample(m.real(1, 2, 1), ()),
-            Sample(m.real(1, 1)),
-            Sample(m.real()),
-            Sample(m.real(), 0),
-            Sample(m.real(), (-1,)),
-            Sample(m.real(1, 0)),
-            Sample(m.real(3, 1, 4)[::2]),
-            Sample(m.integers(1, 2), dim=0, gradient=False),
-            refused(m.real(1, 2), 2),
-            refused(m.real(1, 2), (0, -2)),
-        ]
-    ),
     view=True,
     onnx={9: _squeeze_onnx},
 )
@@ -398,14 +311,6 @@ def _slice_onnx(g: Any, input: Any, dim: int, start: Any, end: Any, step: int) -
     meta=slice_meta,
     kernel=slice_kernel,
     vjp={"input": lambda g, input_shape, dim, start, end, step: slice_backward(g, input_shape, dim, start, end, step)},
-    samples=cases(
-        lambda m: [
-            Sample(m.real(5, 3), 0, 1, 4),
-            Sample(m.real(5, 3), 0, None, None, 2),
-            Sample(m.real(2, 6), -1, -4, -1),
-            Sample(m.real(3), 0, 2, 1),
-        ]
-    ),
     view=True,
     namespace=None,
     method=False,
@@ -479,21 +384,6 @@ def _select_onnx(g: Any, input: Any, dim: int, index: int) -> Any:
     meta=select_meta,
     kernel=select_kernel,
     vjp={"input": lambda g, input_shape, dim, index: select_backward(g, input_shape, dim, index)},
-    samples=cases(
-        lambda m: [
-            Sample(m.real(2, 3), 0, 1),
-            Sample(m.real(2, 3), -1, -3),
-            Sample(m.real(4), 0, 2),
-            Sample(m.real(2, 3, 4).transpose(2, 0, 1), 1, 0),
-            Sample(m.real(2, 0), 0, 1),
-            Sample(m.complex(2, 2), dim=1, index=1),
-            Sample(m.integers(3), 0, 0, gradient=False),
-            refused(m.real(2, 3), 0, 2),
-            refused(m.real(2, 3), 0, -3),
-            refused(m.real(2, 3), 2, 0),
-            refused(m.real(), 0, 0),
-        ]
-    ),
     view=True,
     onnx={9: _select_onnx},
 )
@@ -534,7 +424,6 @@ def select_backward(grad: Tensor, shape: Any, dim: int, index: int) -> Tensor:
     meta=lambda input: Spec(input.shape, input.dtype, element_strides(input)),
     kernel=lambda xp, input: input[...],
     vjp={},
-    samples=cases(lambda m: [Sample(m.real(2, 3), gradient=False), Sample(m.real(), gradient=False)]),
     view=True,
     onnx={9: lambda g, input: input},
 )

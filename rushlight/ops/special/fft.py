@@ -17,9 +17,7 @@ from ...core.declare import composite, primitive, table
 from ...core.dtypes import BY_NUMPY, FLOATING, LOW_PRECISION, default, legacy_name
 from ...core.errors import DimensionError, DtypeError, OperationError, ShapeError
 from ...core.families import normalize_dim, normalize_dims
-from ...core.samples import Maker, Sample, cases
 from ..linalg.checks import complex_type, real_type
-from ..linalg.matmul import refused
 from ..pointwise import complex_onnx as forms
 from ..pointwise.arithmetic import conjugate
 
@@ -233,92 +231,40 @@ def _last(s: Any) -> int | None:
 # -- samples ------------------------------------------------------------------------------------------------------
 
 
-def _one_samples(m: Maker, complex_input: bool = True, real_input: bool = True) -> list[Sample]:
-    found = []
-    if real_input:
-        found += [
-            Sample(m.real(4)), Sample(m.real(2, 5)), Sample(m.real(5, 2), dim=0), Sample(m.real(4), 6),
-            Sample(m.real(2, 5), n=3, norm="ortho"),
-            Sample(m.real(5), norm="forward"), Sample(m.real(4), norm="backward"),
-            Sample(m.integers(4), gradient=False), Sample(m.real(3, dtype=np.float64)),
-            Sample(m.real(3, 4).T, dim=-2), Sample(m.booleans(4), gradient=False),
-        ]  # fmt: skip
-    if complex_input:
-        found += [
-            Sample(m.complex(4)), Sample(m.complex(3, 2), dim=0), Sample(m.complex(3), n=5, norm="ortho"),
-            Sample(m.complex(4), norm="forward"),
-            Sample(m.complex(4), n=4),
-        ]  # fmt: skip
-    found += [
-        refused(m.real(4), 0), refused(m.real(4), norm="x"), refused(m.real()), refused(m.real(4), dim=1),
-        refused(m.real(4, dtype=np.float16)), refused(m.real(0)),
-    ]  # fmt: skip
-    return found if complex_input else [*found, refused(m.complex(4))]
-
-
-def _several_samples(m: Maker, complex_input: bool = True) -> list[Sample]:
-    found = [
-        Sample(m.real(2, 3)), Sample(m.real(2, 3, 2), dim=(0, 1)), Sample(m.real(2, 3), s=(3, 4)),
-        Sample(m.real(3, 3), (2, -1), (0, 1), "ortho"),
-        Sample(m.real(2, 2, 3), norm="forward"), Sample(m.integers(2, 3), gradient=False),
-        Sample(m.real(2, 4), dim=(1, 0), norm="backward"),
-    ]  # fmt: skip
-    if complex_input:
-        found += [
-            Sample(m.complex(2, 3)),
-            Sample(m.complex(3, 2), norm="ortho"),
-            Sample(m.complex(2, 3), s=(2, 2), dim=(0, 1)),
-        ]
-    else:
-        found.append(refused(m.complex(2, 3)))
-    return [
-        *found,
-        refused(m.real(2, 3), s=(4, 4, 4)),
-        refused(m.real(2, 3), dim=(0, 0)),
-        refused(m.real(2, 3), s=(2,), dim=(0, 1)),
-    ]
-
-
-_ANY = cases(_one_samples)
-_REAL = cases(lambda m: _one_samples(m, complex_input=False))
-_ANY_SEVERAL = cases(_several_samples)
-_REAL_SEVERAL = cases(lambda m: _several_samples(m, complex_input=False))
-
-
 # -- one dimension ------------------------------------------------------------------------------------------------
 
 
-@composite(samples=_ANY, out=True)
+@composite(out=True)
 def fft_fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The Fourier transform along a dimension."""
     return _transform(input, _one(input, n, dim), norm, True)
 
 
-@composite(samples=_ANY, out=True)
+@composite(out=True)
 def fft_ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The inverse Fourier transform along a dimension."""
     return _transform(input, _one(input, n, dim), norm, False)
 
 
-@composite(samples=_REAL, out=True)
+@composite(out=True)
 def fft_rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The Fourier transform of real input: the half of the spectrum that is not redundant."""
     return _real_transform("rfft", input, _one(input, n, dim), norm, True)
 
 
-@composite(samples=_ANY, out=True)
+@composite(out=True)
 def fft_irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The inverse of ``rfft``; ``n`` is the size of the result, since half a spectrum leaves it open by one."""
     return _half_transform("irfft", input, _one(input, n, dim), n, norm, False)
 
 
-@composite(samples=_ANY, out=True)
+@composite(out=True)
 def fft_hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The transform of a signal that is conjugate-symmetric in time, given by half: the result is real."""
     return _half_transform("hfft", input, _one(input, n, dim), n, norm, True)
 
 
-@composite(samples=_REAL, out=True)
+@composite(out=True)
 def fft_ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The inverse of ``hfft``."""
     return _real_transform("ihfft", input, _one(input, n, dim), norm, False)
@@ -327,73 +273,73 @@ def fft_ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | No
 # -- several dimensions -------------------------------------------------------------------------------------------
 
 
-@composite(samples=_ANY_SEVERAL, out=True)
+@composite(out=True)
 def fft_fftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
     """The Fourier transform over several dimensions (by default all)."""
     return _transform(input, _several(input, s, dim), norm, True)
 
 
-@composite(samples=_ANY_SEVERAL, out=True)
+@composite(out=True)
 def fft_ifftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
     """The inverse Fourier transform over several dimensions."""
     return _transform(input, _several(input, s, dim), norm, False)
 
 
-@composite(samples=_REAL_SEVERAL, out=True)
+@composite(out=True)
 def fft_rfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
     """The Fourier transform of real input over several dimensions; the last is halved."""
     return _real_transform("rfftn", input, _several(input, s, dim), norm, True)
 
 
-@composite(samples=_ANY_SEVERAL, out=True)
+@composite(out=True)
 def fft_irfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
     """The inverse of ``rfftn``."""
     return _half_transform("irfftn", input, _several(input, s, dim), _last(s), norm, False)
 
 
-@composite(samples=_ANY_SEVERAL, out=True)
+@composite(out=True)
 def fft_hfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
     """The transform of conjugate-symmetric input over several dimensions: the result is real."""
     return _half_transform("hfftn", input, _several(input, s, dim), _last(s), norm, True)
 
 
-@composite(samples=_REAL_SEVERAL, out=True)
+@composite(out=True)
 def fft_ihfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
     """The inverse of ``hfftn``."""
     return _real_transform("ihfftn", input, _several(input, s, dim), norm, False)
 
 
-@composite(samples=_ANY_SEVERAL, out=True)
+@composite(out=True)
 def fft_fft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
     """The Fourier transform over two dimensions."""
     return fft_fftn(input, s, dim, norm)
 
 
-@composite(samples=_ANY_SEVERAL, out=True)
+@composite(out=True)
 def fft_ifft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
     """The inverse Fourier transform over two dimensions."""
     return fft_ifftn(input, s, dim, norm)
 
 
-@composite(samples=_REAL_SEVERAL, out=True)
+@composite(out=True)
 def fft_rfft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
     """The Fourier transform of real input over two dimensions."""
     return fft_rfftn(input, s, dim, norm)
 
 
-@composite(samples=_ANY_SEVERAL, out=True)
+@composite(out=True)
 def fft_irfft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
     """The inverse of ``rfft2``."""
     return fft_irfftn(input, s, dim, norm)
 
 
-@composite(samples=_ANY_SEVERAL, out=True)
+@composite(out=True)
 def fft_hfft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
     """The transform of conjugate-symmetric input over two dimensions."""
     return fft_hfftn(input, s, dim, norm)
 
 
-@composite(samples=_REAL_SEVERAL, out=True)
+@composite(out=True)
 def fft_ihfft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
     """The inverse of ``hfft2``."""
     return fft_ihfftn(input, s, dim, norm)
@@ -409,19 +355,12 @@ def _frequency_type(name: str, dtype: Any) -> Any:
     return chosen.numpy
 
 
-_FREQUENCY_SAMPLES = cases(lambda m: [
-    Sample(5), Sample(4, 0.5), Sample(4, d=2.0, dtype=np.dtype(np.float64)), Sample(0), Sample(1),
-    refused(4, dtype=np.dtype(np.int64)),
-])  # fmt: skip
-
-
 @primitive(
     meta=lambda n, d, dtype, *rest: Spec((n,), _frequency_type("fftfreq", dtype)),
     kernel=lambda xp, n, d, dtype, *rest: ((((xp.arange(n) + n // 2) % n - n // 2) * (1.0 / (n * d))) if n else xp.zeros(0)).astype(
         _frequency_type("fftfreq", dtype)
     ),
     vjp={},
-    samples=_FREQUENCY_SAMPLES,
     factory=True,
     exact=True,
 )
@@ -444,7 +383,6 @@ def fft_fftfreq(
         _frequency_type("rfftfreq", dtype)
     ),
     vjp={},
-    samples=cases(lambda m: [sample for sample in _FREQUENCY_SAMPLES(table["fft_rfftfreq"]) if sample.args[0]]),
     factory=True,
     exact=True,
 )
@@ -461,12 +399,6 @@ def fft_rfftfreq(
     """The frequencies that the elements of ``rfft`` stand for, rising from 0."""
 
 
-_SHIFT_SAMPLES = cases(lambda m: [
-    Sample(m.real(5)), Sample(m.real(2, 3)), Sample(m.real(2, 3), 1), Sample(m.real(4, 3), dim=(0, -1)),
-    Sample(m.integers(4), gradient=False), refused(m.real(3), 2),
-])  # fmt: skip
-
-
 def _shifted(input: Any, dim: Any, forwards: bool) -> Any:
     dims = normalize_dims(dim, input._array.ndim)
     if not dims:
@@ -475,13 +407,13 @@ def _shifted(input: Any, dim: Any, forwards: bool) -> Any:
     return input.roll([shape[each] // 2 if forwards else (shape[each] + 1) // 2 for each in dims], list(dims))
 
 
-@composite(samples=_SHIFT_SAMPLES)
+@composite()
 def fft_fftshift(input: Tensor, dim: Any = None) -> Tensor:
     """A spectrum with the frequency 0 in the middle."""
     return _shifted(input, dim, True)
 
 
-@composite(samples=_SHIFT_SAMPLES)
+@composite()
 def fft_ifftshift(input: Tensor, dim: Any = None) -> Tensor:
     """A spectrum with the frequency 0 in front: undoes ``fftshift``."""
     return _shifted(input, dim, False)

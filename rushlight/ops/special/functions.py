@@ -11,10 +11,9 @@ from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, methods, primitive, table
 from ...core.errors import ArgumentError, NotSupported, OperationError
 from ...core.families import elementwise
-from ...core.samples import Sample, cases, together, unary
 from ..pointwise.arithmetic import sub
 from ..pointwise.binary import as_tensor
-from ..pointwise.unary import exp, log, log1p, refused, sgn
+from ..pointwise.unary import exp, log, log1p, sgn
 from ..pointwise.where_clamp import where
 from . import bessel_kernels as bessel
 from . import kernels as numerics
@@ -28,7 +27,6 @@ Number = int | float | complex | bool
     meta=elementwise("int_to_float", refuse="complex"),
     kernel=numerics.erf,
     vjp={"input": lambda g, input: g * (2 / math.sqrt(math.pi) * exp(-input * input))},
-    samples=together(unary(-4, 4), refused("complex")),
     onnx={9: lambda g, input: g.Erf(input)},
 )
 def erf(input: Tensor) -> Tensor:
@@ -39,7 +37,6 @@ def erf(input: Tensor) -> Tensor:
     meta=elementwise("int_to_float", refuse="complex"),
     kernel=numerics.erfc,
     vjp={"input": lambda g, input: g * (-2 / math.sqrt(math.pi) * exp(-input * input))},
-    samples=together(unary(-4, 4), refused("complex")),
 )
 def erfc(input: Tensor) -> Tensor:
     """``1 - erf(input)``, exact where ``erf`` is near 1."""
@@ -49,7 +46,6 @@ def erfc(input: Tensor) -> Tensor:
     meta=elementwise("int_to_float", refuse="complex"),
     kernel=numerics.erfcx,
     vjp={"input": lambda g, input, result: g * (2 * input * result - 2 / math.sqrt(math.pi))},
-    samples=together(unary(-2, 4, half=False), refused("complex")),
     in_place=False,
 )
 def special_erfcx(input: Tensor) -> Tensor:
@@ -60,7 +56,6 @@ def special_erfcx(input: Tensor) -> Tensor:
     meta=elementwise("int_to_float", refuse="complex"),
     kernel=numerics.erfinv,
     vjp={"input": lambda g, result: g * (0.5 * math.sqrt(math.pi) * exp(result * result))},
-    samples=together(unary(-0.9, 0.9), cases(lambda m: [Sample(np.array([-1, 1, 2, 0.9999]), gradient=False)]), refused("complex")),
 )
 def erfinv(input: Tensor) -> Tensor:
     """The number whose error function each element is."""
@@ -70,7 +65,6 @@ def erfinv(input: Tensor) -> Tensor:
     meta=elementwise("int_to_float", refuse="complex"),
     kernel=lambda xp, input: 0.5 * numerics.erfc(xp, input * -math.sqrt(0.5)),
     vjp={"input": lambda g, input: g * (exp(-0.5 * (input * input)) / math.sqrt(2 * math.pi))},
-    samples=together(unary(-4, 4), refused("complex")),
     in_place=False,
 )
 def special_ndtr(input: Tensor) -> Tensor:
@@ -81,11 +75,6 @@ def special_ndtr(input: Tensor) -> Tensor:
     meta=elementwise("int_to_float", refuse="complex"),
     kernel=numerics.ndtri,
     vjp={"input": lambda g, result: g * (math.sqrt(2 * math.pi) * exp(0.5 * (result * result)))},
-    samples=together(
-        unary(0.05, 0.95, half=False, integers=False),
-        cases(lambda m: [Sample(np.array([0, 1, 2, -1, 1e-30, 1 - 1e-9]), gradient=False)]),
-        refused("complex", "integers", "booleans"),
-    ),
     in_place=False,
 )
 def special_ndtri(input: Tensor) -> Tensor:
@@ -96,7 +85,6 @@ def special_ndtri(input: Tensor) -> Tensor:
     meta=elementwise("int_to_float", refuse="complex"),
     kernel=numerics.log_ndtr,
     vjp={"input": lambda g, input: g * (math.sqrt(2 / math.pi) / special_erfcx(input * -math.sqrt(0.5)))},
-    samples=together(unary(-6, 3, half=False), refused("complex")),
     in_place=False,
 )
 def special_log_ndtr(input: Tensor) -> Tensor:
@@ -111,7 +99,6 @@ def _entropy(xp: Any, input: Any) -> Any:
     meta=elementwise("int_to_float", refuse="complex"),
     kernel=_entropy,
     vjp={"input": lambda g, input: g * (-1 - log(input))},
-    samples=together(unary(0.1, 3), cases(lambda m: [Sample(np.array([-1, 0, 2]), gradient=False)]), refused("complex")),
     in_place=False,
 )
 def special_entr(input: Tensor) -> Tensor:
@@ -125,25 +112,14 @@ def special_entr(input: Tensor) -> Tensor:
     meta=elementwise("int_to_float", refuse="complex"),
     kernel=numerics.lgamma,
     vjp={"input": lambda g, input: g * digamma(input)},
-    samples=together(
-        unary(0.3, 6),
-        cases(lambda m: [Sample(np.array([-0.5, -1.3, -7.7, 30, 1e4])), Sample(np.array([1, 2, -3, 0, 7]), gradient=False)]),
-        refused("complex"),
-    ),
 )
 def lgamma(input: Tensor) -> Tensor:
     """The logarithm of the size of the gamma function of each element."""
 
 
 @primitive(
-    meta=elementwise("int_to_float", refuse="complex"),
-    kernel=numerics.digamma,
-    vjp={"input": lambda g, input: g * polygamma(1, input)},
-    samples=together(
-        unary(0.3, 6), cases(lambda m: [Sample(np.array([-0.5, -1.3, -7.7, 30, 1e4])), Sample(np.array([0, -1, 4]), gradient=False)]),
-        refused("complex"),
-    ),
-)  # fmt: skip
+    meta=elementwise("int_to_float", refuse="complex"), kernel=numerics.digamma, vjp={"input": lambda g, input: g * polygamma(1, input)}
+)
 def digamma(input: Tensor) -> Tensor:
     """The derivative of the logarithm of the gamma function."""
 
@@ -156,26 +132,10 @@ def _polygamma(xp: Any, n: int, input: Any) -> Any:
     return numerics.polygamma(xp, n, input)
 
 
-_POLYGAMMA = cases(lambda m: [
-    Sample(0, m.real(3, low=0.5)),
-    Sample(1, m.real(2, 3, low=0.5)),
-    Sample(1, m.real(3, low=-1.8, high=-1.2, dtype=np.float64)),
-    Sample(2, m.real(3, low=0.5, dtype=np.float64)),
-    Sample(3, m.real(3, low=-0.8, high=-0.2, dtype=np.float64)),
-    Sample(20, np.array([1.0, 0.01, 5.0], np.float32), gradient=False),
-    Sample(2, m.integers(3, low=1), gradient=False),
-    Sample(1, m.real(3, low=0.5, dtype=np.float16), gradient=False),
-    Sample(-1, m.real(2), gradient=False),
-    Sample(1.5, m.real(2), gradient=False),
-    Sample(1, m.complex(2), gradient=False),
-])  # fmt: skip
-
-
 @primitive(
     meta=elementwise("int_to_float", refuse="complex"),
     kernel=_polygamma,
     vjp={"input": lambda g, n, input: g * polygamma(n + 1, input)},
-    samples=_POLYGAMMA,
     in_place=False,
 )
 def polygamma(n: int, input: Tensor) -> Tensor:
@@ -191,14 +151,7 @@ def polygamma_method(input: Tensor, n: int) -> Tensor:
 methods["polygamma_"] = table["polygamma_method_"].call
 
 
-_MVLGAMMA = cases(lambda m: [
-    Sample(m.real(2, 3, low=1.6, high=5), 3), Sample(m.real(3, low=1, high=5), p=1), Sample(m.real(low=2, high=5), 2),
-    Sample(m.real(3, low=2, high=5, dtype=np.float64), 4), Sample(m.integers(3, low=2), 2, gradient=False),
-    Sample(np.array([0.4]), 2), Sample(m.real(2), 0, gradient=False),
-])  # fmt: skip
-
-
-@composite(samples=_MVLGAMMA, in_place=True, out=True)
+@composite(in_place=True, out=True)
 def mvlgamma(input: Tensor, p: int) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension ``p``."""
     if p < 1:
@@ -220,23 +173,10 @@ def _density(input: Any, other: Any) -> Any:
     return exp((input - 1) * log(other) - other - lgamma(input))
 
 
-_INCOMPLETE = cases(lambda m: [
-    Sample(m.real(2, 3, low=0.3, high=5), m.real(3, low=0.1, high=8), gradient=False),
-    Sample(m.real(2, 1, low=0.3, high=5, dtype=np.float64), m.real(3, low=0.1, high=8, dtype=np.float64), gradient=False),
-    Sample(np.array([0, 0, 1, -1, 1, np.inf, 1, np.inf, np.nan, 1], np.float32),
-           np.array([0, 1, 0, 1, -1, 1, np.inf, np.inf, 1, np.nan], np.float32), gradient=False),
-    Sample(np.array([0.001, 200, 1e5, 1e5, 1e5, 90]), np.array([0.001, 210, 1e5, 1.01e5, 0.99e5, 100]), gradient=False),
-    Sample(m.real(3, low=0.3, dtype=np.float16), m.real(3, low=0.3, dtype=np.float16), gradient=False),
-    Sample(m.real(0, 3), m.real(3), gradient=False),
-    Sample(m.integers(2), m.integers(2), gradient=False), Sample(m.real(2), 1.0, gradient=False), Sample(m.real(2), m.real(3), gradient=False),
-])  # fmt: skip
-
-
 @primitive(
     meta=elementwise(refuse="bool int complex"),
     kernel=numerics.igamma,
     vjp={"input": _not_derivable("igamma: input"), "other": lambda g, input, other: g * _density(input, other)},
-    samples=_INCOMPLETE,
     onnx="its series ends where the values say so",
 )
 def igamma(input: Tensor, other: Tensor) -> Tensor:
@@ -247,7 +187,6 @@ def igamma(input: Tensor, other: Tensor) -> Tensor:
     meta=elementwise(refuse="bool int complex"),
     kernel=numerics.igammac,
     vjp={"input": _not_derivable("igammac: input"), "other": lambda g, input, other: -g * _density(input, other)},
-    samples=_INCOMPLETE,
     onnx="its series ends where the values say so",
 )
 def igammac(input: Tensor, other: Tensor) -> Tensor:
@@ -261,19 +200,8 @@ def igammac(input: Tensor, other: Tensor) -> Tensor:
         "input": _not_derivable("zeta"),
         "other": lambda g, input, other: g * (-input * special_zeta(input + 1, other)),
     },
-    samples=cases(lambda m: [
-        Sample(m.real(2, 3, low=1.2, high=5), m.real(3, low=0.2, high=5), gradient=False),
-        Sample(2, m.real(3, low=0.2, high=5)),
-        Sample(3.5, m.real(3, low=0.2, high=5, dtype=np.float64)),
-        Sample(m.real(3, low=1.2, high=5), 2.5, gradient=False),
-        Sample(np.array([2, 1, 0.5, 0, -1, 3, 2, 2.5, 3, np.nan], np.float32),
-               np.array([1, 1, 1, 1, 1, 0, -1, -0.5, -0.5, 1], np.float32), gradient=False),
-        Sample(np.array([3, 2, 1000, 1000.0]), np.array([-2.5, -3.5, 2, 0.5]), gradient=False),
-        Sample(m.integers(3, low=2), m.integers(3, low=1), gradient=False),
-        Sample(m.complex(2), m.complex(2), gradient=False),
-    ]),
     in_place=False,
-)  # fmt: skip
+)
 def special_zeta(input: Tensor | Number, other: Tensor | Number) -> Tensor:
     """Hurwitz' zeta function: the sum of ``(other + k) ** -input`` over all whole numbers k from 0."""
 
@@ -289,16 +217,9 @@ def _xlog1py(xp: Any, input: Any, other: Any) -> Any:
         "input": lambda g, other: g * log1p(as_tensor(other, g)),
         "other": lambda g, input, other: g * (input / (other + 1)),
     },
-    samples=cases(lambda m: [
-        Sample(m.real(2, 3), m.real(3, low=-0.5)), Sample(m.real(3), 0.5), Sample(1.5, m.real(3, low=-0.5)),
-        Sample(np.array([0, 0, 1, np.nan, 0], np.float32), np.array([-1, np.nan, -1, 1, 2], np.float32), gradient=False),
-        Sample(m.integers(3), m.integers(3, low=0), gradient=False), Sample(m.booleans(3), m.real(3, low=-0.5), gradient=False),
-        Sample(m.real(3, dtype=np.float16), m.real(3, low=-0.5, dtype=np.float16), gradient=False),
-        Sample(m.complex(2), m.complex(2), gradient=False), Sample(m.real(2), m.real(3), gradient=False),
-    ]),
     in_place=False,
     node_name="SpecialXlog1PyBackward0",
-)  # fmt: skip
+)
 def special_xlog1py(input: Tensor | Number, other: Tensor | Number) -> Tensor:
     """``input * log1p(other)``, and 0 where ``input`` is 0."""
 
@@ -310,7 +231,6 @@ def special_xlog1py(input: Tensor | Number, other: Tensor | Number) -> Tensor:
     meta=elementwise("int_to_float", refuse="complex"),
     kernel=bessel.i0,
     vjp={"input": lambda g, input: g * special_i1(input)},
-    samples=together(unary(-10, 10), refused("complex")),
 )
 def i0(input: Tensor) -> Tensor:
     """The modified Bessel function of the first kind of order 0."""
@@ -320,7 +240,6 @@ def i0(input: Tensor) -> Tensor:
     meta=elementwise("int_to_float", refuse="complex"),
     kernel=bessel.i0e,
     vjp={"input": lambda g, input, result: g * (special_i1e(input) - sgn(input) * result)},
-    samples=together(unary(-10, 10), refused("complex")),
     in_place=False,
     node_name="SpecialI0EBackward0",
 )
@@ -338,7 +257,6 @@ def _i1_gradient(g: Any, input: Any, result: Any) -> Any:
     meta=elementwise("int_to_float", refuse="complex"),
     kernel=bessel.i1,
     vjp={"input": _i1_gradient},
-    samples=together(unary(-10, 10), refused("complex")),
     in_place=False,
 )
 def special_i1(input: Tensor) -> Tensor:
@@ -355,7 +273,6 @@ def _i1e_gradient(g: Any, input: Any, result: Any) -> Any:
     meta=elementwise("int_to_float", refuse="complex"),
     kernel=bessel.i1e,
     vjp={"input": _i1e_gradient},
-    samples=together(unary(-10, 10), refused("complex")),
     in_place=False,
     node_name="SpecialI1EBackward0",
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite
-from ...core.samples import Sample, binary, cases, unary
 from ..pointwise.binary import xlogy
 from ..pointwise.trigonometry import sinc
 from ..pointwise.unary import exp2, expm1, log1p, logit, round, sigmoid
@@ -13,115 +12,115 @@ from .functions import digamma, erf, erfc, erfinv, i0, igamma, igammac, lgamma, 
 Number = int | float | complex | bool
 
 
-@composite(samples=unary(0.3, 6), out=True)
+@composite(out=True)
 def special_digamma(input: Tensor) -> Tensor:
     """See :func:`digamma`."""
     return digamma(input)
 
 
-@composite(samples=unary(0.3, 6), out=True)
+@composite(out=True)
 def special_psi(input: Tensor) -> Tensor:
     """See :func:`digamma`."""
     return digamma(input)
 
 
-@composite(samples=unary(-4, 4), out=True)
+@composite(out=True)
 def special_erf(input: Tensor) -> Tensor:
     """See :func:`erf`."""
     return erf(input)
 
 
-@composite(samples=unary(-4, 4), out=True)
+@composite(out=True)
 def special_erfc(input: Tensor) -> Tensor:
     """See :func:`erfc`."""
     return erfc(input)
 
 
-@composite(samples=unary(-0.9, 0.9), out=True)
+@composite(out=True)
 def special_erfinv(input: Tensor) -> Tensor:
     """See :func:`erfinv`."""
     return erfinv(input)
 
 
-@composite(samples=unary(complex=True), out=True)
+@composite(out=True)
 def special_exp2(input: Tensor) -> Tensor:
     """See :func:`exp2`."""
     return exp2(input)
 
 
-@composite(samples=unary(complex=True), out=True)
+@composite(out=True)
 def special_expit(input: Tensor) -> Tensor:
     """See :func:`sigmoid`."""
     return sigmoid(input)
 
 
-@composite(samples=unary(complex=True), out=True)
+@composite(out=True)
 def special_expm1(input: Tensor) -> Tensor:
     """See :func:`expm1`."""
     return expm1(input)
 
 
-@composite(samples=unary(0.3, 6), out=True)
+@composite(out=True)
 def special_gammaln(input: Tensor) -> Tensor:
     """See :func:`lgamma`."""
     return lgamma(input)
 
 
-@composite(samples=unary(-10, 10), out=True)
+@composite(out=True)
 def special_i0(input: Tensor) -> Tensor:
     """See :func:`i0`."""
     return i0(input)
 
 
-@composite(samples=unary(-0.8, 2), out=True)
+@composite(out=True)
 def special_log1p(input: Tensor) -> Tensor:
     """See :func:`log1p`."""
     return log1p(input)
 
 
-@composite(samples=unary(), out=True)
+@composite(out=True)
 def special_sinc(input: Tensor) -> Tensor:
     """See :func:`sinc`."""
     return sinc(input)
 
 
-@composite(samples=cases(lambda m: [Sample(m.real(3, low=0.1, high=0.9)), Sample(m.real(3, low=0.1, high=0.9), 0.2)]), out=True)
+@composite(out=True)
 def special_logit(input: Tensor, eps: float | None = None) -> Tensor:
     """See :func:`logit`."""
     return logit(input, eps)
 
 
-@composite(samples=cases(lambda m: [Sample(m.real(3)), Sample(m.real(3), decimals=1, gradient=False)]), out=True)
+@composite(out=True)
 def special_round(input: Tensor, *, decimals: int = 0) -> Tensor:
     """See :func:`round`."""
     return round(input, decimals=decimals)
 
 
-@composite(samples=cases(lambda m: [Sample(2, m.real(3, low=0.5)), Sample(0, m.real(3, low=0.5))]), out=True)
+@composite(out=True)
 def special_polygamma(n: int, input: Tensor) -> Tensor:
     """See :func:`polygamma`."""
     return polygamma(n, input)
 
 
-@composite(samples=cases(lambda m: [Sample(m.real(3, low=1, high=5), 2), Sample(m.real(2), 0, gradient=False)]), out=True)
+@composite(out=True)
 def special_multigammaln(input: Tensor, p: int) -> Tensor:
     """See :func:`mvlgamma`."""
     return mvlgamma(input, p)
 
 
-@composite(samples=cases(lambda m: [Sample(m.real(3, low=0.3), m.real(2, 1, low=0.1), gradient=False)]), out=True)
+@composite(out=True)
 def special_gammainc(input: Tensor, other: Tensor) -> Tensor:
     """See :func:`igamma`."""
     return igamma(input, other)
 
 
-@composite(samples=cases(lambda m: [Sample(m.real(3, low=0.3), m.real(2, 1, low=0.1), gradient=False)]), out=True)
+@composite(out=True)
 def special_gammaincc(input: Tensor, other: Tensor) -> Tensor:
     """See :func:`igammac`."""
     return igammac(input, other)
 
 
-@composite(samples=binary(0.3, 2), out=True)
+@composite(out=True)
 def special_xlogy(input: Tensor | Number, other: Tensor | Number) -> Tensor:
     """See :func:`xlogy`."""
     return xlogy(input, other)

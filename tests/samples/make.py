@@ -1,8 +1,4 @@
-"""Inputs for the tests of each op, as plain data: NumPy arrays, numbers, Python values.
-
-They feed the comparison with recorded PyTorch results, the gradient checks, the meta checks and, later, each code
-generator and ONNX opset.  Arrays stand for tensors; the tests turn them into tensors of whatever package they run.
-"""
+"""How samples are written: what a sample is, makers of arrays, makers of samples for ops of one kind, and their registration on ops."""
 
 from __future__ import annotations
 
@@ -11,6 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from rushlight.core.declare import Op
+from rushlight.core.facets import Facet
 
 
 class Sample:
@@ -83,11 +82,29 @@ class Maker:
         return (a @ a.swapaxes(-1, -2) + shape[-1] * np.eye(shape[-1])).astype(dtype)
 
 
+def regular(m: Maker, *shape: int, dtype: Any = np.float32) -> np.ndarray:
+    """Matrices far from singular."""
+    complex_part = 1j * m.real(*shape) if np.dtype(dtype).kind == "c" else 0
+    return (m.real(*shape) + complex_part + 3 * np.eye(shape[-2], shape[-1])).astype(dtype)
+
+
 SampleMaker = Callable[[Any], list[Sample]]
+makers: Facet[SampleMaker] = Facet("samples", "the inputs that the tests run the op on")
+
+
+def samples(name: str, maker: SampleMaker) -> None:
+    """Give an op its samples: ``samples("tanh", unary(-4, 4))``."""
+    makers.set(maker, name)
+
+
+def samples_of(op: Op) -> list[Sample]:
+    """The samples of an op; of one that has none, none."""
+    maker = makers.of(op)
+    return [] if maker is None else maker(op)
 
 
 def cases(build: Callable[[Maker], list[Sample]]) -> SampleMaker:
-    """Samples written out by hand: ``samples=cases(lambda m: [Sample(m.real(2, 3), 1)])``."""
+    """Samples written out by hand: ``samples("sum", cases(lambda m: [Sample(m.real(2, 3), 1)]))``."""
     return lambda op: build(Maker(op.name))
 
 
@@ -106,6 +123,20 @@ def without_gradient(maker: SampleMaker) -> SampleMaker:
         return found
 
     return build
+
+
+def refused_kinds(*kinds: str) -> SampleMaker:
+    """Samples of types that an op does not take."""
+    return cases(lambda m: [Sample(getattr(m, kind)(2), gradient=False) for kind in kinds])
+
+
+def refused_pairs(*kinds: str, number: bool = False) -> SampleMaker:
+    """Pairs that an op does not take: types, shapes that do not fit, and where so, a number."""
+    return cases(lambda m: [
+        *(Sample(getattr(m, kind)(2), getattr(m, kind)(2), gradient=False) for kind in kinds),
+        Sample(m.real(2), m.real(3), gradient=False),
+        *([Sample(m.real(2), 1.5, gradient=False), Sample(1.5, m.real(2), gradient=False)] if number else []),
+    ])  # fmt: skip
 
 
 def unary(

@@ -1,0 +1,11 @@
+"""Samples of the ops of ``ops/pointwise/copy_cast.py``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..make import Sample, cases, samples, unary
+
+samples("clone", unary(complex=True))
+samples("copy", cases(lambda m: [Sample(m.real(2, 3), m.real(3)), Sample(m.real(2, 3), m.real(2, 3, dtype=np.float64))]))
+samples("fill", cases(lambda m: [Sample(m.real(2, 3), 1.5), Sample(m.real(2, 3), m.real()), Sample(m.integers(3), 2)]))
