@@ -18,8 +18,8 @@ from rushlight.nn import functional as F
 if importlib.util.find_spec("llvmlite") is None:
     pytest.skip("native code needs llvmlite: pip install llvmlite", allow_module_level=True)
 
-from rushlight.codegen.llvm import rnn
-from rushlight.codegen.llvm.gemm import panel
+from rushlight.codegen.llvm import target
+from rushlight.codegen.llvm.gemm.choose import choose_tile
 
 
 def assert_native_matches_eager(function: Any, *inputs: Any, tolerance: float) -> None:
@@ -116,12 +116,11 @@ def test_threads_do_not_change_results() -> None:
     assert_threads_change_nothing(lambda: results_and_gradients(compiled, inputs))
 
 
-@pytest.mark.parametrize("shape", [panel.Shape(8, 3, 4), panel.Shape(4, 2, 4), panel.Shape(4, 4, 6)])
-def test_other_processors(shape: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("triple, features, tile", [("x86_64", "+avx,+fma", (4, 3)), ("x86_64", "", (4, 2)), ("aarch64", "", (6, 4))])
+def test_other_processors(triple: str, features: str, tile: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     """The tiles of processors with other registers, which this one can run too."""
-    chosen = lambda type: panel.Shape(shape.lanes if type == "float" else shape.lanes // 2, shape.vectors, shape.rows)
-    monkeypatch.setattr(panel, "shape_for", chosen)
-    monkeypatch.setattr(rnn, "shape_for", chosen)
+    monkeypatch.setattr(target, "_chosen", [target.Processor(triple, "generic", features)])
+    assert choose_tile() == tile
     torch.manual_seed(0)
     assert_native_matches_eager(
         lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), *(torch.randn(2, 50, 20) for _ in range(3)), tolerance=2e-5

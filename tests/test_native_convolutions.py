@@ -23,7 +23,7 @@ pytest.importorskip("llvmlite")
 from rushlight.backends.native.eager import ops
 from rushlight.codegen.llvm.conv import convolution, cost
 from rushlight.codegen.llvm.conv.im2col import forward_sweep
-from rushlight.codegen.llvm.gemm.tile import tile_of
+from rushlight.codegen.llvm.gemm.choose import fastest_tile
 from rushlight.schedule.tensor_ir import Call
 
 TOLERANCE = {"f": 3e-6, "d": 1e-14}
@@ -223,7 +223,7 @@ def test_tiles_fit_the_registers_and_leave_little_over() -> None:
     for number in (16, 32):
         for rows in (1, 3, 8, 27, 64, 100, 576):
             for vectors in (1, 2, 4, 7, 16, 64):
-                height, width = tile_of(rows, vectors, number)
+                height, width = fastest_tile(rows, vectors, number)
                 assert height * width + width + 1 <= number
                 if rows >= 8:
                     assert height * width >= 8  # enough sums at once that none waits for another

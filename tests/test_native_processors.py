@@ -22,10 +22,10 @@ pytest.importorskip("llvmlite")
 from rushlight.backends.aot import AheadOfTime
 from rushlight.backends.native import NativeGraph, compile_module, graph_compiler
 from rushlight.backends.native.eager import bernoulli
-from rushlight.codegen.llvm.gemm.panel import shape_for
-from rushlight.codegen.llvm.gemm.tile import lanes
+from rushlight.codegen.llvm.gemm.choose import choose_tile, panel_width
 from rushlight.codegen.llvm.ir import Part
 from rushlight.codegen.llvm.target import VARIABLE, Processor, host, whole_vectors
+from rushlight.codegen.llvm.vectors import lanes
 from rushlight.runtime.call import trampoline
 from rushlight.runtime.cpu import thread_pool
 from rushlight.runtime.cpu.jit import Machine
@@ -342,6 +342,6 @@ def test_tiles_of_each_processor(machine: Callable[[], Elsewhere]) -> None:
     """Sums, a row of the right matrix and a factor fit the registers."""
     chosen = machine().processor
     for type, size in (("float", 4), ("double", 8)):
-        shape = shape_for(type)
-        assert shape.lanes == lanes(type) == chosen.vector_bits // 8 // size
-        assert shape.rows * shape.vectors + shape.vectors + 1 <= chosen.registers
+        rows, vectors = choose_tile()
+        assert panel_width(type) == vectors * lanes(type) == vectors * (chosen.vector_bits // 8 // size)
+        assert rows * vectors + vectors + 1 <= chosen.registers

@@ -18,8 +18,7 @@ from rushlight import nn
 if importlib.util.find_spec("llvmlite") is None:
     pytest.skip("native code needs llvmlite: pip install llvmlite", allow_module_level=True)
 
-from rushlight.codegen.llvm.gemm import small
-from rushlight.codegen.llvm.gemm.panel import shape_for
+from rushlight.codegen.llvm.gemm import choose, matmul
 from rushlight.schedule.tensor_ir import Reference
 
 assert_matches_eager = functools.partial(assert_compiled_matches_eager, tolerance=2e-4, scaled=True)
@@ -81,16 +80,21 @@ def test_tiny_products_as_they_lie(rows: int, depth: int, width: int, dtype: Any
             assert_matches_eager(lambda a, b: a @ b[1:-1, 3:-2], a, wide, tolerance=tolerance)
 
 
-def test_which_products_are_read_as_they_lie() -> None:
-    wide = shape_for("float").width
+def test_which_right_matrices_are_not_packed() -> None:
+    wide = choose.panel_width("float")
 
-    def lies(rows: int, depth: int, width: int, turned: bool = False) -> bool:
+    def unpacked(rows: int, depth: int, width: int, turned: bool = False) -> bool:
         a, b = (Reference(None, shape, (shape[1], 1)) for shape in ((rows, depth), (depth, width)))  # type: ignore[arg-type]
         b = Reference(None, b.shape, (1, depth)) if turned else b  # type: ignore[arg-type]
-        return small.is_plain(a, b, "float")
+        return matmul.is_unpacked("float", a, b)
 
-    assert lies(32, 64, 2 * wide) and lies(8, 8, wide)
-    assert not lies(32, 64, 2 * wide, turned=True) and not lies(32, 64, wide + 1) and not lies(4, 64, wide) and not lies(512, 128, 4 * wide)
+    assert unpacked(32, 64, 2 * wide) and unpacked(8, 8, wide)
+    assert (
+        not unpacked(32, 64, 2 * wide, turned=True)
+        and not unpacked(32, 64, wide + 1)
+        and not unpacked(4, 64, wide)
+        and not unpacked(512, 128, 4 * wide)
+    )
 
 
 @pytest.mark.parametrize(
@@ -117,7 +121,7 @@ def test_products_of_columns_and_rows(left: tuple[int, ...], right: tuple[int, .
 
 def test_where_products_are_generated() -> None:
     """By measurement: between the tiny ones and those whose right matrix is beyond the cache."""
-    chosen = lambda *sizes, turned=False: small.worthwhile(*sizes, 4, turned)
+    chosen = lambda *sizes, turned=False: choose.generated_wins(*sizes, 4, turned)
     assert chosen(512, 128, 384) and chosen(16, 128, 128, turned=True) and chosen(32, 64, 64, turned=True)
     assert (
         not chosen(32, 64, 64)

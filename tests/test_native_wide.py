@@ -11,7 +11,7 @@ from support.compiled import assert_compiled_matches_eager
 
 import rushlight as torch
 from rushlight.codegen.llvm import kernel
-from rushlight.codegen.llvm.vector_code import Wide
+from rushlight.codegen.llvm.vectors import Wide
 
 assert_matches_eager = functools.partial(assert_compiled_matches_eager, tolerance=3e-6, absolute=1e-6, gradients=False)
 

@@ -17,8 +17,8 @@ from test_native_convolutions import Case, assert_native_convolution, native
 from rushlight.backends.native.eager import ops
 from rushlight.codegen.llvm.conv import cost, winograd, winograd_transforms
 from rushlight.codegen.llvm.conv.winograd_transforms import axis_for
-from rushlight.codegen.llvm.gemm.generic import tile_for
-from rushlight.codegen.llvm.gemm.tile import lanes
+from rushlight.codegen.llvm.gemm.choose import choose_tile
+from rushlight.codegen.llvm.vectors import lanes
 from rushlight.ops.nn.convolution_kernels import convolve
 from rushlight.runtime.cpu.jit import machine
 
@@ -125,10 +125,10 @@ def test_what_is_saved_must_pay_for_the_sums() -> None:
 def test_tiles_of_a_product() -> None:
     for vectors in range(1, 20):
         for rows in (None, 27, 36, 64):
-            height, width = tile_for(vectors, rows)
+            height, width = choose_tile(rows, vectors)
             assert vectors % width == 0 and height * width + width + 1 <= machine().processor.registers
             assert rows is None or height <= 9
-    assert tile_for(2, 27)[0] in (4, 9)  # no row is left over, or few
+    assert choose_tile(27, 2)[0] in (4, 9)  # no row is left over, or few
 
 
 def test_memory_fits_the_cache() -> None:

@@ -9,9 +9,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ...codegen.llvm.gemm.blas_call import Work
+from ...codegen.llvm.gemm.blas import BlasProduct
 from ...codegen.llvm.ir import Code, Module, Part, Scalar, alone
 from ...codegen.llvm.kernel import Kernel
+from ...codegen.llvm.module import PrintedModule
 from ...codegen.llvm.piece import Piece, SizesFrom
 from ...codegen.llvm.target import processor
 from ...core.base import Spec
@@ -288,7 +289,7 @@ class Program:
 
     def product(self, module: Module, value: Any) -> Piece:
         """The function for a product."""
-        work, c = Work(blas(), value), Code(module)
+        work, c = BlasProduct(blas(), value), Code(module)
         work.emit(c, "%b0", "%b1", "%b2", Scalar("%first", "i64"), Scalar("%last", "i64"))
         name = module.add(f"product{value.index}", c.function("NAME", "ptr %b0, ptr %b1, ptr %b2, i64 %first, i64 %last"))
         return Piece(name, [value.left.value, value.right.value, value], work.extent, work.nanoseconds)
@@ -325,7 +326,7 @@ class Program:
         c.do(f"call void {c.bound(name, getattr(workers, name))}({', '.join(f'ptr {each}' for each in given)})")
 
     @property
-    def module(self) -> Module | None:
+    def module(self) -> PrintedModule | None:
         """The functions that were compiled, as text; None where there are none."""
         return Module.unpacked(self.packed) if self.packed else None
 

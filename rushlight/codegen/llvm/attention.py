@@ -14,8 +14,8 @@ from ...core.base import Spec
 from ...schedule.symbolic_shape import differs
 from ...schedule.tensor_ir import ROUTINES, Builder, Reference, Routine, Value
 from . import vector_math
-from .gemm.panel import Panels, lanes_for, minus, share
-from .ir import TYPES, Code, Module, Scalar
+from .gemm.panels import Panels, shared_work, workers_for
+from .ir import TYPES, Code, Module, Scalar, pointers
 from .piece import Lowering, Piece
 from .vectors import Vectors
 
@@ -38,8 +38,8 @@ class Heads:
         c, rest = self.c, head
         self.indices = []
         for size in reversed(self.shape):
-            self.indices.insert(0, c.let("i64", f"srem i64 {rest.name}, {size}"))
-            rest = c.let("i64", f"sdiv i64 {rest.name}, {size}")
+            self.indices.insert(0, c.rem(rest, size))
+            rest = c.div(rest, size)
 
     def pointer(self, name: str, reference: Reference, row: Scalar | None = None) -> str:
         """The address of the head's matrix, from a row on."""
@@ -81,7 +81,7 @@ def as_wanted(value: Value, order: list[int]) -> Reference:
 
 def rows_in(c: Code, start: Scalar, block: int, count: int) -> Scalar:
     """How many rows a block has that begins there."""
-    return c.intrinsic("smin", minus(c, c.integer(count), start), c.integer(block))
+    return c.min(c.sub(count, start), block)
 
 
 class Names:
@@ -95,8 +95,7 @@ class Names:
         return f"%{name}"
 
     def piece(self, module: Module, c: Code, name: str, extent: int, nanoseconds: float) -> Piece:
-        parameters = ", ".join(f"ptr %{each}" for each in self.values)
-        function = module.add(f"{name}{len(module.names)}", c.function("NAME", f"{parameters}, i64 %first, i64 %last"))
+        function = module.add(name, c.function("", pointers([f"%{each}" for each in self.values])))
         return Piece(function, list(self.values.values()), extent, nanoseconds)
 
 
@@ -106,21 +105,21 @@ class Row:
     def __init__(self, c: Code, panels: Panels) -> None:
         self.c = c
         self.type = panels.type
-        self.v = Vectors(c, panels.type, panels.shape.lanes)
-        self.vectors = panels.shape.vectors
+        self.v = Vectors(c, panels.type, panels.lanes)
+        self.vectors = panels.tile.vectors
         self.partial = c.slot(self.v.type)
 
     def each(self, panels: Scalar, body: Any) -> None:
         """``body(column)`` for the vectors of some panels."""
         c = self.c
-        with c.loop(c.integer(0), panels) as panel:
+        with c.loop(panels) as panel:
             for at in range(self.vectors):
-                body(c.add(c.scale(panel, self.vectors * self.v.count), c.integer(at * self.v.count)))
+                body(c.add(c.scale(panel, self.vectors * self.v.count), at * self.v.count))
 
     def fold(self, panels: Scalar, start: float, combine: Any, body: Any) -> Scalar:
         """All that ``body(column)`` gives, combined; still a vector."""
         c = self.c
-        c.write(self.v.spread(c.constant(self.type, start)), self.partial)
+        c.write(self.v.splat(c.constant(self.type, start)), self.partial)
         self.each(panels, lambda column: c.write(combine(c.read(self.partial, self.v.type), body(column)), self.partial))
         return c.read(self.partial, self.v.type)
 
@@ -132,14 +131,14 @@ class Row:
 
     def number(self, value: float) -> Scalar:
         """A vector of one constant."""
-        return self.v.spread(self.c.constant(self.type, value))
+        return self.v.splat(self.c.constant(self.type, value))
 
-    def some(self, column: Scalar, limit: Scalar | int) -> str | None:
+    def some(self, column: Scalar, limit: Scalar | int) -> Scalar | None:
         """A mask of the elements of a vector that lie before a limit; None where all of them do."""
         c = self.c
         if isinstance(limit, int):
-            return self.v.first(minus(c, c.integer(limit), column)) if limit % (self.v.count * self.vectors) else None
-        return self.v.first(minus(c, limit if isinstance(limit, Scalar) else c.integer(limit), column))
+            return self.v.first(c.sub(limit, column)) if limit % (self.v.count * self.vectors) else None
+        return self.v.first(c.sub(limit if isinstance(limit, Scalar) else limit, column))
 
 
 def attention(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
@@ -160,12 +159,12 @@ def attention(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) ->
     query, key, value = (each.broadcast((*batch, *each.shape[-2:])) for each in (query, key, value))
     mask = None if mask is None else mask.broadcast((*batch, length, source))
     by_key, by_value = Panels(Module(), type_, size, source), Panels(Module(), type_, source, width)
-    wide = by_key.shape.width
+    wide = by_key.columns
     row = by_key.count * wide  # of scores, filled up to whole panels
     block = max(8, min(BLOCK, ROOM // (row * dtype.itemsize) // 8 * 8))
     blocks = -(-length // block)
     units = math.prod(batch) * blocks
-    lanes = lanes_for(units)
+    lanes = workers_for(units)
     scratch = [Spec((lanes, each), dtype) for each in (by_key.size, by_value.size, block * row)]
     order = order_in_memory(builder, node, 0, query, specs[0].shape)
 
@@ -178,22 +177,22 @@ def attention(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) ->
         own = [names.add(name, each) for name, each in zip(("kp", "vp", "s"), memories)]
         w = names.add("w", weights) if weights in program.slots else ""
         m = "" if mask is None else names.add("m", mask.value)
-        with share(c, lanes, units) as (lane, first, last):
+        with shared_work(c, lanes, units) as (lane, first, last):
             packed_key, packed_value, memory = (c.address(name, c.scale(lane, each.shape[1]), type_) for name, each in zip(own, scratch))
-            begin = c.let("i64", f"sdiv i64 {first.name}, {blocks}")
-            end = c.let("i64", f"sdiv i64 {c.add(last, c.integer(blocks - 1)).name}, {blocks}")
+            begin = c.div(first, blocks)
+            end = c.div(c.add(last, blocks - 1), blocks)
             with c.loop(begin, end) as head:
                 heads.at(head)
-                keys.pack(c, steps(key)[::-1], packed_key, heads.pointer(k, key), c.integer(0), c.integer(keys.count))
-                values.pack(c, steps(value), packed_value, heads.pointer(v, value), c.integer(0), c.integer(values.count))
+                keys.pack(c, steps(key)[::-1], packed_key, heads.pointer(k, key))
+                values.pack(c, steps(value), packed_value, heads.pointer(v, value))
                 before = c.scale(head, blocks)
-                from_ = c.intrinsic("smax", minus(c, first, before), c.integer(0))
-                to = c.intrinsic("smin", minus(c, last, before), c.integer(blocks))
+                from_ = c.max(c.sub(first, before), 0)
+                to = c.min(c.sub(last, before), blocks)
                 with c.loop(from_, to) as number:
                     start = c.scale(number, block)
                     rows = rows_in(c, start, block, length)
-                    seen = c.intrinsic("smin", c.add(start, rows), c.integer(source)) if causal else c.integer(source)
-                    count = c.let("i64", f"sdiv i64 {c.add(seen, c.integer(wide - 1)).name}, {wide}")
+                    seen = c.min(c.add(start, rows), source) if causal else c.integer(source)
+                    count = c.div(c.add(seen, wide - 1), wide)
                     down, across = steps(query)
                     keys.multiply(
                         c,
@@ -204,16 +203,16 @@ def attention(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) ->
                         columns=across,
                         width=c.scale(count, wide),
                     )
-                    with c.loop(c.integer(0), rows) as at:
+                    with c.loop(rows) as at:
                         here = c.address(memory, c.scale(at, row), type_)
                         mine = c.add(start, at)
-                        limit = c.intrinsic("smin", c.add(mine, c.integer(1)), c.integer(source)) if causal else source
+                        limit = c.min(c.add(mine, 1), source) if causal else source
                         if mask is not None:
                             masked(c, line, here, heads.pointer(m, mask, mine), mask, scale)
                         place = c.address(w, c.scale(c.add(c.scale(head, length), mine), source), type_) if w else ""
                         weigh(line, here, count, limit, 1.0 if mask is not None else scale, place, source)
                         if w and causal:  # beyond what was looked at
-                            with c.loop(c.scale(count, wide), c.integer(source)) as column:
+                            with c.loop(c.scale(count, wide), source) as column:
                                 c.store(c.constant(type_, 0.0), place, column)
                     values.multiply(c, (memory, row), packed_value, (heads.pointer(o, made, start), made.strides[-2]), rows, depth=seen)
         nanoseconds = units * block * source * (size + width) * 2 / FLOPS_PER_NANOSECOND
@@ -227,7 +226,7 @@ def attention(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) ->
 def masked(c: Code, line: Row, here: str, masked_at: str, mask: Reference, scale: float) -> None:
     """Scale a row of scores, and add a mask; what that leaves out is infinitely low."""
     type_ = line.type
-    with c.loop(c.integer(0), c.integer(mask.shape[-1])) as column:
+    with c.loop(mask.shape[-1]) as column:
         found = c.binary("fmul", c.load(here, column, type_), c.constant(type_, scale))
         given = c.load(masked_at, c.scale(column, mask.strides[-1]), TYPES[mask.dtype])
         lowest = c.constant(type_, -math.inf)
@@ -248,22 +247,22 @@ def weigh(line: Row, here: str, panels: Scalar, limit: Scalar | int, scale: floa
             found = line.multiply(found, line.number(scale))
         inside = line.some(column, limit)
         if inside is not None:
-            found = v.select(inside, found, line.number(-math.inf))
+            found = c.select(inside, found, line.number(-math.inf))
         v.store(found, here, column)
         return found
 
-    highest = v.largest(line.fold(panels, -math.inf, v.larger, score))
+    highest = v.reduce_max(line.fold(panels, -math.inf, v.maximum, score))
     highest = c.select(c.compare("oeq", highest, lowest), nothing, highest)
 
     def power(column: Scalar) -> Scalar:
-        with c.loop(c.integer(0), c.integer(v.count)) as lane:  # LLVM makes one vector of it
+        with c.loop(v.count) as lane:  # LLVM makes one vector of it
             at = c.add(column, lane)
             c.store(vector_math.decay(c, c.binary("fsub", c.load(here, at, type_), highest)), here, at)
         return v.load(here, column)
 
-    total = v.sum(line.fold(panels, 0.0, line.add, power))
+    total = v.reduce_add(line.fold(panels, 0.0, line.add, power))
     total = c.select(c.compare("oeq", total, nothing), c.constant(type_, 1.0), total)
-    factor = v.spread(c.binary("fdiv", c.constant(type_, 1.0), total))
+    factor = v.splat(c.binary("fdiv", c.constant(type_, 1.0), total))
 
     def finish(column: Scalar) -> None:
         made = line.multiply(v.load(here, column), factor)
@@ -296,11 +295,11 @@ def attention_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node
     if weights is not None:
         weights = weights if steps(weights)[1] == 1 else builder.copy(weights, None)
     by_value = Panels(Module(), type_, width, source)
-    wide = by_value.shape.width
+    wide = by_value.columns
     row = by_value.count * wide
     block = max(8, min(BLOCK, ROOM // (row * dtype.itemsize) // 8 * 8))
     heads_in_all = math.prod(batch)
-    lanes = lanes_for(heads_in_all)
+    lanes = workers_for(heads_in_all)
     shapes = [
         (width, source),
         (source, size),
@@ -327,25 +326,25 @@ def attention_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node
         made = [as_wanted(each, order) for each, order in zip(results, orders)]
         panels = [Panels(module, type_, *shape) for shape in shapes]
         strides = [steps(value)[::-1], steps(key), steps(query), steps(grad), steps(key)[::-1]]
-        with share(c, lanes, heads_in_all) as (lane, first, last):
+        with shared_work(c, lanes, heads_in_all) as (lane, first, last):
             memory, *places = (c.address(name, c.scale(lane, each.shape[1]), type_) for name, each in zip(own, scratch))
             with c.loop(first, last) as head:
                 heads.at(head)
                 for at, name, reference in ((0, v, value), (1, k, key), *([] if w else [(4, k, key)])):
-                    panels[at].pack(c, strides[at], places[at], heads.pointer(name, reference), c.integer(0), c.integer(panels[at].count))
+                    panels[at].pack(c, strides[at], places[at], heads.pointer(name, reference))
                 for at, across in ((1, size), (2, width)):
                     if wanted[at]:  # all queries are summed up, block by block, from zeros on
                         to = heads.pointer(targets[at], made[at])
-                        with c.loop(c.integer(0), c.integer(source)) as line_of, c.loop(c.integer(0), c.integer(across)) as column:
+                        with c.loop(source) as line_of, c.loop(across) as column:
                             c.store(c.constant(type_, 0.0), to, c.add(c.scale(line_of, made[at].strides[-2]), column))
-                with c.loop(c.integer(0), c.integer(-(-length // block))) as number:
+                with c.loop(-(-length // block)) as number:
                     begin = c.scale(number, block)
                     rows = rows_in(c, begin, block, length)
-                    seen = c.intrinsic("smin", c.add(begin, rows), c.integer(source)) if causal else c.integer(source)
-                    count = c.let("i64", f"sdiv i64 {c.add(seen, c.integer(wide - 1)).name}, {wide}")
+                    seen = c.min(c.add(begin, rows), source) if causal else c.integer(source)
+                    count = c.div(c.add(seen, wide - 1), wide)
                     for at, (name, reference) in enumerate(((q, query), (g, grad)), 2):
                         origin = heads.pointer(name, reference, begin)
-                        panels[at].pack(c, strides[at], places[at], origin, c.integer(0), c.integer(panels[at].count), rows)
+                        panels[at].pack(c, strides[at], places[at], origin, rows=rows)
                     gradient, given, apart = heads.pointer(g, grad, begin), places[-1], row
                     down, across = steps(grad)
                     panels[0].multiply(c, (gradient, down), places[0], (memory, row), rows, columns=across, width=c.scale(count, wide))
@@ -362,11 +361,11 @@ def attention_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node
                             columns=across,
                             width=c.scale(count, wide),
                         )
-                    with c.loop(c.integer(0), rows) as at_row:
+                    with c.loop(rows) as at_row:
                         own_weights = c.address(given, c.scale(at_row, apart), type_)
                         if not w:
                             mine = c.add(begin, at_row)
-                            limit = c.intrinsic("smin", c.add(mine, c.integer(1)), c.integer(source)) if causal else source
+                            limit = c.min(c.add(mine, 1), source) if causal else source
                             if mask is not None:
                                 masked(c, line, own_weights, heads.pointer(m, mask, mine), mask, scale)
                             weigh(line, own_weights, count, limit, 1.0 if mask is not None else scale, "", source)
@@ -394,7 +393,7 @@ def slope(line: Row, here: str, weights: str, panels: Scalar, source: int, scale
     def weight(column: Scalar) -> Scalar:
         return v.load(weights, column, line.some(column, source))  # panels end in zeros, which the weights do not have
 
-    total = v.spread(v.sum(line.fold(panels, 0.0, line.add, lambda column: line.multiply(weight(column), v.load(here, column)))))
+    total = v.splat(v.reduce_add(line.fold(panels, 0.0, line.add, lambda column: line.multiply(weight(column), v.load(here, column)))))
 
     def change(column: Scalar) -> None:
         made = line.multiply(weight(column), c.binary("fsub", v.load(here, column), total))

@@ -20,7 +20,7 @@ from ...core.families import normalize_dims
 from ...schedule.scalar_ir import NotExpressible
 from ...schedule.tensor_ir import ROUTINES, STATUS, Builder, Reference, Routine, Value, strides_of
 from ...schedule.view_strides import first_of, has_sizes
-from .ir import TYPES, Code, Module, Scalar
+from .ir import FIRST, LAST, TYPES, Code, Module, Scalar, pointers
 from .piece import Lowering, Piece
 from .scalar_code import convert
 
@@ -49,7 +49,7 @@ class Loops:
         self.indices: list[Scalar] = [c.integer(0)] * len(sizes)
         order = [] if split is None else [split]
         for at in order + [each for each in range(len(sizes)) if each != split]:
-            bounds = (Scalar("%first", "i64"), Scalar("%last", "i64")) if at == split else (c.integer(0), c.integer(sizes[at]))
+            bounds = (FIRST, LAST) if at == split else (c.integer(0), c.integer(sizes[at]))
             self.indices[at] = nest.enter_context(c.loop(*bounds))
 
     def place(self, strides: Sequence[int], offset: int = 0, indices: Sequence[Scalar] | None = None) -> Scalar:
@@ -61,10 +61,9 @@ class Loops:
 
 def finish(module: Module, c: Code, name: str, buffers: list[Value], extent: int, elements: float) -> Piece:
     """A piece from code on buffers named ``%b0``, ``%b1``, …; the first is the result, which no other overlaps."""
-    parameters = ", ".join(
-        "ptr %status" if each is STATUS else f"ptr{' noalias' if at == 0 else ''} %b{at}" for at, each in enumerate(buffers)
-    )
-    function = module.add(f"{name}{len(module.names)}", c.function("NAME", f"{parameters}, i64 %first, i64 %last"))
+    parameters = pointers(["%status" if each is STATUS else f"%b{at}" for at, each in enumerate(buffers)])
+    parameters[0] = parameters[0]._replace(noalias=True)
+    function = module.add(name, c.function("", parameters))
     return Piece(function, buffers, extent, elements * 0.4)
 
 
@@ -92,7 +91,7 @@ def moved(builder: Builder, moves: list[Move], spec: Spec, node: Any, fill: Any 
         pieces = []
         if fill is not None:
             c = Code(module)
-            with c.loop(Scalar("%first", "i64"), Scalar("%last", "i64")) as at:
+            with c.loop(FIRST, LAST) as at:
                 c.store(c.constant(TYPES[spec.dtype], fill), "%b0", at)
             pieces.append(finish(module, c, "fill", [routine], routine.size, routine.size))
         for source, offset, strides in moves:
@@ -213,7 +212,7 @@ def triangle(below: bool) -> Any:
             with ExitStack() as nest:
                 loops = Loops(c, nest, source.shape, 0)
                 row, column = loops.indices[-2:]
-                kept = c.compare("sle" if below else "sge", column, c.add(row, c.integer(diagonal)))
+                kept = c.compare("sle" if below else "sge", column, c.add(row, diagonal))
                 found = c.load("%b1", loops.place(source.strides, source.offset), TYPES[source.dtype])
                 c.store(c.select(kept, found, c.like(found, 0)), "%b0", loops.place(routine.strides))
             return [finish(module, c, "triangle", [routine, source.value], source.shape[0], routine.size)]
@@ -239,9 +238,9 @@ def cumsum(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any, backwa
         with ExitStack() as nest:
             loops = Loops(c, nest, [shape[at] for at in others], 0 if others else None)
             c.write(c.constant(type, 0), sums)
-            with c.loop(c.integer(0), c.integer(shape[axis])) as index:
+            with c.loop(shape[axis]) as index:
                 indices = list(loops.indices)
-                indices.insert(axis, c.let("i64", f"sub nsw i64 {shape[axis] - 1}, {index.name}") if backwards else index)
+                indices.insert(axis, c.sub(shape[axis] - 1, index) if backwards else index)
                 found = c.load("%b1", loops.place(source.strides, source.offset, indices), TYPES[source.dtype])
                 found = converted(c, found, source.dtype, wide)
                 total = c.binary("fadd" if spec.dtype.kind == "f" else "add", c.read(sums, type), found)
@@ -260,14 +259,10 @@ def checked(c: Code, index: Scalar, size: int, wraps: bool) -> Scalar:
     if index.type != "i64":
         index = c.convert("sext", index, "i64")
     if wraps:
-        index = c.select(c.compare("slt", index, c.integer(0)), c.add(index, c.integer(size)), index)
+        index = c.select(c.compare("slt", index, c.integer(0)), c.add(index, size), index)
     good = c.compare("ult", index, c.integer(size))
-    bad, go_on = c.fresh("bad"), c.fresh("good")
-    c.do(f"br i1 {good.name}, label %{go_on}, label %{bad}")
-    c.label(bad)
-    c.do("store atomic i64 1, ptr %status monotonic, align 8")
-    c.do(f"br label %{go_on}")
-    c.label(go_on)
+    with c.when(c.invert(good)):
+        c.effect("store atomic", "i64", (c.integer(1), Scalar("%status", "ptr")), " monotonic, align 8")
     return c.select(good, index, c.integer(0))
 
 
@@ -290,7 +285,7 @@ def rows(builder: Builder, source: Reference, dim: int, index: Reference, spec: 
             loops = Loops(c, nest, outer, 0 if outer else None)
             mine = loops.indices[dim:]
             row = checked(c, c.load("%b2", loops.place(index.strides, index.offset, mine), TYPES[index.dtype]), source.shape[dim], wraps)
-            from_ = c.add(loops.place(source.strides, source.offset, [*loops.indices[:dim], row]), c.integer(0))
+            from_ = c.add(loops.place(source.strides, source.offset, [*loops.indices[:dim], row]), 0)
             to = loops.place(strides)
             inner = Loops(c, nest, behind)
             value = c.load("%b1", c.add(from_, inner.place(source.strides[dim + 1 :])), TYPES[source.dtype])
@@ -333,7 +328,7 @@ def add_rows(
         if not apart:
             columns = (
                 c.scale(Scalar("%first", "i64"), COLUMNS),
-                c.intrinsic("smin", c.scale(Scalar("%last", "i64"), COLUMNS), c.integer(width)),
+                c.min(c.scale(Scalar("%last", "i64"), COLUMNS), width),
             )
         with ExitStack() as nest:
             loops = Loops(c, nest, (*before, shape[dim], *behind[:-1]), split)

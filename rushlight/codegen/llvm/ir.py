@@ -1,61 +1,85 @@
-"""Text of LLVM's intermediate language: scalars with their types, arithmetic on them, loops.
+"""The IR builder: appends instructions to the blocks of a function.
 
-All arithmetic is on scalars.  LLVM makes vectors of it, for whatever width the processor has, and a loop over what is left
-at the end.  No flag lets LLVM take liberties with NaN, infinities or signed zeros.
+Arithmetic is on scalars unless a vector type says otherwise: LLVM vectorizes the loops, for whatever width the target has, with a loop for the rest.
+No flag lets LLVM take liberties with NaN, infinities or signed zeros.
 """
 
 from __future__ import annotations
 
-import hashlib
-import pickle
-import re
+import functools
 import struct
-import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-from ...schedule.symbolic_shape import differs, real, same
-from .outline import is_plain, merged, name_of
+from ...schedule.symbolic_shape import differs, same, written
+from .instructions import Block, Function, Instruction, Parameter, Scalar
+from .module import Module, Part, alone
 
-# The types of elements in memory; a bool is a byte there, and a bit where it is computed with.
+__all__ = ["BITS", "HALVES", "STORED", "TYPES", "Code", "Module", "Part", "Scalar", "alone", "is_float"]
+
+# The types of elements; a bool is a byte in memory and a bit in a register.
 TYPES = {
     np.dtype(np.float32): "float", np.dtype(np.float64): "double", np.dtype(np.bool_): "i1", np.dtype(np.int8): "i8",
     np.dtype(np.uint8): "i8", np.dtype(np.int16): "i16", np.dtype(np.int32): "i32", np.dtype(np.int64): "i64",
 }  # fmt: skip
-# Types that lie in memory, but are computed with in single precision; an expression can only move and convert them.  A bfloat16 goes by its bits:
-# of LLVM's own type for it, even values that are only moved would be rounded again, by a function that is nowhere on processors without such numbers.
+# Storage types, computed with in single precision: an expression can only move and convert them.  A bfloat16 is moved by its bits: with LLVM's own
+# type for it, even values that are only copied would be rounded again, by a runtime function that targets without such numbers do not have.
 HALVES = {np.dtype(np.float16): "half", np.dtype(ml_dtypes.bfloat16): "i16"}
 STORED = {**TYPES, **HALVES}
 BITS = {"half": 16, "float": 32, "double": 64, "i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "i128": 128}
+SHORT = 64  # the trip count up to which LLVM may unroll a loop fully
+FIRST, LAST = Scalar("%first", "i64"), Scalar("%last", "i64")  # the range of work that a function is called for
+_MEMORY = frozenset(("load", "store"))
+_SUFFIXES = {"float": "f32", "double": "f64", "ptr": "p0"}
 
 
-class Scalar(NamedTuple):
-    """A value in a register (or a constant), and its type."""
+def is_float(a: Scalar) -> bool:
+    """Whether a value is of a floating-point type."""
+    return a.type in ("float", "double")
 
-    name: str
-    type: str
+
+@functools.cache
+def suffix(type: str) -> str:
+    """How the name of an intrinsic spells a type: ``f32``, ``v8f32``."""
+    if type[0] == "<":
+        lanes, element = type[1:-1].split(" x ")
+        return f"v{lanes}{suffix(element)}"
+    return _SUFFIXES.get(type, type)
+
+
+def pointers(names: Sequence[str], noalias: bool = False) -> list[Parameter]:
+    """The parameters of a function on buffers and a range of work."""
+    return [*[Parameter("ptr", each, noalias) for each in names], Parameter("i64", "%first"), Parameter("i64", "%last")]
 
 
 class Code:
-    """The body of one function, as it is written."""
+    """The body of one function, as it is built.
+
+    Methods for indices (:meth:`add`, :meth:`scale`, :meth:`loop`, …) take plain and symbolic integers as well as registers.
+    """
 
     def __init__(self, module: Module) -> None:
         self.module = module
-        self.lines: list[str] = []
+        self.blocks = [Block("entry")]
+        self.instructions = self.blocks[0].instructions  # of the block that is being built
         self.count = 0
-        self.block = "entry"
-        self.slots: list[str] = []  # how the function begins: what it keeps on its stack, and variables
-        self.numbers: dict[int, int] = {}  # that the text does not name, and which is which
+        self.stack: list[tuple[str, str, int]] = []
         self.shared: dict[tuple[str, int], str] = {}
-        self.loops = 0  # that were written
-        self.called: set[Any] = set()  # functions like exp that are called, not written out: names and types
-        self.plain = True  # whether LLVM can't make vectors of loops: there are none, or vectors are there already
-        self.scalar = False  # whether LLVM makes no vectors of loops either
-        self.rolled = False  # whether loops stay as they are: LLVM does not repeat their bodies, which takes long to compile
+        self.variables: dict[str, str] = {}
+        self.numbers: dict[int, int] = {}  # numbers that are bound when the code is loaded, and their places
+        self.sizes: dict[int, int] = {}  # symbolic sizes: from places in the program's table to places in this function's
+        self.size_loads: dict[tuple[str, int], None] = {}
+        self.uses: set[str] = set()
+        self.hints = False
+        self.loops = 0  # that were built
+        self.called: set[Any] = set()  # functions like exp that are called, not inlined: names and dtypes
+        self.vectorized = True  # whether LLVM has no loop to vectorize
+        self.scalar = False  # whether LLVM must not vectorize loops
+        self.rolled = False  # whether LLVM must not unroll loops, which takes long to compile
 
     # -- instructions --------------------------------------------------------------------------------------------
 
@@ -64,59 +88,114 @@ class Code:
         self.count += 1
         return f"{prefix}{self.count}"
 
+    def emit(self, opcode: str, type: str, operands: tuple[Scalar, ...], detail: str = "", result: str = "") -> Scalar:
+        """Append an instruction with a value of a type (``type``, unless said otherwise)."""
+        self.count += 1
+        name = f"%v{self.count}"
+        self.instructions.append(Instruction(opcode, name, type, operands, detail))
+        return Scalar(name, result or type)
+
+    def effect(self, opcode: str, type: str, operands: tuple[Scalar, ...], detail: str = "") -> None:
+        """Append an instruction without a value."""
+        self.instructions.append(Instruction(opcode, "", type, operands, detail))
+
     def let(self, type: str, text: str) -> Scalar:
-        """A register that holds the value of an instruction."""
+        """A register that holds the value of an instruction given as text."""
         name = "%" + self.fresh()
-        self.lines.append(f"  {name} = {text}")
+        self.instructions.append(Instruction("raw", name, type, (), self._raw(text)))
         return Scalar(name, type)
 
     def do(self, text: str) -> None:
-        """An instruction without a value."""
-        self.lines.append(f"  {text}")
+        """An instruction without a value given as text."""
+        self.instructions.append(Instruction("raw", "", "", (), self._raw(text)))
 
-    def label(self, name: str) -> None:
-        """Begin a block."""
-        self.lines.append(f"{name}:")
-        self.block = name
+    def _raw(self, text: str) -> str:
+        """Text whose symbols are noted, with symbolic sizes as registers of this function."""
+        for each in text.split("@")[1:]:
+            length = next((at for at, mark in enumerate(each) if not (mark.isalnum() or mark in "._")), len(each))
+            self.uses.add(f"@{each[:length]}")
+        if "%size." in text:
+            first, *rest = text.split("%size.")
+            for each in rest:
+                length = next((at for at, mark in enumerate(each) if not mark.isdigit()), len(each))
+                first += self._symbolic("i64", int(each[:length])).name + each[length:]
+            return first
+        return text
 
-    def binary(self, name: str, a: Scalar, b: Scalar) -> Scalar:
-        """An instruction of two operands of one type."""
-        return self.let(a.type, f"{name} {a.type} {a.name}, {b.name}")
+    def vector(self, type: str) -> str:
+        """The type that operations on elements of a type have here: the type itself, where code is of scalars."""
+        return type
+
+    def binary(self, name: str, a: Scalar, b: Scalar, flags: str = "") -> Scalar:
+        """An instruction of two operands of one type; ``flags`` as in ``reassoc``."""
+        return self.emit(name, self.vector(a.type), (a, b), f"{flags} " if flags else "", a.type)
 
     def compare(self, how: str, a: Scalar, b: Scalar) -> Scalar:
         """A comparison: ``olt``, ``une`` of floats, ``slt``, ``eq`` of integers."""
-        kind = "fcmp" if is_float(a) else "icmp"
-        return self.let("i1", f"{kind} {how} {a.type} {a.name}, {b.name}")
+        if a.type[0] == "<":
+            count, _, element = a.type.rpartition(" ")
+            return self.emit("fcmp" if element in ("float>", "double>") else "icmp", a.type, (a, b), f"{how} ", f"{count} i1>")
+        return self.emit("fcmp" if a.type in ("float", "double") else "icmp", self.vector(a.type), (a, b), f"{how} ", "i1")
 
     def select(self, condition: Scalar, a: Scalar, b: Scalar) -> Scalar:
         """One of two values."""
-        return self.let(a.type, f"select i1 {condition.name}, {a.type} {a.name}, {b.type} {b.name}")
+        type = self.vector(a.type)
+        return self.emit(
+            "select", type, (Scalar(condition.name, self.vector(condition.type)), Scalar(a.name, type), Scalar(b.name, type)), "", a.type
+        )
 
     def convert(self, how: str, a: Scalar, type: str) -> Scalar:
         """A conversion: ``sext``, ``sitofp``, ``bitcast``, …"""
-        return self.let(type, f"{how} {a.type} {a.name} to {type}")
+        return self.emit(how, self.vector(type), (Scalar(a.name, self.vector(a.type)),), "", type)
+
+    def neg(self, a: Scalar) -> Scalar:
+        type = self.vector(a.type)
+        return self.emit("fneg", type, (Scalar(a.name, type),), "", a.type)
 
     def intrinsic(self, name: str, *operands: Scalar, flags: str = "") -> Scalar:
-        """A call of one of LLVM's own functions, on operands of one type."""
-        type = operands[0].type
-        suffix = {"float": "f32", "double": "f64"}.get(type, type)
-        given = ", ".join(f"{each.type} {each.name}" for each in operands)
-        self.module.declare(f"declare {type} @llvm.{name}.{suffix}({', '.join(each.type for each in operands)})")
-        return self.let(type, f"call {flags}{type} @llvm.{name}.{suffix}({given})")
+        """A call of an overloaded intrinsic on operands of one type."""
+        type = self.vector(operands[0].type)
+        given = tuple([Scalar(each.name, self.vector(each.type)) for each in operands])
+        return self.call_external(f"@llvm.{name}.{suffix(type)}", type, given, flags, operands[0].type)
+
+    def call_external(self, symbol: str, type: str, operands: tuple[Scalar, ...], flags: str = "", result: str = "") -> Scalar:
+        """A call of an intrinsic by its full name, which is declared by its operands."""
+        if symbol not in self.module.declarations:
+            self.module.declare(symbol, f"declare {type} {symbol}({', '.join([each.type for each in operands])})")
+        operands = (self.symbol(symbol[1:]), *operands)
+        if type == "void":
+            self.effect("call", type, operands, flags)
+            return operands[0]
+        return self.emit("call", type, operands, flags, result)
+
+    def call_function(self, function: str, *arguments: Any) -> None:
+        """Call a function of the module, or one at an address (``%v1``), with pointers (strings) and sizes (plain, symbolic or registers)."""
+        callee = Scalar(function, "ptr") if function[0] == "%" else self.symbol(function)
+        given = [Scalar(each, "ptr") if each.__class__ is str else self.whole(each) for each in arguments]
+        self.effect("call", "void", (callee, *given))
+
+    def symbol(self, name: str) -> Scalar:
+        """A function or constant of the module as an operand."""
+        self.uses.add(f"@{name}")
+        return Scalar(f"@{name}", "ptr")
+
+    def call_value(self, function: str, type: str, *arguments: Scalar) -> Scalar:
+        """The result of a function of the module; where code is of vectors, registers of floating-point types are."""
+        given = [Scalar(each.name, self.vector(each.type)) if each.type in ("float", "double") else each for each in arguments]
+        return self.emit("call", self.vector(type), (self.symbol(function), *given), "", type)
 
     def fma(self, a: Scalar, b: Scalar, c: Scalar) -> Scalar:
         """``a * b + c``, rounded once."""
         return self.intrinsic("fma", a, b, c)
-
-    def neg(self, a: Scalar) -> Scalar:
-        return self.let(a.type, f"fneg {a.type} {a.name}")
 
     # -- constants -----------------------------------------------------------------------------------------------
 
     def constant(self, type: str, value: Any) -> Scalar:
         """A constant of a type."""
         if differs(value):
-            return Scalar(str(value) if type == "i64" else real(value, type), type)
+            if type == "i64":
+                return self.integer(value)
+            return self._symbolic(type, value.sizes.place(f"bits({written(value)})"))
         if type in ("float", "double"):
             number = float(np.float32(value)) if type == "float" else float(value)
             return Scalar(f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}", type)
@@ -131,6 +210,31 @@ class Code:
         """A constant of the type of another value."""
         return self.constant(a.type, value)
 
+    def integer(self, value: Any) -> Scalar:
+        """A plain or symbolic integer as an operand."""
+        if differs(value):
+            return self._symbolic("i64", value.sizes.place(str(value.expression)))
+        return Scalar(str(value), "i64")
+
+    def whole(self, value: Any) -> Scalar:
+        """An index as an operand, whatever it is given as."""
+        return value if value.__class__ is Scalar else self.integer(value)
+
+    def _symbolic(self, type: str, place: int) -> Scalar:
+        """The register that holds a number of the program's table."""
+        at = self.sizes.setdefault(place, len(self.sizes))
+        self.size_loads[type, at] = None
+        return Scalar(f"%dim.{at}" if type == "i64" else f"%dim.{at}.{type}", type)
+
+    def number(self, value: Any) -> Scalar:
+        """An integer that is not part of the code but bound when that is loaded.
+
+        So the code for another batch size is the same, and is not compiled again.  Equal numbers are one variable.
+        """
+        if differs(value) or value < 2:  # 0 and 1 shape the code
+            return self.integer(value)
+        return self.variable("i64", f"number{self.numbers.setdefault(value, len(self.numbers))}")
+
     def polynomial(self, x: Scalar, coefficients: tuple[float, ...]) -> Scalar:
         """A polynomial, highest power first."""
         result = self.like(x, coefficients[0])
@@ -140,326 +244,216 @@ class Code:
 
     # -- memory --------------------------------------------------------------------------------------------------
 
-    def address(self, pointer: str, index: Scalar, type: str) -> str:
+    def address(self, pointer: str, index: Any, type: str) -> str:
         """The address of an element."""
-        return self.let("ptr", f"getelementptr inbounds {type}, ptr {pointer}, i64 {index.name}").name
+        index = self.whole(index)
+        return self.emit("getelementptr", type, (Scalar(pointer, "ptr"), index), "inbounds ", "ptr").name
 
-    def load(self, pointer: str, index: Scalar, type: str) -> Scalar:
+    def load(self, pointer: str, index: Any, type: str) -> Scalar:
         """An element of an array."""
         stored = "i8" if type == "i1" else type
-        value = self.let(stored, f"load {stored}, ptr {self.address(pointer, index, stored)}")
+        value = self.emit("load", stored, (Scalar(self.address(pointer, index, stored), "ptr"),))
         return self.compare("ne", value, Scalar("0", "i8")) if type == "i1" else value
 
-    def store(self, value: Scalar, pointer: str, index: Scalar) -> None:
+    def store(self, value: Scalar, pointer: str, index: Any) -> None:
         """Write an element of an array."""
         if value.type == "i1":
             value = self.convert("zext", value, "i8")
-        self.do(f"store {value.type} {value.name}, ptr {self.address(pointer, index, value.type)}")
+        self.effect("store", value.type, (value, Scalar(self.address(pointer, index, value.type), "ptr")))
+
+    def read(self, slot: str, type: str) -> Scalar:
+        return self.emit("load", type, (Scalar(slot, "ptr"),))
+
+    def write(self, value: Scalar, slot: str) -> None:
+        self.effect("store", value.type, (value, Scalar(slot, "ptr")))
+
+    def zero_fill(self, type: str, pointer: str, index: Any, length: int) -> None:
+        """Zeros in consecutive elements."""
+        if length > 0:
+            to = Scalar(self.address(pointer, index, type), "ptr")
+            size = self.integer(BITS[type] // 8 * length)
+            self.call_external("@llvm.memset.p0.i64", "void", (to, Scalar("0", "i8"), size, Scalar("false", "i1")))
 
     def bound(self, name: str, address: int) -> str:
-        """A pointer to something outside, which the code knows by a name: the address is put in when the code is loaded."""
+        """A pointer to something outside, bound by its name when the code is loaded."""
         self.module.addresses[name] = address
         return self.variable("ptr", name).name
 
-    def slot(self, type: str, length: int = 1) -> str:
-        """Memory on the stack of the function."""
-        name = "%" + self.fresh("s")
-        self.slots.append(f"  {name} = alloca [{length} x {type}], align 64" if length > 1 else f"  {name} = alloca {type}")
-        return name
-
-    def number(self, value: int) -> Scalar:
-        """A whole number that the text does not name, but that is put in when the code is loaded.
-
-        So code for another size of a batch is the same, and need not be compiled again.  Equal numbers are one.
-        """
-        if differs(value) or value < 2:  # what is 0 or 1 is so in the structure of the code, too
-            return self.integer(value)
-        return self.variable("i64", f"number{self.numbers.setdefault(value, len(self.numbers))}")
-
     def variable(self, type: str, name: str) -> Scalar:
-        """What a variable of the function's own holds, read at its beginning."""
-        line = f"  %its.{name} = load {type}, ptr @NAME.{name}"
-        if line not in self.slots:
-            self.slots.append(line)
+        """The value of a global variable of the function's own, loaded on entry."""
+        self.variables[name] = type
         return Scalar(f"%its.{name}", type)
 
+    def slot(self, type: str, length: int = 1) -> str:
+        """A stack slot."""
+        name = "%" + self.fresh("s")
+        self.stack.append((name, type, length))
+        return name
+
     def shared_slot(self, type: str, length: int) -> str:
-        """Memory on the stack that is used for one thing after the other."""
+        """A stack slot that is reused for one thing after the other."""
         if (type, length) not in self.shared:
             self.shared[type, length] = self.slot(type, length)
         return self.shared[type, length]
 
-    def read(self, slot: str, type: str) -> Scalar:
-        return self.let(type, f"load {type}, ptr {slot}")
+    # -- indices -------------------------------------------------------------------------------------------------
 
-    def write(self, value: Scalar, slot: str) -> None:
-        self.do(f"store {value.type} {value.name}, ptr {slot}")
-
-    # -- indices and loops ---------------------------------------------------------------------------------------
-
-    def integer(self, value: int) -> Scalar:
-        return Scalar(str(value), "i64")
-
-    def add(self, a: Scalar, b: Scalar) -> Scalar:
+    def add(self, a: Any, b: Any) -> Scalar:
         """The sum of two indices, which never overflows."""
+        a, b = self.whole(a), self.whole(b)
         if a.name == "0" or b.name == "0":
             return b if a.name == "0" else a
-        return self.let("i64", f"add nsw i64 {a.name}, {b.name}")
+        return self.emit("add", "i64", (a, b), "nsw ")
 
-    def scale(self, a: Scalar, factor: int) -> Scalar:
+    def sub(self, a: Any, b: Any) -> Scalar:
+        """The difference of two indices."""
+        a, b = self.whole(a), self.whole(b)
+        return a if b.name == "0" else self.emit("sub", "i64", (a, b), "nsw ")
+
+    def scale(self, a: Any, factor: Any) -> Scalar:
         """A multiple of an index."""
+        a = self.whole(a)
         if same(factor, 0) or a.name == "0":
             return self.integer(0)
-        return a if same(factor, 1) else self.let("i64", f"mul nsw i64 {a.name}, {factor}")
+        return a if same(factor, 1) else self.emit("mul", "i64", (a, self.integer(factor)), "nsw ")
+
+    def mul(self, a: Any, b: Any) -> Scalar:
+        """The product of two indices."""
+        a, b = self.whole(a), self.whole(b)
+        if a.name in ("0", "1"):
+            return a if a.name == "0" else b
+        return self.emit("mul", "i64", (a, b), "nsw ")
+
+    def div(self, a: Any, b: Any) -> Scalar:
+        """The quotient of two indices that are not negative."""
+        return self.emit("udiv", "i64", (self.whole(a), self.whole(b)))
+
+    def rem(self, a: Any, b: Any) -> Scalar:
+        """The remainder of two indices that are not negative."""
+        return self.emit("urem", "i64", (self.whole(a), self.whole(b)))
+
+    def ceil_div(self, a: Any, b: int) -> Scalar:
+        """The quotient of an index, rounded up."""
+        return self.div(self.add(a, b - 1), b)
+
+    def min(self, a: Any, b: Any) -> Scalar:
+        """The smaller of two indices."""
+        return self.intrinsic("smin", self.whole(a), self.whole(b))
+
+    def max(self, a: Any, b: Any) -> Scalar:
+        """The larger of two indices."""
+        return self.intrinsic("smax", self.whole(a), self.whole(b))
+
+    def less(self, a: Any, b: Any) -> Scalar:
+        """Whether an index is less than another."""
+        return self.compare("slt", self.whole(a), self.whole(b))
+
+    def in_range(self, index: Scalar, size: Any) -> Scalar:
+        """Whether an index is neither negative nor at or beyond a size."""
+        return self.compare("ult", index, self.whole(size))
+
+    def invert(self, condition: Scalar) -> Scalar:
+        """The opposite of a condition."""
+        return self.binary("xor", condition, Scalar("true", "i1"))
+
+    # -- control flow --------------------------------------------------------------------------------------------
+
+    def label(self, name: str) -> None:
+        """Begin a block."""
+        block = Block(name)
+        self.blocks.append(block)
+        self.instructions = block.instructions
+
+    def jump(self, target: str, detail: str = "") -> None:
+        """Go to a block."""
+        self.effect("br", "label", (Scalar(f"%{target}", "label"),), detail)
+
+    def branch(self, condition: Scalar, then: str, otherwise: str) -> None:
+        """Go to one of two blocks."""
+        self.effect("br", "label", (condition, Scalar(f"%{then}", "label"), Scalar(f"%{otherwise}", "label")))
 
     @contextmanager
-    def loop(self, first: Scalar, last: Scalar) -> Iterator[Scalar]:
-        """The block that follows runs for every index from the first to before the last."""
+    def when(self, condition: Scalar) -> Iterator[None]:
+        """The code that follows runs where a condition holds."""
+        inside, after = self.fresh("then"), self.fresh("after")
+        self.branch(condition, inside, after)
+        self.label(inside)
+        yield
+        self.jump(after)
+        self.label(after)
+
+    @contextmanager
+    def not_vectorized(self) -> Iterator[None]:
+        """Loops that follow are not vectorized: those for a remainder, or over strided elements."""
+        before, self.scalar = self.scalar, True
+        yield
+        self.scalar = before
+
+    @contextmanager
+    def loop(self, first: Any, last: Any = None) -> Iterator[Scalar]:
+        """The code that follows runs for every index from the first to before the last; given one number, from 0 to before that."""
+        if last is None:
+            first, last = 0, first
+        first, last = self.whole(first), self.whole(last)
         head, body, done = self.fresh("head"), self.fresh("body"), self.fresh("done")
-        before = self.block
-        index, following = "%" + self.fresh("i"), "%" + self.fresh("n")
-        self.do(f"br label %{head}")
+        index, following = Scalar("%" + self.fresh("i"), "i64"), Scalar("%" + self.fresh("n"), "i64")
+        before = self.blocks[-1].name
+        self.jump(head)
         self.label(head)
-        place = len(self.lines)
-        self.lines.append("")  # the phi, which needs the name of the block at the end
-        self.do(f"%{self.fresh('c')} = icmp slt i64 {index}, {last.name}")
-        self.do(f"br i1 %c{self.count}, label %{body}, label %{done}")
+        block, place = self.blocks[-1], len(self.blocks) - 1
+        self.branch(self.compare("slt", index, last), body, done)
         self.label(body)
         loops = self.loops
-        yield Scalar(index, "i64")
-        self.do(f"{following} = add nsw nuw i64 {index}, 1")
-        rolled = self.rolled or self.scalar or self.loops > loops  # nothing is won by a loop that others are inside of
-        if not self.scalar and self.loops == loops and is_scalar(self.lines[place:]):
-            self.plain = False
+        yield index
+        self.instructions.append(Instruction("add", following.name, "i64", (index, Scalar("1", "i64")), "nsw nuw "))
+        block.innermost = self.loops == loops
+        if not self.scalar and block.innermost and _accesses_elements(self.blocks[place:]):
+            self.vectorized = False
+        rolled = self.rolled or self.scalar or not block.innermost  # unrolling an outer loop gains nothing
         self.loops += 1
         if self.scalar:
-            hint = 2
+            hint: int | None = 2
         elif rolled:
             hint = 0
         elif last.name.isdigit() and int(last.name) <= SHORT:
             hint = None
         else:  # two vectors at a time: more of them run no faster by measurement, and take half as long again to compile
             hint = 0 if self.called else 4
-        if hint is not None:
-            self.module.declare('!0 = distinct !{!0, !1}\n!1 = !{!"llvm.loop.unroll.disable"}')
-        if hint == 2:
-            self.module.declare('!2 = distinct !{!2, !1, !3}\n!3 = !{!"llvm.loop.vectorize.enable", i1 false}')
-        elif hint == 4:
-            self.module.declare('!4 = distinct !{!4, !1, !5}\n!5 = !{!"llvm.loop.interleave.count", i32 2}')
-        self.do(f"br label %{head}{'' if hint is None else f', !llvm.loop !{hint}'}")
-        self.lines[place] = f"  {index} = phi i64 [ {first.name}, %{before} ], [ {following}, %{self.block} ]"
+        self.hints = self.hints or hint is not None
+        end = self.blocks[-1].name
+        self.jump(head, "" if hint is None else f", !llvm.loop !{hint}")
+        entries = (first, Scalar(f"%{before}", "label"), following, Scalar(f"%{end}", "label"))
+        block.instructions.insert(0, Instruction("phi", index.name, "i64", entries))
         self.label(done)
 
-    def function(self, name: str, parameters: str, result: Scalar | None = None, numbers: list[str] | None = None) -> str:
-        """The whole function, which returns a result or nothing; its numbers stand in comments at the end.
+    def function(
+        self, name: str, parameters: str | Sequence[Parameter], result: Scalar | None = None, numbers: Sequence[str] | None = None
+    ) -> Function:
+        """The finished function, which returns a result or nothing.
 
-        Sizes that may differ are read from a table of the function's own, whose address is one more parameter, the first; or ``numbers`` are lines that find it.
+        Symbolic sizes are read from a table of the function's own, whose address is one more parameter, the first; or ``numbers`` are instructions
+        that find it.
         """
-        type, end = ("void", "  ret void") if result is None else (result.type, f"  ret {result.type} {result.name}")
-        lines, loads, sizes = read_sizes(self.lines)
-        if sizes and numbers:
-            loads = [*numbers, *loads]
-        elif sizes:
-            parameters = f"{TAKES_SIZES}, {parameters}"
-        lines = [f"define {type} @{name}({parameters}) #{2 if self.plain else 0} {{", "entry:", *loads, *self.slots, *lines, end, "}"]
-        lines += [f"{_NUMBERS}{' '.join(map(str, self.numbers))}"] if self.numbers else []
-        return "\n".join([*lines, f"{_SIZES}{' '.join(map(str, sizes))}"] if sizes else lines)
+        if isinstance(parameters, str):
+            words = [each.rpartition(" ") for each in parameters.split(", ")] if parameters else []
+            parameters = [Parameter(type.removesuffix(" noalias"), name, type.endswith(" noalias")) for type, _, name in words]
+        self.effect("ret", "void", () if result is None else (result,))
+        if self.sizes and not numbers:
+            parameters = [Parameter("ptr", "%numbers"), *parameters]
+        made = Function(name, parameters, self.blocks, "void" if result is None else result.type)
+        made.stack, made.variables, made.numbers = self.stack, self.variables, list(self.numbers)
+        made.sizes, made.size_loads, made.uses = list(self.sizes), list(self.size_loads), self.uses
+        made.preamble = list(numbers) if self.sizes and numbers else []
+        made.hints, made.vectorized = self.hints, self.vectorized
+        return made
 
 
-TAKES_SIZES = "ptr %numbers"  # the parameter
-_SIZE = re.compile(r"%(size|float|double)\.([0-9]+)\b")
-
-
-def read_sizes(lines: list[str]) -> tuple[list[str], list[str], list[int]]:
-    """Lines with the sizes that they name counted from the first on; how these are read; and which they are.
-
-    A fraction is in the table in double precision.
-    """
-    places: dict[int, int] = {}
-    kinds: dict[tuple[str, int], None] = {}
-
-    def counted(found: re.Match[str]) -> str:
-        at = places.setdefault(int(found[2]), len(places))
-        kinds[found[1], at] = None
-        return f"%{found[1]}.{at}"
-
-    made = [_SIZE.sub(counted, each) if "%size." in each or "%float." in each or "%double." in each else each for each in lines]
-    loads: list[str] = []
-    for kind, at in kinds:
-        name, whole = f"%{kind}.{at}", kind == "size"
-        loads.append(f"  {name}.p = getelementptr inbounds i64, ptr %numbers, i64 {at}")
-        loads.append(f"  {name}{'.wide' if kind == 'float' else ''} = load {'i64' if whole else 'double'}, ptr {name}.p")
-        if kind == "float":
-            loads.append(f"  {name} = fptrunc double {name}.wide to float")
-    return made, loads, list(places)
-
-
-_NUMBERS, _SIZES = "; numbers ", "; sizes "
-# Of functions that call others, of those that are called (and not made part of the others), and of both where there are no loops to make vectors of.
-_ATTRIBUTES = "\n".join(f"attributes #{at} = {{ nounwind{each} }}" for at, each in enumerate(("", " noinline", "", " noinline")))
-_SYMBOL = re.compile(r"(?:@[\w.]+|![0-9]+\b)")
-_DEFINED = re.compile(r"^(?:declare [^@]*)?(@[\w.]+|![0-9]+)(?: =|\()", re.MULTILINE)
-_VARIANT = re.compile(r'abi-variant"="\w+\((\w+)\)')
-SHORT = 64  # steps of a loop that LLVM may write out
-LONG = 24  # lines of a function that is compiled by itself
-
-
-class Part(NamedTuple):
-    """Text that is compiled by itself, and how much effort LLVM makes: none for what runs too shortly to be worth it, little for
-    what has its vectors already, or much."""
-
-    text: str
-    effort: int = 2
-
-
-class Module:
-    """The functions of a program.
-
-    A function has a name that follows from its text, and no address or number in it, so that it is compiled once for all programs.
-    """
-
-    def __init__(self) -> None:
-        self.functions: list[str] = []
-        self.declarations: dict[str, None] = {}
-        self.names: dict[bytes, str] = {}  # of functions, by digests of their texts
-        self.memo: dict[Any, str] = {}  # functions that serve many callers, by what they do
-        self.addresses: dict[str, int] = {}  # of what is outside
-        self.bindings: dict[str, int] = {}  # what variables of the code are: such addresses, and numbers
-        self.heads: dict[str, str] = {}  # of functions: how others declare them
-        self.quick: set[str] = set()  # functions that are not worth optimising
-        self.sizes: list[int] = []  # sizes that may differ, in the order in which functions read them from a table ...
-        self.sized: dict[str, int] = {}  # ... by whose address, their first parameter, these begin so far from its start
-        self.same: dict[str, str] = {}  # of functions that are others, for other sizes: those
-
-    def declare(self, text: str) -> None:
-        """A function from elsewhere, or a table of constants; said once."""
-        self.declarations[text] = None
-
-    def add(self, name: str, text: str, quick: bool = False) -> str:
-        """Add a function, written with ``NAME`` for its name; of functions that do the same there is one.  Its name."""
-        key = hashlib.sha256(text.encode()).digest()
-        if key not in self.names:
-            code, numbers, sizes = taken_apart(text)
-            chosen = f"{name.rstrip('0123456789')}_{hashlib.sha256(code.encode()).hexdigest()[:16]}"
-            first = chosen
-            while chosen in self.heads or chosen in self.same:
-                chosen += "_"  # the same code with other numbers
-            self.names[key] = chosen
-            if first in self.heads and sizes and not numbers:
-                self.same[chosen] = first
-                self.keep_sizes(chosen, sizes)
-                return chosen
-            # Not made part of the functions that call it, which would compile it once for each call.
-            self.put(chosen, text.replace(") #0 ", ") #1 ", 1).replace(") #2 ", ") #3 ", 1), quick)
-        return self.names[key]
-
-    def put(self, name: str, text: str, quick: bool = False) -> None:
-        """Add a function under a name; variables of its own hold the numbers and the addresses that it needs."""
-        code, values, sizes = taken_apart(text)
-        variables = []
-        for each in dict.fromkeys(re.findall(r"@NAME\.(\w+)", code)):
-            number = each.startswith("number")
-            self.bindings[f"{name}.{each}"] = values[int(each[6:])] if number else self.addresses[each]
-            variables.append(f"@{name}.{each} = global {'i64 0' if number else 'ptr null'}\n")
-        code = code.rstrip("\n").replace("@NAME", f"@{name}").replace("v_NAME(", f"v_{name}(", 1)
-        self.heads[name] = declared(code)
-        if sizes:
-            self.keep_sizes(name, sizes)
-        self.functions.append("".join(variables) + code)
-        if quick:
-            self.quick.add(name)
-
-    def keep_sizes(self, name: str, sizes: list[int]) -> None:
-        """Have a function find its sizes in the table."""
-        self.sized[name] = len(self.sizes)
-        self.sizes += sizes
-
-    def parts(self) -> list[Part]:
-        """The functions as texts that are compiled one by one: long functions by themselves, short ones together."""
-        efforts: dict[int, list[str]] = {0: [], 1: [], 2: []}
-        long: dict[int, list[str]] = {0: [], 1: [], 2: []}
-        shared = set(self.names.values())  # by other programs too
-        for function in self.functions:
-            name = name_of(function)
-            effort = 0 if name in self.quick else 1 if is_plain(function) else 2
-            (long if name in shared and function.count("\n") >= LONG else efforts)[effort].append(function)
-        kernels = [
-            each for each in long[1] if name_of(each).startswith("kernel")
-        ]  # other functions have their numbers as parameters already
-        made, calls = merged(long[2] + kernels)
-        long[1] = [each for each in long[1] if each not in kernels] + [each for each in made if is_plain(each)]
-        long[2] = [each for each in made if not is_plain(each)]
-        efforts[0] += calls
-        known = self.known()
-        known.update((f"@{name_of(each)}", declared(each)) for each in made)
-        apart = [Part(alone([each], known), effort) for effort, functions in long.items() for each in functions]
-        return apart + [Part(alone(functions, known), effort) for effort, functions in efforts.items() if functions]
-
-    def known(self) -> dict[str, str]:
-        """The declarations of all that functions may need, by the names in them."""
-        found = {f"@{name}": head for name, head in self.heads.items()}
-        for each in self.declarations:
-            found.update(dict.fromkeys(_DEFINED.findall(each), each))
-        return found
-
-    def packed(self) -> bytes:
-        """All of it in little memory, for who wants to read it later."""
-        self.memo.clear()  # says how to write more
-        return zlib.compress(pickle.dumps(self), 1)
-
-    @staticmethod
-    def unpacked(data: bytes) -> Module:
-        """What was packed."""
-        return pickle.loads(zlib.decompress(data))  # type: ignore[no-any-return]
-
-    def __str__(self) -> str:
-        return "\n\n".join([*self.declarations, *kept(vector_functions(self.functions)), *self.functions, _ATTRIBUTES]) + "\n"
-
-
-def taken_apart(text: str) -> tuple[str, list[int], list[int]]:
-    """The code of a function, its numbers, and its sizes that may differ."""
-    text, _, sizes = text.partition(_SIZES)
-    code, _, numbers = text.partition(_NUMBERS)
-    return code.rstrip("\n"), [int(each) for each in numbers.split()], [int(each) for each in sizes.split()]
-
-
-def alone(functions: list[str], known: dict[str, str]) -> str:
-    """Text of some functions with the declarations of what they need, and no others."""
-    own = {f"@{name_of(each)}" for each in functions}
-    needs: dict[str, None] = {}
-    waiting = list(functions)
-    while waiting:
-        for symbol in _SYMBOL.findall(waiting.pop()):
-            if symbol in known and symbol not in own and known[symbol] not in needs:
-                needs[known[symbol]] = None
-                waiting.append(known[symbol])
-    used = vector_functions([*needs, *functions])
-    needs.update((known[f"@{each}"], None) for each in used if f"@{each}" not in own)
-    return "\n\n".join([*sorted(needs), *kept(used), *functions, _ATTRIBUTES]) + "\n"
-
-
-def vector_functions(texts: Iterable[str]) -> list[str]:
-    """The names of functions of vectors that LLVM may call: nothing else says that they are used."""
-    return sorted({each for text in texts for each in _VARIANT.findall(text)})
-
-
-def kept(names: list[str]) -> list[str]:
-    """What tells LLVM to keep functions."""
-    pointers = ", ".join(f"ptr @{each}" for each in names)
-    return [f'@llvm.compiler.used = appending global [{len(names)} x ptr] [{pointers}], section "llvm.metadata"'] if names else []
-
-
-def declared(function: str) -> str:
-    """How other texts declare a function."""
-    head = next(line for line in function.split("\n") if line.startswith("define "))
-    return re.sub(r" %[\w.]+", "", head).replace("define ", "declare ", 1).rstrip(" {")
-
-
-def is_scalar(lines: list[str]) -> bool:
-    """Whether code goes through memory element by element."""
-    return any((" load " in each or " store " in each) for each in lines) and not any(" x " in each for each in lines)
-
-
-def is_float(a: Scalar) -> bool:
-    """Whether a value is of a floating-point type."""
-    return a.type in ("float", "double")
+def _accesses_elements(blocks: list[Block]) -> bool:
+    """Whether code reads or writes memory element by element, and has no vectors."""
+    found = False
+    for block in blocks:
+        for each in block.instructions:
+            if each.is_vector or (each.opcode == "raw" and "<" in each.detail):
+                return False
+            found = found or each.opcode in _MEMORY
+    return found

@@ -21,11 +21,9 @@ from ...schedule.kernel_plan import (
     identity,
 )
 from ...schedule.tensor_ir import Value
-from .ir import STORED, TYPES, Code, Module, Scalar
+from .ir import FIRST, LAST, STORED, TYPES, Code, Module, Scalar
 from .scalar_code import Emission
-from .vector_code import Wide
-
-FIRST, LAST = Scalar("%first", "i64"), Scalar("%last", "i64")
+from .vectors import Wide
 
 
 class Kernel:
@@ -58,8 +56,8 @@ class Kernel:
             if plan.tile is not None:
                 first, last = self.bounds(plan.tile)
                 tile = plan.target.tile
-                length = c.let("i64", f"sub nsw i64 {last.name}, {first.name}")
-                count = c.let("i64", f"sdiv i64 {c.add(length, c.integer(tile - 1)).name}, {tile}")
+                length = c.sub(last, first)
+                count = c.ceil_div(length, tile)
                 at = nest.enter_context(c.loop(c.integer(0), count))
                 self.start = c.add(first, c.scale(at, tile))
                 self.stop = c.intrinsic("smin", c.add(self.start, c.integer(tile)), last)
@@ -89,11 +87,11 @@ class Kernel:
             for each in plan.partials:
                 c.store(c.constant(TYPES[each.dtype], 0), self.buffers[each], c.add(self.block, index))
         rows, count = c.number(plan.partials[0].rows), c.number(math.prod([each.size for each in plan.outer]))
-        first = c.let("i64", f"mul nsw i64 {block.name}, {rows.name}")
+        first = c.mul(block, rows)
         row = nest.enter_context(c.loop(first, c.intrinsic("smin", c.add(first, rows), count)))
         for axis in reversed(plan.outer[1:]):
-            self.indices[axis] = c.let("i64", f"srem i64 {row.name}, {axis.size}")
-            row = c.let("i64", f"sdiv i64 {row.name}, {axis.size}")
+            self.indices[axis] = c.rem(row, axis.size)
+            row = c.div(row, axis.size)
         self.indices[plan.outer[0]] = row
 
     def open_tile(self, stack: ExitStack) -> None:
@@ -101,7 +99,7 @@ class Kernel:
         if self.plan.tile is not None:
             index = stack.enter_context(self.code.loop(self.start, self.stop))
             self.indices[self.plan.tile] = index
-            self.lane = self.code.let("i64", f"sub nsw i64 {index.name}, {self.start.name}")
+            self.lane = self.code.sub(index, self.start)
 
     def for_each_row(self, actions: list[Callable[[], None]]) -> None:
         """Do something once, or for each row of a tile."""
@@ -177,7 +175,7 @@ class Kernel:
         first, last = self.bounds(axis)
         if part.chunk:
             limit, length = self.limit(axis), part.chunk
-            chunks = c.let("i64", f"sdiv i64 {c.add(limit, c.integer(length - 1)).name}, {length}")
+            chunks = c.ceil_div(limit, length)
             first = c.scale(nest.enter_context(c.loop(c.integer(0), chunks)), length)
             last = c.intrinsic("smin", c.add(first, c.integer(length)), limit)
         if chunked:
@@ -268,8 +266,7 @@ class Accumulator:
         if dtype.kind == "f":
             if how in ("max", "min"):  # NaN where there is one; of two zeros either may be taken, as in NumPy
                 return c.intrinsic("maximum" if how == "max" else "minimum", a, b, flags="nsz ")
-            type = c.vector(a.type) if isinstance(c, Wide) else a.type
-            return c.let(a.type, f"f{how} reassoc {type} {a.name}, {b.name}")  # the order of a sum is free
+            return c.binary(f"f{how}", a, b, "reassoc")  # the order of a sum is free
         if how in ("max", "min"):
             return c.intrinsic(("u" if dtype.kind == "u" else "s") + how, a, b)
         return c.binary(how, a, b)
@@ -300,6 +297,6 @@ class Accumulator:
         c = self.kernel.code
         if isinstance(c, Wide):
             with c.vectors():
-                return c.folded(self.plan.value.how, c.load(self.slot, self.place, self.type))
+                return c.reduced(self.plan.value.how, c.load(self.slot, self.place, self.type))
         result = c.load(self.slot, self.place, self.wide)
         return result if self.wide == self.type else c.convert("fptrunc", result, self.type)

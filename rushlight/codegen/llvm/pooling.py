@@ -17,10 +17,9 @@ from ...ops.nn.pooling import make_pool
 from ...ops.nn.pooling_kernels import Pool, even_pool
 from ...passes.decompose import FORMULAS
 from ...schedule.tensor_ir import ROUTINES, Builder, Reference, Routine
-from .conv.im2col import UNROLLED, Three, subtract, three, when
-from .gemm.tile import fill_run
-from .image_tiling import FIRST, LAST, offset, simple
-from .ir import TYPES, Code, Module, Scalar
+from .conv.im2col import UNROLLED, Three, three
+from .conv.image_routine import begin_of, contiguous
+from .ir import FIRST, LAST, TYPES, Code, Module, Scalar, pointers
 from .piece import Piece
 
 LONGEST = 1 << 14  # elements of a row that are kept on the stack
@@ -34,7 +33,7 @@ class Writer:
         c.rolled = True
         self.geometry = geometry
         self.type = TYPES[routine.sources[0].dtype]
-        self.sources = [offset(c, f"%b{at}", each) for at, each in enumerate(routine.sources)]
+        self.sources = [begin_of(c, f"%b{at}", each) for at, each in enumerate(routine.sources)]
         self.results = [f"%b{len(self.sources) + at}" for at in range(results)]
 
     def plane(self, number: Scalar, pointer: str, size: int, type: str) -> str:
@@ -58,12 +57,12 @@ class Geometry:
 
     def begin(self, c: Code, axis: int, place: Scalar) -> Scalar:
         """Where the window of a result begins along a dimension; before the image, maybe."""
-        return subtract(c, c.scale(place, self.stride[axis]), c.integer(self.padding[axis]))
+        return c.sub(c.scale(place, self.stride[axis]), self.padding[axis])
 
     def first(self, c: Code, axis: int, place: Scalar) -> Scalar:
         """The first place of a window that is inside."""
         begin = self.begin(c, axis, place)
-        return c.intrinsic("smax", begin, c.integer(0)) if self.padding[axis] and begin.name != "0" else begin
+        return c.max(begin, 0) if self.padding[axis] and begin.name != "0" else begin
 
     def always_inside(self, axis: int) -> bool:
         last = (self.counts[axis] - 1) * self.stride[axis] - self.padding[axis] + (self.kernel[axis] - 1) * self.dilation[axis]
@@ -72,7 +71,7 @@ class Geometry:
     @contextmanager
     def rows(self, c: Code) -> Iterator[tuple[Scalar, Scalar, Scalar]]:
         """Loops over the rows of results: both indices, and the number of the first result."""
-        with c.loop(c.integer(0), c.integer(self.counts[0])) as one, c.loop(c.integer(0), c.integer(self.counts[1])) as two:
+        with c.loop(self.counts[0]) as one, c.loop(self.counts[1]) as two:
             yield one, two, c.scale(c.add(c.scale(one, self.counts[1]), two), self.counts[2])
 
     def taps(self, c: Code, one: Scalar, two: Scalar, body: Callable[[Scalar, Scalar, Scalar], None]) -> None:
@@ -83,10 +82,10 @@ class Geometry:
         with ExitStack() as nest:
             places = []
             for axis, place in ((0, one), (1, two)):
-                tap = nest.enter_context(c.loop(c.integer(0), c.integer(self.kernel[axis]))) if self.kernel[axis] > 1 else c.integer(0)
+                tap = nest.enter_context(c.loop(self.kernel[axis])) if self.kernel[axis] > 1 else c.integer(0)
                 here = c.add(self.begin(c, axis, place), c.scale(tap, self.dilation[axis]))
                 if not self.always_inside(axis):
-                    nest.enter_context(when(c, c.compare("ult", here, c.integer(self.size[axis]))))
+                    nest.enter_context(c.when(c.compare("ult", here, c.integer(self.size[axis]))))
                 places.append(here)
             row = c.scale(c.add(c.scale(places[0], self.size[1]), places[1]), self.size[2])
             for tap_ in range(self.kernel[2]):
@@ -94,8 +93,8 @@ class Geometry:
                 low = max(0, -(shift // self.stride[2]))
                 high = min(self.counts[2], -(-(self.size[2] - shift) // self.stride[2]))
                 if low < high:
-                    with c.loop(c.integer(low), c.integer(high)) as index:
-                        column = c.add(c.scale(index, self.stride[2]), c.integer(shift))
+                    with c.loop(low, high) as index:
+                        column = c.add(c.scale(index, self.stride[2]), shift)
                         body(index, c.add(row, column), column)
 
     def divisor(self, c: Code, axis: int, place: Scalar, padding_counts: bool) -> Scalar:
@@ -103,8 +102,8 @@ class Geometry:
         begin, kernel, size, pad = self.begin(c, axis, place), self.kernel[axis], self.size[axis], self.padding[axis]
         if self.always_inside(axis):
             return c.integer(kernel)
-        stop = c.intrinsic("smin", c.add(begin, c.integer(kernel)), c.integer(size + pad if padding_counts else size))
-        return subtract(c, stop, begin if padding_counts else c.intrinsic("smax", begin, c.integer(0)))
+        stop = c.min(c.add(begin, kernel), size + pad if padding_counts else size)
+        return c.sub(stop, begin if padding_counts else c.max(begin, 0))
 
 
 def function(writer: Writer, module: Module, name: str, body: Callable[[Scalar], None]) -> str:
@@ -113,7 +112,7 @@ def function(writer: Writer, module: Module, name: str, body: Callable[[Scalar],
     with c.loop(FIRST, LAST) as plane:
         body(plane)
     count = len(writer.sources) + len(writer.results)
-    return module.add(name, c.function("NAME", ", ".join([f"ptr noalias %b{at}" for at in range(count)] + ["i64 %first", "i64 %last"])))
+    return module.add(name, c.function("", pointers([f"%b{at}" for at in range(count)], noalias=True)))
 
 
 def routine_of(
@@ -126,7 +125,7 @@ def routine_of(
     emit: Callable[[Writer, Scalar], None],
 ) -> list[Reference]:
     """A routine whose code for a plane is written by a function."""
-    sources = [simple(builder, each) for each in sources]
+    sources = [contiguous(builder, each) for each in sources]
 
     def write(program: Any, module: Module, routine: Routine) -> list[Piece]:
         results = [each for each in routine.others if each in program.slots]  # places that nobody asks for are not written down
@@ -151,7 +150,7 @@ def scan(
     c, geometry, type = writer.c, writer.geometry, writer.type
     lowest = c.constant(type, -math.inf)
     begin = c.scale(c.add(c.scale(geometry.first(c, 0, one), geometry.size[1]), geometry.first(c, 1, two)), geometry.size[2])
-    with c.loop(c.integer(0), c.integer(geometry.counts[2])) as index:
+    with c.loop(geometry.counts[2]) as index:
         c.store(lowest, values, c.add(value_at, index))
         if place_at is not None:
             c.store(c.add(begin, geometry.first(c, 2, index)), places, c.add(place_at, index))
@@ -213,10 +212,10 @@ def max_gradient(select: bool) -> Any:
             result = writer.plane(plane, writer.results[0], pixels if select else size, type)
             values, places = c.slot(type, max(2, width)), c.slot("i64", max(2, width))
             if not select:
-                fill_run(c, type, result, c.integer(0), size)
+                c.zero_fill(type, result, 0, size)
             with geometry.rows(c) as (one, two, row):
                 scan(writer, source, one, two, values, c.integer(0), places, c.integer(0))
-                with c.loop(c.integer(0), c.integer(width)) as index:
+                with c.loop(width) as index:
                     place, at = c.load(places, index, "i64"), c.add(row, index)
                     if select:
                         c.store(c.load(given, place, type), result, at)
@@ -253,7 +252,7 @@ class Means(NamedTuple):
         """The means of a plane."""
         c, type, width = writer.c, writer.type, self.geometry.counts[2]
         with self.geometry.rows(c) as (one, two, row):
-            with c.loop(c.integer(0), c.integer(width)) as index:
+            with c.loop(width) as index:
                 c.store(c.constant(type, 0), result, c.add(row, index))
 
             def take(index: Scalar, place: Scalar, column: Scalar) -> None:
@@ -261,7 +260,7 @@ class Means(NamedTuple):
                 c.store(c.binary("fadd", c.load(result, at, type), c.load(source, place, type)), result, at)
 
             self.geometry.taps(c, one, two, take)
-            with c.loop(c.integer(0), c.integer(width)) as index:
+            with c.loop(width) as index:
                 at = c.add(row, index)
                 c.store(self.share(writer, c.load(result, at, type), one, two, index), result, at)
 
@@ -269,9 +268,9 @@ class Means(NamedTuple):
         """The gradients of a plane: that of a window is shared among its elements."""
         c, type, width = writer.c, writer.type, self.geometry.counts[2]
         shares = c.slot(type, max(2, width))
-        fill_run(c, type, result, c.integer(0), math.prod(self.geometry.size))
+        c.zero_fill(type, result, 0, math.prod(self.geometry.size))
         with self.geometry.rows(c) as (one, two, row):
-            with c.loop(c.integer(0), c.integer(width)) as index:
+            with c.loop(width) as index:
                 c.store(self.share(writer, c.load(given, c.add(row, index), type), one, two, index), shares, index)
 
             def add(index: Scalar, place: Scalar, column: Scalar) -> None:
@@ -324,8 +323,8 @@ class Uneven:
     def bounds(self, c: Code, axis: int, place: Scalar) -> tuple[Scalar, Scalar]:
         """Where a window begins and ends along a dimension."""
         size, count = self.size[axis], self.counts[axis]
-        first = c.let("i64", f"udiv i64 {c.scale(place, size).name}, {count}")
-        last = c.let("i64", f"udiv i64 {c.add(c.scale(c.add(place, c.integer(1)), size), c.integer(count - 1)).name}, {count}")
+        first = c.div(c.scale(place, size), count)
+        last = c.div(c.add(c.scale(c.add(place, 1), size), count - 1), count)
         return first, last
 
     @contextmanager
@@ -334,7 +333,7 @@ class Uneven:
         with ExitStack() as nest:
             number, bounds = c.integer(0), []
             for axis in range(3):
-                place = nest.enter_context(c.loop(c.integer(0), c.integer(self.counts[axis])))
+                place = nest.enter_context(c.loop(self.counts[axis]))
                 number = c.add(c.scale(number, self.counts[axis]), place)
                 bounds.append(self.bounds(c, axis, place))
             yield number, bounds
@@ -350,7 +349,7 @@ class Uneven:
 
     def number(self, c: Code, bounds: list[tuple[Scalar, Scalar]], type: str) -> Scalar:
         """How many elements a window has."""
-        a, b, d = (subtract(c, last, first) for first, last in bounds)
+        a, b, d = (c.sub(last, first) for first, last in bounds)
         return c.convert("sitofp", c.binary("mul", c.binary("mul", a, b), d), type)
 
 
@@ -379,7 +378,7 @@ def adaptive_average(ndim: int) -> Any:
             with uneven.windows(c) as (number, bounds):
                 c.write(c.constant(type, 0), total)
                 with uneven.elements(c, bounds) as place:
-                    c.write(c.let(type, f"fadd reassoc {type} {c.read(total, type).name}, {c.load(source, place, type).name}"), total)
+                    c.write(c.binary("fadd", c.read(total, type), c.load(source, place, type), "reassoc"), total)
                 c.store(c.binary("fdiv", c.read(total, type), uneven.number(c, bounds, type)), result, number)
 
         return routine_of(builder, [input], [spec], node, uneven, spec.size // pixels, emit)[0]
@@ -404,7 +403,7 @@ def adaptive_average_gradient(builder: Builder, args: tuple[Any, ...], spec: Any
     def emit(writer: Writer, plane: Scalar) -> None:
         c, kind = writer.c, writer.type
         given, result = writer.plane(plane, writer.sources[0], pixels, kind), writer.plane(plane, writer.results[0], math.prod(size), kind)
-        fill_run(c, kind, result, c.integer(0), math.prod(size))
+        c.zero_fill(kind, result, 0, math.prod(size))
         with uneven.windows(c) as (number, bounds):
             part = c.binary("fdiv", c.load(given, number, kind), uneven.number(c, bounds, kind))
             with uneven.elements(c, bounds) as place:

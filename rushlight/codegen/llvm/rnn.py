@@ -14,8 +14,9 @@ from ...core.base import Spec
 from ...schedule.symbolic_shape import differs, same
 from ...schedule.tensor_ir import ROUTINES, Builder, Product, Reference, Routine, Value, strides_of
 from . import vector_math
-from .gemm.panel import Panels, shape_for
-from .ir import TYPES, Code, Module, Scalar
+from .gemm.choose import choose_tile
+from .gemm.panels import Panels
+from .ir import FIRST, LAST, TYPES, Code, Module, Scalar, pointers
 from .piece import Lowering, Piece
 
 LARGE = 1 << 20  # bytes of weights that are read from beyond the cache: more sequences then share them
@@ -65,7 +66,7 @@ class Sweep:
         self.descending = descending
         self.type = type
         self.batch: Any = states.shape[0]
-        self.block = shape_for(type).rows * (4 if weight * (8 if type == "double" else 4) > LARGE else 1)
+        self.block = choose_tile().rows * (4 if weight * (8 if type == "double" else 4) > LARGE else 1)
         self.buffers: dict[str, Value] = {}
         self.pieces: list[Piece] = []
         self.flops = 0.0
@@ -85,9 +86,9 @@ class Sweep:
         """Pack a weight, as a piece of its own that comes before."""
         strides = (source.strides[1], source.strides[0]) if turned else (source.strides[0], source.strides[1])
         c = Code(self.module)
-        where = c.address("%b1", c.integer(source.offset), self.type)
-        panels.pack(c, strides, "%b0", where, Scalar("%first", "i64"), Scalar("%last", "i64"))
-        function = self.module.add(f"pack_weight{len(self.module.names)}", c.function("NAME", "ptr %b0, ptr %b1, i64 %first, i64 %last"))
+        where = c.address("%b1", source.offset, self.type)
+        panels.pack(c, strides, "%b0", where, FIRST, LAST)
+        function = self.module.add("pack_weight", c.function("", pointers(("%b0", "%b1"))))
         self.pieces.append(Piece(function, [target, source.value], panels.count, panels.size * 0.4))
         self.buffers[name] = target
         self.flops += 2.0 * panels.depth * panels.width * self.rows_in_all
@@ -96,17 +97,18 @@ class Sweep:
         """Where the rows of a time begin, and how many they are."""
         c = self.c
         if self.descending:
-            step = c.let("i64", f"sub nsw i64 {c.number(self.times_in_all - 1).name}, {step.name}")
+            step = c.sub(c.number(self.times_in_all - 1), step)
         if self.sizes is None:
             batch = c.number(self.batch)
-            return c.let("i64", f"mul nsw i64 {step.name}, {batch.name}"), batch
+            return c.mul(step, batch), batch
         count = len(self.sizes)
         starts = [sum(self.sizes[:at]) for at in range(count)]
         found = []
         for numbers in (starts, self.sizes):
             text = ", ".join(f"i64 {each}" for each in numbers)
             name = f"@times{zlib.crc32(text.encode())}"
-            self.module.declare(f"{name} = internal constant [{count} x i64] [{text}]")
+            self.module.declare(name, f"{name} = internal constant [{count} x i64] [{text}]")
+            c.uses.add(name)
             found.append(c.load(name, step, "i64"))
         return found[0], found[1]
 
@@ -114,7 +116,7 @@ class Sweep:
     def blocks(self) -> Any:
         """The block that follows is written for a block of sequences, ``rows`` from ``row0`` on."""
         c = self.c
-        with c.loop(Scalar("%first", "i64"), Scalar("%last", "i64")) as block:
+        with c.loop(FIRST, LAST) as block:
             self.row0 = c.scale(block, self.block)
             self.rows = self.at_most(c.number(self.batch))
             yield
@@ -122,14 +124,14 @@ class Sweep:
     def at_most(self, count: Scalar) -> Scalar:
         """The rows of the block, of so many sequences."""
         c = self.c
-        left = c.let("i64", f"sub nsw i64 {count.name}, {self.row0.name}")
-        return c.intrinsic("smax", c.intrinsic("smin", left, c.integer(self.block)), c.integer(0))
+        left = c.sub(count, self.row0)
+        return c.max(c.min(left, self.block), 0)
 
     @contextmanager
     def times(self) -> Any:
         """The block that follows is written for every time: gives where the rows of the block begin, and how many they are."""
         c = self.c
-        with c.loop(c.integer(0), c.number(self.times_in_all)) as step:
+        with c.loop(c.number(self.times_in_all)) as step:
             start, count = self.time(step)
             yield c.add(start, self.row0), self.at_most(count)
 
@@ -137,9 +139,9 @@ class Sweep:
     def elements(self, rows: Scalar, base: Scalar, width: int) -> Any:
         """The block that follows is written for every element: gives its row among all, its row among the sequences, its column."""
         c = self.c
-        with c.loop(c.integer(0), rows) as row:
+        with c.loop(rows) as row:
             whole, own = c.add(base, row), c.add(self.row0, row)
-            with c.loop(c.integer(0), c.integer(width)) as column:
+            with c.loop(width) as column:
                 yield whole, own, column
 
     def load(self, name: str, row: Scalar, width: int, column: Scalar, part: int = 0, size: int = 0) -> Scalar:
@@ -152,7 +154,7 @@ class Sweep:
 
     def place(self, row: Scalar, width: int, column: Scalar, extra: int) -> Scalar:
         c = self.c
-        return c.add(c.add(c.scale(row, width), column), c.integer(extra))
+        return c.add(c.add(c.scale(row, width), column), extra)
 
     def pointer(self, name: str, row: Scalar, width: int) -> str:
         return self.c.address(f"%{name}", self.c.scale(row, width), self.type)
@@ -175,9 +177,7 @@ class Sweep:
 
     def finish(self, name: str) -> list[Piece]:
         """The pieces: weights are packed, then the loop runs."""
-        parameters = ", ".join(f"ptr noalias %{each}" for each in self.buffers)
-        text = self.c.function("NAME", f"{parameters}, i64 %first, i64 %last")
-        function = self.module.add(f"{name}{len(self.module.names)}", text)
+        function = self.module.add(name, self.c.function("", pointers([f"%{each}" for each in self.buffers], noalias=True)))
         return [*self.pieces, Piece(function, list(self.buffers.values()), -(-self.batch // self.block), self.flops / FLOPS_PER_NANOSECOND)]
 
 
@@ -466,16 +466,16 @@ def column_sums(program: Lowering, module: Module, source: Value, result: Value)
     c, type, (rows, width) = Code(module), TYPES[source.dtype], source.shape
     wide = "double"
     sums = c.slot(wide, width)
-    with c.loop(c.integer(0), c.integer(width)) as column:
+    with c.loop(width) as column:
         c.store(c.constant(wide, 0.0), sums, column)
-    with c.loop(c.integer(0), c.number(rows)) as row, c.loop(c.integer(0), c.integer(width)) as column:
+    with c.loop(c.number(rows)) as row, c.loop(width) as column:
         each = c.load("%b0", c.add(c.scale(row, width), column), type)
         each = each if type == wide else c.convert("fpext", each, wide)
         c.store(c.binary("fadd", c.load(sums, column, wide), each), sums, column)
-    with c.loop(c.integer(0), c.integer(width)) as column:
+    with c.loop(width) as column:
         total = c.load(sums, column, wide)
         c.store(total if type == wide else c.convert("fptrunc", total, type), "%b1", column)
-    name = module.add(f"column_sums{len(module.names)}", c.function("NAME", "ptr noalias %b0, ptr noalias %b1, i64 %first, i64 %last"))
+    name = module.add("column_sums", c.function("", pointers(("%b0", "%b1"), noalias=True)))
     return [Piece(name, [source, result], 1, 0.0)]
 
 

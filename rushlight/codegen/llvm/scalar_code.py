@@ -9,9 +9,10 @@ import numpy as np
 
 from ...schedule.scalar_ir import Expression
 from . import vector_math
+from .instructions import Variant
 from .ir import BITS, HALVES, STORED, TYPES, Code, Scalar
 from .target import processor
-from .vector_code import Wide
+from .vectors import Vectors, Wide
 
 _COMPARISONS = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
 _SINGLE = np.dtype(np.float32)
@@ -98,22 +99,24 @@ def write_function(c: Code, op: str, x: Scalar) -> Scalar:
 def called(c: Code, op: str, x: Scalar) -> Scalar:
     """exp or its like by a call.  LLVM is told of a function of vectors that it can call instead, for many elements at once."""
     memo, key = c.module.memo, ("function", op, x.type)
+    count = processor().vector_bits // BITS[x.type]
     if key not in memo:
-        wide = Wide(c.module, processor().vector_bits // BITS[x.type])
+        wide = Wide(c.module, count)
         memo[key] = c.module.add(
-            f"{op}_of_many", wide.returning("NAME", f"{wide.vector(x.type)} %x", write_function(wide, op, Scalar("%x", x.type)))
+            f"{op}_of_many", wide.returning("", f"{wide.vector(x.type)} %x", write_function(wide, op, Scalar("%x", x.type)))
         )
     many = memo[key]
     if isinstance(c, Wide) and c.lanes > 1:
-        return c.let(x.type, f"call {c.vector(x.type)} @{many}({c.vector(x.type)} {x.name})")
+        return c.call_value(many, x.type, x)
     if (key, "one") not in memo:
-        inner, count = Code(c.module), processor().vector_bits // BITS[x.type]
-        type = f"<{count} x {x.type}>"
-        given = inner.let(type, f"insertelement {type} zeroinitializer, {x.type} %x, i64 0")
-        made = inner.let(type, f"call {type} @{many}({type} {given.name})")
-        text = inner.function("NAME", f"{x.type} %x", inner.let(x.type, f"extractelement {type} {made.name}, i64 0"))
-        memo[key, "one"] = c.module.add(op, text.replace("{", f"{vector_math.variant(f'{count}v', many)} {{", 1), quick=True)
-    return c.let(x.type, f"call {x.type} @{memo[key, 'one']}({x.type} {x.name})")
+        inner = Code(c.module)
+        vector = Vectors(inner, x.type, count)
+        given = inner.emit("insertelement", vector.type, (vector.zero(), Scalar("%x", x.type), inner.integer(0)))
+        made = inner.emit("call", vector.type, (inner.symbol(many), given))
+        function = inner.function("", f"{x.type} %x", vector.shuffle(made, [0]))
+        function.variant = Variant(f"{count}v", many)
+        memo[key, "one"] = c.module.add(op, function, quick=True)
+    return c.call_value(memo[key, "one"], x.type, x)
 
 
 def compare(c: Code, op: str, a: Scalar, b: Scalar, dtype: np.dtype[Any]) -> Scalar:

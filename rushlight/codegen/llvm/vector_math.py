@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .instructions import Variant
 from .ir import Code, Scalar
 from .target import processor
-from .vector_code import Wide
+from .vectors import Vectors, Wide
 
 LN2 = "0.693147180559945309417232121458176568"
 
@@ -364,8 +365,7 @@ def circular(quarter: int) -> Any:
         if not quarter:
             result = c.select(c.compare("oeq", x, c.like(x, 0.0)), x, result)  # -0 stays -0
         vectors = isinstance(c, Wide) and c.lanes > 1
-        type = c.vector("float") if isinstance(c, Wide) else "float"
-        return c.let("float", f"call {type} @{far_angles(c, vectors)}(i32 {quarter}, {type} {x.name}, {type} {result.name})")
+        return c.call_value(far_angles(c, vectors), "float", Scalar(str(quarter), "i32"), x, result)
 
     return run
 
@@ -377,48 +377,35 @@ def far_angles(c: Code, vectors: bool) -> str:
     """
     memo, key = c.module.memo, "far angles"
     count = processor().vector_bits // 32
+    parameters = "i32 %quarter, float %x, float %near"
     if key not in memo:
         inner = Code(c.module)
         x, result = Scalar("%x", "float"), inner.slot("float")
         inner.write(Scalar("%near", "float"), result)
-        near = inner.compare("ole", inner.intrinsic("fabs", x), inner.like(x, FAR))
-        inner.do(f"br i1 {near.name}, label %done, label %far")
-        inner.label("far")
-        inner.write(exact_circular(inner, x, Scalar("%quarter", "i32")), result)
-        inner.do("br label %done")
-        inner.label("done")
-        text = inner.function("NAME", "i32 %quarter, float %x, float %near", inner.read(result, "float"))
-        exact = c.module.add("far_angle", text, quick=True)
+        with inner.when(inner.compare("ugt", inner.intrinsic("fabs", x), inner.like(x, FAR))):
+            inner.write(exact_circular(inner, x, Scalar("%quarter", "i32")), result)
+        exact = c.module.add("far_angle", inner.function("", parameters, inner.read(result, "float")), quick=True)
         wide = Wide(c.module, count)
         wide.scalar = True
         type = wide.vector("float")
-        far = wide.compare("ugt", wide.intrinsic("fabs", x), wide.like(x, FAR))
-        c.module.declare(f"declare i1 @llvm.vector.reduce.or.v{count}i1({wide.vector('i1')})")
         given, results = wide.slot(type), wide.slot(type)
-        wide.do(f"store {type} %near, ptr {results}")
-        wide.do(f"%any = call i1 @llvm.vector.reduce.or.v{count}i1({wide.vector('i1')} {far.name})")
-        wide.do("br i1 %any, label %each, label %done")
-        wide.label("each")
-        wide.do(f"store {type} %x, ptr {given}")
-        with wide.one(), wide.loop(wide.integer(0), wide.integer(count)) as index:
-            angle, near = wide.load(given, index, "float"), wide.load(results, index, "float")
-            wide.store(wide.let("float", f"call float @{exact}(i32 %quarter, float {angle.name}, float {near.name})"), results, index)
-        wide.do("br label %done")
-        wide.label("done")
-        found = wide.let("float", f"load {type}, ptr {results}")
-        memo[key] = c.module.add("far_angles", wide.returning("NAME", f"i32 %quarter, {type} %x, {type} %near", found))
+        wide.write(Scalar("%near", type), results)
+        far = wide.compare("ugt", wide.intrinsic("fabs", x), wide.like(x, FAR))
+        with wide.when(Vectors(wide, "i1", count).reduce("or", far)):
+            wide.write(Scalar("%x", type), given)
+            with wide.one(), wide.loop(count) as index:
+                angle, near = wide.load(given, index, "float"), wide.load(results, index, "float")
+                wide.store(wide.call_value(exact, "float", Scalar("%quarter", "i32"), angle, near), results, index)
+        found = wide.read(results, type)
+        memo[key] = c.module.add("far_angles", wide.function("", f"i32 %quarter, {type} %x, {type} %near", found))
         memo[key, "exact"] = exact
     if not vectors and (key, "one") not in memo:
         inner = Code(c.module)
-        found = inner.let("float", f"call float @{memo[key, 'exact']}(i32 %quarter, float %x, float %near)")
-        text = inner.function("NAME", "i32 %quarter, float %x, float %near", found)
-        memo[key, "one"] = c.module.add("angle", text.replace("{", f"{variant(f'{count}uvv', memo[key])} {{", 1), quick=True)
+        given_ = (Scalar("%quarter", "i32"), Scalar("%x", "float"), Scalar("%near", "float"))
+        function = inner.function("", parameters, inner.call_value(memo[key, "exact"], "float", *given_))
+        function.variant = Variant(f"{count}uvv", memo[key])
+        memo[key, "one"] = c.module.add("angle", function, quick=True)
     return memo[key] if vectors else memo[key, "one"]
-
-
-def variant(kinds: str, many: str) -> str:
-    """What says of a function of scalars that another one does the same for vectors: how many elements they have, and which parameters are vectors."""
-    return f'memory(none) willreturn "vector-function-abi-variant"="_ZGV_LLVM_N{kinds}_NAME({many})"'
 
 
 def quarter_turns(c: Code, x: Scalar) -> tuple[Scalar, Scalar]:
@@ -431,7 +418,7 @@ def quarter_turns(c: Code, x: Scalar) -> tuple[Scalar, Scalar]:
     exponent = c.binary("and", c.binary("lshr", bits, c.like(bits, 23)), c.like(bits, 255))
     fraction = c.binary("or", c.binary("and", bits, c.like(bits, 0x7FFFFF)), c.like(bits, 0x800000))
     at = c.convert("sext", c.binary("sub", exponent, c.like(exponent, 96)), "i64")
-    at = c.intrinsic("smax", at, c.like(at, 0))  # of what is smaller than 2**-31 no quarter turn comes
+    at = c.max(at, c.like(at, 0))  # of what is smaller than 2**-31 no quarter turn comes
     first = c.load(circle_table(c, 0), at, "i64")
     second = c.load(circle_table(c, 1), at, "i64")
     whole = c.convert("zext", fraction, "i64")
@@ -458,7 +445,8 @@ def circle_table(c: Code, part: int) -> str:
         window = TURNS >> (264 - 62 - 32 - power) & ((1 << 96) - 1)
         value = window >> 32 if part == 0 else window & 0xFFFFFFFF
         entries.append(f"i64 {value - (1 << 64) if value >> 63 else value}")
-    c.module.declare(f"{name} = internal constant [{len(entries)} x i64] [{', '.join(entries)}]")
+    c.module.declare(name, f"{name} = internal constant [{len(entries)} x i64] [{', '.join(entries)}]")
+    c.uses.add(name)
     return name
 
 

@@ -1,161 +1,259 @@
-"""Vectors that are written out, for loops that LLVM would not make vectors of as they should be."""
+"""Explicit vectors, for loops that LLVM would not vectorize as they should be.
+
+:class:`Vectors` writes vector instructions among scalar ones, for values whose types are vectors.  :class:`Wide` is a builder for what is written for
+scalars: every value is a vector there, and the types of values are those of their elements.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from .ir import Code, Scalar
+from .instructions import Function, Scalar
+from .ir import BITS, Code, Module, suffix
 from .target import processor
 
 BYTES = {"float": 4, "double": 8}
-_SHORT = {"float": "f32", "double": "f64"}
+Mask = int | Scalar  # the number of leading lanes that take part, or a vector of flags
 
 
 def lanes(type: str) -> int:
-    """How many numbers a vector has."""
-    return processor().vector_bits // 8 // BYTES[type]
+    """The number of lanes of a vector register."""
+    return processor().vector_bits // BITS[type]
+
+
+def fitting_lanes(type: str, length: int) -> int:
+    """The lanes of the widest vector that is no longer than so many elements."""
+    count = lanes(type)
+    while count > length:
+        count //= 2
+    return count
+
+
+def vector_type(type: str, count: int) -> str:
+    """The type of a vector; of one lane, the element's."""
+    return f"<{count} x {type}>" if count > 1 else type
 
 
 class Vectors:
-    """Vector instructions of one type, written into code.
-
-    Where only some elements of a vector are read or written, a mask says which: the number of the first ones that are, or
-    what :meth:`first` gave.
-    """
+    """Writes vector instructions of one type into code."""
 
     def __init__(self, code: Code, type: str, count: int | None = None) -> None:
         self.code = code
         self.element = type
         self.count = count or lanes(type)
-        self.type = f"<{self.count} x {type}>" if self.count > 1 else type
-        self.flags = f"<{self.count} x i1>" if self.count > 1 else "i1"
-        self.suffix = f"v{self.count}{_SHORT[type]}" if self.count > 1 else _SHORT[type]
-        self.full: dict[str, str] = {}  # of masks: what says whether they leave nothing out
+        self.type = vector_type(type, self.count)
+        self.flags = vector_type("i1", self.count)
+        self.suffix = suffix(self.type)
+        self.full: dict[str, Scalar] = {}  # of masks: whether all lanes take part
 
     def zero(self) -> Scalar:
         return Scalar("zeroinitializer", self.type) if self.count > 1 else self.code.constant(self.element, 0)
 
-    def spread(self, value: Scalar) -> Scalar:
-        """A number in all lanes."""
+    def splat(self, value: Scalar) -> Scalar:
+        """A scalar in all lanes."""
         if self.count == 1:
             return value
-        c = self.code
-        first = c.let(self.type, f"insertelement {self.type} poison, {value.type} {value.name}, i64 0")
-        return c.let(self.type, f"shufflevector {self.type} {first.name}, {self.type} poison, <{self.count} x i32> zeroinitializer")
+        first = self.code.emit("insertelement", self.type, (Scalar("poison", self.type), value, Scalar("0", "i64")))
+        return self._shuffle(first, Scalar("poison", self.type), "zeroinitializer", self.count)
+
+    def constant(self, value: float) -> Scalar:
+        """A number in all lanes."""
+        return self.splat(self.code.constant(self.element, value))
+
+    def shuffle(self, a: Scalar, order: Sequence[int], b: Scalar | None = None) -> Scalar:
+        """The elements of a vector (followed by those of another one of its type) that an order names."""
+        if len(order) == 1:
+            return self.code.emit("extractelement", a.type, (a, Scalar(str(order[0]), "i64")), "", self.element)
+        mask = f"<{', '.join([f'i32 {each}' for each in order])}>"
+        return self._shuffle(a, b or Scalar("poison", a.type), mask, len(order))
+
+    def _shuffle(self, a: Scalar, b: Scalar, mask: str, count: int) -> Scalar:
+        operands = (a, Scalar(b.name, a.type), Scalar(mask, f"<{count} x i32>"))
+        return self.code.emit("shufflevector", a.type, operands, "", vector_type(self.element, count))
 
     # -- memory --------------------------------------------------------------------------------------------------
 
-    def first(self, number: Scalar) -> str:
-        """A mask of the first elements."""
+    def first(self, number: Scalar) -> Scalar:
+        """A mask of the leading lanes."""
         c = self.code
-        several = c.convert("trunc", c.intrinsic("smin", number, c.integer(self.count)), "i32")
-        full = c.compare("eq", several, Scalar(str(self.count), "i32")).name
+        several = c.convert("trunc", c.min(number, self.count), "i32")
+        full = c.compare("eq", several, Scalar(str(self.count), "i32"))
         if self.count == 1:
             return full
-        words = f"<{self.count} x i32>"
-        one = c.let(words, f"insertelement {words} poison, i32 {several.name}, i64 0")
-        all_of_it = c.let(words, f"shufflevector {words} {one.name}, {words} poison, {words} zeroinitializer")
-        made = c.let(self.flags, f"icmp slt {words} <{', '.join(f'i32 {at}' for at in range(self.count))}>, {all_of_it.name}").name
-        self.full[made] = full
+        words = Vectors(c, "i32", self.count)
+        numbers = Scalar(f"<{', '.join([f'i32 {at}' for at in range(self.count)])}>", words.type)
+        made = c.compare("slt", numbers, words.splat(several))
+        self.full[made.name] = full
         return made
 
-    def masked(self, masks: list[str], write: Callable[[list[str | None]], None]) -> None:
-        """Write code that uses the masks of neighbouring vectors, which are of the first elements.
+    def masked(self, masks: list[Scalar], write: Callable[[list[Mask | None]], None]) -> None:
+        """Write code that uses the masks of neighbouring vectors, each of leading lanes.
 
-        Where the processor has no masks, elements are read and written one by one, each by a choice of its own.  Then the code is
-        written a second time without masks, for where all elements are there.
+        A target without masked instructions accesses lane by lane, with a branch for each: there the code is written twice, once without masks for
+        where all lanes take part.
         """
         c = self.code
         if processor().masks or self.count == 1:
             write([*masks])
             return
         whole, part, done = c.fresh("whole"), c.fresh("part"), c.fresh("done")
-        c.do(f"br i1 {self.full[masks[-1]]}, label %{whole}, label %{part}")
+        c.branch(self.full[masks[-1].name], whole, part)
         for label in (whole, part):
             c.label(label)
             write([mask if label == part else None for mask in masks])
-            c.do(f"br label %{done}")
+            c.jump(done)
         c.label(done)
 
-    def mask(self, which: int | str) -> str:
+    def mask(self, which: Mask) -> Scalar:
         """A mask as an operand."""
-        if isinstance(which, str):
-            return f"{self.flags} {which}"
-        return f"{self.flags} <{', '.join(f'i1 {str(at < which).lower()}' for at in range(self.count))}>"
+        if isinstance(which, Scalar):
+            return which
+        return Scalar(f"<{', '.join([f'i1 {str(at < which).lower()}' for at in range(self.count)])}>", self.flags)
 
-    def load(self, pointer: str, index: Scalar, which: int | str | None = None) -> Scalar:
-        """A vector from memory, of any alignment; zeros where a mask leaves elements out."""
-        c, size = self.code, BYTES[self.element]
-        place = c.address(pointer, index, self.element)
+    def load(self, pointer: str, index: Any, which: Mask | None = None) -> Scalar:
+        """A vector from memory, of any alignment; zeros in the lanes that a mask leaves out."""
+        c, size = self.code, BITS[self.element] // 8
+        place = Scalar(c.address(pointer, index, self.element), "ptr")
         if which is None or which == self.count:
-            return c.let(self.type, f"load {self.type}, ptr {place}, align {size}")
-        c.module.declare(f"declare {self.type} @llvm.masked.load.{self.suffix}.p0(ptr, i32, {self.flags}, {self.type})")
-        given = f"ptr {place}, i32 {size}, {self.mask(which)}, {self.type} zeroinitializer"
-        return c.let(self.type, f"call {self.type} @llvm.masked.load.{self.suffix}.p0({given})")
+            return c.emit("load", self.type, (place,), f", align {size}")
+        operands = (place, Scalar(str(size), "i32"), self.mask(which), Scalar("zeroinitializer", self.type))
+        return c.call_external(f"@llvm.masked.load.{self.suffix}.p0", self.type, operands)
 
-    def store(self, value: Scalar, pointer: str, index: Scalar, which: int | str | None = None) -> None:
-        """Write a vector, or the elements that a mask names."""
-        c, size = self.code, BYTES[self.element]
-        place = c.address(pointer, index, self.element)
+    def store(self, value: Scalar, pointer: str, index: Any, which: Mask | None = None) -> None:
+        """Write a vector, or the lanes that a mask names."""
+        c, size = self.code, BITS[self.element] // 8
+        place, value = Scalar(c.address(pointer, index, self.element), "ptr"), Scalar(value.name, self.type)
         if which is None or which == self.count:
-            c.do(f"store {self.type} {value.name}, ptr {place}, align {size}")
-            return
-        c.module.declare(f"declare void @llvm.masked.store.{self.suffix}.p0({self.type}, ptr, i32, {self.flags})")
-        c.do(f"call void @llvm.masked.store.{self.suffix}.p0({self.type} {value.name}, ptr {place}, i32 {size}, {self.mask(which)})")
+            c.effect("store", self.type, (value, place), f", align {size}")
+        else:
+            c.call_external(f"@llvm.masked.store.{self.suffix}.p0", "void", (value, place, Scalar(str(size), "i32"), self.mask(which)))
 
     # -- arithmetic ----------------------------------------------------------------------------------------------
 
     def multiply_add(self, a: Scalar, b: Scalar, c: Scalar) -> Scalar:
-        """``a * b + c``, in one step where the processor has it."""
-        code = self.code
-        code.module.declare(f"declare {self.type} @llvm.fmuladd.{self.suffix}({', '.join([self.type] * 3)})")
-        given = ", ".join(f"{self.type} {each.name}" for each in (a, b, c))
-        return code.let(self.type, f"call {self.type} @llvm.fmuladd.{self.suffix}({given})")
+        """``a * b + c``, fused where the target has it."""
+        return self.code.call_external(f"@llvm.fmuladd.{self.suffix}", self.type, (a, b, c))
 
-    def select(self, mask: str, a: Scalar, b: Scalar) -> Scalar:
-        """Elements of the first vector where a mask has them, else of the second."""
-        return self.code.let(self.type, f"select {self.flags} {mask}, {self.type} {a.name}, {self.type} {b.name}")
+    def maximum(self, a: Scalar, b: Scalar) -> Scalar:
+        """The larger of two, lane by lane; the second where either is NaN."""
+        return self.code.select(self.code.compare("ogt", a, b), a, b)
 
-    def larger(self, a: Scalar, b: Scalar) -> Scalar:
-        """The larger of two, element by element; the second where either is NaN."""
-        return self.select(self.code.let(self.flags, f"fcmp ogt {self.type} {a.name}, {b.name}").name, a, b)
+    def reduce_add(self, a: Scalar) -> Scalar:
+        """The sum of all lanes, in halves."""
+        return self._reduced(a, lambda v, x, y: self.code.binary("fadd", x, y))
 
-    def sum(self, a: Scalar) -> Scalar:
-        """All elements added up, in halves."""
-        return self._folded(a, lambda v, x, y: self.code.let(v.type, f"fadd {v.type} {x.name}, {y.name}"))
+    def reduce_max(self, a: Scalar) -> Scalar:
+        """The largest lane; NaN may be passed over."""
+        return self._reduced(a, lambda v, x, y: v.maximum(x, y))
 
-    def largest(self, a: Scalar) -> Scalar:
-        """The largest element; NaN may be passed over."""
-        return self._folded(a, lambda v, x, y: v.larger(x, y))
-
-    def _folded(self, a: Scalar, combine: Any) -> Scalar:
-        """A vector whose length is a power of two, folded into one element."""
-        c, v = self.code, self
+    def _reduced(self, a: Scalar, combine: Callable[[Vectors, Scalar, Scalar], Scalar]) -> Scalar:
+        """A vector whose length is a power of two, reduced to one element."""
+        v = self
         while v.count > 1:
-            half = Vectors(c, self.element, v.count // 2)
-            words = f"<{half.count} x i32>"
-            parts = []
-            for first in (0, half.count):
-                places = ", ".join(f"i32 {first + at}" for at in range(half.count))
-                if half.count == 1:
-                    parts.append(c.let(half.type, f"extractelement {v.type} {a.name}, i64 {first}"))
-                else:
-                    parts.append(c.let(half.type, f"shufflevector {v.type} {a.name}, {v.type} poison, {words} <{places}>"))
+            half = Vectors(self.code, self.element, v.count // 2)
+            parts = [v.shuffle(a, range(first, first + half.count)) for first in (0, half.count)]
             v, a = half, combine(half, *parts)
         return a
 
-    def turned(self, lines: list[Scalar]) -> list[Scalar]:
-        """A square of as many vectors as each has elements, with rows as columns."""
-        c, distance, made = self.code, self.count // 2, list(lines)
+    def reduce(self, how: str, value: Scalar) -> Scalar:
+        """All lanes reduced by LLVM, sums and products in any order: ``fadd``, ``fmul``, ``fmaximum``, ``fminimum``, ``or``."""
+        start = {"fadd": -0.0, "fmul": 1.0}.get(how)
+        given = () if start is None else (Code.constant(self.code, self.element, start),)
+        flags = "" if how == "or" else "nsz " if start is None else "reassoc "
+        return self.code.call_external(
+            f"@llvm.vector.reduce.{how}.{self.suffix}", self.element, (*given, Scalar(value.name, self.type)), flags
+        )
+
+    def transposed(self, rows: Sequence[Scalar]) -> list[Scalar]:
+        """A square of as many vectors as each has lanes, transposed."""
+        distance, made = self.count // 2, list(rows)
         while distance:  # exchange what is off the diagonal: of halves, then of quarters, ...
             low = [lane if not lane & distance else self.count + lane - distance for lane in range(self.count)]
             high = [lane + distance if not lane & distance else self.count + lane for lane in range(self.count)]
             for at in range(self.count):
                 if not at & distance:
-                    pair = f"{self.type} {made[at].name}, {self.type} {made[at + distance].name}"
-                    for place, which in ((at, low), (at + distance, high)):
-                        order = ", ".join(f"i32 {each}" for each in which)
-                        made[place] = c.let(self.type, f"shufflevector {pair}, <{self.count} x i32> <{order}>")
+                    a, b = made[at], made[at + distance]
+                    made[at], made[at + distance] = self.shuffle(a, low, b), self.shuffle(a, high, b)
             distance //= 2
         return made
+
+    def interleaved(self, parts: Sequence[Scalar]) -> Scalar:
+        """The elements of two or four vectors in turn, as one vector."""
+        count, kind, joined = len(parts), self, list(parts)
+        while len(joined) > 1:  # concatenated first
+            double = Vectors(self.code, self.element, 2 * kind.count)
+            joined = [double.shuffle(a, range(double.count), b) for a, b in zip(joined[::2], joined[1::2])]
+            kind = double
+        return kind.shuffle(joined[0], [lane // count + lane % count * self.count for lane in range(kind.count)])
+
+
+class Wide(Code):
+    """A builder whose values are vectors of ``lanes`` elements; within :meth:`one`, scalars."""
+
+    def __init__(self, module: Module, lanes: int) -> None:
+        super().__init__(module)
+        self.lanes = self.all = lanes
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """What is written here is of scalars."""
+        before, self.lanes = self.lanes, 1
+        yield
+        self.lanes = before
+
+    @contextmanager
+    def vectors(self) -> Iterator[None]:
+        """What is written here is of vectors."""
+        before, self.lanes = self.lanes, self.all
+        yield
+        self.lanes = before
+
+    def vector(self, type: str) -> str:
+        return vector_type(type, self.lanes)
+
+    def constant(self, type: str, value: Any) -> Scalar:
+        """A constant in all lanes."""
+        one = super().constant(type, value)
+        if self.lanes == 1:
+            return one
+        if one.is_number or one.name in ("true", "false"):
+            return Scalar(f"splat ({type} {one.name})", type)
+        return Scalar(Vectors(self, type, self.lanes).splat(one).name, type)  # a symbolic number
+
+    def load(self, pointer: str, index: Any, type: str) -> Scalar:
+        """Consecutive elements."""
+        if self.lanes == 1:
+            return super().load(pointer, index, type)
+        stored = "i8" if type == "i1" else type
+        return self._loaded(Vectors(self, stored, self.lanes).load(pointer, index), stored, type)
+
+    def load_one(self, pointer: str, index: Any, type: str) -> Scalar:
+        """One element, in all lanes."""
+        stored = "i8" if type == "i1" else type
+        with self.one():
+            one = super().load(pointer, index, stored)
+        return self._loaded(Vectors(self, stored, self.lanes).splat(one), stored, type)
+
+    def _loaded(self, value: Scalar, stored: str, type: str) -> Scalar:
+        value = Scalar(value.name, stored)
+        return self.compare("ne", value, self.constant("i8", 0)) if type == "i1" else value
+
+    def store(self, value: Scalar, pointer: str, index: Any) -> None:
+        """Write consecutive elements."""
+        if self.lanes == 1:
+            super().store(value, pointer, index)
+            return
+        if value.type == "i1":
+            value = self.convert("zext", value, "i8")
+        Vectors(self, value.type, self.lanes).store(value, pointer, index)
+
+    def reduced(self, how: str, value: Scalar) -> Scalar:
+        """All lanes of a vector added up (in any order), multiplied, or the largest or smallest of them."""
+        name = {"add": "fadd", "mul": "fmul", "max": "fmaximum", "min": "fminimum"}[how]
+        return Vectors(self, value.type, self.lanes).reduce(name, value)
+
+    def returning(self, name: str, parameters: str, result: Scalar) -> Function:
+        """A function of vectors, with its result."""
+        return self.function(name, parameters, Scalar(result.name, self.vector(result.type)))

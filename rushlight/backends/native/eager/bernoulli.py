@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ....codegen.llvm.instructions import Function
 from ....codegen.llvm.ir import TYPES, Code, Module, Scalar
 from ....runtime.cpu.jit import log, machine
 
@@ -64,14 +65,14 @@ def text(type: str) -> str:
     c = Code(module)
     words, zero, chunk = c.slot("i32", 2 * CHUNK), c.integer(0), c.integer(CHUNK)
     count, bound = Scalar("%count", "i64"), Scalar("%bound", "i64")
-    chunks = c.let("i64", f"sdiv i64 {c.add(count, c.integer(CHUNK - 1)).name}, {CHUNK}")
+    chunks = c.div(c.add(count, CHUNK - 1), CHUNK)
     with c.loop(zero, chunks) as number:
         start = c.scale(number, CHUNK)
-        length = c.intrinsic("smin", c.let("i64", f"sub nsw i64 {count.name}, {start.name}"), chunk)
-        c.do(f"call void @draw(ptr %state, ptr {words}, i64 {c.scale(length, 2).name})")
+        length = c.min(c.sub(count, start), chunk)
+        c.call_function("draw", "%state", words, c.scale(length, 2))
         with c.loop(zero, length) as index:
             at = c.scale(index, 2)
-            high, low = (c.convert("zext", c.load(words, each, "i32"), "i64") for each in (at, c.add(at, c.integer(1))))
+            high, low = (c.convert("zext", c.load(words, each, "i32"), "i64") for each in (at, c.add(at, 1)))
             both = c.binary("or", c.binary("shl", high, c.integer(32)), low)
             taken = c.compare("ult", c.binary("and", both, c.integer(2**53 - 1)), bound)
             made = taken if type == "i1" else c.select(taken, c.constant(type, 1), c.constant(type, 0))
@@ -81,36 +82,35 @@ def text(type: str) -> str:
     return str(module)
 
 
-def draw(module: Module) -> str:
+def draw(module: Module) -> Function:
     """``draw(state, words, count)``: the next words."""
     c = Code(module)
     done, whole = c.slot("i64"), c.integer(WORDS)
     c.write(c.integer(0), done)
-    c.do("br label %more")
+    c.jump("more")
     c.label("more")
     used = c.convert("sext", c.load("%state", whole, "i32"), "i64")
-    c.do(f"br i1 {c.compare('slt', used, whole).name}, label %take, label %turn")
+    c.branch(c.less(used, whole), "take", "turn")
     c.label("turn")
-    c.do("call void @turn(ptr %state)")
+    c.call_function("turn", "%state")
     c.store(Scalar("0", "i32"), "%state", whole)
-    c.do("br label %more")
+    c.jump("more")
     c.label("take")
     before = c.read(done, "i64")
-    left, there = (c.let("i64", f"sub nsw i64 {one}, {other.name}") for one, other in (("%count", before), (str(WORDS), used)))
-    length = c.intrinsic("smin", left, there)
-    with c.loop(c.integer(0), length) as index:
+    length = c.min(c.sub(Scalar("%count", "i64"), before), c.sub(WORDS, used))
+    with c.loop(length) as index:
         y = c.load("%state", c.add(used, index), "i32")
         for how, shift, mask in (("lshr", 11, -1), ("shl", 7, 0x9D2C5680), ("shl", 15, 0xEFC60000), ("lshr", 18, -1)):
             y = c.binary("xor", y, c.binary("and", c.binary(how, y, c.like(y, shift)), c.like(y, mask)))
         c.store(y, "%words", c.add(before, index))
     c.store(c.convert("trunc", c.add(used, length), "i32"), "%state", whole)
     c.write(c.add(before, length), done)
-    c.do(f"br i1 {c.compare('slt', c.read(done, 'i64'), Scalar('%count', 'i64')).name}, label %more, label %finish")
+    c.branch(c.less(c.read(done, "i64"), Scalar("%count", "i64")), "more", "finish")
     c.label("finish")
     return c.function("draw", "ptr noalias %state, ptr noalias %words, i64 %count")
 
 
-def turn(module: Module) -> str:
+def turn(module: Module) -> Function:
     """``turn(state)``: new words for all of the state."""
     c = Code(module)
 
@@ -122,9 +122,9 @@ def turn(module: Module) -> str:
             c.binary("xor", c.load("%state", ahead, "i32"), c.binary("xor", c.binary("lshr", mixed, c.like(own, 1)), odd)), "%state", at
         )
 
-    with c.loop(c.integer(0), c.integer(WORDS - AHEAD)) as index:
-        renew(index, c.add(index, c.integer(1)), c.add(index, c.integer(AHEAD)))
-    with c.loop(c.integer(WORDS - AHEAD), c.integer(WORDS - 1)) as index:
-        renew(index, c.add(index, c.integer(1)), c.add(index, c.integer(AHEAD - WORDS)))
+    with c.loop(WORDS - AHEAD) as index:
+        renew(index, c.add(index, 1), c.add(index, AHEAD))
+    with c.loop(WORDS - AHEAD, WORDS - 1) as index:
+        renew(index, c.add(index, 1), c.add(index, AHEAD - WORDS))
     renew(c.integer(WORDS - 1), c.integer(0), c.integer(AHEAD - 1))
     return c.function("turn", "ptr noalias %state")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ....codegen.llvm.ir import TYPES, Code, Module, Scalar
+from ....codegen.llvm.ir import FIRST, LAST, TYPES, Code, Module, pointers
 from ....codegen.llvm.scalar_code import Emission
 from ....codegen.llvm.target import processor
 from ....core.declare import Op
@@ -50,13 +50,11 @@ class Loop:
 def body(module: Module, expression: Expression, operands: list[tuple[np.dtype[Any], bool]]) -> str:
     """The loop as a function of the addresses of its operands and its result, and of the range that it works on.  Its name."""
     c = Code(module)
-    first, last = Scalar("%first", "i64"), Scalar("%last", "i64")
-    numbers = {at: c.load(f"%a{at}", c.integer(0), TYPES[dtype]) for at, (dtype, is_array) in enumerate(operands) if not is_array}
-    with c.loop(first, last) as index:
+    numbers = {at: c.load(f"%a{at}", 0, TYPES[dtype]) for at, (dtype, is_array) in enumerate(operands) if not is_array}
+    with c.loop(FIRST, LAST) as index:
         emission = Emission(c, lambda at: numbers[at] if at in numbers else c.load(f"%a{at}", index, TYPES[operands[at][0]]))
         c.store(emission.value(expression), f"%a{len(operands)}", index)
-    parameters = [f"ptr noalias %a{at}" for at in range(len(operands) + 1)]
-    return module.add("loop", c.function("NAME", ", ".join([*parameters, "i64 %first", "i64 %last"])))
+    return module.add("loop", c.function("", pointers([f"%a{at}" for at in range(len(operands) + 1)], noalias=True)))
 
 
 def run(op: Op, arguments: list[Any], positions: list[int], compute: np.dtype[Any], dtype: np.dtype[Any]) -> Any:

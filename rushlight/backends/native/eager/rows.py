@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ....codegen.llvm import vector_math
-from ....codegen.llvm.ir import TYPES, Code, Module, Scalar
+from ....codegen.llvm.ir import FIRST, LAST, TYPES, Code, Module, Scalar
 from ....codegen.llvm.target import processor
 from ....core.kernel_providers import runs_once
 from ....runtime.cpu.jit import log
@@ -36,7 +36,7 @@ class Row:
         c = self.code
         slot = c.slot(self.type)
         c.write(c.constant(self.type, -np.inf if how == "maximum" else np.inf), slot)
-        with c.loop(c.integer(0), self.length) as index:
+        with c.loop(self.length) as index:
             c.write(c.intrinsic(how, c.read(slot, self.type), c.load("%a0", c.add(self.start, index), self.type)), slot)
         return c.read(slot, self.type)
 
@@ -46,14 +46,14 @@ class Row:
         total, part = c.slot("double"), c.slot(self.type)
         c.write(c.constant("double", 0), total)
         size = processor().chunk
-        chunks = c.let("i64", f"sdiv i64 {c.add(self.length, c.integer(size - 1)).name}, {size}")
-        with c.loop(c.integer(0), chunks) as chunk:
+        chunks = c.div(c.add(self.length, size - 1), size)
+        with c.loop(chunks) as chunk:
             first = c.scale(chunk, size)
-            last = c.intrinsic("smin", c.add(first, c.integer(size)), self.length)
+            last = c.min(c.add(first, size), self.length)
             c.write(c.constant(self.type, 0), part)
             with c.loop(first, last) as index:
                 value = element(c.add(self.start, index))
-                c.write(c.let(self.type, f"fadd reassoc {self.type} {c.read(part, self.type).name}, {value.name}"), part)
+                c.write(c.binary("fadd", c.read(part, self.type), value, "reassoc"), part)
             c.write(c.binary("fadd", c.read(total, "double"), self.widened(c.read(part, self.type))), total)
         return c.read(total, "double")
 
@@ -66,7 +66,7 @@ class Row:
     def each(self, element: Callable[[Scalar], Scalar]) -> None:
         """Store what a function of the index gives."""
         c = self.code
-        with c.loop(c.integer(0), self.length) as index:
+        with c.loop(self.length) as index:
             at = c.add(self.start, index)
             c.store(element(at), "%a1", at)
 
@@ -143,8 +143,8 @@ def prepare(name: str, dtype: np.dtype[Any]) -> Task | None:
 def body(module: Module, name: str, type: str) -> str:
     """The function that works on a range of rows: from ``%a0`` to ``%a1``, of a length that is ``%a2`` itself.  Its name."""
     c = Code(module)
-    length = c.let("i64", "ptrtoint ptr %a2 to i64")
-    with c.loop(Scalar("%first", "i64"), Scalar("%last", "i64")) as number:
-        start = c.let("i64", f"mul nsw i64 {number.name}, {length.name}")
+    length = c.convert("ptrtoint", Scalar("%a2", "ptr"), "i64")
+    with c.loop(FIRST, LAST) as number:
+        start = c.mul(number, length)
         KINDS[name][0](Row(c, start, length, type), number)
-    return module.add("rows", c.function("NAME", "ptr noalias %a0, ptr noalias %a1, ptr %a2, i64 %first, i64 %last"))
+    return module.add("rows", c.function("", "ptr noalias %a0, ptr noalias %a1, ptr %a2, i64 %first, i64 %last"))

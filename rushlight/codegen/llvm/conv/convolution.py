@@ -17,28 +17,16 @@ from ....graph import Node
 from ....ops.nn.sliding_windows import expand_ints
 from ....schedule.symbolic_shape import at_most, least, may_reach
 from ....schedule.tensor_ir import ROUTINES, Builder, Reference, Routine
-from ..gemm.blas_call import FLOPS_PER_NANOSECOND
-from ..gemm.generic import Product, call, tile_for
-from ..gemm.tile import BYTES, Multiplication, Vectors, fill_run, lanes
-from ..image_tiling import (
-    FIRST,
-    LAST,
-    Decoder,
-    ImageRoutine,
-    clear,
-    give_slot,
-    offset,
-    parameters,
-    pool_of,
-    simple,
-    size_in_bytes,
-    slots_for,
-    take_slot,
-)
-from ..ir import TYPES, Code, Module, Scalar
-from ..piece import Piece
+from ..gemm.blas import FLOPS_PER_NANOSECOND
+from ..gemm.choose import choose_tile
+from ..gemm.micro_kernel import MicroKernel
+from ..ir import FIRST, LAST, TYPES, Code, Module, Scalar, pointers
+from ..piece import Lowering, Piece
+from ..scratch_pool import ScratchPool, cache_lines
+from ..vectors import BYTES, Vectors, lanes
 from . import cost, direct, winograd, winograd_transforms
-from .im2col import UNROLLED, Strip, Sweep, forward_sweep, odd_step, transposed_sweep, when
+from .im2col import UNROLLED, Strip, Sweep, forward_sweep, odd_step, transposed_sweep
+from .image_routine import ImageRoutine, UnitIndices, begin_of, contiguous
 
 CODE_LIMIT = 64  # phases: for each there is code
 
@@ -66,12 +54,12 @@ class Convolution(ImageRoutine):
         if self.directly:  # all channels at once, since results are not read again
             self.blocks = self.blocks._replace(channels=self.channels)
         panel = 0 if self.directly else self.blocks.channels * taps * whole.panel_step
-        self.border = size_in_bytes(self.type, whole.border_elements(self.blocks.channels))
-        self.panel = size_in_bytes(self.type, panel)
-        self.temporary = 0 if sweep.plain else size_in_bytes(self.type, rows // self.parts * whole.panel_step)
+        self.border = cache_lines(self.type, whole.border_elements(self.blocks.channels))
+        self.panel = cache_lines(self.type, panel)
+        self.temporary = 0 if sweep.plain else cache_lines(self.type, rows // self.parts * whole.panel_step)
         self.slot = self.border + self.panel + self.temporary * len(sweep.phases)
         self.target = groups * rows * math.prod(sweep.target)
-        self.room_for_images(cost.UNITS, cost.IMAGE_BYTES)
+        self.allow_epilogue(cost.UNITS, cost.IMAGE_BYTES)
         self.work = cost.Work(
             sum(phase.depth for phase in sweep.phases) * math.prod(sweep.counts),
             math.prod(weight.shape[2:]) * math.prod(self.strips), math.prod(weight.shape) * BYTES[self.type],
@@ -80,34 +68,34 @@ class Convolution(ImageRoutine):
 
     # -- code ----------------------------------------------------------------------------------------------------
 
-    def turn(self, module: Module) -> tuple[str, int]:
+    def transform_weights(self, module: Module) -> tuple[str, int]:
         """Weights of ``(groups * channels, rows, taps)`` as matrices of ``rows`` by channels and taps, one for each phase."""
         c = Code(module)
         c.scalar = True  # elements that lie apart: vectors would take long to compile, and gain nothing
-        given = offset(c, "%weight", self.weight)
+        given = begin_of(c, "%weight", self.weight)
         kernel = self.weight.shape[2:]
         sizes = (*[1] * (3 - len(kernel)), *kernel)
         taps = math.prod(kernel)
         block = cost.divisor(self.rows, 16)  # rows that are read side by side
         with c.loop(FIRST, LAST) as unit:
-            decoder = Decoder(c, unit)
-            start, group = c.scale(decoder.take(self.rows // block), block), decoder.rest
+            indices = UnitIndices(c, unit)
+            start, group = c.scale(indices.take(self.rows // block), block), indices.rest
             begin = 0
             for phase in self.sweep.phases:
                 if not phase.depth:
                     continue
-                with c.loop(c.integer(0), c.integer(self.channels)) as channel, c.loop(c.integer(0), c.integer(block)) as number:
+                with c.loop(self.channels) as channel, c.loop(block) as number:
                     row = c.add(start, number)
                     at = c.add(c.scale(c.add(c.scale(group, self.channels), channel), self.rows * taps), c.scale(row, taps))
-                    to = c.add(c.scale(c.add(c.scale(row, self.channels), channel), phase.depth), c.integer(begin))
+                    to = c.add(c.scale(c.add(c.scale(row, self.channels), channel), phase.depth), begin)
                     to = c.add(to, c.scale(group, self.rows * self.channels * taps))
                     for place, numbers in enumerate(itertools.product(*[range(each.count) for each in phase.taps])):
                         tap = 0
                         for each, size, at_ in zip(phase.taps, sizes, numbers):
                             tap = tap * size + each.number + at_ * each.stride
-                        c.store(c.load(given, c.add(at, c.integer(tap)), self.type), "%turned", c.add(to, c.integer(place)))
+                        c.store(c.load(given, c.add(at, tap), self.type), "%turned", c.add(to, place))
                 begin += self.rows * self.channels * phase.depth
-        name = module.add(f"turn{len(module.names)}", c.function("NAME", "ptr %weight, ptr %turned, i64 %first, i64 %last"))
+        name = module.add("transpose_weights", c.function("", pointers(("%weight", "%turned"))))
         return name, self.groups * (self.rows // block)
 
     def strip(self, c: Code, module: Module, source: str, weight: str, bias: str, result: str, slot: str,
@@ -119,9 +107,9 @@ class Convolution(ImageRoutine):
         sizes: list[tuple[Scalar | None, int]] = [(None, length)]
         if strips * length != count:
             last = c.compare("eq", number, c.integer(strips - 1))
-            sizes = [(c.binary("xor", last, c.constant("i1", True)), length), (last, count - (strips - 1) * length)]
+            sizes = [(c.invert(last), length), (last, count - (strips - 1) * length)]
         for condition, size in sizes:
-            with when(c, condition) if condition is not None else nullcontext():
+            with c.when(condition) if condition is not None else nullcontext():
                 strip = Strip(c, self.type, self.sweep, axis, size)
                 self.unit(c, module, strip, source, weight, bias, result, slot, image, goal, group, places, part)
 
@@ -130,9 +118,9 @@ class Convolution(ImageRoutine):
         """One strip of one image, for one group (or a part of its rows)."""
         sweep, type = self.sweep, self.type
         rows = self.rows // self.parts
-        border, panel = slot, c.address(slot, c.integer(self.border), "i8")
+        border, panel = slot, c.address(slot, self.border, "i8")
         at = self.border + self.panel
-        temporaries = [c.address(slot, c.integer(at + number * self.temporary), "i8") for number in range(len(sweep.phases))]
+        temporaries = [c.address(slot, at + number * self.temporary, "i8") for number in range(len(sweep.phases))]
         base = c.scale(c.add(c.scale(image, self.groups), group), self.channels * math.prod(sweep.size))
         row = c.add(c.scale(group, self.rows), c.scale(part, rows))
         goal = c.scale(c.add(c.scale(target_image, self.groups * self.rows), row), math.prod(sweep.target))
@@ -140,7 +128,7 @@ class Convolution(ImageRoutine):
         blocks = self.channels // self.blocks.channels
         for first in sorted({0, min(1, blocks - 1)}):  # the first block of channels begins the sums, the others go on with them
             last = 1 if first == 0 else blocks
-            with c.loop(c.integer(first), c.integer(last)) as block:
+            with c.loop(first, last) as block:
                 here = c.add(base, c.scale(block, self.blocks.channels * math.prod(sweep.size)))
                 pointer, window = strip.seen(source, here, self.blocks.channels, border, places)
                 begin_weight = 0
@@ -151,7 +139,7 @@ class Convolution(ImageRoutine):
                     column = c.scale(block, self.blocks.channels * phase.depth)
                     if self.weights:
                         row_at = c.add(c.scale(group, self.rows * self.channels * math.prod(self.weight.shape[2:])),
-                                       c.add(c.integer(begin_weight), c.scale(c.scale(part, rows), step)))  # fmt: skip
+                                       c.add(begin_weight, c.scale(c.scale(part, rows), step)))  # fmt: skip
                     else:
                         row_at = c.scale(row, step)
                     begin_weight += self.rows * step
@@ -169,12 +157,12 @@ class Convolution(ImageRoutine):
                         right, right_step = c.address(pointer, window, type), strip.steps[0]
                     else:
                         strip.pack(phase, pointer, window, self.blocks.channels, panel)
-                    product = Multiplication(
-                        type, rows, strip.pixels, self.blocks.channels * phase.depth, step, right_step, target_step,
-                        first > 0, bool(bias) and first == 0, right is panel,
+                    tile = choose_tile(rows, -(-strip.pixels // lanes(type)), constant=True)
+                    product = MicroKernel(
+                        type, tile, rows, strip.pixels, self.blocks.channels * phase.depth, step, right_step, target_step,
+                        start="column" if bias and first == 0 else "zero", accumulate=first > 0, padded="right" if right is panel else "",
                     )  # fmt: skip
-                    given = (left, right, target, start)
-                    c.do(f"call void @{product.write(module)}({', '.join(f'ptr {each}' for each in given)})")
+                    product.call(c, left, right, target, start)
         for number, phase in enumerate(sweep.phases):
             if not phase.depth:
                 self.begin(c, strip, rows, temporaries[number], start)
@@ -183,9 +171,9 @@ class Convolution(ImageRoutine):
 
     def begin(self, c: Code, strip: Strip, rows: int, target: str, start: str) -> None:
         """The results of a phase that no tap reaches."""
-        with c.loop(c.integer(0), c.integer(rows)) as row:
+        with c.loop(rows) as row:
             value = c.constant(self.type, 0) if start == "null" else c.load(start, row, self.type)
-            with c.loop(c.integer(0), c.integer(strip.pixels)) as pixel:
+            with c.loop(strip.pixels) as pixel:
                 c.store(value, target, c.add(c.scale(row, strip.panel_step), pixel))
 
 
@@ -216,20 +204,23 @@ class WeightGradient:
         self.weights = weights
         whole = Strip(Code(Module()), self.type, sweep, self.blocks.axis, self.blocks.length)
         self.turned_step = odd_step(self.type, self.rows)
-        self.border = size_in_bytes(self.type, whole.border_elements(self.block))
-        self.panel = size_in_bytes(self.type, self.block * self.taps * whole.panel_step)
-        self.slot = self.border + self.panel + size_in_bytes(self.type, whole.pixels * self.turned_step)
-        self.slots = slots_for(self.units)
+        self.border = cache_lines(self.type, whole.border_elements(self.block))
+        self.panel = cache_lines(self.type, self.block * self.taps * whole.panel_step)
+        self.slot = self.border + self.panel + cache_lines(self.type, whole.pixels * self.turned_step)
+
+    @property
+    def pool(self) -> ScratchPool:
+        return ScratchPool(self.units, self.slot)
 
     def scratch(self) -> list[Spec]:
-        return [pool_of(self.slots, self.slot), Spec((self.chunks * self.weights,), self.source.dtype)]
+        return [self.pool.spec, Spec((self.chunks * self.weights,), self.source.dtype)]
 
-    def write(self, program: Any, module: Module, routine: Routine) -> list[Any]:
+    def write(self, program: Lowering, module: Module, routine: Routine) -> list[Piece]:
         source, grad = (each.value for each in routine.sources)
         result, pool, parts = routine.others
         work = 2.0 * self.images * math.prod(self.sweep.counts) * self.groups * self.depth * self.rows / FLOPS_PER_NANOSECOND
         pieces = [
-            Piece(clear(module), [pool], 1, 0.0),
+            self.pool.clear(module, pool),
             Piece(self.main(module), [source, grad, pool, parts], self.units, work),
         ]
         name, extent = self.sum(module)
@@ -239,42 +230,50 @@ class WeightGradient:
     def main(self, module: Module) -> str:
         c = Code(module)
         c.rolled = True
-        source, grad = offset(c, "%source", self.source), offset(c, "%grad", self.grad)
-        slot, bit = take_slot(c, "%pool", self.slots, self.slot)
+        source, grad = begin_of(c, "%source", self.source), begin_of(c, "%grad", self.grad)
         sweep = self.sweep
         axis, length = self.blocks.axis, self.blocks.length
         whole, rest = divmod(sweep.counts[axis], length)
-        with c.loop(FIRST, LAST) as unit:
-            decoder = Decoder(c, unit)
-            block = decoder.take(self.channels // self.block)
-            group, chunk = decoder.take(self.groups), decoder.rest
+        with self.pool.slot(c, "%pool") as slot, c.loop(FIRST, LAST) as unit:
+            indices = UnitIndices(c, unit)
+            block = indices.take(self.channels // self.block)
+            group, chunk = indices.take(self.groups), indices.rest
             at = c.add(c.scale(chunk, self.weights), c.scale(group, self.depth * self.apart))
             at = c.add(at, c.scale(block, self.block * self.taps * self.apart))
             target = c.address("%parts", at, self.type)
-            fill_run(c, self.type, target, c.integer(0), self.block * self.taps * self.apart)
+            c.zero_fill(self.type, target, 0, self.block * self.taps * self.apart)
             images = c.number(self.images)
-            first, last = (
-                c.let("i64", f"udiv i64 {c.binary('mul', each, images).name}, {self.chunks}")
-                for each in (chunk, c.add(chunk, c.integer(1)))
-            )
+            first, last = (c.div(c.mul(each, images), self.chunks) for each in (chunk, c.add(chunk, 1)))
             with ExitStack() as nest:
                 image = nest.enter_context(c.loop(first, last))
-                places = [nest.enter_context(c.loop(c.integer(0), c.integer(each))) for each in sweep.counts[:axis]]
+                places = [nest.enter_context(c.loop(each)) for each in sweep.counts[:axis]]
                 after = [c.integer(0)] * (2 - axis)
                 for size, begin, many in ((length, 0, whole), (rest, whole * length, 1)):
                     if size and many:
-                        with c.loop(c.integer(0), c.integer(many)) as number:
-                            place = c.add(c.integer(begin), c.scale(number, length))
+                        with c.loop(many) as number:
+                            place = c.add(begin, c.scale(number, length))
                             self.strip(c, module, size, source, grad, slot, target, image, group, block, [*places, place, *after])
-        give_slot(c, "%pool", bit)
-        return module.add(f"gradient{len(module.names)}", c.function("NAME", parameters(["%source", "%grad", "%pool", "%parts"])))
+        return module.add(
+            "gradient",
+            c.function(
+                "",
+                pointers(
+                    (
+                        "%source",
+                        "%grad",
+                        "%pool",
+                        "%parts",
+                    )
+                ),
+            ),
+        )
 
     def strip(self, c: Code, module: Module, length: int, source: str, grad: str, slot: str, target: str,
               image: Scalar, group: Scalar, block: Scalar, places: list[Scalar]) -> None:  # fmt: skip
         """What one strip of an image adds."""
         sweep, type = self.sweep, self.type
         strip = Strip(c, type, sweep, self.blocks.axis, length)
-        border, panel, turned = slot, *(c.address(slot, c.integer(at), "i8") for at in (self.border, self.border + self.panel))
+        border, panel, turned = slot, *(c.address(slot, at, "i8") for at in (self.border, self.border + self.panel))
         size, pixels = math.prod(sweep.size), math.prod(sweep.target)
         channel = c.add(c.scale(c.add(c.scale(image, self.groups), group), self.channels), c.scale(block, self.block))
         here = c.scale(channel, size)
@@ -285,16 +284,13 @@ class WeightGradient:
             direct.correlate(strip, sweep.phases[0], pointer, window, self.block, grad, at, pixels, self.rows, target, self.apart)
             return
         strip.pack(sweep.phases[0], pointer, window, self.block, panel)
-        turn = winograd_transforms.turn(module, type)
-        call(c, turn, (c.address(grad, at, type), turned), (self.rows, pixels, 1, strip.pixels, self.turned_step, 0))
-        vectors = self.apart // lanes(type)
-        multiply = Product(type, *tile_for(vectors, self.block * self.taps), False).write(module)
-        call(
-            c,
-            multiply,
-            (panel, turned, target),
-            (self.block * self.taps, vectors, strip.pixels, strip.panel_step, self.turned_step, self.apart),
-        )
+        transpose = winograd_transforms.transpose(module, type)
+        c.call_function(transpose, c.address(grad, at, type), turned, self.rows, pixels, 1, strip.pixels, self.turned_step, 0)
+        tile = choose_tile(self.block * self.taps, self.apart // lanes(type))
+        MicroKernel(type, tile, accumulate=True, padded="all").call(
+            c, panel, turned, target, rows=self.block * self.taps, columns=self.apart, depth=strip.pixels, left_step=strip.panel_step,
+            right_step=self.turned_step, result_step=self.apart,
+        )  # fmt: skip
 
     def sum(self, module: Module) -> tuple[str, int]:
         """Add up the parts of the batch, and put the weights in their order."""
@@ -303,20 +299,31 @@ class WeightGradient:
         vector = Vectors(c, self.type)
         blocks = self.depth // rows
         with c.loop(FIRST, LAST) as unit:
-            decoder = Decoder(c, unit)
-            block, group = decoder.take(blocks), decoder.rest
+            indices = UnitIndices(c, unit)
+            block, group = indices.take(blocks), indices.rest
             at = c.add(c.scale(group, self.depth * self.apart), c.scale(block, rows * self.apart))
             with (
-                c.loop(c.integer(1), c.integer(self.chunks)) as chunk,
-                c.loop(c.integer(0), c.integer(rows * self.apart // vector.count)) as number,
+                c.loop(1, self.chunks) as chunk,
+                c.loop(rows * self.apart // vector.count) as number,
             ):
                 here = c.add(at, c.scale(number, vector.count))
                 other = vector.load("%parts", c.add(here, c.scale(chunk, self.weights)))
                 vector.store(c.binary("fadd", vector.load("%parts", here), other), "%parts", here)
             to = c.add(c.scale(group, self.rows * self.depth), c.scale(block, rows))
-            pointers = (c.address("%parts", at, self.type), c.address("%result", to, self.type))
-            call(c, winograd_transforms.turn(module, self.type), pointers, (rows, self.apart, 1, self.rows, self.depth, 0))
-        name = module.add(f"sum{len(module.names)}", c.function("NAME", parameters(["%parts", "%result"])))
+            places = (c.address("%parts", at, self.type), c.address("%result", to, self.type))
+            c.call_function(winograd_transforms.transpose(module, self.type), *places, rows, self.apart, 1, self.rows, self.depth, 0)
+        name = module.add(
+            "sum",
+            c.function(
+                "",
+                pointers(
+                    (
+                        "%parts",
+                        "%result",
+                    )
+                ),
+            ),
+        )
         return name, self.groups * blocks
 
 
@@ -346,8 +353,8 @@ def convolution(builder: Builder, args: tuple[Any, ...], spec: Any, node: Node) 
     sweep = make(source.shape[2:], weight.shape[2:], spec.shape[2:], steps, pads, apart)
     if not possible(sweep):
         return NotImplemented
-    source, weight = simple(builder, source), simple(builder, weight)
-    bias = None if bias is None else simple(builder, bias)
+    source, weight = contiguous(builder, source), contiguous(builder, weight)
+    bias = None if bias is None else contiguous(builder, bias)
     rows = weight.shape[1] if transposed else weight.shape[0] // groups
     work: Any = Convolution(source, weight, bias, sweep, groups, rows, bool(transposed))
     axes = winograd.axes_for(weight.shape[2:], steps, pads, apart, bool(transposed))
@@ -357,7 +364,7 @@ def convolution(builder: Builder, args: tuple[Any, ...], spec: Any, node: Node) 
             work = other
     sources = [source, weight] + ([] if bias is None else [bias])
     made = builder.routine(sources, [spec], node, work.write, work.scratch())[0]
-    made.value.joins = work.joins
+    made.value.joins = work.takes_epilogue
     return made
 
 
@@ -371,7 +378,7 @@ def weight_gradient(builder: Builder, args: tuple[Any, ...], spec: Any, node: No
     sweep = forward_sweep(source.shape[2:], tuple(kernel), grad.shape[2:], steps, pads, apart)
     if not possible(sweep):
         return NotImplemented
-    source, grad = simple(builder, source), simple(builder, grad)
+    source, grad = contiguous(builder, source), contiguous(builder, grad)
     work: Any = WeightGradient(source, grad, sweep, groups)
     axes = winograd.axes_for(kernel, steps, pads, apart, False)
     if axes is not None:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from ..gemm.tile import Vectors
 from ..ir import Scalar
+from ..vectors import Vectors
 from .im2col import Phase, Strip
 
 PRODUCTS = 128  # that are written out: rows of results times taps
@@ -49,15 +49,15 @@ def convolve(
     c, (first, second, width) = strip.c, strip.counts
     depth = len(shifts(strip, phase))
     with ExitStack() as nest:
-        row = nest.enter_context(c.loop(c.integer(0), c.integer(rows)))
-        one = nest.enter_context(c.loop(c.integer(0), c.integer(first)))
+        row = nest.enter_context(c.loop(rows))
+        one = nest.enter_context(c.loop(first))
         some = max(1, min(4, PRODUCTS // depth))  # rows that are worked on at once
         blocks, rest = divmod(second, some)
         for count, number, begin in ((some, blocks, 0), (rest, 1, blocks * some)):
             if not count or not number:
                 continue
-            with c.loop(c.integer(0), c.integer(number)) as block:
-                two = c.add(c.integer(begin), c.scale(block, count))
+            with c.loop(number) as block:
+                two = c.add(begin, c.scale(block, count))
                 here = c.add(
                     at, c.add(c.scale(one, strip.sweep.stride[0] * strip.steps[1]), c.scale(two, strip.sweep.stride[1] * strip.steps[2]))
                 )
@@ -77,31 +77,31 @@ def _row(
     with ExitStack() as nest:
         spots: list[tuple[Scalar, int | None]] = []
         if rest and blocks and not adds:  # the last vector overlaps the one before it
-            column = c.scale(nest.enter_context(c.loop(c.integer(0), c.integer(blocks + 1))), vector.count)
-            spots.append((c.intrinsic("smin", column, c.integer(width - vector.count)), None))
+            column = c.scale(nest.enter_context(c.loop(blocks + 1)), vector.count)
+            spots.append((c.min(column, width - vector.count), None))
         elif rest:
             spots += [(c.integer(each * vector.count), None) for each in range(blocks)] + [(c.integer(blocks * vector.count), rest)]
         else:
-            spots.append((c.scale(nest.enter_context(c.loop(c.integer(0), c.integer(blocks))), vector.count), None))
+            spots.append((c.scale(nest.enter_context(c.loop(blocks)), vector.count), None))
         for column, number in spots:
-            begin = vector.zero() if start == "null" else vector.spread(c.load(start, row, strip.type))
+            begin = vector.zero() if start == "null" else vector.splat(c.load(start, row, strip.type))
             sums = [c.slot(vector.type) for _ in range(count)]
             for slot in sums:
                 c.write(begin, slot)
-            with c.loop(c.integer(0), c.integer(channels)) as channel:
+            with c.loop(channels) as channel:
                 known: dict[tuple[int, int, int], Scalar] = {}
                 base = c.add(c.add(at, c.scale(channel, strip.steps[0])), column)
                 for tap, (one, two, place) in enumerate(shifts(strip, phase)):
-                    factor = c.load(weights, c.add(factors, c.add(c.scale(channel, phase.depth), c.integer(tap))), strip.type)
-                    spread = vector.spread(factor)
+                    factor = c.load(weights, c.add(factors, c.add(c.scale(channel, phase.depth), tap)), strip.type)
+                    spread = vector.splat(factor)
                     for line in range(count):
                         key = (one, two + line * strip.sweep.stride[1], place)
                         if key not in known:
                             shift = key[0] * strip.steps[1] + key[1] * strip.steps[2] + place
-                            known[key] = vector.load(source, c.add(base, c.integer(shift)), number)
+                            known[key] = vector.load(source, c.add(base, shift), number)
                         c.write(vector.multiply_add(spread, known[key], c.read(sums[line], vector.type)), sums[line])
             for line in range(count):
-                place_ = c.add(c.add(to, c.integer(line * width)), column)
+                place_ = c.add(c.add(to, line * width), column)
                 made = c.read(sums[line], vector.type)
                 if adds:
                     made = c.binary("fadd", vector.load(target, place_, number), made)
@@ -115,32 +115,27 @@ def correlate(strip: Strip, phase: Phase, source: str, at: Scalar, channels: int
     vector = Vectors(c, strip.type)
     taps = shifts(strip, phase)
     whole = width // vector.count
-    c.module.declare(f"declare {strip.type} @llvm.vector.reduce.fadd.{vector.suffix}({strip.type}, {vector.type})")
-    with c.loop(c.integer(0), c.integer(channels)) as channel, c.loop(c.integer(0), c.integer(rows)) as row:
+    with c.loop(channels) as channel, c.loop(rows) as row:
         for begin in range(0, len(taps), TAPS):
             some = taps[begin : begin + TAPS]
             sums = [c.slot(vector.type) for _ in some]
             for slot in sums:
                 c.write(vector.zero(), slot)
-            with c.loop(c.integer(0), c.integer(first)) as one, c.loop(c.integer(0), c.integer(second)) as two:
+            with c.loop(first) as one, c.loop(second) as two:
                 here = c.add(c.scale(one, strip.sweep.stride[0] * strip.steps[1]), c.scale(two, strip.sweep.stride[1] * strip.steps[2]))
                 here = c.add(c.add(at, c.scale(channel, strip.steps[0])), here)
                 there = c.add(c.add(grad_at, c.scale(row, step)), c.scale(c.add(c.scale(one, second), two), width))
                 for number, many in ((None, whole), (width % vector.count or None, 1 if width % vector.count else 0)):
                     if not many:
                         continue
-                    with c.loop(c.integer(0), c.integer(many)) as block:
+                    with c.loop(many) as block:
                         column = c.scale(block, vector.count) if number is None else c.integer(whole * vector.count)
                         factor = vector.load(grad, c.add(there, column), number)
                         for slot, (a, b, place) in zip(sums, some):
                             shift = a * strip.steps[1] + b * strip.steps[2] + place
-                            value = vector.load(source, c.add(c.add(here, column), c.integer(shift)), number)
+                            value = vector.load(source, c.add(c.add(here, column), shift), number)
                             c.write(vector.multiply_add(factor, value, c.read(slot, vector.type)), slot)
             for tap, slot in enumerate(sums, begin):
-                place_ = c.add(c.scale(c.add(c.scale(channel, len(taps)), c.integer(tap)), apart), row)
-                zero, held = c.constant(strip.type, -0.0).name, c.read(slot, vector.type).name
-                made = c.let(
-                    strip.type,
-                    f"call reassoc {strip.type} @llvm.vector.reduce.fadd.{vector.suffix}({strip.type} {zero}, {vector.type} {held})",
-                )
-                c.store(c.binary("fadd", c.load(target, place_, strip.type), made), target, place_)
+                place_ = c.add(c.scale(c.add(c.scale(channel, len(taps)), tap), apart), row)
+                total = vector.reduce("fadd", c.read(slot, vector.type))
+                c.store(c.binary("fadd", c.load(target, place_, strip.type), total), target, place_)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..gemm.tile import Vectors, copy_run, fill_run, lanes
 from ..ir import Code, Scalar
+from ..vectors import Vectors, fitting_lanes, lanes
 
 Three = tuple[int, int, int]
 UNROLLED = 16  # taps along a row that are written out one by one
@@ -124,26 +123,26 @@ def transposed_sweep(size: tuple[int, ...], kernel: tuple[int, ...], target: tup
     return Sweep(three(size, 1), (a, b, c), (1, 1, 1), tuple(phases), steps, goal)
 
 
-@contextmanager
-def when(c: Code, condition: Scalar) -> Iterator[None]:
-    """The block that follows runs where a condition holds."""
-    inside, after = c.fresh("then"), c.fresh("after")
-    c.do(f"br i1 {condition.name}, label %{inside}, label %{after}")
-    c.label(inside)
-    yield
-    c.do(f"br label %{after}")
-    c.label(after)
-
-
-def subtract(c: Code, a: Scalar, b: Scalar) -> Scalar:
-    """The difference of two indices."""
-    return a if b.name == "0" else c.let("i64", f"sub nsw i64 {a.name}, {b.name}")
-
-
 def odd_step(type: str, length: int) -> int:
     """The distance of rows of a matrix: an odd number of vectors, so that neighbours do not compete for one place in the cache."""
     vectors = -(-length // lanes(type))
     return (vectors + (vectors % 2 == 0)) * lanes(type)
+
+
+def copy_run(c: Code, type: str, source: str, at: Scalar, target: str, to: Scalar, length: int) -> None:
+    """Copy consecutive elements in vectors; the last one overlaps the one before it."""
+    wide = fitting_lanes(type, length)
+    vector, many = Vectors(c, type, wide), length // wide
+    places = [each * wide for each in range(many)]
+    if many > 16:
+        with c.loop(many) as block:
+            place = c.scale(block, wide)
+            vector.store(vector.load(source, c.add(at, place)), target, c.add(to, place))
+        places = []
+    if length % wide:
+        places.append(length - wide)
+    for each in places:
+        vector.store(vector.load(source, c.add(at, each)), target, c.add(to, each))
 
 
 class Strip:
@@ -186,7 +185,7 @@ class Strip:
         for axis in range(3):
             first = c.scale(places[axis], self.sweep.stride[axis])
             low = self.sweep.low[axis]
-            found.append(c.integer(low) if first.name == "0" else c.add(first, c.integer(low)))
+            found.append(c.integer(low) if first.name == "0" else c.add(first, low))
         return found
 
     def seen(self, source: str, at: Scalar, channels: int, border: str, places: list[Scalar]) -> tuple[str, Scalar]:
@@ -204,8 +203,8 @@ class Strip:
         c, size = self.c, self.sweep.size
         first = self.start(places)
         row = self.planes * self.width
-        with c.loop(c.integer(0), c.integer(channels)) as channel, c.loop(c.integer(0), c.integer(self.extent[0])) as one, \
-                c.loop(c.integer(0), c.integer(self.extent[1])) as two:  # fmt: skip
+        with c.loop(channels) as channel, c.loop(self.extent[0]) as one, \
+                c.loop(self.extent[1]) as two:  # fmt: skip
             here = [c.add(each, start) for each, start in zip((one, two), first)]
             to = c.add(c.scale(channel, self.steps[0]), c.add(c.scale(one, self.steps[1]), c.scale(two, self.steps[2])))
             inside = self.inside(here[0], size[0], self.extent[0], first[0])
@@ -216,9 +215,9 @@ class Strip:
             )
             if known:
                 condition = known[0] if len(known) == 1 else c.binary("and", known[0], known[1])
-                with when(c, c.binary("xor", condition, c.constant("i1", True))):
-                    fill_run(c, self.type, target, to, row)
-                with when(c, condition):
+                with c.when(c.invert(condition)):
+                    c.zero_fill(self.type, target, to, row)
+                with c.when(condition):
                     self.fill_row(source, begin, target, to, first[2])
             else:
                 self.fill_row(source, begin, target, to, first[2])
@@ -234,19 +233,19 @@ class Strip:
         """One row: by planes, and with zeros where the source has nothing."""
         c, size, step = self.c, self.sweep.size[2], self.planes
         for plane in range(step):
-            goal = c.add(to, c.integer(plane * self.width))
+            goal = c.add(to, plane * self.width)
             length = -(-(self.extent[2] - plane) // step)
             if first.name.lstrip("-").isdigit():
                 begin = int(first.name) + plane  # of the source
                 left = min(max(0, -(begin // step)), length)
                 right = max(left, min(length, -(-(size - begin) // step)))
-                fill_run(c, self.type, target, goal, left)
+                c.zero_fill(self.type, target, goal, left)
                 if right > left:
-                    self.run(source, at, begin + left * step, target, c.add(goal, c.integer(left)), right - left)
-                fill_run(c, self.type, target, c.add(goal, c.integer(right)), self.width - right)
+                    self.run(source, at, begin + left * step, target, c.add(goal, left), right - left)
+                c.zero_fill(self.type, target, c.add(goal, right), self.width - right)
                 continue
-            with c.loop(c.integer(0), c.integer(self.width)) as index:
-                here = c.add(c.add(first, c.integer(plane)), c.scale(index, step))
+            with c.loop(self.width) as index:
+                here = c.add(c.add(first, plane), c.scale(index, step))
                 known = c.compare("ult", here, c.integer(size))
                 safe = c.select(known, here, c.integer(0))
                 value = c.load(source, c.add(at, safe), self.type)
@@ -256,25 +255,22 @@ class Strip:
         """Every ``planes``-th element of a row."""
         c, step = self.c, self.planes
         if step == 1:
-            copy_run(c, self.type, source, c.add(at, c.integer(begin)), target, to, length)
+            copy_run(c, self.type, source, c.add(at, begin), target, to, length)
             return
         # Two vectors hold the even elements of a row (or the odd ones, from one place before): never beyond the row.
         shift = 0 if begin + 2 * length <= self.sweep.size[2] else 1
         if step != 2 or length < 4 or (shift and begin < 1):
-            with c.loop(c.integer(0), c.integer(length)) as index:
-                value = c.load(source, c.add(c.add(at, c.integer(begin)), c.scale(index, step)), self.type)
+            with c.loop(length) as index:
+                value = c.load(source, c.add(c.add(at, begin), c.scale(index, step)), self.type)
                 c.store(value, target, c.add(to, index))
             return
-        wide = lanes(self.type)
-        while wide > length:
-            wide //= 2
+        wide = fitting_lanes(self.type, length)
         both, one = Vectors(c, self.type, 2 * wide), Vectors(c, self.type, wide)
-        order = ", ".join(f"i32 {2 * lane + shift}" for lane in range(wide))
         places = [each * wide for each in range(length // wide)] + ([length - wide] if length % wide else [])
         for each in places:
-            value = both.load(source, c.add(at, c.integer(begin - shift + 2 * each)))
-            half = c.let(one.type, f"shufflevector {both.type} {value.name}, {both.type} poison, <{wide} x i32> <{order}>")
-            one.store(half, target, c.add(to, c.integer(each)))
+            value = both.load(source, c.add(at, begin - shift + 2 * each))
+            half = both.shuffle(value, [2 * lane + shift for lane in range(wide)])
+            one.store(half, target, c.add(to, each))
 
     # -- panels --------------------------------------------------------------------------------------------------
 
@@ -287,18 +283,18 @@ class Strip:
         padded = -(-self.pixels // lanes(self.type)) * lanes(self.type)
         low = self.sweep.low
         with ExitStack() as nest:
-            channel = nest.enter_context(c.loop(c.integer(0), c.integer(channels)))
+            channel = nest.enter_context(c.loop(channels))
             row, begin = channel, c.add(at, c.scale(channel, self.steps[0]))
             for axis in (0, 1):
-                tap = nest.enter_context(c.loop(c.integer(0), c.integer(taps[axis].count))) if taps[axis].count > 1 else c.integer(0)
+                tap = nest.enter_context(c.loop(taps[axis].count)) if taps[axis].count > 1 else c.integer(0)
                 row = c.add(c.scale(row, taps[axis].count), tap)
-                shift = c.add(c.integer(taps[axis].first - low[axis]), c.scale(tap, taps[axis].step))
+                shift = c.add(taps[axis].first - low[axis], c.scale(tap, taps[axis].step))
                 begin = c.add(begin, c.scale(shift, self.steps[1 + axis]))
             last = taps[2]
             loop = last.count > UNROLLED
             if loop:
-                tap = nest.enter_context(c.loop(c.integer(0), c.integer(last.count)))
-                places = [(tap, c.add(c.integer(last.first - low[2]), c.scale(tap, last.step)))]
+                tap = nest.enter_context(c.loop(last.count))
+                places = [(tap, c.add(last.first - low[2], c.scale(tap, last.step)))]
             else:
                 places = []
                 for number in range(last.count):
@@ -308,10 +304,10 @@ class Strip:
                 vector = Vectors(c, self.type)
                 for number_, _ in places:
                     to = c.scale(c.add(c.scale(row, last.count), number_), self.panel_step)
-                    vector.store(vector.zero(), panel, c.add(to, c.integer(padded - vector.count)))
+                    vector.store(vector.zero(), panel, c.add(to, padded - vector.count))
             first, second, width = self.counts
-            one = nest.enter_context(c.loop(c.integer(0), c.integer(first))) if first > 1 else c.integer(0)
-            two = nest.enter_context(c.loop(c.integer(0), c.integer(second))) if second > 1 else c.integer(0)
+            one = nest.enter_context(c.loop(first)) if first > 1 else c.integer(0)
+            two = nest.enter_context(c.loop(second)) if second > 1 else c.integer(0)
             stride = self.sweep.stride
             here = c.add(begin, c.add(c.scale(one, stride[0] * self.steps[1]), c.scale(two, stride[1] * self.steps[2])))
             there = c.add(c.scale(one, second * width), c.scale(two, width))
@@ -327,16 +323,16 @@ class Strip:
         goal, steps = sweep.target, sweep.step
         lines = list(itertools.product(range(steps[0]), range(steps[1])))
         with ExitStack() as nest:
-            row = nest.enter_context(c.loop(c.integer(0), c.integer(rows)))
-            one = nest.enter_context(c.loop(c.integer(0), c.integer(self.counts[0])))
-            two = nest.enter_context(c.loop(c.integer(0), c.integer(self.counts[1])))
+            row = nest.enter_context(c.loop(rows))
+            one = nest.enter_context(c.loop(self.counts[0]))
+            two = nest.enter_context(c.loop(self.counts[1]))
             begin = c.add(c.scale(row, step), c.add(c.scale(one, self.counts[1] * self.counts[2]), c.scale(two, self.counts[2])))
             for number, (first, second) in enumerate(lines):
-                here = [c.add(c.scale(c.add(each, start), each_step), c.integer(offset)) for each, start, each_step, offset
+                here = [c.add(c.scale(c.add(each, start), each_step), offset) for each, start, each_step, offset
                         in zip((one, two), starts, steps, (first, second))]  # fmt: skip
                 to = c.add(at, c.add(c.scale(row, math.prod(goal)), c.add(c.scale(here[0], goal[1] * goal[2]), c.scale(here[1], goal[2]))))
                 known = c.binary("and", c.compare("slt", here[0], c.integer(goal[0])), c.compare("slt", here[1], c.integer(goal[1])))
-                with when(c, known):
+                with c.when(known):
                     self.place_row(sources[number * steps[2] : (number + 1) * steps[2]], begin, target, to, starts[2])
 
     def place_row(self, sources: list[str], at: Scalar, target: str, to: Scalar, start: Scalar) -> None:
@@ -344,9 +340,9 @@ class Strip:
         c, step, goal, width = self.c, self.sweep.step[2], self.sweep.target[2], self.counts[2]
         if start.name != "0":
             for offset, source in enumerate(sources):
-                with c.loop(c.integer(0), c.integer(width)) as index:
-                    here = c.add(c.scale(c.add(index, start), step), c.integer(offset))
-                    with when(c, c.compare("slt", here, c.integer(goal))):
+                with c.loop(width) as index:
+                    here = c.add(c.scale(c.add(index, start), step), offset)
+                    with c.when(c.compare("slt", here, c.integer(goal))):
                         c.store(c.load(source, c.add(at, index), self.type), target, c.add(to, here))
             return
         valid = [max(0, min(width, -(-(goal - offset) // step))) for offset in range(step)]
@@ -355,18 +351,14 @@ class Strip:
             return
         common = min(valid) if step == 2 else 0
         if common >= 4:
-            wide = lanes(self.type)
-            while wide > common:
-                wide //= 2
+            wide = fitting_lanes(self.type, common)
             one, both = Vectors(c, self.type, wide), Vectors(c, self.type, 2 * wide)
-            order = ", ".join(f"i32 {lane // 2 + lane % 2 * wide}" for lane in range(2 * wide))
             for each in [block * wide for block in range(common // wide)] + ([common - wide] if common % wide else []):
-                a, b = (one.load(source, c.add(at, c.integer(each))) for source in sources)
-                joined = c.let(both.type, f"shufflevector {one.type} {a.name}, {one.type} {b.name}, <{2 * wide} x i32> <{order}>")
-                both.store(joined, target, c.add(to, c.integer(2 * each)))
+                a, b = (one.load(source, c.add(at, each)) for source in sources)
+                both.store(one.interleaved([a, b]), target, c.add(to, 2 * each))
         else:
             common = 0
         for offset, source in enumerate(sources):
             if valid[offset] > common:
-                with c.loop(c.integer(common), c.integer(valid[offset])) as index:
-                    c.store(c.load(source, c.add(at, index), self.type), target, c.add(to, c.add(c.scale(index, step), c.integer(offset))))
+                with c.loop(common, valid[offset]) as index:
+                    c.store(c.load(source, c.add(at, index), self.type), target, c.add(to, c.add(c.scale(index, step), offset)))

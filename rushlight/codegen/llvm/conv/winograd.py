@@ -11,27 +11,15 @@ from typing import Any
 from ....core.base import Spec
 from ....schedule.symbolic_shape import at_most
 from ....schedule.tensor_ir import Reference, Routine
-from ..gemm.blas_call import FLOPS_PER_NANOSECOND
-from ..gemm.generic import Product, call, tile_for
-from ..gemm.tile import fill_run
-from ..image_tiling import (
-    FIRST,
-    LAST,
-    Decoder,
-    ImageRoutine,
-    clear,
-    give_slot,
-    offset,
-    parameters,
-    pool_of,
-    size_in_bytes,
-    slots_for,
-    take_slot,
-)
-from ..ir import TYPES, Code, Module, Scalar
-from ..piece import Piece
+from ..gemm.blas import FLOPS_PER_NANOSECOND
+from ..gemm.choose import choose_tile
+from ..gemm.micro_kernel import MicroKernel
+from ..ir import FIRST, LAST, TYPES, Code, Module, Scalar, pointers
+from ..piece import Lowering, Piece
+from ..scratch_pool import ScratchPool, cache_lines
 from ..vectors import BYTES, lanes
 from . import cost, winograd_transforms
+from .image_routine import ImageRoutine, UnitIndices, begin_of
 from .winograd_transforms import Axes, axis_for
 
 
@@ -76,9 +64,9 @@ class Tiles:
         self.lines = (self.rows - 1) * axes.down.step + axes.down.reach
         self.left = max(0, -axes.across.begin)  # columns of the border
         self.length = min(size[1] - max(0, axes.across.begin), self.line - self.left)  # of a row of the source that is used
-        self.border_bytes = size_in_bytes(type, self.lines * self.line + self.wide * axes.across.step)
+        self.border_bytes = cache_lines(type, self.lines * self.line + self.wide * axes.across.step)
         self.block = uneven(type, channels * self.apart)
-        self.panel_bytes = size_in_bytes(type, axes.products * self.block)
+        self.panel_bytes = cache_lines(type, axes.products * self.block)
 
     @property
     def possible(self) -> bool:
@@ -94,25 +82,25 @@ class Tiles:
         """How many rows of tiles a strip has."""
         if self.down % self.rows == 0:
             return c.integer(self.rows)
-        left = c.let("i64", f"sub nsw i64 {self.down}, {c.scale(strip, self.rows).name}")
-        return c.intrinsic("smin", left, c.integer(self.rows))
+        left = c.sub(self.down, c.scale(strip, self.rows))
+        return c.min(left, self.rows)
 
     def clear(self, c: Code, border: str) -> None:
         """Zeros all around what will be copied."""
-        fill_run(c, self.type, border, c.integer(0), self.lines * self.line)
+        c.zero_fill(self.type, border, 0, self.lines * self.line)
 
     def spread(self, c: Code, source: str, at: Scalar, strip: Scalar, border: str, panel: str) -> None:
         """Write the sums of a strip; ``at`` is where the first channel begins."""
         height, width = self.size
         axis = self.axes.down
         rows = self.number_of_rows(c, strip)
-        first = c.add(c.scale(strip, self.rows * axis.step), c.integer(axis.begin))
-        skipped = c.intrinsic("smax", c.integer(0), c.let("i64", f"sub nsw i64 0, {first.name}"))
-        last = c.intrinsic("smin", c.let("i64", f"sub nsw i64 {height}, {first.name}"), c.integer(self.lines))
-        lines = c.intrinsic("smax", c.integer(0), c.let("i64", f"sub nsw i64 {last.name}, {skipped.name}"))
-        start = c.add(c.add(at, c.scale(c.add(first, skipped), width)), c.integer(max(0, self.axes.across.begin)))
+        first = c.add(c.scale(strip, self.rows * axis.step), axis.begin)
+        skipped = c.max(0, c.sub(0, first))
+        last = c.min(c.sub(height, first), self.lines)
+        lines = c.max(0, c.sub(last, skipped))
+        start = c.add(c.add(at, c.scale(c.add(first, skipped), width)), max(0, self.axes.across.begin))
         function = winograd_transforms.spread_source(c.module, self.type, self.axes, self.wide)
-        inside = c.add(c.scale(skipped, self.line), c.integer(self.left))
+        inside = c.add(c.scale(skipped, self.line), self.left)
         sizes = (
             self.channels,
             height * width,
@@ -126,7 +114,7 @@ class Tiles:
             self.apart,
             self.block,
         )
-        call(c, function, (c.address(source, start, self.type), border, panel), sizes)
+        c.call_function(function, c.address(source, start, self.type), border, panel, *sizes)
 
 
 def lookup(c: Code, index: Scalar, table: list[int]) -> Scalar:
@@ -159,20 +147,22 @@ class Convolution(ImageRoutine):
         self.strips = [1, self.tiles.strips, 1]
         self.target = groups * rows * math.prod(target)
         self.vectors = -(-self.tiles.count // lanes(self.type))
-        self.height, self.width = tile_for(self.vectors)
-        self.padded = -(-rows // self.height) * self.height
+        self.tile = choose_tile(vectors=self.vectors)
+        self.padded = -(-rows // self.tile.rows) * self.tile.rows
         row = axes.products * self.tiles.apart * BYTES[self.type]  # bytes of the products of a row
-        self.block = min(self.padded, max(1, cost.NEAR_BYTES // row // self.height) * self.height)  # rows whose products are there at once
+        self.block = min(
+            self.padded, max(1, cost.NEAR_BYTES // row // self.tile.rows) * self.tile.rows
+        )  # rows whose products are there at once
         self.matrix = uneven(self.type, self.block * self.tiles.apart)
-        self.products = size_in_bytes(self.type, axes.products * self.matrix)
+        self.products = cache_lines(self.type, axes.products * self.matrix)
         self.slot = self.tiles.border_bytes + self.tiles.panel_bytes + self.products
         self.kind = uneven(self.type, self.padded * self.channels)
         self.weights = groups * axes.kinds * self.kind
-        self.room_for_images(cost.UNITS, cost.IMAGE_BYTES)
+        self.allow_epilogue(cost.UNITS, cost.IMAGE_BYTES)
         self.work = cost.Work(self.tiles.multiplications, axes.kinds * self.tiles.strips, self.weights * BYTES[self.type])
         self.nanoseconds = 2.0 * self.work.multiplications * self.images * groups * self.channels * rows / FLOPS_PER_NANOSECOND
 
-    def turn(self, module: Module) -> tuple[str, int]:
+    def transform_weights(self, module: Module) -> tuple[str, int]:
         c = Code(module)
         row, channel, group = (
             (9, 9 * self.rows, 9 * self.rows * self.channels) if self.transposed else (9 * self.channels, 9, 9 * self.rows * self.channels)
@@ -181,35 +171,44 @@ class Convolution(ImageRoutine):
             FIRST,
             LAST,
             self.rows,
-            self.padded // self.height,
+            self.padded // self.tile.rows,
             self.channels,
             row,
             channel,
             group,
-            self.height,
+            self.tile.rows,
             self.kind,
         )
-        call(c, winograd_transforms.spread_weights(module, self.type, self.axes), (offset(c, "%b0", self.weight), "%b1"), sizes)
-        return module.add(f"turn{len(module.names)}", c.function("NAME", parameters(["%b0", "%b1"]))), self.groups * (
-            self.padded // self.height
-        )
+        c.call_function(winograd_transforms.spread_weights(module, self.type, self.axes), begin_of(c, "%b0", self.weight), "%b1", *sizes)
+        return module.add(
+            "turn",
+            c.function(
+                "",
+                pointers(
+                    (
+                        "%b0",
+                        "%b1",
+                    )
+                ),
+            ),
+        ), self.groups * (self.padded // self.tile.rows)
 
     def strip(self, c: Code, module: Module, source: str, weight: str, bias: str, result: str, slot: str,
               image: Scalar, goal: Scalar, group: Scalar, places: list[Scalar], part: Scalar) -> None:  # fmt: skip
         tiles, axes, type = self.tiles, self.axes, self.type
         strip = places[1]
-        panel, products = (c.address(slot, c.integer(at), "i8") for at in (tiles.border_bytes, tiles.border_bytes + tiles.panel_bytes))
+        panel, products = (c.address(slot, at, "i8") for at in (tiles.border_bytes, tiles.border_bytes + tiles.panel_bytes))
         tiles.clear(c, slot)
         channel = c.scale(c.add(c.scale(image, self.groups), group), self.channels)
         tiles.spread(c, source, c.scale(channel, math.prod(tiles.size)), strip, slot, panel)
-        function = Product(type, self.height, self.width, True).write(module)
+        product = MicroKernel(type, self.tile, left_step=0, left_packed=True, padded="all")
         across = len(axes.across.source)
-        with c.loop(c.integer(0), c.integer(-(-self.rows // self.block))) as number:
+        with c.loop(-(-self.rows // self.block)) as number:
             row = c.scale(number, self.block)
-            rows = c.intrinsic("smin", c.let("i64", f"sub nsw i64 {self.rows}, {row.name}"), c.integer(self.block))
+            rows = c.min(c.sub(self.rows, row), self.block)
             with (
-                c.loop(c.integer(0), c.integer(len(axes.down.source))) as one,
-                c.loop(c.integer(0), c.integer(across)) as two,
+                c.loop(len(axes.down.source)) as one,
+                c.loop(across) as two,
             ):
                 kind = c.add(
                     c.scale(lookup(c, one, axes.down.kind_of), len(axes.across.kinds)),
@@ -222,13 +221,15 @@ class Convolution(ImageRoutine):
                     c.address(panel, c.scale(at, tiles.block), type),
                     c.address(products, c.scale(at, self.matrix), type),
                 )
-                call(c, function, (left, right, to), (rows, self.vectors, self.channels, 0, tiles.apart, tiles.apart))
+                product.call(
+                    c, left, right, to, rows=rows, columns=self.vectors * lanes(type), depth=self.channels, right_step=tiles.apart, result_step=tiles.apart
+                )  # fmt: skip
             row = c.add(c.scale(group, self.rows), row)
             begin = c.scale(c.add(c.scale(goal, self.groups * self.rows), row), math.prod(tiles.target))
-            pointers = (products, c.address(bias, row, type) if bias else "null", c.address(result, begin, type))
+            places_ = (products, c.address(bias, row, type) if bias else "null", c.address(result, begin, type))
             first = c.scale(strip, tiles.rows * tiles.results[0])
             given = (rows, tiles.number_of_rows(c, strip), tiles.across, tiles.apart, self.matrix, first, *tiles.target)
-            call(c, winograd_transforms.gather_results(module, type, axes, tiles.wide, bool(bias)), pointers, given)
+            c.call_function(winograd_transforms.gather_results(module, type, axes, tiles.wide, bool(bias)), *places_, *given)
 
 
 class WeightGradient:
@@ -256,23 +257,27 @@ class WeightGradient:
         self.together = self.tiles.images
         self.units = self.parts * groups * self.splits
         self.line = self.tiles.across * self.tiles.results[1] * self.apart  # a row of pixels, with their channels side by side
-        self.turned = size_in_bytes(type, self.tiles.rows * self.tiles.results[0] * self.line)
+        self.turned = cache_lines(type, self.tiles.rows * self.tiles.results[0] * self.line)
         self.matrix = uneven(type, self.together * self.tiles.count * self.apart)
-        self.slot = self.tiles.border_bytes + self.tiles.panel_bytes + self.turned + size_in_bytes(type, axes.shares * self.matrix)
+        self.slot = self.tiles.border_bytes + self.tiles.panel_bytes + self.turned + cache_lines(type, axes.shares * self.matrix)
 
     @property
     def multiplications(self) -> int:
         return self.axes.products * self.tiles.down * self.tiles.across
 
-    def scratch(self) -> list[Spec]:
-        return [pool_of(slots_for(self.units), self.slot), Spec((self.parts * self.part,), self.source.dtype)]
+    @property
+    def pool(self) -> ScratchPool:
+        return ScratchPool(self.units, self.slot)
 
-    def write(self, program: Any, module: Module, routine: Routine) -> list[Any]:
+    def scratch(self) -> list[Spec]:
+        return [self.pool.spec, Spec((self.parts * self.part,), self.source.dtype)]
+
+    def write(self, program: Lowering, module: Module, routine: Routine) -> list[Piece]:
         source, grad = (each.value for each in routine.sources)
         result, pool, parts = routine.others
         work = 2.0 * self.images * self.groups * self.multiplications * self.channels * self.rows / FLOPS_PER_NANOSECOND
         return [
-            Piece(clear(module), [pool], 1, 0.0),
+            self.pool.clear(module, pool),
             Piece(self.main(module), [source, grad, pool, parts], self.units, work),
             Piece(self.sum(module), [parts, result], self.groups * self.channels, (self.parts + 4.0) * self.part * 0.2),
         ]
@@ -280,30 +285,25 @@ class WeightGradient:
     def main(self, module: Module) -> str:
         c = Code(module)
         c.rolled = True
-        names = ["%source", "%grad", "%pool", "%parts"]
-        source, grad = offset(c, "%source", self.source), offset(c, "%grad", self.grad)
-        slot, bit = take_slot(c, "%pool", slots_for(self.units), self.slot)
-        with c.loop(FIRST, LAST) as unit:
-            decoder = Decoder(c, unit)
-            split, group, part = decoder.take(self.splits), decoder.take(self.groups), decoder.rest
+        source, grad = begin_of(c, "%source", self.source), begin_of(c, "%grad", self.grad)
+        with self.pool.slot(c, "%pool") as slot, c.loop(FIRST, LAST) as unit:
+            indices = UnitIndices(c, unit)
+            split, group, part = indices.take(self.splits), indices.take(self.groups), indices.rest
             at = c.add(c.scale(part, self.part), c.scale(group, self.axes.kinds * self.kind))
             target = c.address("%parts", at, self.type)
             own = self.channels // self.splits * self.apart
-            with c.loop(c.integer(0), c.integer(self.axes.kinds)) as kind:
-                fill_run(c, self.type, target, c.add(c.scale(kind, self.kind), c.scale(split, own)), own)
+            with c.loop(self.axes.kinds) as kind:
+                c.zero_fill(self.type, target, c.add(c.scale(kind, self.kind), c.scale(split, own)), own)
             images = c.number(self.images)
-            ends = [
-                c.let("i64", f"udiv i64 {c.binary('mul', each, images).name}, {self.parts}") for each in (part, c.add(part, c.integer(1)))
-            ]
-            length = c.add(c.let("i64", f"sub nsw i64 {ends[1].name}, {ends[0].name}"), c.integer(self.together - 1))
-            with c.loop(c.integer(0), c.let("i64", f"udiv i64 {length.name}, {self.together}")) as number, \
-                    c.loop(c.integer(0), c.integer(self.tiles.strips)) as strip:  # fmt: skip
+            ends = [c.div(c.mul(each, images), self.parts) for each in (part, c.add(part, 1))]
+            length = c.add(c.sub(ends[1], ends[0]), self.together - 1)
+            with c.loop(c.div(length, self.together)) as number, \
+                    c.loop(self.tiles.strips) as strip:  # fmt: skip
                 first = c.add(ends[0], c.scale(number, self.together))
-                last = c.intrinsic("smin", c.add(first, c.integer(self.together)), ends[1])
+                last = c.min(c.add(first, self.together), ends[1])
                 place = strip if self.tiles.strips > 1 else c.integer(0)
                 self.several(c, source, grad, slot, target, first, last, group, split, place)
-        give_slot(c, "%pool", bit)
-        return module.add(f"gradient{len(module.names)}", c.function("NAME", parameters(names)))
+        return module.add("gradient", c.function("", pointers(("%source", "%grad", "%pool", "%parts"))))
 
     def several(
         self,
@@ -325,43 +325,39 @@ class WeightGradient:
             tiles.border_bytes + tiles.panel_bytes,
             tiles.border_bytes + tiles.panel_bytes + self.turned,
         ]
-        panel, turned, shares = (c.address(slot, c.integer(at), "i8") for at in places)
+        panel, turned, shares = (c.address(slot, at, "i8") for at in places)
         height, width = tiles.target
         rows = tiles.number_of_rows(c, strip)
         count = c.scale(rows, tiles.across)
         if height % tiles.results[0] or width % tiles.results[1]:  # zeros for what the last tiles have beyond the image
-            fill_run(c, type, turned, c.integer(0), self.turned // BYTES[type])
+            c.zero_fill(type, turned, 0, self.turned // BYTES[type])
         with c.loop(first, last) as image:
             line = c.scale(strip, tiles.rows * tiles.results[0])
-            lines = c.intrinsic("smin", c.let("i64", f"sub nsw i64 {height}, {line.name}"), c.scale(rows, tiles.results[0]))
+            lines = c.min(c.sub(height, line), c.scale(rows, tiles.results[0]))
             at = c.add(c.scale(c.add(c.scale(image, self.groups), group), self.rows * height * width), c.scale(line, width))
-            call(
-                c,
-                winograd_transforms.turn(module, type),
-                (c.address(grad, at, type), turned),
-                (self.rows, height * width, lines, width, self.apart, self.line),
-            )
-            to = c.scale(c.binary("mul", c.let("i64", f"sub nsw i64 {image.name}, {first.name}"), count), self.apart)
+            transpose, strip_of = winograd_transforms.transpose(module, type), c.address(grad, at, type)
+            c.call_function(transpose, strip_of, turned, self.rows, height * width, lines, width, self.apart, self.line)
+            to = c.scale(c.mul(c.sub(image, first), count), self.apart)
             sizes = (self.apart // lanes(type), rows, tiles.across, self.apart, self.line, self.matrix)
-            call(c, winograd_transforms.spread_gradient(module, type, axes), (turned, c.address(shares, to, type)), sizes)
+            c.call_function(winograd_transforms.spread_gradient(module, type, axes), turned, c.address(shares, to, type), *sizes)
         tiles.clear(c, slot)
-        function = Product(type, *tile_for(self.apart // lanes(type), self.block), False).write(module)
+        product = MicroKernel(type, choose_tile(self.block, self.apart // lanes(type)), accumulate=True, padded="all")
         across = len(axes.across.source)
         blocks = self.channels // self.block // self.splits
         begin_block = c.scale(split, blocks)
-        with c.loop(begin_block, c.add(begin_block, c.integer(blocks))) as block:
+        with c.loop(begin_block, c.add(begin_block, blocks)) as block:
             channel = c.scale(block, self.block)
             with c.loop(first, last) as image:
                 begin = c.scale(
                     c.add(c.scale(c.add(c.scale(image, self.groups), group), self.channels), channel),
                     math.prod(tiles.size),
                 )
-                to = c.binary("mul", c.let("i64", f"sub nsw i64 {image.name}, {first.name}"), count)
+                to = c.mul(c.sub(image, first), count)
                 tiles.spread(c, source, begin, strip, slot, c.address(panel, to, type))
-            depth = c.binary("mul", c.let("i64", f"sub nsw i64 {last.name}, {first.name}"), count)
+            depth = c.mul(c.sub(last, first), count)
             with (
-                c.loop(c.integer(0), c.integer(len(axes.down.source))) as one,
-                c.loop(c.integer(0), c.integer(across)) as two,
+                c.loop(len(axes.down.source)) as one,
+                c.loop(across) as two,
             ):
                 left = c.address(panel, c.scale(c.add(c.scale(one, across), two), tiles.block), type)
                 share = c.add(
@@ -374,8 +370,9 @@ class WeightGradient:
                 )
                 right = c.address(shares, c.scale(share, self.matrix), type)
                 goal = c.address(target, c.add(c.scale(kind, self.kind), c.scale(channel, self.apart)), type)
-                vectors = self.apart // lanes(type)
-                call(c, function, (left, right, goal), (self.block, vectors, depth, tiles.apart, self.apart, self.apart))
+                product.call(
+                    c, left, right, goal, rows=self.block, columns=self.apart, depth=depth, left_step=tiles.apart, right_step=self.apart, result_step=self.apart
+                )  # fmt: skip
 
     def sum(self, module: Module) -> str:
         """Add up the parts of the batch, and make weights of them."""
@@ -383,13 +380,13 @@ class WeightGradient:
         c.rolled = True
         function = winograd_transforms.gather_weights(module, self.type, self.axes)
         with c.loop(FIRST, LAST) as unit:
-            decoder = Decoder(c, unit)
-            channel, group = decoder.take(self.channels), decoder.rest
+            indices = UnitIndices(c, unit)
+            channel, group = indices.take(self.channels), indices.rest
             sums = c.address("%parts", c.scale(group, self.axes.kinds * self.kind), self.type)
             result = c.address("%result", c.scale(group, 9 * self.rows * self.channels), self.type)
             sizes = (
                 channel,
-                c.add(channel, c.integer(1)),
+                c.add(channel, 1),
                 self.parts,
                 self.part,
                 self.rows,
@@ -397,5 +394,16 @@ class WeightGradient:
                 self.apart,
                 self.kind,
             )
-            call(c, function, (sums, result), sizes)
-        return module.add(f"sum{len(module.names)}", c.function("NAME", parameters(["%parts", "%result"])))
+            c.call_function(function, sums, result, *sizes)
+        return module.add(
+            "sum",
+            c.function(
+                "",
+                pointers(
+                    (
+                        "%parts",
+                        "%result",
+                    )
+                ),
+            ),
+        )

@@ -11,14 +11,11 @@ Sizes are arguments of the functions here, so that they are compiled once for al
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import NamedTuple
 
-from ..gemm.generic import multiple
+from ..instructions import Parameter
 from ..ir import Code, Module, Scalar
-from ..vectors import Vectors, lanes
-from .im2col import when
+from ..vectors import Vectors, fitting_lanes
 
 Matrix = tuple[tuple[float, ...], ...]
 
@@ -115,11 +112,11 @@ def combine(c: Code, kind: Vectors, values: list[Scalar], factors: tuple[float, 
     for size in sorted({abs(factor) for factor in factors if factor}, reverse=True):
         used = sorted([(-factor, at) for at, factor in enumerate(factors) if abs(factor) == size])
         negative, at = used[0]
-        part = values[at] if negative < 0 else c.let(kind.type, f"fneg {kind.type} {values[at].name}")
+        part = values[at] if negative < 0 else c.neg(values[at])
         for negative, at in used[1:]:
             part = c.binary("fadd" if negative < 0 else "fsub", part, values[at])
         if size != 1:
-            part = c.binary("fmul", part, kind.spread(c.constant(kind.element, size)))
+            part = c.binary("fmul", part, kind.splat(c.constant(kind.element, size)))
         total = part if total is None else c.binary("fadd", total, part)
     assert total is not None, "a sum of nothing"
     return total
@@ -136,8 +133,11 @@ def _names(names: str) -> tuple[Scalar, ...]:
 
 
 def _function(c: Code, key: str, pointers: str, sizes: str) -> str:
-    parameters = [f"ptr noalias %{each}" for each in pointers.split()] + [f"i64 %{each}" for each in sizes.split()]
-    return c.module.add(key, c.function("NAME", ", ".join(parameters)))
+    parameters = [
+        *[Parameter("ptr", f"%{each}", True) for each in pointers.split()],
+        *[Parameter("i64", f"%{each}") for each in sizes.split()],
+    ]
+    return c.module.add(key, c.function("", parameters))
 
 
 def begin(module: Module) -> Code:
@@ -146,20 +146,9 @@ def begin(module: Module) -> Code:
     return c
 
 
-@contextmanager
-def one_by_one(c: Code) -> Iterator[None]:
-    """Loops that LLVM makes no vectors of: those for what is left over."""
-    c.scalar = True
-    yield
-    c.scalar = False
-
-
 def lanes_for(type: str, tiles: int) -> int:
     """How many tiles of a row are worked on at once."""
-    wide = lanes(type)
-    while wide > max(tiles, 2):
-        wide //= 2
-    return wide
+    return fitting_lanes(type, max(tiles, 2))
 
 
 def line_length(axes: Axes, wide: int, tiles: int) -> int:
@@ -181,39 +170,34 @@ def spread_source(module: Module, type: str, axes: Axes, wide: int) -> str:
         "channels image width lines length line offset tile_rows tile_columns apart block"
     )
     vector, both = Vectors(c, type, wide), Vectors(c, type, wide * axes.across.step)
-    with c.loop(c.integer(0), channels) as channel:
-        base = multiple(c, channel, image)
-        whole = c.let("i64", f"udiv i64 {length.name}, {wide}")
-        last = c.let("i64", f"sub nsw i64 {length.name}, {wide}")
-        with c.loop(c.integer(0), lines) as row:
-            at, to = c.add(base, multiple(c, row, width)), c.add(offset, multiple(c, row, line))
-            with c.loop(c.integer(0), whole) as number:
+    with c.loop(channels) as channel:
+        base = c.mul(channel, image)
+        whole = c.div(length, wide)
+        last = c.sub(length, wide)
+        with c.loop(lines) as row:
+            at, to = c.add(base, c.mul(row, width)), c.add(offset, c.mul(row, line))
+            with c.loop(whole) as number:
                 place = c.scale(number, wide)
                 vector.store(vector.load("%source", c.add(at, place)), "%border", c.add(to, place))
             vector.store(vector.load("%source", c.add(at, last)), "%border", c.add(to, last))
-        panel = multiple(c, channel, apart)
-        columns = c.let("i64", f"udiv i64 {c.add(tile_columns, c.integer(wide - 1)).name}, {wide}")
-        with c.loop(c.integer(0), tile_rows) as row, c.loop(c.integer(0), columns) as number:
+        panel = c.mul(channel, apart)
+        columns = c.div(c.add(tile_columns, wide - 1), wide)
+        with c.loop(tile_rows) as row, c.loop(columns) as number:
             column = c.scale(number, wide)
-            here = c.add(multiple(c, c.scale(row, axes.down.step), line), c.scale(column, axes.across.step))
+            here = c.add(c.mul(c.scale(row, axes.down.step), line), c.scale(column, axes.across.step))
             values: list[list[Scalar]] = []
             for down in range(axes.down.reach):
-                at = c.add(here, multiple(c, c.integer(down), line))
+                at = c.add(here, c.mul(down, line))
                 loaded: dict[int, Scalar] = {}
                 values.append([])
                 for across in range(axes.across.reach):
                     shift, lane = divmod(across, axes.across.step)
                     if shift not in loaded:
-                        loaded[shift] = both.load("%border", c.add(at, c.integer(shift * axes.across.step)))
-                    order = ", ".join(f"i32 {lane + axes.across.step * each}" for each in range(wide))
-                    values[-1].append(
-                        c.let(
-                            vector.type,
-                            f"shufflevector {both.type} {loaded[shift].name}, {both.type} poison, <{wide} x i32> <{order}>",
-                        )
-                    )
+                        loaded[shift] = both.load("%border", c.add(at, shift * axes.across.step))
+                    order = [lane + axes.across.step * each for each in range(wide)]
+                    values[-1].append(both.shuffle(loaded[shift], order))
             made = transformed(c, vector, values, axes.down.source, axes.across.source)
-            to = c.add(c.add(panel, multiple(c, row, tile_columns)), column)
+            to = c.add(c.add(panel, c.mul(row, tile_columns)), column)
             for each in [value for row_ in made for value in row_]:
                 vector.store(each, "%panel", to)
                 to = c.add(to, block)
@@ -235,14 +219,13 @@ def gather_results(module: Module, type: str, axes: Axes, wide: int, starts: boo
     count = len(axes.across.result)
     vector, joined = Vectors(c, type, wide), Vectors(c, type, wide * count)
     rest = c.slot(type, wide * count)
-    order = ", ".join(f"i32 {lane // count + lane % count * wide}" for lane in range(wide * count))
-    plane = c.let("i64", f"mul nsw i64 {height.name}, {width.name}")
-    columns = c.let("i64", f"udiv i64 {c.add(tile_columns, c.integer(wide - 1)).name}, {wide}")
-    with c.loop(c.integer(0), rows) as row:
-        start = vector.spread(c.load("%start", row, type)) if starts else None
-        with c.loop(c.integer(0), tile_rows) as down, c.loop(c.integer(0), columns) as number:
+    plane = c.mul(height, width)
+    columns = c.div(c.add(tile_columns, wide - 1), wide)
+    with c.loop(rows) as row:
+        start = vector.splat(c.load("%start", row, type)) if starts else None
+        with c.loop(tile_rows) as down, c.loop(columns) as number:
             column = c.scale(number, wide)
-            at = c.add(c.add(multiple(c, row, apart), multiple(c, down, tile_columns)), column)
+            at = c.add(c.add(c.mul(row, apart), c.mul(down, tile_columns)), column)
             values: list[list[Scalar]] = []
             for _ in axes.down.source:
                 values.append([])
@@ -252,39 +235,22 @@ def gather_results(module: Module, type: str, axes: Axes, wide: int, starts: boo
             made = transformed(c, vector, values, axes.down.result, axes.across.result)
             begin_row = c.add(first, c.scale(down, len(made)))
             for line, results in enumerate(made):
-                y = c.add(begin_row, c.integer(line))
-                with when(c, c.compare("slt", y, height)):
+                y = c.add(begin_row, line)
+                with c.when(c.compare("slt", y, height)):
                     if start is not None:
                         results = [c.binary("fadd", each, start) for each in results]
-                    all_of = join(c, results, vector, joined, order)
+                    all_of = vector.interleaved(results)
                     x = c.scale(column, count)
-                    to = c.add(c.add(multiple(c, row, plane), multiple(c, y, width)), x)
-                    left = c.let("i64", f"sub nsw i64 {width.name}, {x.name}")
+                    to = c.add(c.add(c.mul(row, plane), c.mul(y, width)), x)
+                    left = c.sub(width, x)
                     fits = c.compare("sge", left, c.integer(wide * count))
-                    with when(c, fits):
+                    with c.when(fits):
                         joined.store(all_of, "%result", to)
-                    with when(c, c.binary("xor", fits, c.constant("i1", True))):
+                    with c.when(c.invert(fits)):
                         joined.store(all_of, rest, c.integer(0))
-                        with one_by_one(c), c.loop(c.integer(0), left) as index:
+                        with c.not_vectorized(), c.loop(left) as index:
                             c.store(c.load(rest, index, type), "%result", c.add(to, index))
     return _function(c, "gather", "products start result", "rows tile_rows tile_columns apart block first height width")
-
-
-def join(c: Code, parts: list[Scalar], part: Vectors, whole: Vectors, order: str) -> Scalar:
-    """The elements of two or four vectors in turn."""
-    pairs, kind = list(parts), part
-    while len(pairs) > 1:  # one after the other first
-        double = Vectors(c, part.element, 2 * kind.count)
-        all_of = ", ".join(f"i32 {lane}" for lane in range(double.count))
-        pairs = [
-            c.let(
-                double.type,
-                f"shufflevector {kind.type} {a.name}, {kind.type} {b.name}, <{double.count} x i32> <{all_of}>",
-            )
-            for a, b in zip(pairs[::2], pairs[1::2])
-        ]
-        kind = double
-    return c.let(whole.type, f"shufflevector {whole.type} {pairs[0].name}, {whole.type} poison, <{whole.count} x i32> <{order}>")
 
 
 # -- weights -----------------------------------------------------------------------------------------------------
@@ -303,21 +269,21 @@ def spread_weights(module: Module, type: str, axes: Axes) -> str:
     scalar = Vectors(c, type, 1)
     with c.loop(first, last) as unit:
         group, tile = (
-            c.let("i64", f"udiv i64 {unit.name}, {tiles.name}"),
-            c.let("i64", f"urem i64 {unit.name}, {tiles.name}"),
+            c.div(unit, tiles),
+            c.rem(unit, tiles),
         )
-        begin_row = multiple(c, tile, height)
-        base = multiple(c, group, group_step)
-        goal = c.add(multiple(c, c.scale(group, axes.kinds), block), multiple(c, begin_row, channels))
-        with c.loop(c.integer(0), channels) as channel, c.loop(c.integer(0), height) as lane:
+        begin_row = c.mul(tile, height)
+        base = c.mul(group, group_step)
+        goal = c.add(c.mul(c.scale(group, axes.kinds), block), c.mul(begin_row, channels))
+        with c.loop(channels) as channel, c.loop(height) as lane:
             row = c.add(begin_row, lane)
             known = c.compare("slt", row, rows)
             at = c.add(
-                c.add(base, c.select(known, multiple(c, row, row_step), c.integer(0))),
-                multiple(c, channel, channel_step),
+                c.add(base, c.select(known, c.mul(row, row_step), c.integer(0))),
+                c.mul(channel, channel_step),
             )
-            values = [[c.load("%weight", c.add(at, c.integer(3 * down + across)), type) for across in range(3)] for down in range(3)]
-            to = c.add(c.add(goal, multiple(c, channel, height)), lane)
+            values = [[c.load("%weight", c.add(at, 3 * down + across), type) for across in range(3)] for down in range(3)]
+            to = c.add(c.add(goal, c.mul(channel, height)), lane)
             for row_ in transformed(c, scalar, values, axes.down.kinds, axes.across.kinds):
                 for each in row_:
                     c.store(c.select(known, each, c.constant(type, 0)), "%sums", to)
@@ -333,16 +299,16 @@ def gather_weights(module: Module, type: str, axes: Axes) -> str:
     c = begin(module)
     first, last, parts, part, rows, channels, apart, block = _names("first last parts part rows channels apart block")
     scalar, vector = Vectors(c, type, 1), Vectors(c, type)
-    vectors = c.let("i64", f"udiv i64 {apart.name}, {vector.count}")
+    vectors = c.div(apart, vector.count)
     with c.loop(first, last) as channel:
-        begin_at = multiple(c, channel, apart)
-        with c.loop(c.integer(0), c.integer(axes.kinds)) as kind:
-            begin_kind = c.add(begin_at, multiple(c, kind, block))
-            with c.loop(c.integer(1), parts) as number, c.loop(c.integer(0), vectors) as index:
+        begin_at = c.mul(channel, apart)
+        with c.loop(axes.kinds) as kind:
+            begin_kind = c.add(begin_at, c.mul(kind, block))
+            with c.loop(1, parts) as number, c.loop(vectors) as index:
                 here = c.add(begin_kind, c.scale(index, vector.count))
-                other = vector.load("%sums", c.add(here, multiple(c, number, part)))
+                other = vector.load("%sums", c.add(here, c.mul(number, part)))
                 vector.store(c.binary("fadd", vector.load("%sums", here), other), "%sums", here)
-        with one_by_one(c), c.loop(c.integer(0), rows) as row:
+        with c.not_vectorized(), c.loop(rows) as row:
             at = c.add(begin_at, row)
             values: list[list[Scalar]] = []
             for _ in axes.down.kinds:
@@ -352,42 +318,42 @@ def gather_weights(module: Module, type: str, axes: Axes) -> str:
                     at = c.add(at, block)
             down, across = (tuple(zip(*each.kinds)) for each in axes)
             made = transformed(c, scalar, values, down, across)
-            to = c.scale(c.add(multiple(c, row, channels), channel), 9)
+            to = c.scale(c.add(c.mul(row, channels), channel), 9)
             for tap, each in enumerate([value for row_ in made for value in row_]):
-                c.store(each, "%result", c.add(to, c.integer(tap)))
+                c.store(each, "%result", c.add(to, tap))
     return _function(c, "gradients", "sums result", "first last parts part rows channels apart block")
 
 
 # -- gradients of results ----------------------------------------------------------------------------------------
 
 
-def turn(module: Module, type: str) -> str:
+def transpose(module: Module, type: str) -> str:
     """The function that writes a strip of an image with its channels side by side, pixel by pixel: ``lines`` rows of ``width`` pixels."""
     c = begin(module)
     channels, plane, lines, width, apart, line = _names("channels plane lines width apart line")
     block = Vectors(c, type, 8)
-    high, wide = (c.let("i64", f"udiv i64 {each.name}, 8") for each in (channels, width))
-    with c.loop(c.integer(0), lines) as row:
-        begin_at, begin_to = multiple(c, row, width), multiple(c, row, line)
-        with c.loop(c.integer(0), high) as number, c.loop(c.integer(0), wide) as other:
+    high, wide = (c.div(each, 8) for each in (channels, width))
+    with c.loop(lines) as row:
+        begin_at, begin_to = c.mul(row, width), c.mul(row, line)
+        with c.loop(high) as number, c.loop(wide) as other:
             channel, column = c.scale(number, 8), c.scale(other, 8)
             at, to = (
-                c.add(c.add(begin_at, multiple(c, channel, plane)), column),
-                c.add(c.add(begin_to, multiple(c, column, apart)), channel),
+                c.add(c.add(begin_at, c.mul(channel, plane)), column),
+                c.add(c.add(begin_to, c.mul(column, apart)), channel),
             )
             values = []
             for _ in range(8):
                 values.append(block.load("%source", at))
                 at = c.add(at, plane)
-            for each in block.turned(values):
+            for each in block.transposed(values):
                 block.store(each, "%turned", to)
                 to = c.add(to, apart)
         done, over = c.scale(high, 8), c.scale(wide, 8)
         for first, last, begin_column in ((c.integer(0), done, over), (done, channels, c.integer(0))):
-            with one_by_one(c), c.loop(first, last) as channel, c.loop(begin_column, width) as column:
-                value = c.load("%source", c.add(c.add(begin_at, multiple(c, channel, plane)), column), type)
-                c.store(value, "%turned", c.add(c.add(begin_to, multiple(c, column, apart)), channel))
-    return _function(c, "turn", "source turned", "channels plane lines width apart line")
+            with c.not_vectorized(), c.loop(first, last) as channel, c.loop(begin_column, width) as column:
+                value = c.load("%source", c.add(c.add(begin_at, c.mul(channel, plane)), column), type)
+                c.store(value, "%turned", c.add(c.add(begin_to, c.mul(column, apart)), channel))
+    return _function(c, "transpose", "source turned", "channels plane lines width apart line")
 
 
 def spread_gradient(module: Module, type: str, axes: Axes) -> str:
@@ -395,17 +361,17 @@ def spread_gradient(module: Module, type: str, axes: Axes) -> str:
     c = begin(module)
     vectors, tile_rows, tile_columns, apart, line, block = _names("vectors tile_rows tile_columns apart line block")
     vector = Vectors(c, type)
-    with c.loop(c.integer(0), tile_rows) as row, c.loop(c.integer(0), tile_columns) as column:
+    with c.loop(tile_rows) as row, c.loop(tile_columns) as column:
         here = c.add(
-            multiple(c, c.scale(row, len(axes.down.result)), line),
-            multiple(c, c.scale(column, len(axes.across.result)), apart),
+            c.mul(c.scale(row, len(axes.down.result)), line),
+            c.mul(c.scale(column, len(axes.across.result)), apart),
         )
-        goal = multiple(c, c.add(multiple(c, row, tile_columns), column), apart)
-        with c.loop(c.integer(0), vectors) as number:
+        goal = c.mul(c.add(c.mul(row, tile_columns), column), apart)
+        with c.loop(vectors) as number:
             place = c.scale(number, vector.count)
             values: list[list[Scalar]] = []
             for down in range(len(axes.down.result)):
-                at = c.add(c.add(here, place), multiple(c, c.integer(down), line))
+                at = c.add(c.add(here, place), c.mul(down, line))
                 values.append([])
                 for _ in axes.across.result:
                     values[-1].append(vector.load("%turned", at))

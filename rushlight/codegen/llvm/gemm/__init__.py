@@ -1,4 +1,5 @@
-"""Matrix products: generated micro-kernels, and calls of the BLAS that NumPy brings along.
+"""The GEMM family: one chooser, one micro-kernel emitter, panel packing, and calls of the BLAS that NumPy brings along.
 
-In: the shapes, strides and epilogue of a product.  Out: functions of LLVM IR.  Read ``small.py`` first: it decides between generated code and BLAS.
+In: the shapes, strides and start values of a product.  Out: functions of LLVM IR.  ``choose.py`` decides on tiles and between generated code and
+BLAS; ``micro_kernel.py`` emits; ``panels.py`` packs; ``matmul.py`` lowers the op and is the file to read first.
 """

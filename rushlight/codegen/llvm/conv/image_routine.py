@@ -1,0 +1,158 @@
+"""The frame of a convolution: units of work (images, groups of channels, strips of an image, parts of the output channels) that threads share.
+
+What one unit computes does not depend on how many threads there are.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import ExitStack
+from typing import Any
+
+from ....core.base import Spec
+from ....schedule.symbolic_shape import may_reach
+from ....schedule.tensor_ir import Builder, Reference, Routine, strides_of
+from ..ir import FIRST, LAST, TYPES, Code, Module, Scalar, pointers
+from ..piece import Lowering, Piece, SizesFrom
+from ..scratch_pool import ScratchPool, cache_lines
+
+
+class UnitIndices:
+    """The number of a unit decomposed into indices along several dimensions."""
+
+    def __init__(self, c: Code, unit: Scalar) -> None:
+        self.c = c
+        self.rest = unit
+
+    def take(self, size: int) -> Scalar:
+        """The index along the next dimension, the last one first."""
+        if size == 1:
+            return self.c.integer(0)
+        whole, self.rest = self.rest, self.c.div(self.rest, size)
+        return self.c.rem(whole, size)
+
+
+def contiguous(builder: Builder, reference: Reference) -> Reference:
+    """The reference, or a contiguous copy."""
+    return reference if reference.strides == strides_of(reference.shape) else builder.copy(reference, None)
+
+
+def begin_of(c: Code, pointer: str, reference: Reference) -> str:
+    """The address where a reference begins, in the memory of its value."""
+    return pointer if not reference.offset else c.address(pointer, reference.offset, TYPES[reference.dtype])
+
+
+class ImageRoutine:
+    """A routine that computes images from images, weights and perhaps a bias.
+
+    A subclass says how its work falls into units, and emits one of them (:meth:`strip`).
+    """
+
+    source: Reference
+    weight: Reference
+    bias: Reference | None
+    type: str
+    images: int
+    groups: int
+    strips: list[int]  # along each dimension
+    parts = 1  # of the output channels
+    slot: int  # bytes of scratch memory of a unit
+    target: int  # elements of an image of the result
+    nanoseconds: float  # estimated
+    weights = 0  # elements of the transformed weights, if there are any
+    takes_epilogue = False  # whether an image can be a unit, so that an epilogue is computed from it
+    image = 0  # the offset of that image in a slot
+
+    @property
+    def units(self) -> int:
+        """The number of units."""
+        return self.images * self.groups * math.prod(self.strips) * self.parts
+
+    @property
+    def pool(self) -> ScratchPool:
+        return ScratchPool(self.units, self.slot)
+
+    def allow_epilogue(self, least: int, limit: int) -> None:
+        """Make room for an image in a slot, where there are enough images and each fits into the cache."""
+        size = cache_lines(self.type, self.target)
+        self.takes_epilogue, self.image = may_reach(self.images, least) and size <= limit, self.slot
+        if self.takes_epilogue:
+            self.slot += size
+
+    def scratch(self) -> list[Spec]:
+        """Scratch memory: a pool of slots, and transformed weights."""
+        return [self.pool.spec] + ([Spec((self.weights,), self.source.dtype)] if self.weights else [])
+
+    def transform_weights(self, module: Module) -> tuple[str, int]:
+        """The function that transforms the weights, and its number of units."""
+        raise NotImplementedError
+
+    def strip(self, c: Code, module: Module, source: str, weight: str, bias: str, result: str, slot: str,
+              image: Scalar, goal: Scalar, group: Scalar, places: list[Scalar], part: Scalar) -> None:  # fmt: skip
+        """Emit one unit, given the index of its strip along each dimension; ``goal`` is the index of the image in the result."""
+        raise NotImplementedError
+
+    def write(self, program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+        """The pieces: transformed weights, then the units."""
+        values = [each.value for each in routine.sources] + routine.others
+        pieces = [self.pool.clear(module, routine.others[1])]
+        if self.weights:
+            name, units = self.transform_weights(module)
+            pieces.append(Piece(name, [self.weight.value, routine.others[2]], units, self.weights * 1.0))
+        if routine.epilogue is None:
+            pieces.append(Piece(self.main(module, routine), values, self.units, self.nanoseconds))
+        else:
+            name, others, nanoseconds = self.with_epilogue(program, module, routine)
+            pieces.append(Piece(name, [*values, *others], self.images, self.nanoseconds + nanoseconds))
+        return pieces
+
+    def main(self, module: Module, routine: Routine) -> str:
+        """The function that does units of work."""
+        c = Code(module)
+        c.rolled = True
+        source, weight, bias, result, scratch, names = self.buffers(c, routine)
+        with self.pool.slot(c, scratch) as slot, c.loop(FIRST, LAST) as unit:
+            indices = UnitIndices(c, unit)
+            part = indices.take(self.parts)
+            places = [indices.take(each) for each in reversed(self.strips)][::-1]
+            group, image = indices.take(self.groups), indices.rest
+            self.strip(c, module, source, weight, bias, result, slot, image, image, group, places, part)
+        return module.add("convolution", c.function("", pointers(names)))
+
+    def with_epilogue(self, program: Lowering, module: Module, routine: Routine) -> tuple[str, list[Any], float]:
+        """The same image by image, each followed by its epilogue; the image itself is kept only for others."""
+        piece = program.kernel(module, routine.epilogue, whole=False)
+        runs = program.latest.parallel  # the loop over images, and over what was merged with it
+        factor = math.prod(routine.epilogue.space[place] for place in runs.dims[1:])
+        others = [each for each in piece.buffers if each is not routine]
+        if piece.name in module.sized:
+            others.append(SizesFrom(module.sized[piece.name]))
+            piece = piece._replace(name=module.same.get(piece.name, piece.name), buffers=[others[-1], *piece.buffers])
+        c = Code(module)
+        c.rolled = True
+        source, weight, bias, result, scratch, names = self.buffers(c, routine)
+        more = {each: f"%b{len(names) + at}" for at, each in enumerate(others)}
+        with self.pool.slot(c, scratch) as slot:
+            target = result if routine.kept else c.address(slot, self.image, "i8")
+            with c.loop(FIRST, LAST) as image:
+                with ExitStack() as nest:
+                    loops = [nest.enter_context(c.loop(each)) for each in (self.groups, *self.strips)]
+                    group, *places = (c.integer(0) if many == 1 else each for each, many in zip(loops, (self.groups, *self.strips)))
+                    goal = image if routine.kept else c.integer(0)
+                    self.strip(c, module, source, weight, bias, target, slot, image, goal, group, places, c.integer(0))
+                more[routine] = result
+                if not routine.kept:  # as if all images were there
+                    back = Scalar(c.emit("mul", "i64", (image, c.integer(-self.target)), "nsw ").name, "i64")
+                    more[routine] = c.emit("getelementptr", self.type, (Scalar(target, "ptr"), back), "", "ptr").name
+                ends = c.scale(image, factor), c.scale(c.add(image, 1), factor)
+                c.call_function(piece.name, *[more[each] for each in piece.buffers], *ends)
+        name = module.add("convolution", c.function("", pointers([*names, *(more[each] for each in others)])))
+        return name, others, piece.nanoseconds
+
+    def buffers(self, c: Code, routine: Routine) -> tuple[str, str, str, str, str, list[str]]:
+        """The parameters of the function: source, weight, bias, result, scratch memory, and all of them."""
+        names = [f"%b{at}" for at in range(len(routine.sources) + len(routine.others))]
+        at = len(routine.sources)
+        source, weight = begin_of(c, names[0], self.source), begin_of(c, names[1], self.weight)
+        bias = begin_of(c, names[2], self.bias) if self.bias is not None else ""
+        return source, names[at + 2] if self.weights else weight, bias, names[at], names[at + 1], names

@@ -1,0 +1,114 @@
+"""Products as calls of BLAS."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+from ....core.blas import Blas
+from ....schedule.symbolic_shape import differs, if_many, may_reach
+from ....schedule.tensor_ir import Product, Reference
+from ..ir import TYPES, Code, Scalar
+
+_ROW_MAJOR, _PLAIN, _TRANSPOSED = 101, 111, 112
+ROWS = 128  # of a block
+SMALL = 1024  # elements of the right matrix: products with smaller ones are not split
+FLOPS_PER_NANOSECOND = 60
+
+
+class BlasProduct:
+    """A product as independent pieces of work: blocks of rows, or matrices of a batch.
+
+    A block has the same number of rows for any number of threads, so that results do not depend on that.
+    """
+
+    def __init__(self, blas: Blas, value: Product) -> None:
+        self.blas = blas
+        self.value = value
+        self.left, self.right = flattened(value)
+        self.batch = [at for at, size in enumerate(value.shape[:-2]) if size > 1] if self.left is None else []
+        depth, width = value.left.shape[-1], value.right.shape[-1]
+        self.nanoseconds = value.size * depth * 2 / FLOPS_PER_NANOSECOND
+        if self.left is not None:
+            self.rows = self.left.shape[0]
+            self.block = if_many(self.rows, 2 * ROWS, ROWS, ROWS // 2)
+            self.extent = -(-self.rows // self.block) if may_reach(width * depth, SMALL) else 1
+        else:
+            self.extent = value.shape[self.batch[0]]
+
+    def emit(self, c: Code, left: str, right: str, result: str, first: Scalar, last: Scalar) -> None:
+        """Call BLAS for the pieces from the first to before the last."""
+        a, b, value = self.left, self.right, self.value
+        if a is None or b is None:
+            a, b = value.left, value.right
+            places = [c.integer(a.offset), c.integer(b.offset), c.integer(0)]
+            with ExitStack() as nest:
+                for number, at in enumerate(self.batch):
+                    index = nest.enter_context(c.loop(first, last) if number == 0 else c.loop(value.shape[at]))
+                    steps = (a.strides[at], b.strides[at], value.strides[at])
+                    places = [c.add(place, c.scale(index, step)) for place, step in zip(places, steps)]
+                self.call(c, a, b, (left, places[0]), (right, places[1]), (result, places[2]), c.integer(a.shape[-2]))
+        elif not differs(self.extent) and self.extent == 1:
+            self.call(c, a, b, (left, a.offset), (right, b.offset), (result, 0), c.number(self.rows))
+        else:
+            with c.loop(first, last) as block:
+                row = c.scale(block, self.block)
+                rows = c.min(self.block, c.sub(c.number(self.rows), row))
+                place = c.add(a.offset, c.scale(row, a.strides[0]))
+                self.call(c, a, b, (left, place), (right, b.offset), (result, c.scale(row, b.shape[-1])), rows)
+
+    def call(
+        self, c: Code, a: Reference, b: Reference, left: tuple[str, Any], right: tuple[str, Any], result: tuple[str, Any], rows: Scalar
+    ) -> None:
+        """One call of ``cblas_?gemm``."""
+        type, size = TYPES[self.value.dtype], self.blas.size
+        pointers = [Scalar(c.address(pointer, place, type), "ptr") for pointer, place in (left, right, result)]
+        (plain_a, step_a), (plain_b, step_b) = layout(a), layout(b)
+        width = c.integer(b.shape[-1])
+        numbers = [rows, width, c.number(a.shape[-1]), c.number(step_a), c.number(step_b)]  # each may be the size of a batch
+        height, across, deep, left_step, right_step = (
+            Scalar(each.name, size) if size == "i64" or each.name.isdigit() else c.convert("trunc", each, size) for each in numbers
+        )
+        modes = [Scalar(str(each), "i32") for each in (_ROW_MAJOR, plain_a, plain_b)]
+        name = "sgemm" if type == "float" else "dgemm"
+        function = Scalar(c.bound(name, self.blas.addresses[name]), "ptr")
+        one, zero = c.constant(type, 1.0), c.constant(type, 0.0)
+        c.effect(
+            "call",
+            "void",
+            (function, *modes, height, across, deep, one, pointers[0], left_step, pointers[1], right_step, zero, pointers[2], across),
+        )
+
+
+def flattened(value: Product) -> tuple[Reference | None, Reference | None]:
+    """A batch of matrices times one matrix as one product with more rows, where the rows have one stride."""
+    a, b, batch = value.left, value.right, value.shape[:-2]
+    matrix = Reference(b.value, b.shape[-2:], b.strides[-2:], b.offset)
+    if all(size == 1 for size in batch):
+        return Reference(a.value, a.shape[-2:], a.strides[-2:], a.offset), matrix
+    if any(b.strides[: len(batch)]):
+        return None, None
+    sizes = [(size, stride) for size, stride in zip(a.shape[:-1], a.strides[:-1]) if size > 1]
+    for (_, stride), (size, step) in zip(sizes, sizes[1:]):
+        if stride != step * size:
+            return None, None
+    rows = 1
+    for size in a.shape[:-1]:
+        rows *= size
+    if sizes and a.shape[-1] > 1 and (a.strides[-1] != 1 or sizes[-1][1] < a.shape[-1]):
+        return None, None  # transposed: its rows have no single stride
+    step = sizes[-1][1] if sizes else 0
+    return Reference(a.value, (rows, a.shape[-1]), (step, a.strides[-1]), a.offset), matrix
+
+
+def layout(reference: Reference) -> tuple[int, int]:
+    """Whether a matrix is transposed, for BLAS, and its leading dimension."""
+    (height, width), (rows, columns) = reference.shape[-2:], reference.strides[-2:]
+    if (columns == 1 or width == 1) and (rows >= width or height == 1):
+        return _PLAIN, rows if height > 1 else width
+    return _TRANSPOSED, columns if width > 1 else height
+
+
+def is_transposed(reference: Reference) -> bool:
+    """Whether the columns of a matrix are contiguous, and not its rows."""
+    return layout(reference)[0] == _TRANSPOSED

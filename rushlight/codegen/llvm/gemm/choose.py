@@ -1,0 +1,128 @@
+"""The choices of a GEMM: the register tile of a micro-kernel, and whether a product is generated or left to BLAS.
+
+Every number here comes from measurements on the targets it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ....schedule.symbolic_shape import differs
+from ..target import processor
+from ..vectors import lanes
+
+LATENCY = 8  # accumulators that hide the latency of a fused multiply-add
+MOST_ACCUMULATORS = 16  # of a tile for known sizes: each is code that has to be compiled
+CACHE_BYTES = 1 << 20  # of a right matrix that a generated product reads from the cache
+DEEPEST = 2048
+TINY = 140_000  # multiplications: for fewer, BLAS has a fast path, slow only if the right matrix is transposed
+DEPTH_PARTS, DEEP = 2, 512  # a product is split along its depth into so many parts, from so many steps on
+LIGHT = 512  # elements of the result for each step of the depth: where there are more, adding up the parts takes longer than it saves
+
+
+class Tile(NamedTuple):
+    """The part of a result that a micro-kernel holds in registers: rows, and vectors of a row."""
+
+    rows: int
+    vectors: int
+
+
+def choose_tile(rows: int | None = None, vectors: int | None = None, constant: bool = False) -> Tile:
+    """The tile for a product; ``vectors`` is the number of vectors in a row of the result.
+
+    Where both sizes are constants of the code, it is the tile that finishes soonest; where they are arguments, one that leaves no vector over (``rows`` is
+    None where the left matrix is packed); where nothing is known, one that fills the registers.
+    """
+    if vectors is None:
+        return _full_tile()
+    if constant and rows is not None:
+        return fastest_tile(rows, vectors, processor().registers)
+    return _dividing_tile(vectors, rows)
+
+
+def _full_tile() -> Tile:
+    chosen = processor()
+    if chosen.vector_bits == 512:
+        return Tile(8, 2)
+    if chosen.is_arm:
+        return Tile(6, 4)
+    return Tile(4, 3) if chosen.vector_bits == 256 else Tile(4, 2)
+
+
+def _dividing_tile(vectors: int, rows: int | None) -> Tile:
+    if processor().registers < 32:  # LLVM may load the factors of all rows before it multiplies: then they take a register each
+        width = 2 if vectors % 2 == 0 else 3 if vectors % 3 == 0 else 1
+        return Tile({1: 7, 2: 4, 3: 3}[width], width)
+    width = 4 if vectors % 4 == 0 else 2 if vectors % 2 == 0 else 1
+    height = 16 // width
+    if rows is not None:  # each row takes a register for its address; where 3 x 3 taps are rows, tiles of 9 leave none over
+        height = min(height, 8)
+        height += height == 8 and rows % 8 > 0 and rows % 9 == 0
+    return Tile(height, width)
+
+
+def fastest_tile(rows: int, vectors: int, registers: int) -> Tile:
+    """The tile that computes a result of a known size soonest.
+
+    A step of the depth takes a multiplication for each accumulator and loads for the rows and vectors; a tile that is too small waits for its own sums.
+
+    Each size of tile, and each accumulator of it, is code that has to be compiled.
+    """
+    best, chosen = float("inf"), Tile(1, 1)
+    for width in range(1, min(vectors, 4) + 1):
+        for height in range(1, min(rows, registers) + 1):
+            if height * width > MOST_ACCUMULATORS or height * width + width + 1 > registers:
+                break
+            down, across = divmod(rows, height), divmod(vectors, width)
+            cost, code = 0.0, 0
+            for high, times in ((height, down[0]), (down[1], 1)):
+                for wide, repeated in ((width, across[0]), (across[1], 1)):
+                    if high and wide:
+                        cost += times * repeated * (max(high * wide, 0.6 * (high + wide), LATENCY) + 0.5)
+                        code += high * wide + 8
+            cost *= 1 + code / 1000
+            if cost < best:
+                best, chosen = cost, Tile(height, width)
+    return chosen
+
+
+def panel_width(type: str) -> int:
+    """The columns of a packed panel."""
+    return lanes(type) * _full_tile().vectors
+
+
+# -- BLAS or generated -------------------------------------------------------------------------------------------
+
+
+def generated_wins(rows: int, depth: int, width: int, itemsize: int, transposed: bool) -> bool:
+    """Whether a product with a packed right matrix is faster generated than by BLAS, which is at its best with thousands of rows."""
+    if rows < 8 or width < 16 or depth < 8 or depth > DEEPEST or depth * width * itemsize > CACHE_BYTES:
+        return False
+    return (transposed and rows >= 16 and width >= 32) if rows * depth * width <= TINY else True
+
+
+def unpacked_wins(type: str, rows: Any, depth: Any, width: Any) -> bool:
+    """Whether a product is so small that packing the right matrix costs more than it saves, and as wide as some panels."""
+    if any(map(differs, (rows, depth, width))) or rows < 8 or depth < 8 or rows * depth * width > TINY:
+        return False
+    return bool(width % panel_width(type) == 0)
+
+
+def depth_is_split(rows: int, depth: int, width: int) -> bool:
+    """Whether the depth of a product, like that of a weight's gradient, is so large that it is split and the parts are added up."""
+    return depth >= DEEP and rows * width <= depth * LIGHT
+
+
+def decide(rule: Callable[..., bool], *arguments: Any) -> Any:
+    """The outcome of a rule, 0 or 1; for symbolic sizes on which it depends, a symbolic size."""
+    known = next((each.sizes for each in arguments if differs(each)), None)
+    if known is None:
+        return int(rule(*arguments))
+    samples = [[sample if differs(each) else each for each in arguments] for sample in (16, 128, 1024)]
+    return known.found_by(rule, *arguments, bounds=(0, 1)) if any(rule(*each) for each in samples) else 0
+
+
+def is_possible(outcome: Any) -> bool:
+    """Whether an outcome is 1, or may be."""
+    return differs(outcome) or outcome == 1

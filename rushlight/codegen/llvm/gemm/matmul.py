@@ -1,0 +1,203 @@
+"""The lowering of matmul: generated products where they beat BLAS.
+
+BLAS is at its best with matrices of thousands of rows, and has a fast path for tiny ones.  In between, and where the right matrix fits into the cache,
+packing that into panels and multiplying tile by tile is faster by measurement.  Tiny products need no packing where the right matrix is as wide as
+some panels.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....core.base import Spec
+from ....core.blas import blas
+from ....schedule.scalar_ir import Expression
+from ....schedule.symbolic_shape import differs
+from ....schedule.tensor_ir import ROUTINES, Builder, Product, Reference, Routine
+from ..ir import FIRST, LAST, TYPES, Code, Module, Scalar, pointers
+from ..piece import Lowering, Piece
+from .blas import BlasProduct, flattened, is_transposed
+from .choose import DEPTH_PARTS, choose_tile, decide, depth_is_split, generated_wins, is_possible, panel_width, unpacked_wins
+from .micro_kernel import MicroKernel
+from .panels import Panels, shared_work, workers_for
+
+BLOCK = 64  # rows that one piece of work takes
+PACKING, FLOPS = 0.15, 90  # nanoseconds for an element, operations in a nanosecond
+
+
+def matmul(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+    """A product of matrices (with all dimensions of a batch in front) as a routine, or NotImplemented."""
+    left, right = args
+    if not differs(left.shape[-1]) and left.shape[-1] == 1:
+        return outer(builder, left, right, spec, node)
+    whole = Product(-1, tuple(spec.shape), spec.dtype, node)
+    whole.left, whole.right = left, right
+    a, b = flattened(whole)
+    if a is None or b is None:
+        return NotImplemented
+    (rows, depth), width, type = a.shape, b.shape[1], TYPES[spec.dtype]
+    if is_unpacked(type, a, b):
+        made: list[Reference] = builder.routine(
+            [a, b], [spec], node, lambda program, module, routine: [unpacked(module, type, a, b, routine)]
+        )
+        return made[0]
+    generated = decide(generated_wins, rows, depth, width, spec.dtype.itemsize, is_transposed(b))
+    if not is_possible(generated):
+        return NotImplemented
+    split = generated * decide(depth_is_split, rows, depth, width) if a.strides[0] == 1 and b.strides[1] == 1 else 0
+    unsplit, by_depth = generated - split, SplitDepth(a, b)
+
+    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+        memory, made = routine.others[1:], []
+        if is_possible(unsplit):
+            made += only_if(unsplit, packed(module, type, a, b, routine, memory.pop(0)))
+        if is_possible(split):
+            made += only_if(split, by_depth.pieces(module, routine, memory))
+        return made + (only_if(1 - generated, [by_blas(module, a, b, routine)]) if differs(generated) else [])
+
+    shapes: list[Any] = [(Panels(Module(), type, depth, width).size,)] if is_possible(unsplit) else []
+    shapes += by_depth.memory if is_possible(split) else []
+    made = builder.routine([a, b], [spec], node, write, [Spec(each, spec.dtype) for each in shapes])
+    return made[0]
+
+
+def is_unpacked(type: str, a: Reference, b: Reference) -> bool:
+    """Whether the right matrix is read where it is: its rows are contiguous, and packing it would not pay."""
+    return b.strides[1] == 1 and unpacked_wins(type, a.shape[0], a.shape[1], b.shape[1]) and bool(b.strides[0] >= b.shape[1])
+
+
+def only_if(wanted: Any, pieces: list[Piece]) -> list[Piece]:
+    """Pieces for sizes for which they are wanted (1): for others (0), they are called for an empty range."""
+    if not differs(wanted):
+        return pieces
+    return [each._replace(extent=each.extent * wanted, nanoseconds=each.nanoseconds * wanted) for each in pieces]
+
+
+def outer(builder: Builder, left: Reference, right: Reference, spec: Any, node: Any) -> Reference:
+    """An outer product, element by element: it fuses with what is computed from it."""
+    columns, rows = (Expression("operand", (), each.dtype, each) for each in (expanded(left, -1, spec), expanded(right, -2, spec)))
+    return builder.pointwise(Expression("mul", (columns, rows), spec.dtype), tuple(spec.shape), spec.dtype, node)
+
+
+def expanded(matrix: Reference, axis: int, spec: Any) -> Reference:
+    """A column (or row) expanded to the width (height) of a product."""
+    shape, strides = list(matrix.shape), list(matrix.strides)
+    shape[axis], strides[axis] = spec.shape[axis], 0
+    return Reference(matrix.value, tuple(shape), tuple(strides), matrix.offset)
+
+
+def unpacked(module: Module, type: str, a: Reference, b: Reference, result: Any) -> Piece:
+    """Multiply by a matrix where it is."""
+    (rows, depth), width, c = a.shape, b.shape[1], Code(module)
+    left, right = c.address("%b0", a.offset, type), c.address("%b1", b.offset, type)
+    kernel = MicroKernel(type, choose_tile(), left_column_step=1 if a.strides[1] == 1 else None, padded="all")
+    kernel.call(
+        c, left, right, "%b2", rows=c.number(rows), columns=width, depth=c.number(depth), left_step=a.strides[0], left_column_step=a.strides[1],
+        right_step=b.strides[0], result_step=width,
+    )  # fmt: skip
+    name = module.add("matmul", c.function("", pointers(("%b0", "%b1", "%b2"))))
+    return Piece(name, [a.value, b.value, result], 1, 2.0 * rows * depth * width / FLOPS)
+
+
+def packed(module: Module, type: str, a: Reference, b: Reference, result: Any, memory: Any) -> list[Piece]:
+    """Pack the right matrix, then multiply blocks of rows by it."""
+    (rows, depth), width = a.shape, b.shape[1]
+    panels = Panels(module, type, depth, width)
+    steps = [stride if size > 1 else 1 for size, stride in zip(b.shape, b.strides)]
+    c = Code(module)
+    by_rows = steps[1] == 1  # blocks of rows: those that one thread has computed are in its cache
+    if by_rows:
+        with c.loop(FIRST, LAST) as block:
+            row = c.scale(block, BLOCK)
+            source = c.address("%b1", c.add(b.offset, c.scale(row, steps[0])), type)
+            to = c.address("%b0", c.scale(row, panels.columns), type)
+            panels.pack(c, (steps[0], 1), to, source, rows=c.min(BLOCK, c.sub(c.number(depth), row)))
+    else:
+        panels.pack(c, (steps[0], steps[1]), "%b0", c.address("%b1", b.offset, type), FIRST, LAST)
+    pack = module.add("pack_right", c.function("", pointers(("%b0", "%b1"))))
+    c = Code(module)
+    with c.loop(FIRST, LAST) as block:
+        row = c.scale(block, BLOCK)
+        left = c.address("%b0", c.add(a.offset, c.scale(row, a.strides[0])), type)
+        to = c.address("%b2", c.scale(row, width), type)
+        count = c.min(BLOCK, c.sub(c.number(rows), row))
+        panels.multiply(c, (left, a.strides[0]), "%b1", (to, width), count, columns=a.strides[1] if depth > 1 else 1)
+    multiply = module.add("matmul", c.function("", pointers(("%b0", "%b1", "%b2"))))
+    return [
+        Piece(pack, [memory, b.value], -(-depth // BLOCK) if by_rows else panels.count, panels.size * PACKING),
+        Piece(multiply, [a.value, memory, result], -(-rows // BLOCK), 2.0 * rows * depth * width / FLOPS),
+    ]
+
+
+def by_blas(module: Module, a: Reference, b: Reference, result: Routine) -> Piece:
+    """The product by BLAS."""
+    product = Product(result.index, (a.shape[0], b.shape[1]), result.dtype, None)
+    product.left, product.right = a, b
+    work, c, names = BlasProduct(blas(), product), Code(module), ("%b0", "%b1", "%b2")
+    if differs(work.extent):
+        work.emit(c, *names, FIRST, LAST)
+    else:
+        with c.loop(FIRST, LAST) as block:
+            work.emit(c, *names, block, c.add(block, 1))
+    name = module.add("by_blas", c.function("", pointers(names)), quick=True)
+    return Piece(name, [a.value, b.value, result], work.extent, work.nanoseconds)
+
+
+class SplitDepth:
+    """A product of two matrices whose rows are its depth, in parts of the depth that are added up: the rows that a thread has computed are in its cache.
+
+    A panel of the right matrix at a time is packed, into memory that stays in the cache.  Parts, and so results, are the same for any number of threads.
+    """
+
+    def __init__(self, a: Reference, b: Reference) -> None:
+        self.left, self.right = a, b
+        self.type = TYPES[a.dtype]
+        self.columns = panel_width(self.type)
+        self.panels = -(-b.shape[1] // self.columns)
+        self.depth = -(-a.shape[1] // DEPTH_PARTS)  # of a part
+        self.units = DEPTH_PARTS * self.panels
+        self.workers = workers_for(self.units)
+
+    @property
+    def memory(self) -> list[tuple[Any, ...]]:
+        """The shapes of scratch memory: packed panels, and parts."""
+        return [(self.workers, self.depth * self.columns), (DEPTH_PARTS - 1, self.left.shape[0], self.right.shape[1])]
+
+    def pieces(self, module: Module, routine: Routine, memory: list[Routine]) -> list[Piece]:
+        """Multiply part by part, and add up."""
+        a, b, type, c = self.left, self.right, self.type, Code(module)
+        (rows, depth), width, wide = a.shape, b.shape[1], self.columns
+        size = rows * width
+        panels = Panels(module, type, self.depth, wide)
+        with shared_work(c, self.workers, self.units) as (worker, first, last):
+            packed = c.address("%b3", c.scale(worker, panels.size), type)
+            with c.loop(first, last) as unit:
+                part, number = c.div(unit, self.panels), c.rem(unit, self.panels)
+                column, begin = c.scale(number, wide), c.scale(part, self.depth)
+                columns = c.min(wide, c.sub(width, column))
+                deep = c.min(self.depth, c.sub(c.number(depth), begin))
+                right = c.address("%b1", c.add(b.offset, c.add(c.scale(begin, b.strides[0]), column)), type)
+                panels.pack(c, (b.strides[0], 1), packed, right, 0, 1, deep, columns)
+                left = c.address("%b0", c.add(a.offset, c.scale(begin, a.strides[1])), type)
+                # The first part goes to the result, others to memory beside it.
+                others = c.address("%b4", c.scale(c.max(c.sub(part, 1), 0), size), type)
+                pair = [Scalar(each, "ptr") for each in ("%b2", others)]
+                to = c.select(c.compare("eq", part, c.integer(0)), *pair).name
+                target = (c.address(to, column, type), width)
+                panels.multiply(c, (left, 1), packed, target, c.number(rows), columns=a.strides[1], width=columns, depth=deep)
+        multiply = module.add("matmul_part", c.function("", pointers([f"%b{at}" for at in range(5)])))
+        c = Code(module)
+        with c.loop(c.scale(FIRST, width), c.scale(LAST, width)) as at:
+            total = c.load("%b0", at, type)
+            for number_ in range(DEPTH_PARTS - 1):
+                total = c.binary("fadd", total, c.load("%b1", c.add(at, number_ * size), type))
+            c.store(total, "%b0", at)
+        add = module.add("add_parts", c.function("", pointers(("%b0", "%b1"), noalias=True)))
+        work = 2.0 * size * depth / FLOPS + depth * width * PACKING
+        return [
+            Piece(multiply, [a.value, b.value, routine, *memory], self.workers, work),
+            Piece(add, [routine, memory[1]], rows, DEPTH_PARTS * size * PACKING),
+        ]
+
+
+ROUTINES["matmul"] = matmul

@@ -1,0 +1,226 @@
+"""The IR: values, instructions, blocks and functions as data, and the printer that turns a function into LLVM's textual form.
+
+Nothing here builds code (``ir.py`` does) and nothing reads LLVM text back: passes over a function, such as ``outline.py``, work on the operands of its
+instructions, and the text is printed once, at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+NUMBER_TYPES = ("i64", "float", "double")  # of constants that can be passed as arguments instead
+
+
+class Scalar(NamedTuple):
+    """An operand: a register (``%v1``), a constant or a symbol (``@f``), and its type."""
+
+    name: str
+    type: str
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a constant number, as opposed to a register or a symbol."""
+        return self.name[0] in "-0123456789"
+
+
+class Parameter(NamedTuple):
+    """A parameter of a function."""
+
+    type: str
+    name: str
+    noalias: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.type}{' noalias' if self.noalias else ''} {self.name}"
+
+
+class Instruction(NamedTuple):
+    """One instruction.  ``type`` is what it operates on, or for conversions, loads and calls what it results in.
+
+    ``detail`` holds what is neither type nor operand: arithmetic flags, the predicate of a comparison, alignment, memory order, loop metadata.
+    """
+
+    opcode: str
+    result: str  # the register that it defines, or ""
+    type: str
+    operands: tuple[Scalar, ...]
+    detail: str = ""
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether it operates on vectors."""
+        return self.type[:1] == "<" or any(each.type[:1] == "<" for each in self.operands)
+
+    def __str__(self) -> str:
+        text = _FORMS.get(self.opcode, _binary)(self)
+        return f"  {self.result} = {text}" if self.result else f"  {text}"
+
+
+def _list(operands: Iterable[Scalar]) -> str:
+    return ", ".join([f"{type} {name}" for name, type in operands])
+
+
+def _binary(i: Instruction) -> str:
+    (a, _), (b, _) = i.operands
+    return f"{i.opcode} {i.detail}{i.type} {a}, {b}"
+
+
+def _operand_list(i: Instruction) -> str:
+    return f"{i.opcode} {_list(i.operands)}{i.detail}"
+
+
+def _return(i: Instruction) -> str:
+    return f"ret {_list(i.operands) or 'void'}"
+
+
+def _conversion(i: Instruction) -> str:
+    return f"{i.opcode} {_list(i.operands)} to {i.type}"
+
+
+def _load(i: Instruction) -> str:
+    return f"{i.opcode} {i.type}, {_list(i.operands)}{i.detail}"
+
+
+def _address(i: Instruction) -> str:
+    return f"getelementptr {i.detail}{i.type}, {_list(i.operands)}"
+
+
+def _call(i: Instruction) -> str:
+    callee, *arguments = i.operands
+    return f"call {i.detail}{i.type} {callee.name}({_list(arguments)})"
+
+
+def _phi(i: Instruction) -> str:
+    values = iter(i.operands)
+    return f"phi {i.type} " + ", ".join([f"[ {value.name}, {block.name} ]" for value, block in zip(values, values)])
+
+
+def _raw(i: Instruction) -> str:
+    return i.detail
+
+
+_FORMS: dict[str, Callable[[Instruction], str]] = {
+    "load": _load, "load atomic": _load, "getelementptr": _address, "call": _call, "phi": _phi, "ret": _return, "raw": _raw,
+    **dict.fromkeys(("select", "store", "store atomic", "br", "fneg", "insertelement", "extractelement", "shufflevector", "extractvalue",
+                     "cmpxchg", "atomicrmw xor"), _operand_list),
+    **dict.fromkeys(("sext", "zext", "trunc", "fpext", "fptrunc", "sitofp", "uitofp", "fptosi", "fptoui", "bitcast", "ptrtoint", "inttoptr"), _conversion),
+}  # fmt: skip
+
+
+class Block:
+    """A basic block.  The head of a loop that has no loop inside is ``innermost``: its second instruction is the comparison with the trip count."""
+
+    __slots__ = ("innermost", "instructions", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.instructions: list[Instruction] = []
+        self.innermost = False
+
+
+class Variant(NamedTuple):
+    """A vector function that LLVM may call in the place of several calls of a scalar one."""
+
+    parameters: str  # the number of lanes, and for each parameter whether it is a vector (v) or uniform (u): "16v"
+    function: str
+
+
+class Function:
+    """A function.  Its own global variables hold numbers and addresses that are bound when the code is loaded."""
+
+    __slots__ = (
+        "blocks", "hints", "name", "noinline", "numbers", "parameters", "preamble", "printed", "result", "size_loads", "sizes", "stack", "uses",
+        "variables", "variant", "vectorized",
+    )  # fmt: skip
+
+    def __init__(self, name: str, parameters: Sequence[Parameter], blocks: list[Block], result: str = "void") -> None:
+        self.name = name
+        self.parameters = list(parameters)
+        self.result = result
+        self.blocks = blocks
+        self.stack: list[tuple[str, str, int]] = []  # stack slots: register, type, length
+        self.variables: dict[str, str] = {}  # the types of its global variables, each loaded into %its.<name> on entry
+        self.numbers: list[int] = []  # the values of the variables number0, number1, …
+        self.sizes: list[int] = []  # symbolic sizes: places in the program's table, in the order of this function's own
+        self.size_loads: list[tuple[str, int]] = []  # the types in which they are read: %dim.<n>, %dim.<n>.float
+        self.preamble: list[str] = []  # raw instructions that define %numbers where that is no parameter
+        self.uses: set[str] = set()  # symbols of other functions and of constants
+        self.hints = False  # whether branches refer to loop metadata
+        self.vectorized = False  # whether LLVM has no loop left to vectorize: there is none, or vectors are written out
+        self.noinline = False
+        self.variant: Variant | None = None
+        self.printed: str | None = None
+
+    @property
+    def body(self) -> str:
+        """All but the first line and the variables, printed once; ``NAME`` stands for the function in its loads of variables."""
+        if self.printed is None:
+            lines = ["entry:", *self.preamble]
+            for type, at in self.size_loads:
+                lines += _size_load(type, at)
+            for register, type, length in self.stack:
+                lines.append(f"  {register} = alloca [{length} x {type}], align 64" if length > 1 else f"  {register} = alloca {type}")
+            lines += [str(each) for each in self.blocks[0].instructions]
+            for block in self.blocks[1:]:
+                lines.append(f"{block.name}:")
+                lines += [str(each) for each in block.instructions]
+            self.printed = "\n".join(lines)
+        return self.printed
+
+    def head(self, name: str = "", declares: bool = False) -> str:
+        """The first line, or the declaration for other modules; without a name, what identifies the function apart from that."""
+        given = ", ".join(
+            [f"{each.type}{' noalias' if each.noalias else ''}" for each in self.parameters] if declares else map(str, self.parameters)
+        )
+        variant = ""
+        if self.variant is not None:
+            variant = f' memory(none) willreturn "vector-function-abi-variant"="_ZGV_LLVM_N{self.variant.parameters}_{name}({self.variant.function})"'
+        return f"{self.result} @{name}({given}) #{2 * self.vectorized + self.noinline}{variant}"
+
+    @property
+    def declaration(self) -> str:
+        return f"declare {self.head(self.name, declares=True)}"
+
+    @property
+    def code(self) -> str:
+        """What identifies the code: all but the name, and the numbers and sizes that are bound later."""
+        return "\n".join([self.head(), *[f"{name} {type}" for name, type in self.variables.items()], self.body])
+
+    def __str__(self) -> str:
+        lines = [f"@{self.name}.{each} = global {'i64 0' if type == 'i64' else 'ptr null'}" for each, type in self.variables.items()]
+        lines += [f"define {self.head(self.name)} {{"]
+        label, _, rest = self.body.partition("\n")
+        lines += [label, *[f"  %its.{each} = load {type}, ptr @{self.name}.{each}" for each, type in self.variables.items()]]
+        return "\n".join([*lines, rest, "}"] if rest else [*lines, "}"])
+
+
+def _size_load(type: str, at: int) -> list[str]:
+    """Read a symbolic size from the function's table; fractions are stored there in double precision."""
+    name = f"%dim.{at}" if type == "i64" else f"%dim.{at}.{type}"
+    lines = [f"  {name}.p = getelementptr inbounds i64, ptr %numbers, i64 {at}"]
+    if type == "float":
+        return [*lines, f"  {name}.wide = load double, ptr {name}.p", f"  {name} = fptrunc double {name}.wide to float"]
+    return [*lines, f"  {name} = load {type}, ptr {name}.p"]
+
+
+class TextFunction:
+    """A function that is given as text; it is compiled together with all that it calls."""
+
+    __slots__ = ("name", "text")
+    uses: frozenset[str] = frozenset()
+    hints, vectorized, variant = False, False, None
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name = name
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Declaration(NamedTuple):
+    """What a module says of a symbol that it does not define, or of a constant."""
+
+    text: str
+    vector_function: str = ""  # that LLVM may call instead
