@@ -18,7 +18,7 @@ from rushlight import nn
 from rushlight.backends.native.eager import ops
 from rushlight.codegen.llvm import module, outline
 from rushlight.codegen.llvm.ir import Code, Module, Part, Scalar
-from rushlight.codegen.llvm.target import host_target
+from rushlight.codegen.llvm.target import processor
 from rushlight.codegen.llvm.vectors import Vectors
 
 machine: Any = sys.modules["rushlight.runtime.cpu.jit"].machine
@@ -197,7 +197,7 @@ def test_functions_that_are_called(dtype: Any, size: int) -> None:
     """A function that a kernel uses often is called, for vectors and for what is left; the results are what they are written out."""
 
     def function(x: Any) -> Any:
-        for _ in range(host_target().inlined_calls + 2):
+        for _ in range(processor().target.inlined_calls + 2):
             x = (x.exp() * 0.25).tanh() - 0.5
         return x
 
@@ -212,7 +212,7 @@ def test_special_values_of_called_functions() -> None:
     x = torch.tensor([float("nan"), float("inf"), -float("inf"), 0.0, -0.0, 1e-40, 1e30, 2.5, 7.0])
 
     def function(x: Any) -> Any:
-        return [(x * (each + 1)).sin() for each in range(host_target().inlined_calls + 2)]
+        return [(x * (each + 1)).sin() for each in range(processor().target.inlined_calls + 2)]
 
     torch.testing.assert_close(program_results(function, x), function(x), equal_nan=True, rtol=1e-6, atol=1e-6)
 
