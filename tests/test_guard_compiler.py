@@ -329,7 +329,7 @@ def test_memory_does_not_grow():
 
 def steps_of(compiled):
     backend = compiled._compiled.cache.entries[None][-1].executable
-    return [str(each) for each in backend.used.forward.last.steps]
+    return [str(each) for each in backend.used.forward.last.schedule.steps]
 
 
 def test_parameters_are_updated_while_gradients_are_in_the_cache():

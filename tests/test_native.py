@@ -204,7 +204,7 @@ def test_a_chain_is_one_kernel() -> None:
     assert_matches_eager(step, *inputs)
     module, examples = graph_of(step, *inputs)
     program = native.compile_module(module, [each._array for each in examples])
-    assert len(program.kernels) == 1 and len(program.steps) == 1 and not program.arena
+    assert len(program.kernels) == 1 and len(program.schedule.steps) == 1 and not program.arena
 
 
 @pytest.mark.parametrize("shape", [(1,), (5,), (4, 1), (1, 7), (3, 5, 2), (2, 1, 3, 4), (300, 7)])

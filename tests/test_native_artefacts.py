@@ -57,7 +57,7 @@ def test_graphs_that_were_compiled_are_gone() -> None:
 
 def test_values_do_not_hold_nodes() -> None:
     for program in programs(trained(model())):
-        for step in program.steps:
+        for step in program.schedule.steps:
             assert not any(isinstance(value.node, Node) for value in step.members)
             assert str(step)
 

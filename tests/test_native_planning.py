@@ -67,7 +67,7 @@ def chain(*ops: Any, size: int = 64) -> Program:
 
 def test_a_result_lies_where_its_operand_did() -> None:
     made = chain(("matmul", 0, 0), ("sin", 1), ("matmul", 2, 0))
-    product, sine = (step.members[0] for step in made.steps[:2])
+    product, sine = (step.members[0] for step in made.schedule.steps[:2])
     assert sine.place is product and made.slots[sine] == made.slots[product]
     array = (np.random.default_rng(0).random((64, 64)) / 64).astype(FLOAT)
     np.testing.assert_allclose(made([array])[0], np.sin(array @ array) @ array, 1e-5)
@@ -77,7 +77,7 @@ def test_what_is_read_later_or_elsewhere_is_not_overwritten() -> None:
     array = (np.random.default_rng(0).random((64, 64)) / 8).astype(FLOAT)
     product = array @ array
     later = chain(("matmul", 0, 0), ("sin", 1), ("matmul", 2, 1))  # the product is read again, by another step
-    assert later.steps[1].members[0].place is None
+    assert later.schedule.steps[1].members[0].place is None
     np.testing.assert_allclose(later([array])[0], np.sin(product) @ product, 1e-4)
     graph = Graph()  # sin(product).T + product: in the step that computes the sum, an element is read that another row has replaced
     x = graph.placeholder("x")
@@ -89,7 +89,7 @@ def test_what_is_read_later_or_elsewhere_is_not_overwritten() -> None:
         node.meta["val"] = Spec((64, 64), FLOAT)
     graph.output((values[-1],))
     turned = compile_graph(graph, [Spec((64, 64), FLOAT, elements(array))])
-    assert all(value.place is None for step in turned.steps for value in step.members)
+    assert all(value.place is None for step in turned.schedule.steps for value in step.members)
     np.testing.assert_allclose(turned([array])[0], (product.T + product) @ array, 1e-4)
 
 
@@ -98,7 +98,7 @@ def test_long_chains_need_memory_for_two_values() -> None:
     for at in range(1, 21, 2):
         ops += [("tanh", at), ("matmul", at + 1, 0)]
     made = chain(*ops, size=128)
-    scratch = sum(value.size * 4 for value in made.steps[0].members[1:])
+    scratch = sum(value.size * 4 for value in made.schedule.steps[0].members[1:])
     assert made.arena <= 2 * 128 * 128 * 4 + scratch + 4 * ALIGNMENT
 
 
@@ -258,7 +258,7 @@ def test_what_comes_after_is_computed_late() -> None:
         node.meta["val"] = spec
     graph.output((last,))
     made = compile_graph(graph, [Spec((64, 64), FLOAT, elements(np.empty((64, 64), FLOAT)))])
-    order = [step.members[-1].node.name for step in made.steps]
+    order = [step.members[-1].node.name for step in made.schedule.steps]
     assert order.index("sin") > order.index("matmul")
     array = (np.random.default_rng(0).random((64, 64)) / 8).astype(FLOAT)
     product_ = np.cos(array) @ array

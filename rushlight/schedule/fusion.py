@@ -12,14 +12,10 @@ import math
 from typing import Any
 
 from .scalar_ir import Expression
-from .simplify import FEW_ROWS, sums_rows
+from .simplify import sums_rows
 from .symbolic_shape import least, most, never_more, same
+from .target import Target
 from .tensor_ir import Call, Fold, Given, Partial, Pointwise, Product, Reference, Routine, Value
-
-CHEAP = 6  # an expression of at most this cost is computed anew rather than stored
-LARGEST = 64  # members of a group
-BLOCKS = 64  # into which rows are cut where there are so many ...
-ROWS = (FEW_ROWS // 16, 128)  # ... of at least and at most so many rows, which are added up in single precision
 
 
 class Group:
@@ -63,7 +59,8 @@ class Step:
 class Grouping:
     """Forms the groups of a program, in the order of its values."""
 
-    def __init__(self, values: list[Value], outputs: list[Reference]) -> None:
+    def __init__(self, values: list[Value], outputs: list[Reference], target: Target) -> None:
+        self.target = target
         self.home: dict[Value, Any] = {}  # the group or step that computes a value
         self.inlined: dict[Value, bool] = {}
         self.partials: list[Value] = []
@@ -172,7 +169,8 @@ class Grouping:
     def begin_column(self, group: Group, value: Fold) -> None:
         """Have a group add up what a fold adds up, for blocks of its rows; what is left to the fold are those sums."""
         count = math.prod(value.source[: len(value.axes)])
-        rows = least(most(-(-count // BLOCKS), ROWS[0]), ROWS[1])
+        smallest, largest = self.target.block_rows
+        rows = least(most(-(-count // self.target.row_blocks), smallest), largest)
         part = Partial(value.index, (-(-count // rows), *value.shape[1:]), value.dtype, value.node)
         part.expression, part.rows, part.stored = value.expression, rows, True
         group.add(part)
@@ -185,7 +183,7 @@ class Grouping:
     def can_merge(self, group: Group, other: Group, value: Value) -> bool:
         """Whether two groups that a value is computed from can be one."""
         fits = same(group.space, other.space) and (group.axes == other.axes or None in (group.axes, other.axes))
-        if not fits or len(group.members) + len(other.members) >= LARGEST or self.would_wait_for_itself(other, value):
+        if not fits or len(group.members) + len(other.members) >= self.target.group_limit or self.would_wait_for_itself(other, value):
             return False
         if not all(each.aligned() for each in value.inputs() if self.home.get(each.value) is other):
             return False
@@ -211,7 +209,7 @@ class Grouping:
 
     def role(self, group: Group, value: Any, space: tuple[int, ...]) -> str:
         """What a value would be in a group, or ''."""
-        if len(group.members) >= LARGEST:
+        if len(group.members) >= self.target.group_limit:
             return ""
         inside = [each for each in value.inputs() if self.home.get(each.value) is group]
         if not all(each.aligned() for each in inside):
@@ -250,7 +248,7 @@ class Grouping:
         """Whether a value is cheap enough to be computed wherever it is used."""
         found = self.inlined.get(value)
         if found is None:
-            found = isinstance(value, Pointwise) and value.expression.cost <= CHEAP
+            found = isinstance(value, Pointwise) and value.expression.cost <= self.target.inline_cost
             found = found and all(isinstance(each.value, (Given, Product, Routine, Call)) or each.value.stored for each in value.inputs())
             self.inlined[value] = found
         return found

@@ -361,7 +361,7 @@ class Builder:
             return self.reduction(op, args, node)
         if op.name == "matmul":
             return self.product(args[0], args[1], spec, node)
-        if op.name in ROUTINES:
+        if self.target.routines and op.name in ROUTINES:
             return ROUTINES[op.name](self, args, spec, node)
         return NotImplemented
 

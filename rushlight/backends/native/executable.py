@@ -24,14 +24,13 @@ from ...runtime.cpu.arena import Workspace
 from ...runtime.cpu.jit import log, machine
 from ...runtime.cpu.step_timer import clocks_for
 from ...runtime.cpu.thread_pool import Pool, pool
-from ...schedule.epilogue import join, sooner
-from ...schedule.fusion import Group, Grouping
-from ...schedule.in_place import may_refuse, place, writes_inside
+from ...schedule.fusion import Group
+from ...schedule.in_place import may_refuse, writes_inside
 from ...schedule.kernel_plan import KernelPlan
-from ...schedule.memory_plan import arrange, plan
 from ...schedule.plan_kernel import plan_kernel
-from ...schedule.symbolic_shape import Sizes, differs, written
-from ...schedule.tensor_ir import SIZES, STATUS, Builder, Call, Given, Origin, Routine, Value
+from ...schedule.schedule import Schedule
+from ...schedule.symbolic_shape import differs, written
+from ...schedule.tensor_ir import SIZES, STATUS, Call, Routine, Value
 
 WORTH_SPLITTING = 30_000  # nanoseconds of work: a thread that sleeps takes some to wake up
 MUCH, WORTH_WHILE_AWAKE = (
@@ -63,10 +62,8 @@ def compile_graph(graph: Graph, examples: list[Any], attribute: Callable[[str], 
     expanded = expand(graph, examples, attribute or no_attribute)
     layouts = [each.element_strides if isinstance(each, Spec) else None for each in examples]
     while True:
-        builder = Builder(expanded, layouts, processor().target)
-        grouping = Grouping(builder.values, [each for each in builder.outputs if each is not None])
         try:
-            program = Program(builder, grouping)
+            program = Program(Schedule(expanded, layouts, processor().target))
             break
         except Failed as error:
             if not error.nodes:
@@ -102,40 +99,21 @@ class Failed(Exception):
 class Program:
     """What runs in the place of a graph."""
 
-    def __init__(self, builder: Builder, grouping: Grouping, sizes: Sizes | None = None) -> None:
-        self.notes = builder.notes
-        self.steps = sooner(join(grouping.steps, builder.outputs), builder.ends())
+    def __init__(self, schedule: Schedule) -> None:
+        self.schedule = schedule
+        self.inputs, self.constants, self.outputs = schedule.inputs, schedule.constants, schedule.outputs
+        self.writes, self.copies, self.roots = schedule.writes, schedule.copies, schedule.roots
+        self.slots = schedule.slots  # positions in the table of addresses
+        self.offsets, self.arena = schedule.offsets, schedule.arena
         self.seconds = 0.0
-        self.inputs = [each for each in builder.values if isinstance(each, Given) and each.array is None]
-        self.constants = [each for each in builder.values if isinstance(each, Given) and each.array is not None]
-        self.writes = builder.writes  # the positions of inputs that are written to
-        self.copies = [(builder.outputs[number], at) for number, at in place(self.steps, builder.outputs, self.writes, self.inputs)]
-        self.outputs = builder.outputs[: len(builder.outputs) - len(self.writes)]
-        made = [each.value for each in (*self.outputs, *(each for each, _ in self.copies)) if each is not None]
-        self.roots = list(dict.fromkeys(each for each in made if not isinstance(each, (Given, Call))))
-        self.slots: dict[Value, int] = {}  # places in the table of addresses
-        for value in [*self.inputs, *self.constants, *self.roots]:
-            self.slots[value] = len(self.slots)
-        self.lives = plan(self.steps, set(self.roots))  # of what is made and used inside
-        self.offsets, self.arena = arrange(self.lives)
-        for value in self.offsets:
-            self.slots[value] = len(self.slots)
-        for value in [each for step in self.steps for each in step.members if each.place is not None]:
-            self.slots[value] = self.slots[value.place]
-        for step in self.steps:
-            if not isinstance(step, Group) and isinstance(step.value, Call):
-                for value in step.value.others:
-                    self.slots[value] = len(self.slots)
-        self.sizes = sizes  # which may differ, and stand in a table
-        if sizes is not None:
-            self.slots[SIZES] = len(self.slots)
+        self.sizes = schedule.sizes  # symbolic ones, which are in a table
         self.order: list[int] = []  # which of them, one after the other
         self.numbers: Any = None  # the array of that table
         self.filled = False  # whether it is one for any sizes, with numbers filled in
         self.flags: list[str] = []  # in terms of the sizes: whether steps are split
         self.kernels: list[str] = []  # names, one for each group
         self.latest: KernelPlan | None = None
-        self.clocks = clocks_for(self.steps)
+        self.clocks = clocks_for(self.schedule.steps)
         self.workers = pool() if pool().compiled is not None else None
         self.packed = b""  # the text of native code
         self.written: list[tuple[Any, slice]] = []  # for each step, which functions it was the first to need
@@ -146,7 +124,7 @@ class Program:
         self.launchers: dict[Any, Any] = {}  # generated calls, by what is checked of the tensors
         self.parts = self.compile()
         self.latest = None
-        forget([*builder.values, *grouping.partials])
+        schedule.release()
 
     # -- code ----------------------------------------------------------------------------------------------------
 
@@ -156,7 +134,7 @@ class Program:
         parts: list[Any] = []
         native: list[Any] = []
         refuses = False  # whether one of those may
-        for step in [*self.steps, None]:
+        for step in [*self.schedule.steps, None]:
             writes = refuses and step is not None and writes_inside(step)  # not before it is known that all is well
             if step is not None and not writes and (isinstance(step, Group) or not isinstance(step.value, Call)):
                 native.append(step)
@@ -282,7 +260,7 @@ class Program:
 
     def kernel(self, module: Module, group: Group, whole: bool = True) -> Piece:
         """The function for a group; where it is not ``whole``, it is called for ranges of elements."""
-        plan = self.latest = plan_kernel(group, processor().target, whole)
+        plan = self.latest = plan_kernel(group, self.schedule.target, whole)
         plan.check()
         self.kernels.append(Kernel(module, plan, f"kernel{len(self.kernels)}").name)
         return Piece(self.kernels[-1], list(plan.buffers), plan.extent, plan.nanoseconds)
@@ -370,26 +348,9 @@ class Program:
         lines = [
             f"compiled {'for any sizes ' if self.filled else ''}in {self.seconds * 1e3:.0f} ms: {len(self.kernels)} kernels, {self.arena} bytes of memory inside"
         ]
-        for step in self.steps:
+        for step in self.schedule.steps:
             lines.append(f"  {'' if self.clocks is None else self.clocks.text(step)}{step}")
-        return "\n".join([*lines, *(f"  note: {each}" for each in self.notes)])
-
-
-def forget(values: list[Value]) -> None:
-    """Let go of the graph that values come from, and of what would write their code again."""
-    origins: dict[Any, Origin] = {}
-    for value in values:
-        node: Any = value.node
-        if node is not None and node not in origins:
-            origins[node] = Origin(node.name, {key: node.meta.get(key) for key in ("source", "module")})
-        value.node = None if node is None else origins[node]
-        if isinstance(value, Routine):
-            value.write = written_already
-
-
-def written_already(*args: Any) -> Any:
-    """In the place of what wrote the code of a routine."""
-    raise AssertionError("its code was written when the program was compiled")
+        return "\n".join([*lines, *(f"  note: {each}" for each in self.schedule.notes)])
 
 
 def same_layout(array: Any, strides: tuple[int, ...]) -> bool:

@@ -11,9 +11,8 @@ from ...codegen.llvm.target import processor
 from ...core.base import Spec
 from ...graph.printer import source_of
 from ...passes.decompose import Declined, expand
-from ...schedule.fusion import Group, Grouping
-from ...schedule.scalar_ir import Expression
-from ...schedule.tensor_ir import Builder, Call, Fold, Pointwise, Reference
+from ...schedule.schedule import Schedule
+from ...schedule.tensor_ir import Call
 from .executable import Program
 
 
@@ -73,12 +72,12 @@ def outline(module: Any) -> str:
         return found
 
     try:
-        expanded = expand(graph, [each.sized(each.shape) for each in specs], attribute)
-        builder = Builder(expanded, [Spec(each.shape, each.dtype).element_strides for each in specs], processor().target)
+        plain = [each.sized(each.shape) for each in specs]
+        layouts = [Spec(each.shape, each.dtype).element_strides for each in specs]
+        schedule = Schedule(expand(graph, plain, attribute), layouts, processor().target)
     except Declined as error:
         return f"runs as in eager mode: {error}"
-    steps = Grouping(builder.values, [each for each in builder.outputs if each is not None]).steps
-    return "\n".join(["to be compiled", *(f"  {each}" for each in steps), *(f"  note: {each}" for each in builder.notes)])
+    return "\n".join(["to be compiled", *(f"  {each}" for each in schedule.steps), *(f"  note: {each}" for each in schedule.notes)])
 
 
 def dump(thing: Any, path: str | os.PathLike[str]) -> None:
@@ -101,11 +100,10 @@ def kernels_of(program: Program) -> list[str]:
     module = program.module
     functions = {id(step): [] if module is None else module.functions[found] for step, found in program.written}
     lines: list[str] = []
-    for step in program.steps:
+    for step in program.schedule.steps:
         lines += ["; " + "-" * 100, f"; {step}"]
         lines += [f";   {each}" for each in sources(step)]
-        if isinstance(step, Group):
-            lines += [f";   {each}" for each in formulas(step)]
+        lines += [f";   {line}" for plan in program.schedule.kernel_plans(step) for line in str(plan).splitlines()]
         if isinstance(getattr(step, "value", None), Call):
             lines.append("; called as in eager mode")
         elif not functions.get(id(step)):
@@ -122,30 +120,3 @@ def sources(step: Any) -> list[str]:
             file, line, _ = value.node.meta["source"]
             found[f"{source_of(value.node)}: {linecache.getline(file, line).strip()}"] = None
     return list(found)
-
-
-def formulas(group: Group) -> list[str]:
-    """What a group computes, as formulas of one element."""
-    lines = []
-    for value in group.members:
-        if isinstance(value, Fold):
-            lines.append(f"{name_of(value)} = {value.how} over {list(value.axes)} of {formula(value.expression)}")
-        elif isinstance(value, Pointwise):
-            lines.append(f"{name_of(value)}{'' if value.stored else ' (not stored)'} = {formula(value.expression)}")
-    return lines
-
-
-def name_of(value: Any) -> str:
-    """A value by the node it comes from."""
-    return f"{value.node.name if value.node is not None else 'value'}.{value.index}"
-
-
-def formula(expression: Expression) -> str:
-    """An expression as text."""
-    if expression.op == "constant":
-        return str(expression.data)
-    if expression.op == "operand":
-        reference: Reference = expression.data
-        return name_of(reference.value)
-    op = f"{expression.op}<{expression.dtype}>" if expression.op == "cast" else expression.op
-    return f"{op}({', '.join(formula(each) for each in expression.args)})"

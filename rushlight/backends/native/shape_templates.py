@@ -23,8 +23,8 @@ from ...core.devices import device, device_of
 from ...core.symbolic import Expression, SymbolicFloat, SymbolicInt, escape, is_symbolic, size_of
 from ...graph import Graph, Node, map_aggregate
 from ...passes.decompose import expand
-from ...schedule.fusion import Grouping
 from ...schedule.memory_plan import arrange
+from ...schedule.schedule import Schedule
 from ...schedule.symbolic_shape import FORMULAS, LEAST, MOST, Fixed, Sizes, differs, written
 from ...schedule.tensor_ir import Builder, Call, Reference, Value
 from .executable import Program
@@ -313,18 +313,18 @@ class Template:
             check_same(expanded.graph, expand(copied_for(graph, values), specs_for(inputs, values), attribute).graph, values)
         sizes.take(expanded.graph)
         layouts = [each.strides_for(sizes.everywhere(each.shape)) for each in inputs]
-        builder = Builder(expanded, layouts, processor().target)
-        called = sum(isinstance(each, Call) for each in builder.values)
+        schedule = Schedule(expanded, layouts, processor().target, sizes)
+        called = schedule.calls()
         if called and called != calls_in(copied_for(graph, sizes.values), specs_for(inputs, sizes.values), attribute):
-            raise Fixed("; ".join(["what is native code for one size is called for any", *builder.notes]))
-        self.program = program = Program(builder, Grouping(builder.values, [each for each in builder.outputs if each is not None]), sizes)
+            raise Fixed("; ".join(["what is native code for one size is called for any", *schedule.notes]))
+        self.program = program = Program(schedule)
         program.seconds = time.perf_counter() - started
         self.holds = sizes.function(" and ".join(sizes.guards) or "True")
         self.calls = [each for each in program.parts if isinstance(each, Call)]
         self.values: list[Value] = [
             *program.inputs,
             *program.roots,
-            *program.lives,
+            *schedule.live_ranges,
             *(value for each in self.calls for value in each.others),
         ]
         made = [each for each in program.constants if each.made_by is not None]
@@ -382,8 +382,7 @@ class Template:
         one.constants = [copies.get(each, each) for each in program.constants]  # type: ignore[misc]
         one.roots = [copies[each] for each in program.roots]
         one.outputs = [filled(each) for each in self.outputs]
-        one.lives = {copies[each]: life for each, life in program.lives.items()}
-        one.offsets, one.arena = arrange(one.lives)
+        one.offsets, one.arena = arrange({copies[each]: life for each, life in program.schedule.live_ranges.items()})
         one.slots = {copies.get(each, each): slot for each, slot in program.slots.items()}
         one.numbers = np.array([numbers[each] for each in self.order], np.int64)
         one.nanoseconds, one.splits = numbers[self.nanoseconds], program.splits or any(numbers[each] for each in self.flags)

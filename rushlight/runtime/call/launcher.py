@@ -62,7 +62,7 @@ def direct_call(
     known = {value.position: value for value in program.inputs}
     exact = {at: (None, None) if needs is None else (needs[at], type(args[at])) for at in known}
     replaced = call.replaced(replaces or {}, list(known))
-    reuses = not any(may_refuse(each) for each in program.steps)  # what was there before must still be, where the program is given up
+    reuses = not any(may_refuse(each) for each in program.schedule.steps)  # a program that is given up must leave what was there
     results = [
         each._replace(owner=replaced.get(number), reuses=reuses and number in replaced) for number, each in enumerate(call.new_tensors())
     ]

@@ -1,0 +1,103 @@
+"""The schedule of a graph: fused kernels, routines and calls in execution order, with the memory of every value.  No target's code is in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..passes.decompose import Expanded
+from .epilogue import join, sooner
+from .fusion import Group, Grouping
+from .in_place import place
+from .kernel_plan import KernelPlan, name_of
+from .memory_plan import arrange, plan
+from .plan_kernel import plan_kernel
+from .symbolic_shape import Sizes
+from .target import Target
+from .tensor_ir import SIZES, Builder, Call, Given, Origin, Reference, Routine, Value
+
+
+class Schedule:
+    """What runs in the place of a graph, in which order, and where its values are."""
+
+    def __init__(self, expanded: Expanded, layouts: list[Any], target: Target, sizes: Sizes | None = None) -> None:
+        """Schedule a decomposed graph for inputs with such strides; ``sizes`` are its symbolic sizes."""
+        self.target = target
+        self.sizes = sizes
+        self.builder = Builder(expanded, layouts, target)  # until the code is there: see release()
+        self.notes = self.builder.notes
+        self.fuse()
+
+    def fuse(self) -> None:
+        """Fusion, epilogues, order, in-place updates and memory."""
+        values, results = self.builder.values, self.builder.outputs
+        fusion = Grouping(values, [each for each in results if each is not None], self.target)
+        self.partials = fusion.partials
+        self.steps: list[Any] = sooner(join(fusion.steps, results), self.builder.ends())
+        self.inputs = [each for each in values if isinstance(each, Given) and each.array is None]
+        self.constants = [each for each in values if isinstance(each, Given) and each.array is not None]
+        self.writes = self.builder.writes  # the positions of inputs that are written to
+        self.copies: list[tuple[Reference | None, int]] = [
+            (results[number], at) for number, at in place(self.steps, results, self.writes, self.inputs)
+        ]  # results that are copied to inputs in the end
+        self.outputs = results[: len(results) - len(self.writes)]
+        made = [each.value for each in (*self.outputs, *(each for each, _ in self.copies)) if each is not None]
+        self.roots = list(dict.fromkeys(each for each in made if not isinstance(each, (Given, Call))))  # values with memory of their own
+        self.live_ranges = plan(self.steps, set(self.roots))  # of values in the arena
+        self.offsets, self.arena = arrange(self.live_ranges)
+        self.slots = self.number_buffers()
+
+    def number_buffers(self) -> dict[Value, int]:
+        """The position of every value in the table of addresses; those that share memory share a position."""
+        slots: dict[Value, int] = {}
+        for value in [*self.inputs, *self.constants, *self.roots, *self.offsets]:
+            slots[value] = len(slots)
+        for value in [each for step in self.steps for each in step.members if each.place is not None]:
+            slots[value] = slots[value.place]
+        for step in self.steps:
+            if not isinstance(step, Group) and isinstance(step.value, Call):
+                for value in step.value.others:
+                    slots[value] = len(slots)
+        if self.sizes is not None:
+            slots[SIZES] = len(slots)
+        return slots
+
+    def calls(self) -> int:
+        """The number of results of ops that run as in eager mode."""
+        return sum(isinstance(each, Call) for each in self.builder.values)
+
+    def release(self) -> None:
+        """Let go of the graph that values come from, and of what wrote the code of routines."""
+        origins: dict[Any, Origin] = {}
+        for value in [*self.builder.values, *self.partials]:
+            node: Any = value.node
+            if node is not None and node not in origins:
+                origins[node] = Origin(node.name, {key: node.meta.get(key) for key in ("source", "module")})
+            value.node = None if node is None else origins[node]
+            if isinstance(value, Routine):
+                value.write = code_is_there
+        del self.builder, self.partials
+
+    # -- text ----------------------------------------------------------------------------------------------------
+
+    def kernel_plans(self, step: Any) -> list[KernelPlan]:
+        """The kernel plan of a fused group, or of a routine's epilogue."""
+        group = step if isinstance(step, Group) else getattr(step.value, "epilogue", None)
+        return [] if group is None else [plan_kernel(group, self.target, whole=group is step)]
+
+    def __str__(self) -> str:
+        """The steps with their kernel plans, and the memory of values."""
+        lines = [f"schedule for {self.target.name}: {len(self.steps)} steps, {self.arena} bytes of memory inside"]
+        for at, step in enumerate(self.steps):
+            lines.append(f"  {at}: {step}")
+            lines += [f"    {line}" for each in self.kernel_plans(step) for line in str(each).splitlines()]
+        for value, (start, end) in self.live_ranges.items():
+            lines.append(f"  memory: {name_of(value)} at {self.offsets[value]}, live in steps {start}..{end}")
+        return "\n".join([*lines, *(f"  note: {each}" for each in self.notes)])
+
+
+def code_is_there(*args: Any) -> Any:
+    """In the place of what wrote the code of a routine."""
+    raise AssertionError("its code was written when the graph was compiled")
+
+
+__all__ = ["Schedule"]
