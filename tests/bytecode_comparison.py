@@ -10,10 +10,10 @@ from typing import Any
 
 from bytecode_programs import LOG
 
-from rushlight.capture.compile import Frame, Interpreter, Machine, Raised
+from rushlight.capture.compile import BytecodeInterpreter, Frame, Raised, Semantics
 
 
-class Alone(Machine):
+class Alone(Semantics):
     """Only the outermost function is interpreted."""
 
     def should_inline(self, function: Any) -> bool:
@@ -60,11 +60,11 @@ def observed(call: Callable[..., Any], args: tuple, files: set[str], settle: Cal
     return {"log": [re.sub(r"0x[0-9a-f]+", "0x", line) for line in LOG], "end": end, "args": shown(args)}
 
 
-def by_interpreter(function: Callable[..., Any], machine: Machine | None = None) -> Callable[..., Any]:
+def by_interpreter(function: Callable[..., Any], semantics: Semantics | None = None) -> Callable[..., Any]:
     """A function that is interpreted when it is called."""
 
     def call(*args: Any) -> Any:
-        interpreter = Interpreter(machine)
+        interpreter = BytecodeInterpreter(semantics)
         return interpreter.run(interpreter.start(function, args))
 
     return call
@@ -72,7 +72,7 @@ def by_interpreter(function: Callable[..., Any], machine: Machine | None = None)
 
 def steps(function: Callable[..., Any], args: tuple) -> int:
     """How many instructions a call takes."""
-    interpreter = Interpreter()
+    interpreter = BytecodeInterpreter()
     state: Any = interpreter.start(function, copy.deepcopy(args))
     count = 0
     while isinstance(state, Frame):
@@ -85,7 +85,7 @@ def stopped_at(function: Callable[..., Any], at: int) -> Callable[..., Any]:
     """A function that stops before its n-th instruction, and goes on from a copy of its state in another interpreter."""
 
     def call(*args: Any) -> Any:
-        interpreter = Interpreter()
+        interpreter = BytecodeInterpreter()
         state: Any = interpreter.start(function, args)
         for _ in range(at):
             state = interpreter.step(state)
@@ -96,6 +96,6 @@ def stopped_at(function: Callable[..., Any], at: int) -> Callable[..., Any]:
         saved = state.copy()
         while state is not None:  # what is kept does not depend on what it was copied from
             state.stack, state.slots, state.index, state = [], [], 0, state.caller
-        return Interpreter().run(saved)
+        return BytecodeInterpreter().run(saved)
 
     return call

@@ -315,9 +315,9 @@ def adds_text(x, text: str):
     return x + (1 + text)
 
 
-@mistake("convert one with str() or int()", "'a' + 1")
+@mistake("convert one with str() or int()", '"a" + 1')
 def adds_text_and_number(x):
-    return "a" + 1, x  # noqa: Q000
+    return "a" + 1, x
 
 
 @mistake("a list can be added to a list", "items + 1")
@@ -325,9 +325,9 @@ def adds_list_and_number(x, items: List[int]):
     return items + 1
 
 
-@mistake("'a' is no number of an item", "'a'")
+@mistake("'a' is no number of an item", '"a"')
 def takes_item_by_text(items: List[int]):
-    return items["a"]  # noqa: Q000
+    return items["a"]
 
 
 @mistake("a value of type int has no attribute 'foo'", "n.foo")

@@ -12,7 +12,7 @@ import pytest
 from bytecode_comparison import Alone, by_interpreter, observed, steps, stopped_at
 from bytecode_programs import Manager, Point, note
 
-from rushlight.capture.compile import Frame, Interpreter
+from rushlight.capture.compile import BytecodeInterpreter, Frame
 
 COUNT = 240  # functions
 VARIABLES = list("abcde")
@@ -426,7 +426,7 @@ def test_random_functions_are_worth_running() -> None:
         function, filename, _ = make(seed)
         end = observed(fresh_budget(function), ARGUMENTS[seed % 3], {filename}, gc.collect)["end"]
         ends.add((end[0], end[1][0]))
-        interpreter = Interpreter()
+        interpreter = BytecodeInterpreter()
         state = fresh_budget(interpreter.start)(function, ARGUMENTS[seed % 3])
         while isinstance(state, Frame):
             operations.add(state.instruction.op)
@@ -440,8 +440,8 @@ def assert_interpreted_like_python(seed: int) -> None:
     function, filename, source = make(seed)
     for args in ARGUMENTS:
         expected = observed(fresh_budget(function), args, {filename}, gc.collect)
-        for machine in (None, Alone()):
-            found = observed(fresh_budget(by_interpreter(function, machine)), args, {filename}, gc.collect)
+        for semantics in (None, Alone()):
+            found = observed(fresh_budget(by_interpreter(function, semantics)), args, {filename}, gc.collect)
             assert found == expected, f"seed {seed}, arguments {args}:\n{source}"
 
 

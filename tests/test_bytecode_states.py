@@ -19,7 +19,7 @@ import pytest
 from bytecode_comparison import observed, steps, stopped_at
 from bytecode_programs import LOG, PROGRAMS, Base, Countdown, Noisy, note
 
-from rushlight.capture.compile import Frame, Inline, Interpreter, Machine, Returned, Stop, decode, interpret
+from rushlight.capture.compile import BytecodeInterpreter, Frame, Inline, Returned, Semantics, Stop, decode, interpret
 from rushlight.capture.compile.decode import NULL
 from rushlight.core.errors import NotSupported
 
@@ -49,7 +49,7 @@ def test_a_program_goes_on_from_a_copy_of_its_state(function, args) -> None:
         assert observed(stopped_at(function, at), args, FILES) == expected, at
 
 
-class Stopping(Machine):
+class Stopping(Semantics):
     """Stops instead of doing the n-th operation, then does all."""
 
     def __init__(self, at: int) -> None:
@@ -58,41 +58,41 @@ class Stopping(Machine):
 
     def __getattribute__(self, name: str) -> Any:
         method = super().__getattribute__(name)
-        if name in vars(Machine) and name != "should_inline" and self.depth == 1:
+        if name in vars(Semantics) and name != "should_inline" and self.depth == 1:
             self.left -= 1
             if self.left == -1:
                 raise Stop
         return method
 
 
-class Nested(Interpreter):
+class Nested(BytecodeInterpreter):
     """Tells the machine when it is run by native code that another one runs."""
 
     def finish(self, state: Any) -> Any:
-        self.machine.depth += 1  # type: ignore[attr-defined]
+        self.semantics.depth += 1  # type: ignore[attr-defined]
         try:
             return super().finish(state)
         finally:
-            self.machine.depth -= 1  # type: ignore[attr-defined]
+            self.semantics.depth -= 1  # type: ignore[attr-defined]
 
 
 @every_program
 def test_a_program_goes_on_where_the_machine_stopped(function, args) -> None:
     expected = observed(function, args, FILES)
-    machine = Stopping(1 << 30)
+    semantics = Stopping(1 << 30)
 
     def stopping(*args: Any) -> Any:
-        interpreter = Nested(machine)
+        interpreter = Nested(semantics)
         try:
             return interpreter.run(interpreter.start(function, args))
         except Stop as stop:
             frame = stop.frame
         assert frame is not None
-        return Interpreter().run(frame)
+        return BytecodeInterpreter().run(frame)
 
     assert observed(stopping, args, FILES) == expected
-    for at in sample((1 << 30) - machine.left):
-        machine = Stopping(at)
+    for at in sample((1 << 30) - semantics.left):
+        semantics = Stopping(at)
         assert observed(stopping, args, FILES) == expected, at
 
 
@@ -103,12 +103,12 @@ def test_a_saved_state_can_be_run_again_and_again() -> None:
             total += value
         return total
 
-    interpreter = Interpreter()
+    interpreter = BytecodeInterpreter()
     frame: Any = interpreter.start(f, ((1, 2, 3),))
     while frame.instruction.op != "get_iter":
         frame = interpreter.step(frame)
     assert [interpreter.run(frame.copy()) for _ in range(3)] == [6, 6, 6]
-    frame.slots[frame.program.slot_of["total"]] = 100
+    frame.slots[frame.bytecode.slot_of["total"]] = 100
     assert interpreter.run(frame) == 106
 
 
@@ -120,7 +120,7 @@ def test_the_state_says_where_it_is() -> None:
         y = x
         return y * 2
 
-    interpreter = Interpreter()
+    interpreter = BytecodeInterpreter()
     frame: Any = interpreter.start(outer, (5,))
     while frame.instruction.op != "binary":
         frame = interpreter.step(frame)
@@ -136,7 +136,7 @@ def test_the_state_says_where_it_is() -> None:
     assert state == Returned(11)
 
 
-class Inlining(Machine):
+class Inlining(Semantics):
     """Inlines the Python functions behind attributes, operators and loops too."""
 
     def __init__(self) -> None:
@@ -192,14 +192,14 @@ def test_operations_can_be_inlined() -> None:
         noisy[1] = noisy[2]
         return out
 
-    machine = Inlining()
-    interpreter = Interpreter(machine)
+    semantics = Inlining()
+    interpreter = BytecodeInterpreter(semantics)
     LOG.clear()
     result, log = interpreter.run(interpreter.start(f, (2,))), list(LOG)
     LOG.clear()
     assert (result, log) == (f(2), LOG)
-    assert {"__add__", "__iter__", "__next__", "__getitem__", "__setitem__", "note"} <= set(machine.inlined)
-    assert machine.inlined.count("__next__") == 3
+    assert {"__add__", "__iter__", "__next__", "__getitem__", "__setitem__", "note"} <= set(semantics.inlined)
+    assert semantics.inlined.count("__next__") == 3
 
 
 def test_an_error_in_an_inlined_iterator_goes_to_the_loop() -> None:
@@ -217,7 +217,7 @@ def test_an_error_in_an_inlined_iterator_goes_to_the_loop() -> None:
         except LookupError as error:
             return error.args
 
-    interpreter = Interpreter(Inlining())
+    interpreter = BytecodeInterpreter(Inlining())
     assert interpreter.run(interpreter.start(f)) == ("next",)
 
 
@@ -293,7 +293,7 @@ total = sum(g()) + n
     expected: dict = {"__name__": "m"}
     exec(code, expected)
     found: dict = {"__name__": "m"}
-    Interpreter().run_module(code, found)
+    BytecodeInterpreter().run_module(code, found)
     assert list(found) == list(expected)
     names = ["n", "values", "total", "message", "__annotations__", "pi", "path"]
     assert [found[name] for name in names] == [expected[name] for name in names]
@@ -335,7 +335,7 @@ def test_the_body_of_a_class() -> None:
     for name in code.co_freevars:
         slots[program.slot_of[name]] = class_cell[name]
     namespace: dict = {}
-    Interpreter().run(Frame(code, slots, globals(), vars(builtins), namespace))
+    BytecodeInterpreter().run(Frame(code, slots, globals(), vars(builtins), namespace))
     expected = vars(f(5))
     assert {name: namespace[name] for name in ("more", "values", "__module__", "__qualname__")} == {
         name: expected.get(name, "test_the_body_of_a_class.<locals>.f.<locals>.A")

@@ -20,7 +20,7 @@ LARGE = 1 << 20  # elements: 4 MB
 def ways(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """How values were computed: by the compiled graph ("graph"), or one by one ("ops")."""
     seen: list[str] = []
-    one_by_one, by_graph = deferred.Later.compute, deferred.Later.compute_by
+    one_by_one, by_graph = deferred.DeferredOps.compute, deferred.DeferredOps.compute_with
 
     def compute(self: Any) -> None:
         if self.calls:
@@ -33,8 +33,8 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         if len(seen) == before:
             seen.append("graph")
 
-    monkeypatch.setattr(deferred.Later, "compute", compute)
-    monkeypatch.setattr(deferred.Later, "compute_by", compute_by)
+    monkeypatch.setattr(deferred.DeferredOps, "compute", compute)
+    monkeypatch.setattr(deferred.DeferredOps, "compute_with", compute_by)
     return seen
 
 
@@ -295,21 +295,21 @@ def test_intermediate_values_let_go_of_their_memory() -> None:
 
     from rushlight.capture.compile.record import tracer
 
-    drop = tracer.CompileTracer.drop
+    drop = tracer.CompileTracer.release_large
 
     def counted(self: Any) -> None:
         before = len(self.large)
         drop(self)
         seen.append(before - len(self.large))
 
-    tracer.CompileTracer.drop = counted  # type: ignore[method-assign]
+    tracer.CompileTracer.release_large = counted  # type: ignore[method-assign]
     try:
         x = numbers()
         with torch.no_grad():
             found = torch.compile(function, backend=back_end)(x)
         np.testing.assert_array_equal(found.numpy(), x.numpy() * 64)
     finally:
-        tracer.CompileTracer.drop = drop  # type: ignore[method-assign]
+        tracer.CompileTracer.release_large = drop  # type: ignore[method-assign]
     assert sum(seen) >= 4
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compile_programs_effects  # noqa: F401 - it adds its programs to the table
 import pytest
 from compile_comparison import compare
 from compile_programs import PROGRAMS

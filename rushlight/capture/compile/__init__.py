@@ -6,14 +6,14 @@ for each operation on values.  `interpret(function, *args)` runs a function on p
 
 from .decode import decode
 from .vm.frame import Frame, Inline, Raised, Resume, Returned, Stop, Yielded
-from .vm.interpreter import Interpreter, interpret
-from .vm.semantics import Machine
+from .vm.interpreter import BytecodeInterpreter, interpret
+from .vm.semantics import Semantics
 
 __all__ = [
     "Frame",
     "Inline",
-    "Interpreter",
-    "Machine",
+    "BytecodeInterpreter",
+    "Semantics",
     "Raised",
     "Resume",
     "Returned",

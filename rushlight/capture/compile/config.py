@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class Settings:
+class CompileSettings:
     """The settings; PyTorch has them in ``torch._dynamo.config``."""
 
     def __init__(self) -> None:
@@ -14,4 +14,4 @@ class Settings:
         self.assume_static_by_default = True  # whether they are plain until then
 
 
-settings = Settings()
+settings = CompileSettings()

@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.base import TensorBase, alias, make
-from ...core.declare import lookup
-from ...core.dtypes import BY_NUMPY
+from ...core.base import TensorBase, make
 from ...core.errors import CaptureError
 from ...core.state import state
 from ...core.symbolic import Expression, SymbolicInt, is_symbolic, plain
@@ -19,13 +17,10 @@ from ...graph import Node, control
 from .branches import (
     Unfilled,
     arrange,
-    blank,
     changes,
     emit,
-    equal,
     flatten,
     is_unset,
-    kind_of,
     known,
     known_sizes,
     need_values,
@@ -38,6 +33,7 @@ from .branches import (
     share,
     snapshot,
 )  # fmt: skip
+from .carried_values import CarriedValue, result_shape
 from .dynamic_lists import (
     Lost,
     Optionally,
@@ -58,108 +54,11 @@ _ROUNDS = 16  # how often a body is captured until what it carries no longer cha
 _UNROLLED = 4096  # iterations of a loop that can only be written out one by one
 
 
-class Leaf:
-    """A value that may be carried along: how, from which value on, and which of its sizes change."""
-
-    __slots__ = ("initial", "kind", "node", "open", "placed", "value")
-
-    def __init__(self, initial: Any, kind: str) -> None:
-        self.initial = initial
-        self.kind = kind
-        self.open: set[int] = set()
-        self.node: Node | None = None
-        self.value: Any = None
-        self.placed: tuple[int, ...] = ()
-
-    def place(self, tracer: RegionTracer, capture: Any) -> Any:
-        """A placeholder for it in a body, and the value that stands for it there."""
-        self.node = None
-        if self.kind == "constant":
-            self.value = self.initial
-            return self.value
-        self.node = tracer.parameter("carried")
-        if self.kind == "int":
-            self.value = self.node.meta["val"] = tracer.new_symbol(self.node, None, int.__int__(self.initial))
-            return self.value
-        if self.kind == "extra":
-            self.value = self.initial
-        elif isinstance(self.initial, TensorBase):
-            # Another name of the same memory: a write is seen by the tensor that it is a view of.
-            self.value = alias(self.initial, self.initial._array) if isinstance(self.initial._array, np.ndarray) else copied(self.initial)
-            if self.initial._view is not None:
-                self.value._view = self.initial._view
-            if id(self.initial) in capture.aliases.partners:
-                capture.aliases.share(self.value, self.initial)
-        else:
-            self.value = make(np.asarray(self.initial, np.bool_ if self.kind == "bool" else np.float32))
-        shape = capture.shape_of(self.initial) if isinstance(self.initial, TensorBase) else ()
-        self.placed = tuple(
-            [tracer.new_symbol(self.node, dim, int.__int__(size)) if dim in self.open else size for dim, size in enumerate(shape)]
-        )
-        tracer.bind(self.value, self.node, self.placed)
-        if self.kind == "extra":
-            tracer.outside[id(self.initial)] = (self.initial, self.node)
-        return self.value
-
-    def changed(self, new: Any, shape: tuple[int, ...], capture: Any) -> bool:
-        """Whether what an iteration made of it needs it to be carried in another way."""
-        if self.kind == "constant":
-            if equal(new, self.value):
-                return False
-            kind = kind_of(new)
-            if is_unset(self.initial) and isinstance(new, (TensorBase, int, float)):
-                self.initial, self.kind = blank(None, new), kind  # type: ignore[arg-type]
-                return True
-            if kind == "tensor" and not isinstance(self.initial, TensorBase):
-                kind = kind_of(self.initial)
-                kind = "float" if kind == "int" and new._array.dtype.kind == "f" else kind
-            if kind in ("constant", "optional", "unset") or not isinstance(self.initial, (int, float)):
-                raise CaptureError(
-                    f"a loop changes a variable from {self.initial!r} to {new!r}: that can't be captured, use tensors or numbers"
-                )
-            self.kind = kind if kind != "int" or isinstance(self.initial, int) else "float"
-            return True
-        if self.kind == "int":
-            if isinstance(new, (TensorBase, float)):
-                self.kind = "float"
-                return True
-            return False
-        if self.kind in ("bool", "float") and not isinstance(new, TensorBase):
-            return False
-        if not isinstance(new, TensorBase):
-            kinds = {bool: "b", float: "f"}  # a truth value or a fraction that depends on the inputs is a tensor here
-            if self.placed or kinds.get(type(new)) != self.initial._array.dtype.kind:
-                raise CaptureError(f"a loop changes a variable from a tensor to {new!r}: that can't be captured")
-            return False
-        array = new._array
-        if isinstance(self.initial, TensorBase) and array.dtype != self.initial._array.dtype:
-            self.initial = lookup("cast").call(self.initial, BY_NUMPY[array.dtype])
-            return True
-        if len(shape) != len(self.placed):
-            raise CaptureError(
-                f"a loop changes the number of dimensions of a tensor from {len(self.placed)} to {len(shape)}: that can't be captured"
-            )
-        differ = {dim for dim, (size, before) in enumerate(zip(shape, self.placed)) if dim not in self.open and not equal(size, before)}
-        self.open |= differ
-        return bool(differ)
-
-    def output(self, tracer: RegionTracer, new: Any) -> Any:
-        """What an iteration made of it, as an output of the body."""
-
-        def compute() -> Any:
-            value = new if self.kind == "int" else as_tensor(new)
-            if self.kind == "float" and value._array.dtype.kind != "f":
-                value = value + 0.0
-            return argument(tracer, value)
-
-        return in_body(tracer, compute)
-
-
 class Attempt:
     """One capture of a body."""
 
     def __init__(
-        self, capture: Any, count: Any, body: Callable[..., Any], carried: Any, inputs: Any, leaves: list[Leaf], extras: list[Leaf], held: list[Any], whole: list[Any]
+        self, capture: Any, count: Any, body: Callable[..., Any], carried: Any, inputs: Any, leaves: list[CarriedValue], extras: list[CarriedValue], held: list[Any], whole: list[Any]
     ) -> None:  # fmt: skip
         self.tracer = tracer = RegionTracer(capture)
         self.index = tracer.parameter("i")
@@ -417,8 +316,8 @@ def captured(
     whole: list[Any],
 ) -> Any:
     """A loop as one node; what is in ``lists``, and the lists ``whole`` as tensors, is among what is carried."""
-    leaves = [Leaf(each, "tensor" if isinstance(each, TensorBase) else "constant") for each in flatten(carried)]
-    extras: list[Leaf] = []
+    leaves = [CarriedValue(each, "tensor" if isinstance(each, TensorBase) else "constant") for each in flatten(carried)]
+    extras: list[CarriedValue] = []
     dynamic = isinstance(count, SymbolicInt) or isinstance(condition, TensorBase)
     for _ in range(_ROUNDS):
         attempt = Attempt(capture, count, body, carried, inputs, leaves, extras, lists, whole)
@@ -437,7 +336,7 @@ def captured(
         changed = [leaf.changed(new, shape, capture) for leaf, new, shape in zip(leaves, attempt.new, attempt.shapes)]
         changed += [leaf.changed(leaf.initial, attempt.tracer.shape_of(leaf.initial), capture) for leaf in extras]
         more = [each for each in attempt.tracer.written() if not any(each is leaf.initial for leaf in extras)]
-        extras += [Leaf(each, "extra") for each in more]
+        extras += [CarriedValue(each, "extra") for each in more]
         if not any(changed) and not more:
             break
     else:
@@ -520,12 +419,12 @@ def plain_numbers(values: Any) -> Any:
     return plain(value_of_run(values))
 
 
-def written_to(leaf: Leaf, attempt: Attempt) -> bool:
+def written_to(leaf: CarriedValue, attempt: Attempt) -> bool:
     """Whether an iteration writes in place to a tensor that is carried along, under any of its names."""
     return id(leaf.value._array) in attempt.touched or id(leaf.value) in attempt.tracer.aliases.doubtful
 
 
-def leave_outside(capture: Any, tracer: RegionTracer, leaf: Leaf) -> None:
+def leave_outside(capture: Any, tracer: RegionTracer, leaf: CarriedValue) -> None:
     """A tensor that no iteration changes is not carried along: the body uses the one from around."""
     outer = argument(capture, leaf.initial)
     inside, leaf.kind = leaf.node, "constant"
@@ -537,7 +436,7 @@ def leave_outside(capture: Any, tracer: RegionTracer, leaf: Leaf) -> None:
         tracer.entries[id(leaf.value)].node = known_here
 
 
-def check_aliases(leaves: list[Leaf], extras: list[Leaf], attempt: Attempt) -> None:
+def check_aliases(leaves: list[CarriedValue], extras: list[CarriedValue], attempt: Attempt) -> None:
     """Refuse writes in place to what may be, in this iteration or a later one, another name of something else."""
     carried = [leaf for leaf in leaves if leaf.kind != "constant" and isinstance(leaf.initial, TensorBase)]
     outside = [tensor for tensor, _ in attempt.tracer.outside.values()]
@@ -556,7 +455,7 @@ def check_aliases(leaves: list[Leaf], extras: list[Leaf], attempt: Attempt) -> N
             raise CaptureError("a loop writes in place to a tensor that may be another name of one that it uses: clone() it")
 
 
-def _results(capture: Any, node: Node, leaves: list[Leaf], final: list[Any], attempt: Attempt) -> list[Any]:
+def _results(capture: Any, node: Node, leaves: list[CarriedValue], final: list[Any], attempt: Attempt) -> list[Any]:
     """The values after a loop, as results of its node."""
     results: list[Any] = []
     position = 0
@@ -592,18 +491,6 @@ def _results(capture: Any, node: Node, leaves: list[Leaf], final: list[Any], att
             unsure.append(value)
         results.append(value)
     return results
-
-
-def result_shape(capture: Any, made: Node, leaf: Leaf, actual: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of what a loop carried: sizes that it changes are not known."""
-    sizes: list[int] = []
-    for dim, size in enumerate(actual):
-        placed = leaf.placed[dim]
-        if dim in leaf.open or not known_sizes(capture, (placed,)):
-            sizes.append(capture.new_symbol(made, dim, size))
-        else:
-            sizes.append(SymbolicInt(size, placed.expression) if isinstance(placed, SymbolicInt) else size)
-    return tuple(sizes)
 
 
 def _sequence(capture: Any, node: Node, at: int, items: list[Any], before: int, shape: tuple[int, ...], fixed: bool) -> None:

@@ -19,7 +19,7 @@ from ..trace.jit_trace import save
 from .frontend.annotations import EXPORTED, IGNORED, METHOD, UNUSED, Attribute, mark_of
 from .frontend.errors import NotSupportedError, ScriptError
 from .frontend.types import ClassType, EnumType, type_of
-from .lower.calls import declared
+from .lower.attributes import declared
 from .run.library_modules import CALL, forward_program, is_library_forward, needs_python
 from .run.program import ScriptProgram
 from .script_function import RecursiveCompiler

@@ -9,7 +9,7 @@ from ...core.base import Spec, storage_of
 from ...core.errors import CaptureError
 from ...core.symbolic import SymbolicInt
 from ...graph import Node
-from .entries import Entry, ValueTable
+from .entries import TracedTensor, ValueTable
 
 
 class Aliases:
@@ -22,7 +22,7 @@ class Aliases:
     def __init__(self, tracer: ValueTable) -> None:
         self.tracer = tracer
         self.versions: dict[int, int] = {}  # of a storage: how many writes the capture has seen
-        self.by_array: dict[int, Entry] = {}
+        self.by_array: dict[int, TracedTensor] = {}
         self.held: list[Any] = []  # storages, so that their ids stay theirs
         self.partners: dict[int, list[Any]] = {}  # by id: tensors that share memory with it on some ways through the program
         self.list_reads: dict[int, int] = {}  # by id: how often the program has looked into a list
@@ -30,7 +30,7 @@ class Aliases:
         self.names: dict[int, dict[int, Any]] = {}  # by the id of memory (of an array, before it is shared): tensors that it may be of
         self.detached: dict[int, tuple[Any, Any]] = {}  # by id: tensors without a history, and those whose memory they are
 
-    def bound(self, entry: Entry) -> None:
+    def bound(self, entry: TracedTensor) -> None:
         """A tensor has become the value of a node."""
         self.by_array[id(entry.tensor._array)] = entry
         if self.tracer.functional:
@@ -78,7 +78,7 @@ class Aliases:
                 "written to"
             )
 
-    def stale(self, entry: Entry) -> bool:
+    def stale(self, entry: TracedTensor) -> bool:
         """Whether the tensor's memory was written to, through another tensor, since its node was made."""
         if not self.versions:
             return False
@@ -147,7 +147,7 @@ class Aliases:
             return dim, start, start + sizes[index]
         raise CaptureError(f"a write to one of the results of {name}() can't be captured: write to a clone() of it")
 
-    def written(self, target: Any, entry: Entry) -> None:
+    def written(self, target: Any, entry: TracedTensor) -> None:
         """A tensor was written to: its base follows, and all other views are out of date."""
         base, chain = self.origin(target)
         storage = storage_of(base)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from ...graph import Node
 
 
-class Entry:
+class TracedTensor:
     """What a tracer knows about a tensor: the node that makes it, and its shape by formulas."""
 
     __slots__ = ("node", "shape", "tensor", "version")
@@ -23,7 +23,7 @@ class ValueTable(Protocol):
     """The part of a tracer that ties tensors to nodes: what alias tracking and fake tensors need of it."""
 
     functional: bool
-    entries: dict[int, Entry]
+    entries: dict[int, TracedTensor]
     attributes: dict[int, tuple[str, Any]]
     depends: set[Node]
     known: dict[Node, Any]

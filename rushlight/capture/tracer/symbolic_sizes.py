@@ -16,7 +16,7 @@ from ...core.state import fake_mode, state
 from ...core.symbolic import Expression, SymbolicFloat, SymbolicInt, as_size, is_symbolic, smaller
 from ...graph import Graph, Node
 from .alias_tracking import Aliases
-from .entries import Entry
+from .entries import TracedTensor
 from .fake_tensors import holds, quietly
 from .slice_bounds import Symbol, known_slice
 
@@ -30,7 +30,7 @@ class SymbolicSizes:
     """The part of a tracer that follows symbolic sizes: a symbol for each, formulas of symbols for what is computed from them."""
 
     graph: Graph
-    entries: dict[int, Entry]
+    entries: dict[int, TracedTensor]
     depends: set[Node]
     aliases: Aliases
     without_values: bool

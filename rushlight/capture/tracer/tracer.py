@@ -28,7 +28,7 @@ from ...graph import Graph, Node
 from ...graph.calls import bind, canonical
 from ...graph.node import draws
 from .alias_tracking import Aliases
-from .entries import Entry
+from .entries import TracedTensor
 from .fake_tensors import StandIns
 from .slice_bounds import Symbol
 from .symbolic_sizes import SymbolicSizes
@@ -49,7 +49,7 @@ class Tracer(SymbolicSizes):
     depends on the inputs is turned into a Python value.
     """
 
-    later: Any = None  # ops that are left to the compiled graph, where its back-end wants them
+    deferred: Any = None  # ops that are left to the compiled graph, where its back-end wants them
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Tracer(SymbolicSizes):
     ) -> None:
         super().__init__()
         self.graph = Graph()
-        self.entries: dict[int, Entry] = {}
+        self.entries: dict[int, TracedTensor] = {}
         self.attributes = {id(tensor): (name, tensor) for name, tensor in reversed(list(names))}
         self.by_name = dict(self.attributes.values())
         self.constants: dict[str, Any] = {}
@@ -134,7 +134,7 @@ class Tracer(SymbolicSizes):
         node.meta["val"] = Spec(shape, array.dtype, device=device_of(array))
         if array.__class__ is QuantizedArray:
             node.meta["quantizer"] = array.quantizer
-        entry = self.entries[id(tensor)] = Entry(tensor, node, shape)
+        entry = self.entries[id(tensor)] = TracedTensor(tensor, node, shape)
         self.aliases.bound(entry)
         if node not in self.depends and array.__class__ is not Spec:
             self.known[node] = tensor
@@ -429,4 +429,4 @@ def tensors_in(value: Any) -> list[Any]:
     return []
 
 
-__all__ = ["Entry", "Symbol", "Tracer", "TracerWarning", "as_size", "tensors_in"]
+__all__ = ["TracedTensor", "Symbol", "Tracer", "TracerWarning", "as_size", "tensors_in"]

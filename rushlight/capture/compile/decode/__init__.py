@@ -9,7 +9,7 @@ import weakref
 from types import CodeType
 
 from ....core.errors import NotSupported
-from .canonical import JUMPS, NULL, OPERATIONS, Handler, Instruction, Position, Program, Version, build, refusal
+from .canonical import JUMPS, NULL, OPERATIONS, Bytecode, ExceptionHandler, Instruction, Position, Version, build, refusal
 
 if sys.version_info >= (3, 13):
     from .py313 import VERSION
@@ -23,10 +23,10 @@ __all__ = [
     "NULL",
     "OPERATIONS",
     "VERSION",
-    "Handler",
+    "ExceptionHandler",
     "Instruction",
     "Position",
-    "Program",
+    "Bytecode",
     "Version",
     "decode",
 ]
@@ -34,10 +34,10 @@ __all__ = [
 ASYNCHRONOUS = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR | inspect.CO_ITERABLE_COROUTINE
 
 # By identity: equal code objects may come from different files.  An entry goes when its code object does.
-_programs: dict[int, tuple[weakref.ref[CodeType], Program | str]] = {}
+_programs: dict[int, tuple[weakref.ref[CodeType], Bytecode | str]] = {}
 
 
-def decode(code: CodeType) -> Program:
+def decode(code: CodeType) -> Bytecode:
     """The canonical program of a code object, made once; raises `NotSupported` if something in it is refused."""
     entry = _programs.get(id(code))
     if entry is not None and entry[0]() is code:
@@ -51,7 +51,7 @@ def decode(code: CodeType) -> Program:
     return program
 
 
-def _decode(code: CodeType) -> Program | str:
+def _decode(code: CodeType) -> Bytecode | str:
     """The program, or why there is none."""
     try:
         if code.co_flags & ASYNCHRONOUS:

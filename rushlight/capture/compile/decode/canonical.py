@@ -155,7 +155,7 @@ class Instruction(NamedTuple):
     offset: int
 
 
-class Handler(NamedTuple):
+class ExceptionHandler(NamedTuple):
     """A row of the exception table: errors in instructions `start` to `end` (excluded) go on at `target`.
 
     There the stack is cut to `depth`; then the index of the failed instruction is pushed if `push_index`, and the error.
@@ -169,12 +169,12 @@ class Handler(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Program:
+class Bytecode:
     """A code object in canonical form.  It does not hold the code object, which may die before it."""
 
     instructions: tuple[Instruction, ...]
-    handlers: tuple[Handler, ...]
-    handler_at: tuple[Handler | None, ...]  # for each instruction, the handler of its errors
+    handlers: tuple[ExceptionHandler, ...]
+    handler_at: tuple[ExceptionHandler | None, ...]  # for each instruction, the handler of its errors
     slot_names: tuple[str, ...]
     slot_of: Mapping[str, int]
     live: dict[int, set[int]] = field(default_factory=dict, compare=False)  # for places where it was asked: the variables that may be read
@@ -269,7 +269,7 @@ def slot_names(code: CodeType) -> tuple[str, ...]:
     )
 
 
-def build(code: CodeType, version: Version, opcode_names: list[str]) -> Program:
+def build(code: CodeType, version: Version, opcode_names: list[str]) -> Bytecode:
     """Decodes a code object by the rules of a version; raises `NotSupported` where something is refused."""
     positions = list(code.co_positions())
     instructions: list[Instruction] = []
@@ -291,15 +291,15 @@ def build(code: CodeType, version: Version, opcode_names: list[str]) -> Program:
 
     instructions = [row._replace(argument=index_at[row.argument // 2]) if row.op in JUMPS else row for row in instructions]
     handlers = [
-        Handler(index_at[start // 2], index_at[end // 2], index_at[target // 2], depth, push_index)
+        ExceptionHandler(index_at[start // 2], index_at[end // 2], index_at[target // 2], depth, push_index)
         for start, end, target, depth, push_index in exception_table(code)
         if index_at[start // 2] < index_at[end // 2]  # nothing may be left of what a row was for
     ]
-    handler_at: list[Handler | None] = [None] * len(instructions)
+    handler_at: list[ExceptionHandler | None] = [None] * len(instructions)
     for handler in handlers:
         handler_at[handler.start : handler.end] = [handler] * (handler.end - handler.start)
     names = slot_names(code)
-    return Program(
+    return Bytecode(
         instructions=tuple(instructions),
         handlers=tuple(handlers),
         handler_at=tuple(handler_at),

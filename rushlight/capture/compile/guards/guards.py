@@ -34,7 +34,7 @@ class Guards:
     """The guard program of a capture: an ordered list of reads (`Read`) and conditions (`Guard`)."""
 
     def __init__(self, entry: bool = False, line: Callable[[], tuple[str, int] | None] = lambda: None) -> None:
-        self.program: list[Read | Guard] = []
+        self.bytecode: list[Read | Guard] = []
         self.conditions: list[Guard] = []
         self.names = Names()
         self.names.entry = entry
@@ -64,7 +64,7 @@ class Guards:
                 if each is not None:
                     self.variable(each)
             found = self.variables[source] = f"v{len(self.variables)}"
-            self.program.append(Read(found, source, read))
+            self.bytecode.append(Read(found, source, read))
         return found
 
     def result(self, source: Source) -> str:
@@ -86,7 +86,7 @@ class Guards:
             if each is not None:
                 self.variable(each)
         guard = Guard(kind, source, expected, others, message, self.line())
-        self.program.append(guard)
+        self.bytecode.append(guard)
         self.conditions.append(guard)
 
     def has(self, kind: Kind, source: Source) -> bool:
@@ -209,14 +209,14 @@ class Guards:
     def source(self) -> str:
         """The program as Python: a function that gives None where all guards hold, else the number of the first that does not."""
         numbers = {id(guard): number for number, guard in enumerate(self.conditions)}
-        lines = self.printer().lines(self.program, lambda guard: f"return {numbers[id(guard)]}  # {describe(guard)}{_place(guard)}")
+        lines = self.printer().lines(self.bytecode, lambda guard: f"return {numbers[id(guard)]}  # {describe(guard)}{_place(guard)}")
         return "\n".join([f"def check({self.start}):", *[f"    {line}" for line in lines], "    return None", ""])
 
     def split(self, apart: Iterable[Source]) -> tuple[list[Read | Guard], list[Guard]]:
         """The program without the guards on the type and sizes of some tensors, and those guards."""
         left, sources = [], set(apart)
         kept: list[Read | Guard] = []
-        for step in self.program:
+        for step in self.bytecode:
             if isinstance(step, Guard) and step.kind in TENSOR_KINDS and step.source in sources:
                 left.append(step)
             else:

@@ -46,7 +46,7 @@ class NativeGuards:
         self.segment = segment
         self.compiler = compiler
         self.guards = guards
-        self.program = program  # the part of the guards that is checked before the launcher runs
+        self.bytecode = program  # the part of the guards that is checked before the launcher runs
         self.rest = rest  # the lines of the segment after the guards
         self.namespace = namespace
         self.calls = self.made = 0
@@ -65,7 +65,7 @@ class NativeGuards:
 
     def compile(self, slots: Any) -> None:
         """Generate the segment with a native check in front; what that refuses goes to the Python guards."""
-        check = self.compiler(self.program, slots)
+        check = self.compiler(self.bytecode, slots)
         if check is None:
             return
         printer = self.guards.printer()

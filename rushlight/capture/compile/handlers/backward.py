@@ -20,7 +20,7 @@ from ....tensor.tensor import Tensor
 from ..guards.guard import Kind
 from ..record.graph_breaks import Break
 from ..record.graph_functions import gradients_of
-from ..record.reconstruct import Recipes
+from ..record.reconstruct import Reconstruction
 from ..record.registry import handles
 
 # -- capturing them ----------------------------------------------------------------------------------------------
@@ -30,8 +30,8 @@ def history(recorder: Any, roots: Sequence[Any], name: str) -> list[Any]:
     """The leaves that gradients of some values come to; a break where that is not a matter of this graph alone."""
     nodes: set[Any] = set()
     leaves: dict[int, Any] = {}
-    later = recorder.tracer.later
-    originals = later.originals() if later is not None else {}
+    deferred = recorder.tracer.deferred
+    originals = deferred.originals() if deferred is not None else {}
     waiting = [refreshed(each)._grad_fn if each._grad_fn is not None else each for each in roots]
     while waiting:
         edge = waiting.pop()
@@ -65,9 +65,9 @@ def check(recorder: Any, roots: Sequence[Any], given: Sequence[Any], create: boo
     for each, gradient in zip(roots, given):  # what is wrong with it, the engine will say
         if not each._requires_grad or (gradient is None and each._array.size != 1) or each._array.dtype.kind == "c":
             raise Break("tensor", name=name)
-    later = recorder.tracer.later
-    if later is not None and later.calls and not later.differentiates(roots, given, create):
-        later.compute()
+    deferred = recorder.tracer.deferred
+    if deferred is not None and deferred.calls and not deferred.can_differentiate(roots, given, create):
+        deferred.compute()
 
 
 def record(
@@ -81,10 +81,10 @@ def record(
     state.capture = None
     try:
         found: Any = NotImplemented
-        if tracer.later is not None and tracer.later.calls:
-            found = tracer.later.gradients(gradients_of, roots, targets, given, retain, create, unused)
+        if tracer.deferred is not None and tracer.deferred.calls:
+            found = tracer.deferred.gradients(gradients_of, roots, targets, given, retain, create, unused)
             if found is NotImplemented:
-                tracer.later.compute()
+                tracer.deferred.compute()
         if found is NotImplemented:
             found = gradients_of(roots, targets, given, retain, create, unused)
     finally:
@@ -167,7 +167,7 @@ def accumulate(recorder: Any, leaf: Any, gradient: Any, taken: set[int]) -> None
         present.add_(gradient)
 
 
-def gradient_effects(recorder: Any, recipes: Recipes) -> None:
+def gradient_effects(recorder: Any, recipes: Reconstruction) -> None:
     """The lines that set the gradients which the program has set."""
     tensors = [tensor for tensor, _ in recorder.gradients.values()]
     sources = [recorder.sources[id(each)] for each in tensors if id(each) in recorder.sources]

@@ -101,9 +101,9 @@ def _len(recorder: Any, *args: Any) -> Any:
     if source is not None and isinstance(value, (list, tuple, collections.deque)) and id(value) not in recorder.snapshots:
         recorder.guards.length(source, value, value)
     elif isinstance(value, CONTAINERS):
-        recorder.expand(value)
+        recorder.guard_elements(value)
     else:
-        recorder.look(value)
+        recorder.guard_contents(value)
     return len(value)
 
 

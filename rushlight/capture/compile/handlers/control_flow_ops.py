@@ -32,15 +32,15 @@ def capture_control(recorder: Any, function: Any, args: Sequence[Any], kwargs: M
 def body_of(recorder: Any, value: Any, name: str) -> Any:
     """A function as a body; what else is given is looked at."""
     if isinstance(value, TensorBase) or not callable(value):
-        recorder.look(value)
+        recorder.guard_contents(value)
         return value
-    return Body(recorder, value, name)
+    return InterpretedBody(recorder, value, name)
 
 
 marked["control"] = capture_control
 
 
-class Body:
+class InterpretedBody:
     """Runs a function of the program as the body of a branch or a loop: nothing of before must change in it."""
 
     def __init__(self, recorder: Any, function: Callable[..., Any], name: str) -> None:

@@ -16,13 +16,13 @@ from ...tracer.body_tracer import BodyTracer
 from ...tracer.tracer import Tracer
 from ..annotations import marks
 from ..guards.guards import CONTAINERS, PRIMITIVES, by_identity
-from ..record.base import Observer
+from ..record.base import CaptureState
 from ..record.callables import class_attribute
 from ..record.callbacks import RecordingInterpreter, native
 from ..record.graph_breaks import Break
 from ..record.graph_functions import ApplyFunction
 from ..record.registry import handles
-from ..record.symbolic_numbers import leaf_of
+from ..record.symbolic_numbers import number_input_of
 from ..record.tracer import ERROR, may_depend_on_values
 from ..vm.exceptions import result_of
 from ..vm.frame import Frame
@@ -31,7 +31,7 @@ from ..vm.frame import Frame
 class FunctionBodyTracer(BodyTracer):
     """Captures the forward or backward of a custom Function; tensors that the tracers around it know are its inputs."""
 
-    def __init__(self, recorder: Observer, around: list[Tracer]) -> None:
+    def __init__(self, recorder: CaptureState, around: list[Tracer]) -> None:
         super().__init__(escaped=recorder.escaped)
         self.recorder = recorder
         self.around = around  # the nearest first
@@ -57,7 +57,7 @@ class FunctionBodyTracer(BodyTracer):
         return super().shape_of(tensor)
 
     def number_node(self, value: Any) -> Node:
-        leaf = leaf_of(value)
+        leaf = number_input_of(value)
         return super().number_node(value) if leaf is None else self.number_input(leaf, "number", value)
 
     def symbol_node(self, name: str) -> Node:
@@ -79,7 +79,7 @@ class FunctionBodyTracer(BodyTracer):
             return super().__call__(op, args, out)
         except Exception:
             if may_depend_on_values(self, op, args):
-                self.recorder.failed = ERROR
+                self.recorder.discard_reason = ERROR
             raise
 
     def where(self) -> tuple[Any, str]:
@@ -87,7 +87,7 @@ class FunctionBodyTracer(BodyTracer):
 
 
 @handles(Function.apply.__func__)  # type: ignore[attr-defined]
-def capture_function(recorder: Observer, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+def capture_function(recorder: CaptureState, function: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Apply a Function with its bodies captured; a break where one of them can't be."""
     if marks.get(id(function)) == "allow":
         return recorder.opaque(function.apply, args, kwargs)
@@ -96,13 +96,13 @@ def capture_function(recorder: Observer, function: Any, /, *args: Any, **kwargs:
         if isinstance(each, TensorBase):
             outer.node_of(each)
         elif isinstance(each, CONTAINERS):
-            recorder.expand(each)
+            recorder.guard_elements(each)
         elif id(each) in recorder.sources:
             recorder.guards.value(recorder.sources[id(each)], each)
     for name in ("forward", "setup_context", "backward", "vjp"):
-        recorder.class_part(function, name, class_attribute(function, name))
+        recorder.guard_class_attribute(function, name, class_attribute(function, name))
     args, context, edges, requires = begin(function, args, kwargs)
-    recorder.made(context)
+    recorder.track_fresh(context)
     body = FunctionBodyTracer(recorder, [outer])
     output = run_body(recorder, body, lambda: forward(recorder, function, context, args), "function_forward", function)
     result = finish(function, context, args, edges, output, requires)
@@ -134,7 +134,7 @@ def results(outer: Tracer, body: FunctionBodyTracer, node: Node, output: Any, re
             outer.bind(each, outer.part(node, index, several), body.shape_of(before) if isinstance(before, TensorBase) else None)
 
 
-def forward(recorder: Observer, function: Any, context: Any, args: tuple[Any, ...]) -> Any:
+def forward(recorder: CaptureState, function: Any, context: Any, args: tuple[Any, ...]) -> Any:
     """Run the user's forward, interpreted where it is written in Python."""
     if function.setup_context is Function.setup_context:
         return call(recorder, function.forward, (context, *args))
@@ -143,18 +143,18 @@ def forward(recorder: Observer, function: Any, context: Any, args: tuple[Any, ..
     return output
 
 
-def call(recorder: Observer, function: Any, args: tuple[Any, ...]) -> Any:
+def call(recorder: CaptureState, function: Any, args: tuple[Any, ...]) -> Any:
     """A call as the program would make it: looked into, or native."""
     interpreter = RecordingInterpreter(recorder)
     target = getattr(function, "__func__", function)
     if not hasattr(target, "__code__") or not recorder.should_inline(target):
         return function(*args)
     if id(target) not in recorder.fresh:
-        recorder.parts_of(target)
+        recorder.guard_function(target)
     return result_of(run_frames(recorder, interpreter, interpreter.start(function, args, {})))
 
 
-def run_frames(recorder: Observer, interpreter: RecordingInterpreter, now: Any) -> Any:
+def run_frames(recorder: CaptureState, interpreter: RecordingInterpreter, now: Any) -> Any:
     """Run a frame to its end, with a break passed on where nothing was written to yet."""
     before = recorder.frame
     try:
@@ -165,7 +165,7 @@ def run_frames(recorder: Observer, interpreter: RecordingInterpreter, now: Any) 
             except Break as stop:
                 if not has_written(recorder.tracer):
                     raise
-                recorder.unkept(stop)  # tensors were written to: what is left must be run as it is, not all of it again
+                recorder.discard(stop)  # tensors were written to: what is left must be run as it is, not all of it again
                 assert stop.frame is not None
                 now = native.step(stop.frame)
     finally:
@@ -179,7 +179,7 @@ def has_written(tracer: Tracer) -> bool:
     return any(op is not None and (op.functional is not None) for op in ops)
 
 
-def run_body(recorder: Observer, tracer: FunctionBodyTracer, run: Any, kind: str, function: Any) -> Any:
+def run_body(recorder: CaptureState, tracer: FunctionBodyTracer, run: Any, kind: str, function: Any) -> Any:
     """Run part of a Function under a tracer of its own."""
     outer = recorder.tracer
     place = state.interceptors.index(outer)
@@ -199,7 +199,7 @@ def run_body(recorder: Observer, tracer: FunctionBodyTracer, run: Any, kind: str
         state.interceptors[place] = outer
 
 
-def backward_body(recorder: Observer, function: Any, context: Any, result: Any, around: list[Tracer]) -> Graph | None:
+def backward_body(recorder: CaptureState, function: Any, context: Any, result: Any, around: list[Tracer]) -> Graph | None:
     """The user's backward as a graph, run on gradients of ones; None where the class has none (backward will say so)."""
     node = next(
         (
@@ -254,7 +254,7 @@ def closed(tracer: FunctionBodyTracer, output: Any) -> Graph:
     return tracer.graph
 
 
-def opened(recorder: Observer, value: Any) -> Any:
+def opened(recorder: CaptureState, value: Any) -> Any:
     """An argument of a Function in the outer graph: tensors as nodes, objects of before as inputs, the rest as it is."""
     tracer = recorder.tracer
     if isinstance(value, (TensorBase, *PRIMITIVES)):

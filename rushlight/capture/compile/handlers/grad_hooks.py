@@ -37,21 +37,21 @@ def _capture(recorder: Any, tensor: Any, function: Any, register: Any) -> Hook:
         raise Break("tensor", name=name)
     source = recorder.sources.get(id(tensor))
     if source is not None:  # an effect
-        hook = recorder.made(Hook())
+        hook = recorder.track_fresh(Hook())
         tracer.node_of(tensor)
         if tracer.aliases.versions.get(id(tensor._storage)):
             raise Break("tensor", name=name)  # its history is another one after the graph
-        recorder.effect(Hook.attach, hook, tensor, register, function)
+        recorder.perform(Hook.attach, hook, tensor, register, function)
         return hook
     if not tracer.is_traced(tensor) or register is not Tensor.register_hook or not tensor._requires_grad:
         raise Break("tensor", name=name)
-    hook = recorder.made(hook_gradient(tensor, len(recorder.hooks)))
+    hook = recorder.track_fresh(hook_gradient(tensor, len(recorder.hooks)))
     node = tracer.graph.call_function(hook_gradient, (tracer.node_of(tensor), hook.number))
     node.meta["source"], node.meta["module"] = tracer.where()
     node.meta["impure"] = True
     tracer.depends.add(node)
     recorder.hooks[id(hook)] = node
-    recorder.effect(Hook.fill, hook, function)
+    recorder.perform(Hook.fill, hook, function)
     return hook
 
 
@@ -59,4 +59,4 @@ def _capture(recorder: Any, tensor: Any, function: Any, register: Any) -> Hook:
 def _remove(recorder: Any, handle: Any, *exception: Any) -> None:
     if type(handle) is not Hook or recorder.sources.get(id(handle)) is not None:
         raise Break("native", name="RemovableHandle.remove")
-    recorder.effect(Hook.remove, handle)
+    recorder.perform(Hook.remove, handle)

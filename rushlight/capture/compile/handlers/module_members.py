@@ -49,8 +49,8 @@ def content(recorder: Any, module: Module, name: str) -> dict[str, Any]:
     found: dict[str, Any] = module.__dict__[name]
     if ("attribute", id(module), name) in recorder.written or id(found) in recorder.snapshots:
         raise Break("native", name="something that takes a Module that was changed")
-    recorder.seen(recorder.places.attribute(recorder.sources[id(module)], name), found)
-    recorder.expand(found)
+    recorder.guard_value(recorder.new_source.attribute(recorder.sources[id(module)], name), found)
+    recorder.guard_elements(found)
     return found
 
 
@@ -67,7 +67,7 @@ def members(table: str) -> Any:
                     continue
                 seen.add(id(value))
                 found.append(((path + "." if path else "") + name, value))
-        return recorder.made(iter(found))
+        return recorder.track_fresh(iter(found))
 
     return captured
 
@@ -76,7 +76,7 @@ def values(named: Any) -> Any:
     """The capture of ``parameters`` or ``buffers``."""
 
     def captured(recorder: Any, module: Module, recurse: bool = True) -> Any:
-        return recorder.made(iter([value for _, value in named(recorder, module, recurse=recurse)]))
+        return recorder.track_fresh(iter([value for _, value in named(recorder, module, recurse=recurse)]))
 
     return captured
 

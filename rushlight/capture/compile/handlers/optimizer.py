@@ -21,7 +21,7 @@ from ....optim.elementwise import filled_like, scalar_tensor, tensor_functions
 from ....optim.optimizer import Optimizer, _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 from ..guards.guard import Kind
 from ..guards.sources import Names, Source
-from ..record.base import Effect
+from ..record.base import SideEffect
 from ..record.callables import PACKAGE, module_of
 from ..record.graph_breaks import Break
 from ..record.registry import deferrable_methods, flagged, handles
@@ -47,7 +47,7 @@ class StateOf(Source):
         return f"{self.base.describe()}[{self.beside[0].describe()}]"
 
 
-class Numbers(Source):
+class StepNumbers(Source):
     """The numbers of a step of several parameters, as a tensor."""
 
     __slots__ = ("ahead", "base", "beside", "cached", "last", "options", "scalars", "values")
@@ -60,7 +60,7 @@ class Numbers(Source):
         scalars: tuple[str, ...],
         values: tuple[float, ...],
         ahead: int,
-        options: Options,
+        options: OptionFlags,
     ) -> None:
         self.base, self.beside = optimizer, (group, *entries)
         self.scalars, self.values, self.ahead, self.options = scalars, values, ahead, options
@@ -99,7 +99,7 @@ def numbers(optimizer: Any, group: Any, entries: Any, scalars: Any, values: Any,
     return made
 
 
-def plain_numbers(optimizer: Any, group: Any, options: Options, last: list[Any]) -> Any:
+def plain_numbers(optimizer: Any, group: Any, options: OptionFlags, last: list[Any]) -> Any:
     """The numbers of a step that follow from the options of a group alone."""
     made = numbers(optimizer, group, (), (), (), 0, last[:1] if last[0] is not None else [])
     last[:] = made, options.last
@@ -122,7 +122,7 @@ def capture_step(recorder: Any, optimizer: Any, *args: Any, **kwargs: Any) -> An
     """``optimizer.step()`` without a closure."""
     if recorder.pure or type(optimizer) not in CAPTURED or kwargs or args not in ((), (None,)):
         return NotImplemented
-    return Step(recorder, optimizer).run()
+    return StepCapture(recorder, optimizer).run()
 
 
 def capture_hooked(recorder: Any, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -159,19 +159,19 @@ def groups_of(recorder: Any, optimizer: Any) -> list[tuple[Any, Source, list[Any
     if id(optimizer) not in recorder.sources:
         if id(optimizer) in recorder.fresh:
             raise Break("native", name=f"{type(optimizer).__name__} that the program has made")
-        recorder.register(optimizer, recorder.places.known(optimizer))
+        recorder.register(optimizer, recorder.new_source.known(optimizer))
     source = recorder.sources[id(optimizer)]
     recorder.guards.value(source, optimizer)
     groups = recorder.load_plain(optimizer, "param_groups")
-    recorder.expand(groups)
+    recorder.guard_elements(groups)
     found = []
     for group in groups:
         place = recorder.sources.get(id(group))
         if place is None or id(group) in recorder.snapshots or type(group) is not dict or type(group.get("params")) is not list:
             raise Break("native", name="an optimizer whose groups were changed")
         recorder.guards.length(place, group, group)
-        params = recorder.seen(recorder.places.item(place, "params"), group["params"])
-        recorder.expand(params)
+        params = recorder.guard_value(recorder.new_source.item(place, "params"), group["params"])
+        recorder.guard_elements(params)
         if id(params) in recorder.snapshots or not all(id(each) in recorder.sources for each in params):
             raise Break("native", name="an optimizer whose parameters were changed")
         found.append((group, place, params))
@@ -192,7 +192,7 @@ def zero_grad(recorder: Any, optimizer: Any, set_to_none: bool = True) -> None:
                 gradient.zero_()
 
 
-class Options:
+class OptionFlags:
     """Whether the same options of a group are on.
 
     ``last`` are those for which it was found out last, without the parameters; another list, and an empty one, where one of them may
@@ -217,14 +217,14 @@ def is_constant(value: Any) -> bool:
     return value is None or type(value) in (bool, int, float, str) or (type(value) is tuple and all(map(is_constant, value)))
 
 
-class Step:
+class StepCapture:
     """The capture of one ``step``."""
 
     def __init__(self, recorder: Any, optimizer: Any) -> None:
         self.recorder = recorder
         self.optimizer = optimizer
         self.scalars = optimizer.scalars
-        self.options: dict[int, Options] = {}
+        self.options: dict[int, OptionFlags] = {}
 
     def run(self) -> None:
         """Update the parameters, by ops."""
@@ -239,18 +239,18 @@ class Step:
         )
         if any(hooks) or any(group["differentiable"] for group, _, _ in groups) or optimizer.defaults["differentiable"]:
             raise Break("native", name=f"{type(optimizer).__name__}.step with hooks, or differentiable")
-        own = [recorder.places.attribute(source, each) for each in ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")]
-        tables = [*own, *[recorder.places.known(each) for each in hooks[2:]]]
+        own = [recorder.new_source.attribute(source, each) for each in ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")]
+        tables = [*own, *[recorder.new_source.known(each) for each in hooks[2:]]]
         guards.add(Kind.ALL_EMPTY, source, None, tables, lambda: f"{source.describe()} has no hooks")
         for group, place, _ in groups:
             for option in group.values():
                 if isinstance(option, TensorBase) and id(option) in recorder.tracer.entries:
                     raise Break("native", name="an optimizer with an option that the program computes")
-            chosen = self.options[id(group)] = Options(group)
+            chosen = self.options[id(group)] = OptionFlags(group)
             guards.add(Kind.OPTIONS, place, chosen)
         table = recorder.load_plain(optimizer, "state")
         states = recorder.sources[id(table)]
-        recorder.affected[id(table)] = table
+        recorder.mutated[id(table)] = table
         ahead = recorder.steps.get(id(optimizer), 0)
         recorder.steps[id(optimizer)] = ahead + 1
         enabled, state.grad_enabled = state.grad_enabled, False
@@ -301,7 +301,7 @@ class Step:
         if len(known) < len(old):
             raise Break("native", name="a second step of an optimizer whose state is new")
         turns = ahead if old else 0
-        source = Numbers(
+        source = StepNumbers(
             recorder.sources[id(optimizer)],
             place,
             [recorder.sources[id(each)] for each in known],
@@ -320,22 +320,22 @@ class Step:
         for param in params:
             buffers: dict[str, Any] = {}
             if fresh:
-                if tracer.later is not None:
-                    tracer.later.stop()  # the next step has a state, and another graph
+                if tracer.deferred is not None:
+                    tracer.deferred.stop()  # the next step has a state, and another graph
                 buffers = {name: filled_like(param, initial[name]) for name in names}
             elif fresh is False:
-                buffers = {name: recorder.seen(recorder.places.item(recorder.sources[id(table[param])], name), table[param][name])
+                buffers = {name: recorder.guard_value(recorder.new_source.item(recorder.sources[id(table[param])], name), table[param][name])
                            if id(table[param]) in recorder.sources else table[param][name] for name in names}  # fmt: skip
             self.update(chosen, parts, param, buffers)
             if fresh:
-                entries = table[param] = recorder.made(begun(made, scalars, buffers))
+                entries = table[param] = recorder.track_fresh(begun(made, scalars, buffers))
                 if scalars:
-                    recorder.effects.append(Effect(begin_state, table, param, made, scalars, recorder.made(dict(buffers))))
+                    recorder.effects.append(SideEffect(begin_state, table, param, made, scalars, recorder.track_fresh(dict(buffers))))
                 else:
-                    recorder.effects.append(Effect(operator.setitem, table, param, entries))
+                    recorder.effects.append(SideEffect(operator.setitem, table, param, entries))
         if old:
             advance(made, old, scalars)
-            recorder.effects.append(Effect(advance, made, recorder.made(tuple(old)), scalars))
+            recorder.effects.append(SideEffect(advance, made, recorder.track_fresh(tuple(old)), scalars))
 
     def update(self, group: Any, parts: Any, param: Any, buffers: dict[str, Any]) -> None:
         """The arithmetic of one parameter; narrow types are computed in float32 and rounded once."""

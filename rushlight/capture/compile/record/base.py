@@ -19,35 +19,35 @@ from ....core.state import state
 from ....core.symbolic import SymbolicFloat, SymbolicInt
 from ....graph import Node
 from ....nn.modules.module import Module
-from ....tensor.generator import Generator as RandomGenerator
+from ....tensor.generator import Generator
 from ...tracer.tracer import PACKAGE_FOLDER
 from ..decode import NULL
 from ..guards.guard import Kind
 from ..guards.guards import CONTAINERS, PRIMITIVES, Guards, by_identity, is_native_method, is_op
 from ..guards.sources import Attribute, Item, Slot, Source, Sources, Stacked, chain_of
 from ..vm.frame import Frame
-from ..vm.generator import Generator
-from ..vm.semantics import Machine
+from ..vm.generator import InterpretedGenerator
+from ..vm.semantics import Semantics
 from .callables import PACKAGE, hidden_method, is_users
 from .graph_breaks import Break
-from .symbolic_numbers import Leaf, leaf_of, symbolic_in
+from .symbolic_numbers import NumberInput, number_input_of, symbolic_in
 from .tracer import CompileTracer
 
 UNKNOWN = object()  # stands for a `.grad` of the beginning that nothing is known about
 
 
-class Weak(weakref.ref[Any]):
+class GeneratorReference(weakref.ref[Any]):
     """Stands for a generator in what a capture remembers: the program's last reference closes it."""
 
     __slots__ = ()
 
 
-def weak(value: Any) -> Any:
+def reference_to(value: Any) -> Any:
     """What is remembered in the place of a value."""
-    return Weak(value) if type(value) is Generator else value
+    return GeneratorReference(value) if type(value) is InterpretedGenerator else value
 
 
-class Effect:
+class SideEffect:
     """Something that the program did to an object that was there before: a call to be repeated after the graph."""
 
     def __init__(self, function: Any, *arguments: Any) -> None:
@@ -55,41 +55,43 @@ class Effect:
         self.arguments = arguments
 
 
-class Observer(Machine):
+class CaptureState(Semantics):
     """What a capture knows about values: where they come from, what is guarded, and what the program has changed."""
 
     def __init__(self, frame: Frame, dynamic: Any = None, careful: bool = False, entry: bool = False) -> None:
         self.frame: Frame = frame
         self.guards = Guards(entry, self.user_line)
-        self.places = Sources()
+        self.new_source = Sources()
         self.sources: dict[int, Source] = {}
         self.held: list[Any] = []
         self.fresh: dict[int, Any] = {}  # objects that native calls made in this segment
         self.cells: dict[int, Source] = {}  # cells of before that hold a number, by id: where that is
-        self.effects: list[Effect] = []
+        self.effects: list[SideEffect] = []
         self.pure = False  # while something is tried: what was there before must not be changed
         self.careful = careful  # modes that ops look at are entered between graphs
         self.grad_after, self.inference_after = state.grad_enabled, state.inference
         self.written: set[Any] = set()  # attributes, globals and cells that the program has set: no longer those of before
         self.snapshots: dict[int, Any] = {}  # of containers of before that were changed: what they held
         self.expanded: set[int] = set()
-        self.affected: dict[int, Any] = {}  # objects of before that were changed
-        self.fields: dict[int, Any] = {}  # of a `__dict__` that was read: whose it is
-        self.keys: dict[int, set[Any]] = {}  # of a dict that was changed by single keys alone: these
+        self.mutated: dict[int, Any] = {}  # objects of before that were changed
+        self.dict_owners: dict[int, Any] = {}  # of a `__dict__` that was read: whose it is
+        self.mutated_keys: dict[int, set[Any]] = {}  # of a dict that was changed by single keys alone: these
         self.gradients: dict[int, tuple[Any, Any]] = {}  # tensors whose `.grad` was set, with what it was
         self.hooks: dict[int, Node] = {}  # hooks on gradients that the graph registers, by id: their nodes
         self.steps: dict[int, int] = {}  # of optimizers: how many steps they have taken
-        self.failed: str | None = None  # why what is recorded can't be used again
+        self.discard_reason: str | None = None  # why what is recorded can't be used again
         self.closed = False  # whether the capture has come to its end
         self.dynamic = dynamic or (lambda source, dim, tensor: False)
         self.symbol_sources: dict[str, tuple[Source, int | None]] = {}  # of a number, and not a size, without a dimension
         self.numbers: dict[Source, Any] = {}  # numbers that may differ, by where they were read
-        self.promised: set[str] = set()  # symbols that a user has marked as dynamic
+        self.marked_dynamic: set[str] = set()  # symbols that a user has marked as dynamic
         self.violated: str | None = None  # which of them the program has fixed
         self.tracer = CompileTracer(self)
-        self.running: list[tuple[Frame, Any, Any]] = []  # generators of before that run: their frames, they themselves, where they are
-        self.stores: set[tuple[int, int]] = set()  # (depth, slot) of variables that were set
-        self.depths: dict[int, int] = {}  # of each frame of the beginning: how far down its stack was used
+        self.running_generators: list[
+            tuple[Frame, Any, Any]
+        ] = []  # generators of before that run: their frames, they themselves, where they are
+        self.overwritten_slots: set[tuple[int, int]] = set()  # (depth, slot) of variables that were set
+        self.stack_depths: dict[int, int] = {}  # of each frame of the beginning: how far down its stack was used
         self.start(frame)
 
     def close(self) -> None:
@@ -102,15 +104,15 @@ class Observer(Machine):
             self.fresh,
             self.effects,
             self.snapshots,
-            self.affected,
-            self.fields,
+            self.mutated,
+            self.dict_owners,
             self.frames,
-            self.running,
-            self.places.held,
+            self.running_generators,
+            self.new_source.held,
             self.gradients,
         ):
             each.clear()
-        self.places.made.clear()
+        self.new_source.made.clear()
         tracer = self.tracer
         for known in (tracer.entries, tracer.inputs, tracer.known, tracer.aliases.by_array, tracer.aliases.held):
             known.clear()  # type: ignore[attr-defined]
@@ -121,31 +123,31 @@ class Observer(Machine):
         """Give the values in the frames their sources; guard those that the program will read."""
         self.frames = chain_of(innermost)
         for depth, frame in enumerate(self.frames):
-            self.depths[id(frame)] = len(frame.stack)
+            self.stack_depths[id(frame)] = len(frame.stack)
             if frame.generator is not None:
-                self.running.append((frame, Weak(frame.generator), self.sources.get(id(frame.generator))))
+                self.running_generators.append((frame, GeneratorReference(frame.generator), self.sources.get(id(frame.generator))))
                 if id(frame.generator) not in self.sources:
-                    self.failed = "the program is inside of a generator that something native runs"
+                    self.discard_reason = "the program is inside of a generator that something native runs"
             live = live_slots(frame)
             for slot, value in enumerate(frame.slots):
                 if value is NULL:
                     continue
-                name = frame.program.slot_names[slot]
+                name = frame.bytecode.slot_names[slot]
                 source: Source = Slot(depth, slot, name)
                 if isinstance(value, CellType):
-                    self.cell(value, source, name)
+                    self.guard_cell(value, source, name)
                 elif slot in live:
-                    frame.slots[slot] = self.number(source, value)
+                    frame.slots[slot] = self.read_value(source, value)
                 else:
                     self.register(value, source)
             for place, value in enumerate(frame.stack):
                 if value is not NULL:
-                    frame.stack[place] = self.number(Stacked(depth, place), value)
+                    frame.stack[place] = self.read_value(Stacked(depth, place), value)
 
-    def cell(self, cell: CellType, source: Source, name: str) -> None:
+    def guard_cell(self, cell: CellType, source: Source, name: str) -> None:
         """A cell of before, and what is in it."""
         if ("cell", id(cell)) in self.written:
-            self.changed(name)
+            self.refuse_mutated(name)
         known = self.sources.get(id(cell))
         if known is not None and known is not source:
             self.guards.related(known, source, True)
@@ -158,38 +160,38 @@ class Observer(Machine):
                 self.guards.add(Kind.ABSENT, source, "cell_contents", key="cell_contents")
                 return
             if type(value) is int or type(value) is float:
-                self.cells[id(cell)] = self.places.contents(source, name)  # it is guarded where it is read
+                self.cells[id(cell)] = self.new_source.contents(source, name)  # it is guarded where it is read
             else:
-                self.seen(self.places.contents(source, name), value)
+                self.guard_value(self.new_source.contents(source, name), value)
 
     def load_cell(self, cell: CellType, value: Any) -> Any:
         source = self.cells.get(id(cell))
-        return value if source is None or ("cell", id(cell)) in self.written else self.number(source, value)
+        return value if source is None or ("cell", id(cell)) in self.written else self.read_value(source, value)
 
     def register(self, value: Any, source: Source) -> None:
         """Remember where an object comes from."""
         if not isinstance(value, PRIMITIVES) and id(value) not in self.sources:
             self.sources[id(value)] = source
-            self.held.append(self.watched(value) if type(value) is Generator else value)
+            self.held.append(self.watched(value) if type(value) is InterpretedGenerator else value)
 
     def watched(self, generator: Any) -> Any:
         """A weak reference to a generator, which is forgotten when it goes."""
         known = id(generator)
         if known in self.sources:
-            generator.watcher = self.abandoned
+            generator.watcher = self.generator_abandoned
 
         def gone(reference: Any) -> None:
             self.sources.pop(known, None)
             self.fresh.pop(known, None)
 
-        return Weak(generator, gone)
+        return GeneratorReference(generator, gone)
 
-    def abandoned(self) -> None:
+    def generator_abandoned(self) -> None:
         """A generator of before goes, in the middle of something."""
         if not self.closed:
-            self.failed = "a generator that was made before goes, and what it does then is not in the graph"
+            self.discard_reason = "a generator that was made before goes, and what it does then is not in the graph"
 
-    def seen(self, source: Source, value: Any) -> Any:
+    def guard_value(self, source: Source, value: Any) -> Any:
         """A value was read from a source: guard it by its kind."""
         if isinstance(value, PRIMITIVES):
             self.guards.equal(source, value)
@@ -197,17 +199,17 @@ class Observer(Machine):
         known = self.sources.get(id(value))
         if known is None:
             if id(value) in self.fresh:
-                self.failed = f"{source.describe()} was set by something that is called as it is"
+                self.discard_reason = f"{source.describe()} was set by something that is called as it is"
                 return value
             self.register(value, source)
             if not isinstance(value, (TensorBase, CellType)):
                 self.guards.value(source, value)
                 if type(value) is MethodType:
-                    self.seen(self.places.attribute(source, "__func__"), value.__func__)
-                    self.seen(self.places.attribute(source, "__self__"), value.__self__)
+                    self.guard_value(self.new_source.attribute(source, "__func__"), value.__func__)
+                    self.guard_value(self.new_source.attribute(source, "__self__"), value.__self__)
                 elif is_native_method(value):
-                    self.guards.equal(self.places.attribute(source, "__name__"), value.__name__)
-                    self.seen(self.places.attribute(source, "__self__"), value.__self__)
+                    self.guards.equal(self.new_source.attribute(source, "__name__"), value.__name__)
+                    self.guard_value(self.new_source.attribute(source, "__self__"), value.__self__)
         elif known is not source:
             if by_identity(value):
                 self.guards.value(source, value)
@@ -215,11 +217,11 @@ class Observer(Machine):
                 self.guards.related(source, known, True)
         return value
 
-    def number(self, source: Source, value: Any) -> Any:
+    def read_value(self, source: Source, value: Any) -> Any:
         """The same for a value that the program goes on with: a number that may differ is symbolic, and only its type is guarded."""
         kind = type(value)
         if kind is not int and kind is not float:
-            return self.seen(source, value)
+            return self.guard_value(source, value)
         found = self.numbers.get(source)
         if found is None:
             if self.guards.has(Kind.EQUAL, source) or not self.dynamic(source, None, value):
@@ -229,7 +231,7 @@ class Observer(Machine):
             if kind is int:
                 found = self.symbol_of(source, value)
             else:
-                found = SymbolicFloat(value, Leaf(source, value), ())
+                found = SymbolicFloat(value, NumberInput(source, value), ())
             self.numbers[source] = found
         return found
 
@@ -244,42 +246,42 @@ class Observer(Machine):
         if isinstance(value, SymbolicInt):
             source, dim = self.symbol_sources.get(value.expression.as_symbol or "", (None, 0))
             return source if dim is None else None
-        leaf = leaf_of(value)
+        leaf = number_input_of(value)
         return self.sources.get(id(value)) if leaf is None else leaf.source
 
-    def made(self, value: Any) -> Any:
+    def track_fresh(self, value: Any) -> Any:
         """An object that the program has made."""
         if not isinstance(value, (TensorBase, *PRIMITIVES)):
-            self.fresh[id(value)] = self.watched(value) if type(value) is Generator else value
+            self.fresh[id(value)] = self.watched(value) if type(value) is InterpretedGenerator else value
         return value
 
     # -- looking at whole objects ----------------------------------------------------------------------------------
 
-    def expand(self, value: Any) -> None:
+    def guard_elements(self, value: Any) -> None:
         """A container of before is looked at as a whole: its length, and all its elements, as they were."""
         source = self.sources.get(id(value))
         if id(value) in self.snapshots:
-            self.changed(f"a {type(value).__name__}")
+            self.refuse_mutated(f"a {type(value).__name__}")
         if source is None or id(value) in self.expanded:
             return
         self.expanded.add(id(value))
         content = self.snapshots.get(id(value), value)
         if isinstance(value, dict):
             if not all(_is_key(key) for key in content):
-                self.failed = "the keys of a dict are objects"
+                self.discard_reason = "the keys of a dict are objects"
             self.guards.length(source, value, content)
             for key, each in content.items():
-                self.seen(self.places.item(source, key), each)
+                self.guard_value(self.new_source.item(source, key), each)
         elif isinstance(value, (list, tuple, collections.deque)):
             self.guards.length(source, value, content)
             for key, each in enumerate(content):
-                self.seen(self.places.item(source, key), each)
+                self.guard_value(self.new_source.item(source, key), each)
         elif isinstance(value, (set, frozenset)):
             if not all(_is_key(key) for key in content):
-                self.failed = "the elements of a set are objects"
+                self.discard_reason = "the elements of a set are objects"
             self.guards.equal(source, type(value)(content))
 
-    def expand_object(self, value: Any) -> None:
+    def guard_attributes(self, value: Any) -> None:
         """All attributes of an object of before."""
         source = self.sources.get(id(value))
         if source is None or id(value) in self.expanded:
@@ -287,15 +289,15 @@ class Observer(Machine):
         self.expanded.add(id(value))
         self.guards.value(source, value)
         if any(part[0] == "attribute" and part[1] == id(value) for part in self.written):
-            self.failed = "an object that was changed is given to something that is called as it is"
+            self.discard_reason = "an object that was changed is given to something that is called as it is"
         fields = getattr(value, "__dict__", None)
         if fields is None:
             raise Break("native", name=f"something that takes a {type(value).__name__}")
         self.guards.add(Kind.FIELDS, source, tuple(fields))
         for name, each in fields.items():
-            self.seen(self.places.attribute(source, name), each)
+            self.guard_value(self.new_source.attribute(source, name), each)
 
-    def look(self, *values: Any, text: bool = False) -> None:
+    def guard_contents(self, *values: Any, text: bool = False) -> None:
         """Values are used by something native: what it may read is guarded, and it must not run Python of the user's unseen."""
         waiting = [each for each in values if not isinstance(each, (TensorBase, *PRIMITIVES))]
         known: set[int] = set()
@@ -305,7 +307,7 @@ class Observer(Machine):
                 continue
             known.add(id(value))
             if isinstance(value, CONTAINERS):
-                self.expand(value)
+                self.guard_elements(value)
                 if type(value).__module__ != "builtins":
                     self.refuse_hidden(value, text)
                     waiting += [each for each in getattr(value, "__dict__", {}).values() if not isinstance(each, (TensorBase, *PRIMITIVES))]
@@ -314,12 +316,12 @@ class Observer(Machine):
                 if isinstance(value, dict):
                     waiting += [each for each in value if not isinstance(each, (TensorBase, *PRIMITIVES))]
             else:
-                waiting += self.look_at(value, text)
+                waiting += self.guard_object(value, text)
 
-    def look_at(self, value: Any, text: bool) -> list[Any]:
+    def guard_object(self, value: Any, text: bool) -> list[Any]:
         """The same for one object that is no container; gives what it holds."""
         source = self.sources.get(id(value))
-        if type(value) is Generator or hasattr(type(value), "__next__"):
+        if type(value) is InterpretedGenerator or hasattr(type(value), "__next__"):
             if source is not None:
                 raise Break("loop")
         elif isinstance(value, np.ndarray):
@@ -342,15 +344,15 @@ class Observer(Machine):
         elif isinstance(value, functools.partial):
             if source is not None:
                 for name in ("func", "args", "keywords"):
-                    self.seen(self.places.attribute(source, name), getattr(value, name))
+                    self.guard_value(self.new_source.attribute(source, name), getattr(value, name))
             return [value.func, value.args, value.keywords]
         elif is_users(type(value)):
             self.refuse_hidden(value, text)
             if source is not None:
-                self.expand_object(value)
+                self.guard_attributes(value)
             fields = [*getattr(value, "__dict__", {}).values()]
             if self.numbers or self.tracer.symbols:  # a comparison that a data class has made for it, say
-                self.fix(*fields, *[getattr(value, name, None) for name in getattr(type(value), "__slots__", ())])
+                self.specialize(*fields, *[getattr(value, name, None) for name in getattr(type(value), "__slots__", ())])
             return [each for each in fields if not isinstance(each, (TensorBase, *PRIMITIVES))]
         elif source is not None:
             if type(value).__module__.partition(".")[0] != PACKAGE and not by_identity(value):
@@ -364,13 +366,13 @@ class Observer(Machine):
         if hidden is not None:
             raise Break("hidden", name=f"{type(value).__name__}.{hidden}")
 
-    def constant_argument(self, value: Any) -> None:
+    def guard_constant(self, value: Any) -> None:
         """An object of before is an argument of an op: it is the same in all calls."""
         if isinstance(value, (TensorBase, *PRIMITIVES)):
             return
         source = self.sources[id(value)]
         self.guards.identity(source, value)
-        if isinstance(value, RandomGenerator):
+        if isinstance(value, Generator):
             self.guards.names.of(value)
 
     # -- sizes -----------------------------------------------------------------------------------------------------
@@ -382,7 +384,7 @@ class Observer(Machine):
         name = f"s{len(self.symbol_sources)}"
         self.symbol_sources[name] = (source, dim)
         if dim in getattr(tensor, "__dict__", {}).get("_dynamo_dynamic_indices", ()):
-            self.promised.add(name)
+            self.marked_dynamic.add(name)
         return name
 
     def fixed(self, size: Any) -> None:
@@ -391,37 +393,37 @@ class Observer(Machine):
             return
         symbols = size.expression.symbols()
         if not symbols <= set(self.symbol_sources):
-            self.failed = "a choice by a size that depends on the values of tensors, in something that is called as it is"
+            self.discard_reason = "a choice by a size that depends on the values of tensors, in something that is called as it is"
             return
-        self.guards.relation("==", size.expression, int.__int__(size), True, {name: self.symbol_sources[name] for name in symbols})
+        self.guards.guard_relation("==", size.expression, int.__int__(size), True, {name: self.symbol_sources[name] for name in symbols})
 
-    def fix(self, *values: Any) -> None:
+    def specialize(self, *values: Any) -> None:
         """Sizes are used as plain numbers: they must be the same in later calls."""
         for value in values:
             if isinstance(value, SymbolicInt):
                 if not size_is_known(self, value):
                     raise Break("value", name="a size that depends on the values of a tensor")
                 self.fixed(value)
-                self.broken_promise(value)
+                self.note_specialized(value)
             elif isinstance(value, SymbolicFloat):
-                leaf = leaf_of(value)
+                leaf = number_input_of(value)
                 if leaf is not None:
                     self.guards.equal(leaf.source, leaf.value)
-                self.fix(*value.arguments)
+                self.specialize(*value.arguments)
             elif isinstance(value, (slice, range)):
-                self.fix(value.start, value.stop, value.step)
+                self.specialize(value.start, value.stop, value.step)
             elif isinstance(value, CONTAINERS) and (self.tracer.symbols or self.numbers):
-                self.fix(*symbolic_in(value))
+                self.specialize(*symbolic_in(value))
 
-    def broken_promise(self, size: Any) -> None:
+    def note_specialized(self, size: Any) -> None:
         """What was captured holds for one value of a size alone."""
-        for name in size.expression.symbols() & self.promised:
+        for name in size.expression.symbols() & self.marked_dynamic:
             source, dim = self.symbol_sources[name]
             self.violated = f"size {dim} of `{source.describe()}` is marked dynamic, but the program fixes it at line {self.frame.line} of {self.frame.code.co_filename}"
 
     def escaped(self, how: str, why: str) -> None:
         """A native function turned a tensor's value into a Python value: what was recorded holds for this value alone."""
-        self.failed = f"{how} inside of a function that is called as it is"
+        self.discard_reason = f"{how} inside of a function that is called as it is"
 
     def module_path(self) -> str:
         """The path of the Module whose forward is running, as far as sources tell."""
@@ -439,9 +441,9 @@ class Observer(Machine):
             frame = frame.caller
         return ""
 
-    def unkept(self, stop: Break) -> None:
+    def discard(self, stop: Break) -> None:
         """Something that can't be captured happens where there is no stopping."""
-        self.failed = self.failed or stop.message
+        self.discard_reason = self.discard_reason or stop.message
 
     # -- effects ---------------------------------------------------------------------------------------------------
 
@@ -451,41 +453,41 @@ class Observer(Machine):
             return True
         return id(value) not in self.fresh and (by_identity(value) or isinstance(value, FunctionType))
 
-    def affect(self, value: Any, name: str) -> bool:
+    def is_side_effect(self, value: Any, name: str) -> bool:
         """Whether a change of an object is an effect: it was there before.  While something is tried, none is allowed."""
         if not self.is_old(value):
             return False
         if self.pure:
             raise Break("effect", name=name)
         if id(value) not in self.sources:
-            self.register(value, self.places.known(value))
+            self.register(value, self.new_source.known(value))
         return True
 
-    def effect(self, function: Any, *arguments: Any) -> None:
+    def perform(self, function: Any, *arguments: Any) -> None:
         """Do something to an object, now and whenever the graph has run."""
         function(*arguments)
-        self.effects.append(Effect(function, *arguments))
+        self.effects.append(SideEffect(function, *arguments))
 
-    def changed(self, name: str) -> None:
+    def refuse_mutated(self, name: str) -> None:
         """Something is read that the program has changed.  A custom Function runs inside of the graph, and changes come after it."""
         if self.pure:
             raise Break("changed", name=name)
 
-    def touch(self, container: Any, key: Any = NULL) -> None:
+    def snapshot(self, container: Any, key: Any = NULL) -> None:
         """A container of before is about to be changed (a dict: under one key, if one is given): what it holds now may have to be guarded."""
-        self.affected[id(container)] = container
-        owner = self.fields.get(id(container))
+        self.mutated[id(container)] = container
+        owner = self.dict_owners.get(id(container))
         if id(container) not in self.snapshots:
             self.snapshots[id(container)] = list(container) if isinstance(container, collections.deque) else container.copy()
-            self.keys[id(container)] = set()
-        if key is not NULL and id(container) in self.keys:
-            self.keys[id(container)].add(key)
+            self.mutated_keys[id(container)] = set()
+        if key is not NULL and id(container) in self.mutated_keys:
+            self.mutated_keys[id(container)].add(key)
             if owner is not None:
                 self.written.add(("attribute", id(owner), key))
             return
-        self.keys.pop(id(container), None)
+        self.mutated_keys.pop(id(container), None)
         if owner is not None:
-            self.expand(container)
+            self.guard_elements(container)
             self.written.update(("attribute", id(owner), name) for name in self.snapshots[id(container)])
 
     def user_frame(self) -> Frame | None:
@@ -503,7 +505,7 @@ class Observer(Machine):
     def finish_guards(self) -> None:
         """Objects that were changed must be as different from others as they were."""
         by_kind: dict[type, list[Source]] = {}
-        kinds = {type(each) for each in self.affected.values()}
+        kinds = {type(each) for each in self.mutated.values()}
         for value in self.held:
             if type(value) in kinds and isinstance(self.sources[id(value)], Source):
                 by_kind.setdefault(type(value), []).append(self.sources[id(value)])
@@ -517,7 +519,7 @@ class Observer(Machine):
             raise Break("effect", name="grad")
         source = self.sources.get(id(tensor))
         if id(tensor) not in self.gradients:
-            place = None if source is None else self.places.attribute(source, "grad")
+            place = None if source is None else self.new_source.attribute(source, "grad")
             known = place is not None and (self.guards.has(Kind.NOT_NONE, place) or self.guards.has(Kind.EQUAL, place))
             self.gradients[id(tensor)] = (tensor, tensor._grad if known else UNKNOWN)
         tensor.grad = value
@@ -533,7 +535,7 @@ class Observer(Machine):
         return tracer.new_input(source, value)
 
 
-def size_is_known(recorder: Observer, size: Any) -> bool:
+def size_is_known(recorder: CaptureState, size: Any) -> bool:
     """Whether a size follows from the sizes of inputs."""
     return bool(size.expression.symbols() <= set(recorder.symbol_sources))
 
@@ -554,11 +556,11 @@ def is_method(value: Any) -> bool:
 
 def live_slots(frame: Frame) -> set[int]:
     """The variables that may be read, from where a frame stands, before they are set."""
-    cached = frame.program.live.get(frame.index)
+    cached = frame.bytecode.live.get(frame.index)
     if cached is not None:
         return cached  # type: ignore[no-any-return]
-    instructions = frame.program.instructions
-    handlers = frame.program.handler_at
+    instructions = frame.bytecode.instructions
+    handlers = frame.bytecode.handler_at
     live: set[int] = set()
     work: list[tuple[int, frozenset[int]]] = [(frame.index, frozenset())]
     visits: dict[int, frozenset[int]] = {}
@@ -592,5 +594,5 @@ def live_slots(frame: Frame) -> set[int]:
         if op.startswith("jump_if") or op in ("for_iter", "send"):
             work.append((argument, stored))
         work.append((index + 1, stored))
-    frame.program.live[frame.index] = live
+    frame.bytecode.live[frame.index] = live
     return live

@@ -6,37 +6,37 @@ from typing import Any
 
 from ..vm.exceptions import result_of
 from ..vm.frame import Frame, Inline, Outcome
-from ..vm.interpreter import Interpreter
-from ..vm.semantics import Machine
+from ..vm.interpreter import BytecodeInterpreter
+from ..vm.semantics import Semantics
 from .graph_breaks import Break
 
 
-class _Native(Machine):
+class _Native(Semantics):
     """Runs one instruction as Python does."""
 
     def should_inline(self, function: Any) -> bool:
         return False
 
 
-class RecordingInterpreter(Interpreter):
+class RecordingInterpreter(BytecodeInterpreter):
     """The interpreter of a capture.  Where native code stands between a break and the program, there is no stopping: what could not
     be captured is done, and what was recorded is not kept."""
 
     def step(self, frame: Frame) -> Frame | Outcome:
-        recorder: Any = self.machine
-        later = None if recorder.closed else recorder.tracer.later
-        if later is None or not later.calls:
+        recorder: Any = self.semantics
+        deferred = None if recorder.closed else recorder.tracer.deferred
+        if deferred is None or not deferred.calls:
             return super().step(frame)
-        if not later.allows(frame):
-            later.compute()
+        if not deferred.allows(frame):
+            deferred.compute()
         try:
             return super().step(frame)
         except Break:
-            later.compute()
+            deferred.compute()
             raise
 
     def finish(self, state: Frame | Outcome) -> Outcome:
-        recorder: Any = self.machine
+        recorder: Any = self.semantics
         if recorder.closed:  # a generator that has outlived the capture
             return native.finish(state)
         outer = recorder.frame
@@ -46,7 +46,7 @@ class RecordingInterpreter(Interpreter):
                 try:
                     state = self.step(state)
                 except Break as stop:
-                    recorder.unkept(stop)
+                    recorder.discard(stop)
                     assert stop.frame is not None
                     state = native.step(stop.frame)
         finally:
@@ -54,10 +54,10 @@ class RecordingInterpreter(Interpreter):
         return state
 
 
-native = Interpreter(_Native())
+native = BytecodeInterpreter(_Native())
 
 
-class Interpreted:
+class InterpretedCallback:
     """A function of the program, as a builtin function may call it."""
 
     def __init__(self, recorder: Any, function: Any) -> None:
@@ -72,7 +72,7 @@ class Interpreted:
         try:
             answer = recorder.call(recorder.frame, self.function, args, kwargs)
         except Break as stop:
-            recorder.unkept(stop)
+            recorder.discard(stop)
             return self.function(*args, **kwargs)
         if type(answer) is not Inline:
             return answer

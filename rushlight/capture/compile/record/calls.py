@@ -29,8 +29,8 @@ from ..guards.python_guards import HOOKS
 from ..vm import operator_forms
 from ..vm.frame import Frame, Inline
 from ..vm.frame_builtins import FRAME_BUILTINS
-from ..vm.generator import Generator
-from ..vm.semantics import Machine, is_interpretable
+from ..vm.generator import InterpretedGenerator
+from ..vm.semantics import Semantics, is_interpretable
 from .callables import (
     EFFECTS_OF_TENSORS,
     HAND_ON,
@@ -51,8 +51,8 @@ from .callables import (
     module_of,
     python_methods,
 )
-from .callbacks import Interpreted
-from .containers import ContainerWatcher
+from .callbacks import InterpretedCallback
+from .containers import ContainerRecorder
 from .graph_breaks import Break
 from .registry import flagged, handler_of, marked
 from .symbolic_numbers import MATH, computed, converted, numbers_in, tensor_of
@@ -69,7 +69,7 @@ _GATHERING = (list, tuple, set, frozenset, collections.deque, sorted, sum, max, 
 _FRAME_FUNCTIONS = frozenset(id(each) for each in (globals, vars, dir, eval, exec))
 
 
-class Recorder(ContainerWatcher):
+class Recorder(ContainerRecorder):
     """The machine that captures a program."""
 
     # -- calls -------------------------------------------------------------------------------------------------------
@@ -83,11 +83,11 @@ class Recorder(ContainerWatcher):
                 code.co_name in ("wrapper", "wrapped", "clone") and code.co_filename in _FILES_LOOKED_INTO
             )
             return looked_into and is_interpretable(function)
-        return (root in LOOKED_INTO or Machine.should_inline(self, function)) and is_interpretable(function)
+        return (root in LOOKED_INTO or Semantics.should_inline(self, function)) and is_interpretable(function)
 
     def call(self, frame: Frame, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         if kwargs and id(kwargs) in self.sources:
-            self.expand(kwargs)
+            self.guard_elements(kwargs)
         if marks:
             kind = marks.get(id(function)) or marks.get(id(getattr(function, "__func__", None)))
             if kind is not None:
@@ -97,13 +97,13 @@ class Recorder(ContainerWatcher):
         if isinstance(function, FunctionType):
             return self.call_function(frame, function, args, kwargs)
         if isinstance(function, functools.partial):
-            self.look_at(function, False)
-            self.expand(function.args)
-            self.expand(function.keywords)
+            self.guard_object(function, False)
+            self.guard_elements(function.args)
+            self.guard_elements(function.keywords)
             return self.call(frame, function.func, (*function.args, *args), {**function.keywords, **kwargs})
         if isinstance(function, type):
             return self.construct(frame, function, args, kwargs)
-        if isinstance(function, Interpreted):
+        if isinstance(function, InterpretedCallback):
             return self.call(frame, function.function, args, kwargs)
         if isinstance(function, Module) and self.is_plain_module(function):
             return self.call(frame, self.load_attr(function, "forward"), args, kwargs)
@@ -114,8 +114,8 @@ class Recorder(ContainerWatcher):
                 self.guards.value(source, function)
             if self.should_inline(called):
                 if is_users(type(function)):
-                    self.class_part(type(function), "__call__", called)
-                return self.enter(called, (function, *args), kwargs)
+                    self.guard_class_attribute(type(function), "__call__", called)
+                return self.inline(called, (function, *args), kwargs)
             if marks.get(id(called)) == "compiled":  # a compiled function inside of another: its own Python is looked into
                 return self.call(frame, function.__wrapped__, args, kwargs)
         return self.native(frame, function, args, kwargs)
@@ -132,7 +132,7 @@ class Recorder(ContainerWatcher):
         if source is not None:
             self.guards.identity(source, module)
             self.guards.no_hooks(source, module)
-        hooks = [self.places.known(each) for each in GLOBAL_HOOKS]
+        hooks = [self.new_source.known(each) for each in GLOBAL_HOOKS]
         self.guards.add(Kind.ALL_EMPTY, None, None, hooks, "no hooks of all Modules", "global hooks")
         return True
 
@@ -145,7 +145,7 @@ class Recorder(ContainerWatcher):
             if found is not NotImplemented:
                 return found
         if isinstance(target, FunctionType) and not is_op(target) and self.should_inline(target):
-            return self.enter(target, (owner, *args), kwargs)
+            return self.inline(target, (owner, *args), kwargs)
         if isinstance(target, FunctionType):
             return self.call_function(frame, target, (owner, *args), kwargs, function)
         return self.native(frame, function, args, kwargs)
@@ -171,7 +171,7 @@ class Recorder(ContainerWatcher):
             if found is not NotImplemented:
                 return found
         if self.should_inline(function):
-            return self.enter(function, args, kwargs)
+            return self.inline(function, args, kwargs)
         owner = args[0] if args else None
         if isinstance(owner, TensorBase) and hasattr(type(owner), function.__name__):
             self.tensor_method(owner, function.__name__, args[1:])
@@ -181,47 +181,45 @@ class Recorder(ContainerWatcher):
             return self.native(frame, method, args[1:], kwargs)
         return self.native(frame, function, args, kwargs)
 
-    def enter(self, function: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Inline:
+    def inline(self, function: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Inline:
         """Look into a function: what it reads besides its arguments is guarded."""
         if id(function) not in self.fresh:
-            self.parts_of(function)
+            self.guard_function(function)
         return Inline(function, args, kwargs)
 
-    def parts_of(self, function: FunctionType) -> None:
+    def guard_function(self, function: FunctionType) -> None:
         """Code, default values and closure of a function that was there before."""
         own = str(function.__module__).partition(".")[0] == PACKAGE
         if own and not function.__closure__ and not function.__kwdefaults__:
             return
         source = self.sources.get(id(function))
         if source is None:
-            source = self.places.known(function)
+            source = self.new_source.known(function)
             self.register(function, source)
         if not own:
             self.guards.add(Kind.CODE, source, function.__code__)
             if function.__defaults__:
-                place = self.places.attribute(source, "__defaults__")
+                place = self.new_source.attribute(source, "__defaults__")
                 for index, each in enumerate(function.__defaults__):
-                    self.seen(self.places.item(place, index), each)
+                    self.guard_value(self.new_source.item(place, index), each)
                 self.guards.length(place, function.__defaults__, function.__defaults__)
         if function.__kwdefaults__:
-            place = self.places.attribute(source, "__kwdefaults__")
+            place = self.new_source.attribute(source, "__kwdefaults__")
             for name, each in function.__kwdefaults__.items():
-                self.seen(self.places.item(place, name), each)
+                self.guard_value(self.new_source.item(place, name), each)
         for index, (name, cell) in enumerate(zip(function.__code__.co_freevars, function.__closure__ or ())):
             if id(cell) in self.fresh:
                 continue
-            self.cell(cell, self.places.item(self.places.attribute(source, "__closure__"), index), name)
-
-    closure_of = parts_of
+            self.guard_cell(cell, self.new_source.item(self.new_source.attribute(source, "__closure__"), index), name)
 
     def make_function(self, frame: Frame, code: Any, parts: Mapping[str, Any]) -> Any:
-        return self.made(super().make_function(frame, code, parts))
+        return self.track_fresh(super().make_function(frame, code, parts))
 
     # -- classes -----------------------------------------------------------------------------------------------------
 
     def construct(self, frame: Frame, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """An instance of a class."""
-        if kind in _GATHERING and args and type(args[0]) is Generator and not kwargs:
+        if kind in _GATHERING and args and type(args[0]) is InterpretedGenerator and not kwargs:
             return Inline(operator_forms.gather, (kind, args[0], tuple(args[1:])), {})
         if kind is type and len(args) == 1:
             source = self.sources.get(id(args[0]))
@@ -239,11 +237,11 @@ class Recorder(ContainerWatcher):
         if len(args) == 1 and is_symbolic(args[0]) and (found := converted(self, kind, args[0])) is not NotImplemented:
             return found
         if kind in (int, float, bool, str, complex) or issubclass(kind, (int, float, str, complex)):
-            self.fix(*args)
+            self.specialize(*args)
             if args and isinstance(args[0], TensorBase) and (self.tracer.is_traced(args[0]) or id(args[0]) in self.sources):
                 raise Break("value", name=kind.__name__)
             if args and kind is str:
-                self.text_of(args[0], "str")
+                self.guard_text(args[0], "str")
         if kind is bool and args:
             return self.truth(args[0])
         replacement = FRAME_BUILTINS.get(id(kind))
@@ -251,22 +249,24 @@ class Recorder(ContainerWatcher):
             return replacement(frame, *args, **kwargs)
         if kind is autocast and self.careful:
             raise Break("state", name=kind.__name__)
-        return self.made(self.native_class(kind, args, kwargs))
+        return self.track_fresh(self.native_class(kind, args, kwargs))
 
     def native_class(self, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """An instance of a class that is not looked into."""
         root = str(kind.__module__).partition(".")[0]
         if id(kind) in TAKE_ITERABLES:
-            args = self.given(kind, args, kwargs)
-            self.fix(*[each for each in (*args[1:], *kwargs.values()) if is_symbolic(each) and not issubclass(kind, dict)])
+            args = self.interpreted_arguments(kind, args, kwargs)
+            self.specialize(*[each for each in (*args[1:], *kwargs.values()) if is_symbolic(each) and not issubclass(kind, dict)])
             if args and (kind in (set, frozenset, itertools.groupby) or issubclass(kind, dict) and not isinstance(args[0], dict)):
                 first = list(args[0])  # what it holds is compared
-                self.fix([each[0] if issubclass(kind, dict) and isinstance(each, (tuple, list)) and each else each for each in first])
+                self.specialize(
+                    [each[0] if issubclass(kind, dict) and isinstance(each, (tuple, list)) and each else each for each in first]
+                )
                 args = [first, *args[1:]]
         elif kind not in (functools.partial, types.MethodType, collections.defaultdict) and id(kind) not in SHALLOW:
-            self.look(*args, *kwargs.values())
+            self.guard_contents(*args, *kwargs.values())
         if kind is range:
-            self.fix(*args)
+            self.specialize(*args)
         known = root in ("builtins", PACKAGE) or root in PURE_MODULES or issubclass(kind, BaseException) or issubclass(kind, tuple)
         if (
             (not known and not is_users(kind))
@@ -282,7 +282,7 @@ class Recorder(ContainerWatcher):
         caller = class_attribute(type(kind), "__call__")
         if isinstance(caller, FunctionType):
             if self.should_inline(caller):
-                return self.enter(caller, (kind, *args), kwargs)
+                return self.inline(caller, (kind, *args), kwargs)
             return None  # an enum
         new, init = class_attribute(kind, "__new__"), class_attribute(kind, "__init__")
         new = new.__func__ if isinstance(new, staticmethod) else new
@@ -292,7 +292,7 @@ class Recorder(ContainerWatcher):
             plain = kind.__new__ is object.__new__
             return Inline(operator_forms.instantiate if plain else operator_forms.instantiate_anew, (kind, tuple(args), dict(kwargs)), {})
         if hasattr(kind, "_fields") and issubclass(kind, tuple):  # a named tuple only puts its arguments in place
-            return self.made(kind(*args, **kwargs))
+            return self.track_fresh(kind(*args, **kwargs))
         return None
 
     # -- what is called as it is ---------------------------------------------------------------------------------------
@@ -310,7 +310,7 @@ class Recorder(ContainerWatcher):
             return None
         if kind in marked:
             return marked[kind](self, function, args, kwargs)
-        return self.made(function(*args, **kwargs))
+        return self.track_fresh(function(*args, **kwargs))
 
     def opaque(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """A call that goes into the graph as one node, unseen."""
@@ -318,7 +318,7 @@ class Recorder(ContainerWatcher):
         tracer.note_grad_mode()
         for each in (*args, *kwargs.values()):
             if isinstance(each, (list, tuple, dict)):
-                self.look(each)
+                self.guard_contents(each)
         recorded, named = tracer.argument(tuple(args)), tracer.argument(dict(kwargs))
         state.capture = None
         state.interceptors.remove(tracer)
@@ -341,8 +341,8 @@ class Recorder(ContainerWatcher):
             raise Break("value", name=name)
         if name in EFFECTS_OF_TENSORS:
             raise Break("tensor", name=name)
-        self.look(*args)
-        self.fix(*(args if name == "new_tensor" else numbers_in(self, tuple(args))))
+        self.guard_contents(*args)
+        self.specialize(*(args if name == "new_tensor" else numbers_in(self, tuple(args))))
 
     def package_method(self, owner: Any, function: FunctionType) -> None:
         """A method of one of the package's objects, which is called as it is."""
@@ -359,10 +359,10 @@ class Recorder(ContainerWatcher):
             raise Break("state", name=kind.__name__)
         if id(owner) in self.sources and not isinstance(owner, (type, *PRIMITIVES)):
             if isinstance(owner, (no_grad, enable_grad, set_grad_enabled, inference_mode)) and function.__name__ == "__exit__":
-                self.expand_object(owner)  # it sets the mode back to what it was
-                self.look(owner.previous)
+                self.guard_attributes(owner)  # it sets the mode back to what it was
+                self.guard_contents(owner.previous)
                 return
-            if type(owner) is Generator:
+            if type(owner) is InterpretedGenerator:
                 raise Break("loop")
             if isinstance(owner, (autocast, Module, FunctionCtx)) or not isinstance(owner, tuple):
                 raise Break("state" if hasattr(kind, "__exit__") else "native", name=f"{kind.__name__}.{function.__name__}")
@@ -376,15 +376,15 @@ class Recorder(ContainerWatcher):
                 self.tensor_method(owner, name, args)
                 return function(*args, **kwargs)
             if isinstance(function, MethodWrapperType):
-                return self.wrapper(frame, owner, name, function, args, kwargs)
+                return self.slot_wrapper(frame, owner, name, function, args, kwargs)
             for kind in MUTATORS:
                 if isinstance(owner, kind):
                     if kwargs.get("key") is not None:
-                        kwargs = {**kwargs, "key": Interpreted(self, kwargs["key"])}
+                        kwargs = {**kwargs, "key": InterpretedCallback(self, kwargs["key"])}
                     elif name in ("extend", "update", "extendleft"):
-                        args = self.given(function, args, {})
+                        args = self.interpreted_arguments(function, args, {})
                     return self.container_method(kind, owner, name, function, args, kwargs)
-        if args and type(args[0]) is Generator and not kwargs and function in _GATHERING:
+        if args and type(args[0]) is InterpretedGenerator and not kwargs and function in _GATHERING:
             form = {any: operator_forms.any_of, all: operator_forms.all_of}.get(function)
             return (
                 Inline(operator_forms.gather, (function, args[0], tuple(args[1:])), {}) if form is None else Inline(form, tuple(args), {})
@@ -398,20 +398,20 @@ class Recorder(ContainerWatcher):
             found = handler(self, *args, **kwargs)
             if found is not NotImplemented:
                 return found
-        return self.made(self.unseen(function, owner, name, args, kwargs))
+        return self.track_fresh(self.call_pure(function, owner, name, args, kwargs))
 
-    def unseen(self, function: Any, owner: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def call_pure(self, function: Any, owner: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call something that is known to compute and do nothing else; otherwise a break."""
         module = module_of(function)
         root = module.partition(".")[0]
         if id(function) in PURE_BUILTINS or id(type(function)) in PURE_BUILTINS:
             if id(function) not in SHALLOW:
-                args = self.given(function, args, kwargs)
+                args = self.interpreted_arguments(function, args, kwargs)
                 if function in (sorted, min, max) and len(args) == 1:
                     args = [list(args[0])]
-                self.fix(*args)
+                self.specialize(*args)
             if kwargs.get("key") is not None:
-                kwargs = {**kwargs, "key": Interpreted(self, kwargs["key"])}
+                kwargs = {**kwargs, "key": InterpretedCallback(self, kwargs["key"])}
             return function(*args, **kwargs)
         if len(args) == 1 and is_symbolic(args[0]) and function in MATH:
             return computed(self, function, args[0])
@@ -419,9 +419,9 @@ class Recorder(ContainerWatcher):
             return self.package_function(function, owner, name, module, args, kwargs)
         immutable = isinstance(owner, (*PRIMITIVES, tuple, frozenset, range))
         if immutable or (root in PURE_MODULES and name not in IMPURE and not (isinstance(function, FunctionType) and root == "functools")):
-            args = self.given(function, args, kwargs) if id(function) in TAKE_ITERABLES or name == "join" else args
-            self.look(*args, *kwargs.values(), text=name in ("format", "join", "__mod__"))
-            self.fix(*args)
+            args = self.interpreted_arguments(function, args, kwargs) if id(function) in TAKE_ITERABLES or name == "join" else args
+            self.guard_contents(*args, *kwargs.values(), text=name in ("format", "join", "__mod__"))
+            self.specialize(*args)
             if root == "numpy" and any(isinstance(each, TensorBase) for each in (*args, *kwargs.values())):
                 raise Break("value", name=f"numpy.{name}")
             if owner is None or isinstance(owner, (ModuleType, type)) or immutable:
@@ -435,7 +435,7 @@ class Recorder(ContainerWatcher):
         ):
             raise Break("builtin", name=name)
         if owner is not None and id(owner) in self.fresh and not is_users(type(owner)):
-            self.look(*args, *kwargs.values())
+            self.guard_contents(*args, *kwargs.values())
             return function(*args, **kwargs)  # a method of an object that the program made
         raise Break("builtin" if vars(builtins).get(name) is function else "native", name=name)
 
@@ -447,8 +447,8 @@ class Recorder(ContainerWatcher):
         ):
             raise Break("builtin", name="__new__")
         if isinstance(kind, type) and issubclass(kind, tuple) and len(args) > 1:
-            args = (kind, self.iterated(args[1]), *args[2:])
-        return self.made(function(*args, **kwargs))
+            args = (kind, self.as_iterable(args[1]), *args[2:])
+        return self.track_fresh(function(*args, **kwargs))
 
     def package_function(self, function: Any, owner: Any, name: str, module: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """A function of the package that is no op."""
@@ -464,35 +464,35 @@ class Recorder(ContainerWatcher):
                 and not isinstance(each, functools.partial)
             ):
                 raise Break("native", name=f"{name} with a function")
-        self.look(*args, *kwargs.values())
+        self.guard_contents(*args, *kwargs.values())
         if name in ("tensor", "as_tensor", "asarray"):
             found = (
                 tensor_of(self, function, args[0], kwargs) if len(args) == 1 and (self.tracer.symbols or self.numbers) else NotImplemented
             )
             if found is not NotImplemented:
                 return found
-            self.fix(*args)
+            self.specialize(*args)
         else:
-            self.fix(*numbers_in(self, (*args, *kwargs.values())))
+            self.specialize(*numbers_in(self, (*args, *kwargs.values())))
         return function(*args, **kwargs)
 
-    def given(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:
+    def interpreted_arguments(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:
         """Arguments of a builtin: functions that it calls, and iterators of the user's, are interpreted."""
         found = []
         for index, each in enumerate(args):
             if index == 0 and id(function) in TAKE_FUNCTIONS and (is_callback(each) or isinstance(each, (type, BuiltinFunctionType))):
-                each = Interpreted(self, each)
+                each = InterpretedCallback(self, each)
             elif id(function) in HAND_ON or (id(function) in TAKE_ITERABLES and python_methods(type(each)) & {"__iter__", "__next__"}):
-                each = self.iterated(each)
+                each = self.as_iterable(each)
             else:
                 if id(function) in TAKE_ITERABLES and isinstance(each, TensorBase):
-                    self.iterated(each)
-                self.look(each)
+                    self.as_iterable(each)
+                self.guard_contents(each)
             found.append(each)
-        self.look(*[each for each in kwargs.values() if not is_callback(each)])
+        self.guard_contents(*[each for each in kwargs.values() if not is_callback(each)])
         return found
 
-    def wrapper(self, frame: Frame, owner: Any, name: str, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def slot_wrapper(self, frame: Frame, owner: Any, name: str, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """A special method of a builtin class: what ``super().__setattr__`` and its like are."""
         if name == "__setattr__":
             return self.store_plain(owner, *args)
@@ -505,7 +505,7 @@ class Recorder(ContainerWatcher):
                 return self.container_method(kind, owner, name, function, args, kwargs)
         if name == "__init__" and self.is_old(owner):
             raise Break("native", name=f"{type(owner).__name__}.__init__")
-        self.look(*args)
+        self.guard_contents(*args)
         return function(*args, **kwargs)
 
     def frame_function(self, frame: Frame, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

@@ -13,25 +13,25 @@ from ..decode import NULL
 from ..guards.guards import CONTAINERS, PRIMITIVES
 from ..vm import operator_forms
 from ..vm.frame import Frame, Inline, bind
-from ..vm.generator import Generator
-from .base import Effect
+from ..vm.generator import InterpretedGenerator
+from .base import SideEffect
 from .callables import BLIND, HANDING_ON, MUTATORS, READERS, python_method, python_methods
 from .callbacks import RecordingInterpreter
 from .graph_breaks import Break
 from .symbolic_numbers import checked_index
-from .values import Watcher, settled
+from .values import ValueRecorder, settled
 
 _ITERATED = frozenset("extend extendleft update difference_update intersection_update symmetric_difference_update subtract".split())
 
 
-class ContainerWatcher(Watcher):
+class ContainerRecorder(ValueRecorder):
     """The machine's operations on containers."""
 
     # -- items -----------------------------------------------------------------------------------------------------
 
     def get_item(self, container: Any, key: Any) -> Any:
         if isinstance(container, TensorBase):
-            self.look(key)
+            self.guard_contents(key)
             return container[checked_index(self, self.tracer.shape_of(container), key)]
         special = self.special(container, "__getitem__")
         if special is not None:
@@ -39,14 +39,14 @@ class ContainerWatcher(Watcher):
         if isinstance(container, type):
             return operator.getitem(container, key)  # type: ignore[call-overload]
         if isinstance(container, (list, tuple, str, bytes, range, collections.deque)):
-            self.fix(key)
+            self.specialize(key)
             if python_method(key, "__index__") is not None:
                 raise Break("hidden", name=f"{type(key).__name__}.__index__")
             if isinstance(key, TensorBase):
                 raise Break("value", name="an index")
         elif isinstance(container, dict):
-            self.fix(key)
-            self.look(key)
+            self.specialize(key)
+            self.guard_contents(key)
             if key not in container and (
                 isinstance(container, collections.defaultdict) or "__missing__" in python_methods(type(container))
             ):
@@ -55,25 +55,25 @@ class ContainerWatcher(Watcher):
         source = self.sources.get(id(container))
         if source is None:
             if not isinstance(container, (*CONTAINERS, str, bytes, range)):
-                self.look(container)
+                self.guard_contents(container)
             return container[key]
         self.guards.type(source, container)
         if id(container) in self.snapshots:
-            self.changed(f"a {type(container).__name__}")
-            changed = self.keys.get(id(container))
+            self.refuse_mutated(f"a {type(container).__name__}")
+            changed = self.mutated_keys.get(id(container))
             if changed is None or not isinstance(key, (str, int)) or key not in container:
-                self.expand(container)
+                self.guard_elements(container)
             elif key not in changed:
-                self.seen(self.places.item(source, key), container[key])
+                self.guard_value(self.new_source.item(source, key), container[key])
             return container[key]
         if id(container) in self.expanded:
             return container[key]
         if isinstance(container, (list, tuple)) and isinstance(key, int) and not is_symbolic(key):
             self.guards.length(source, container, container)
-            return self.number(self.places.item(source, int(key)), container[key])
+            return self.read_value(self.new_source.item(source, int(key)), container[key])
         if isinstance(container, dict) and isinstance(key, (str, int)) and key in container:
-            return self.number(self.places.item(source, key), container[key])
-        self.look(container)
+            return self.read_value(self.new_source.item(source, key), container[key])
+        self.guard_contents(container)
         return container[key]
 
     def set_item(self, container: Any, key: Any, value: Any) -> Any:
@@ -81,18 +81,18 @@ class ContainerWatcher(Watcher):
         if special is not None:
             return Inline(special, (container, key, value), {})
         if isinstance(container, TensorBase):
-            self.look(key)
+            self.guard_contents(key)
             container[checked_index(self, self.tracer.shape_of(container), key)] = value
             return None
-        self.fix(key)
-        self.look(key)
-        if not self.affect(container, "an item"):
+        self.specialize(key)
+        self.guard_contents(key)
+        if not self.is_side_effect(container, "an item"):
             container[key] = value
             return None
         if not isinstance(container, (list, dict, collections.deque)):
             raise Break("native", name=f"an item of a {type(container).__name__}")
         if not isinstance(container, dict):
-            self.expand(container)
+            self.guard_elements(container)
         if isinstance(key, slice):
             value = settled(value)
         self.change(
@@ -104,9 +104,9 @@ class ContainerWatcher(Watcher):
         special = self.special(container, "__delitem__")
         if special is not None:
             return Inline(special, (container, key), {})
-        self.fix(key)
-        self.look(container, key)
-        if not self.affect(container, "an item"):
+        self.specialize(key)
+        self.guard_contents(container, key)
+        if not self.is_side_effect(container, "an item"):
             del container[key]
             return None
         if not isinstance(container, (list, dict, collections.deque)):
@@ -130,29 +130,29 @@ class ContainerWatcher(Watcher):
             if name not in READERS and id(owner) in self.sources:
                 raise Break("native", name=f"{kind.__name__}.{name}")
             if name in HANDING_ON:
-                self.expand(owner)
-                self.look(*args[:1])
+                self.guard_elements(owner)
+                self.guard_contents(*args[:1])
             else:
-                self.look(owner, *args, *kwargs.values())
-                self.fix(owner)
-            self.fix(*args)
+                self.guard_contents(owner, *args, *kwargs.values())
+                self.specialize(owner)
+            self.specialize(*args)
             return function(*args, **kwargs)
-        self.look(*[each for each in args if name != "append"])
+        self.guard_contents(*[each for each in args if name != "append"])
         if kind is dict and name != "update" or kind is set:
-            self.fix(*args[: 1 if kind is dict else None])
+            self.specialize(*args[: 1 if kind is dict else None])
         if name in ("sort", "remove"):
-            self.fix(owner, *args)
-        if not self.affect(owner, name):
+            self.specialize(owner, *args)
+        if not self.is_side_effect(owner, name):
             if name in ("sort", "remove", "__setitem__"):
-                self.look(owner)
+                self.guard_contents(owner)
             return function(*args, **kwargs)
         if name not in BLIND:
-            self.expand(owner)
+            self.guard_elements(owner)
         if name == "sort":  # its result is an effect; the key is not called again
-            self.look(owner)
-            self.touch(owner)
+            self.guard_contents(owner)
+            self.snapshot(owner)
             function(*args, **kwargs)
-            self.effects.append(Effect(operator.setitem, owner, slice(None), list(owner)))
+            self.effects.append(SideEffect(operator.setitem, owner, slice(None), list(owner)))
             return None
         if name in _ITERATED:
             args = tuple([settled(each) for each in args])
@@ -162,87 +162,87 @@ class ContainerWatcher(Watcher):
                 self.change(owner, method, each)
             return None
         if kwargs:
-            self.fix(*kwargs.values())
+            self.specialize(*kwargs.values())
             method = functools.partial(method, **kwargs)  # move_to_end(key, last=False)
         return self.change(owner, method, *args)
 
     # -- building --------------------------------------------------------------------------------------------------
 
     def build_set(self, values: list[Any]) -> Any:
-        self.look(*values)
-        self.fix(*values)
+        self.guard_contents(*values)
+        self.specialize(*values)
         return super().build_set(values)
 
     def build_map(self, keys: Any, values: Any) -> Any:
-        self.look(*keys)
-        self.fix(*keys)
+        self.guard_contents(*keys)
+        self.specialize(*keys)
         return super().build_map(keys, values)
 
     def map_add(self, items: Any, key: Any, value: Any) -> None:
-        self.look(key)
-        self.fix(key)
-        if self.affect(items, "a dict that is being built"):
+        self.guard_contents(key)
+        self.specialize(key)
+        if self.is_side_effect(items, "a dict that is being built"):
             self.change(items, operator.setitem, key, value)
         else:
             super().map_add(items, key, value)
 
     def list_append(self, items: Any, value: Any) -> None:
-        if self.affect(items, "a list that is being built"):  # there was a break since it was begun
+        if self.is_side_effect(items, "a list that is being built"):  # there was a break since it was begun
             self.change(items, list.append, value)
         else:
             super().list_append(items, value)
 
     def set_add(self, items: Any, value: Any) -> None:
-        self.look(value)
-        self.fix(value)
-        if self.affect(items, "a set that is being built"):
+        self.guard_contents(value)
+        self.specialize(value)
+        if self.is_side_effect(items, "a set that is being built"):
             self.change(items, set.add, value)
         else:
             super().set_add(items, value)
 
     def list_extend(self, items: Any, more: Any) -> None:
-        more = self.iterated(more)
-        if self.affect(items, "a list that is being built"):
+        more = self.as_iterable(more)
+        if self.is_side_effect(items, "a list that is being built"):
             self.change(items, list.extend, list(more))
         else:
             super().list_extend(items, more)
 
     def set_update(self, items: Any, more: Any) -> None:
-        more = list(self.iterated(more))
-        self.fix(more)
-        if self.affect(items, "a set that is being built"):
+        more = list(self.as_iterable(more))
+        self.specialize(more)
+        if self.is_side_effect(items, "a set that is being built"):
             self.change(items, set.update, more)
         else:
             super().set_update(items, more)
 
     def dict_update(self, items: Any, more: Any) -> None:
-        self.look(more)
-        if isinstance(more, dict) and self.affect(items, "a dict that is being built"):
+        self.guard_contents(more)
+        if isinstance(more, dict) and self.is_side_effect(items, "a dict that is being built"):
             self.change(items, dict.update, dict(more))
         else:
             super().dict_update(items, more)
 
     def dict_merge(self, function: Any, keywords: Any, more: Any) -> None:
-        self.look(more)
+        self.guard_contents(more)
         if id(keywords) in self.sources:
             raise Break("native", name="keywords from several dicts, with a break between them")
         super().dict_merge(function, keywords, more)
 
     def call_arguments(self, function: Any, args: Any) -> tuple[Any, ...]:
-        return super().call_arguments(function, self.iterated(args))
+        return super().call_arguments(function, self.as_iterable(args))
 
     def unpack_sequence(self, value: Any, count: int) -> list[Any]:
-        return super().unpack_sequence(self.iterated(value), count)
+        return super().unpack_sequence(self.as_iterable(value), count)
 
     def unpack_ex(self, value: Any, before: int, after: int) -> list[Any]:
-        return super().unpack_ex(self.iterated(value), before, after)
+        return super().unpack_ex(self.as_iterable(value), before, after)
 
     def get_len(self, subject: Any) -> Any:
-        self.look(subject)
+        self.guard_contents(subject)
         return super().get_len(subject)
 
     def match_keys(self, subject: Any, keys: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        self.look(subject)
+        self.guard_contents(subject)
         return super().match_keys(subject, keys)
 
     def match_class(self, subject: Any, kind: Any, positional: int, names: tuple[str, ...]) -> tuple[Any, ...] | None:
@@ -253,7 +253,7 @@ class ContainerWatcher(Watcher):
             if source is not None:
                 self.guards.value(source, subject)
             if isinstance(subject, kind):
-                self.look(subject)
+                self.guard_contents(subject)
         return super().match_class(subject, kind, positional, names)
 
     def match_sequence(self, subject: Any) -> bool:
@@ -265,19 +265,19 @@ class ContainerWatcher(Watcher):
         return super().match_mapping(subject)
 
     def format_value(self, value: Any, spec: Any) -> Any:
-        self.text_of(value, "a formatted string")
+        self.guard_text(value, "a formatted string")
         return super().format_value(value, spec)
 
     def convert_value(self, kind: str, value: Any) -> Any:
-        self.text_of(value, kind)
+        self.guard_text(value, kind)
         return super().convert_value(kind, value)
 
-    def text_of(self, value: Any, name: str) -> None:
+    def guard_text(self, value: Any, name: str) -> None:
         """A value becomes a string."""
         if isinstance(value, TensorBase):
             raise Break("value", name=name)
-        self.fix(value)
-        self.look(value, text=True)
+        self.specialize(value)
+        self.guard_contents(value, text=True)
         if isinstance(value, CONTAINERS) and any(
             isinstance(each, TensorBase) for each in (value.values() if isinstance(value, dict) else value)
         ):
@@ -285,20 +285,20 @@ class ContainerWatcher(Watcher):
 
     # -- iterators -------------------------------------------------------------------------------------------------
 
-    def iterated(self, value: Any) -> Any:
+    def as_iterable(self, value: Any) -> Any:
         """Something that native code will iterate over; an iterable of the user's is interpreted then."""
         if python_methods(type(value)) & {"__iter__", "__next__", "__getitem__"} and not isinstance(value, TensorBase):
             frame = bind(operator_forms.iterate, (value,), {})
             assert frame is not None
             while frame.instruction.op != "return_generator":
                 frame.index += 1
-            return self.made(Generator(RecordingInterpreter(self), frame))
+            return self.track_fresh(InterpretedGenerator(RecordingInterpreter(self), frame))
         if isinstance(value, TensorBase):
-            self.fix(*self.tracer.shape_of(value)[:1])
+            self.specialize(*self.tracer.shape_of(value)[:1])
         elif isinstance(value, CONTAINERS):
-            self.expand(value)
+            self.guard_elements(value)
         else:
-            self.look(value)
+            self.guard_contents(value)
         return value
 
     def get_iter(self, value: Any) -> Any:
@@ -306,7 +306,7 @@ class ContainerWatcher(Watcher):
             special = self.special(value, "__iter__")
             if special is not None:
                 return Inline(special, (value,), {})
-            self.expand(value)
+            self.guard_elements(value)
             return iter(value)
         special = self.special(value, "__iter__")
         if special is not None:
@@ -314,19 +314,19 @@ class ContainerWatcher(Watcher):
             if source is not None:
                 self.guards.value(source, value)
             return Inline(special, (value,), {})
-        if id(value) in self.sources and (type(value) is Generator or hasattr(type(value), "__next__")):
+        if id(value) in self.sources and (type(value) is InterpretedGenerator or hasattr(type(value), "__next__")):
             return value  # an iterator is its own
-        return super().get_iter(self.iterated(value))
+        return super().get_iter(self.as_iterable(value))
 
     def next(self, iterator: Any) -> Any:
         if id(iterator) in self.sources:
             if self.special(iterator, "__next__") is None:
                 raise Break("loop")
             self.guards.value(self.sources[id(iterator)], iterator)
-        special = self.special(iterator, "__next__") if type(iterator) is not Generator else None
+        special = self.special(iterator, "__next__") if type(iterator) is not InterpretedGenerator else None
         return super().next(iterator) if special is None else Inline(special, (iterator,), {})
 
-    def let_go(self, generator: Any) -> None:
+    def release_generator(self, generator: Any) -> None:
         if id(generator) in self.sources and generator.gi_suspended:
             raise Break("loop")  # what it does at its end comes now, and not after the graph
 
@@ -339,9 +339,9 @@ class ContainerWatcher(Watcher):
 
     def import_name(self, frame: Frame, name: str, names: Any, level: int) -> Any:
         module = super().import_name(frame, name, names, level)
-        self.register(module, self.places.known(module))
+        self.register(module, self.new_source.known(module))
         return module
 
     def import_from(self, module: Any, name: str) -> Any:
         result = super().import_from(module, name)
-        return self.seen(self.places.attribute(self.places.known(module), name), result)
+        return self.guard_value(self.new_source.attribute(self.new_source.known(module), name), result)

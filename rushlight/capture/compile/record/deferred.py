@@ -50,14 +50,14 @@ deferrable_methods[dict] = ("values", "items", "keys")  # they look at what a di
 _MODES = (set_grad_mode, set_inference_mode)
 
 
-class Later:
+class DeferredOps:
     """The ops of a capture that have not been run."""
 
     def __init__(self, tracer: CompileTracer) -> None:
         self.tracer = tracer
         self.calls: list[tuple[Any, tuple[Any, ...], list[Any], bool]] = []  # op, arguments, results, and whether gradients are recorded
-        self.waiting: dict[int, Any] = {}  # tensors without data, by id
-        self.twins: dict[int, tuple[Any, Any]] = {}  # of tensors with data, by id: themselves, and as they are without
+        self.pending: dict[int, Any] = {}  # tensors without data, by id
+        self.fakes: dict[int, tuple[Any, Any]] = {}  # of tensors with data, by id: themselves, and as they are without
         self.written: dict[int, Any] = {}  # tensors with data that are to be written to, by id
         self.owners: set[int] = set()  # the ids of the arrays whose memory that is
         self.writes: set[Any] = set()  # the nodes that do so
@@ -69,12 +69,12 @@ class Later:
         if self.calls:
             self.compute()
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """There is nothing left that waits."""
-        for each in (self.calls, self.waiting, self.twins, self.written, self.owners, self.writes):
+        for each in (self.calls, self.pending, self.fakes, self.written, self.owners, self.writes):
             each.clear()
 
-    def takes(self, op: Any, args: tuple[Any, ...], out: Any) -> bool:
+    def can_defer(self, op: Any, args: tuple[Any, ...], out: Any) -> bool:
         """Whether a call of an op can wait: one that only computes, from floating-point numbers."""
         tracer, recorder, function = self.tracer, self.tracer.recorder, op.functional or op
         if self.stopped or out is not None or function.factory or not only_computes(function, args) or (checks_values(op) and not op.view):
@@ -91,10 +91,10 @@ class Later:
             return False
         large = False
         for each in tensors_in(args):
-            array, waits = each._array, id(each) in self.waiting
-            if type(each) not in (Tensor, Parameter) or array.dtype.char not in "fd" or not (waits or array.__class__ is np.ndarray):
+            array, deferring = each._array, id(each) in self.pending
+            if type(each) not in (Tensor, Parameter) or array.dtype.char not in "fd" or not (deferring or array.__class__ is np.ndarray):
                 return False
-            large = large or waits or (array.nbytes >= WORTHWHILE and not op.view) or self.is_written(each)
+            large = large or deferring or (array.nbytes >= WORTHWHILE and not op.view) or self.is_written(each)
         return large if op is function else bool(self.calls) and self.can_write(args)
 
     def is_written(self, tensor: Any) -> bool:
@@ -110,17 +110,17 @@ class Later:
         if target._grad_fn is not None or (state.grad_enabled and any(each._requires_grad for each in tensors_in(args))):
             return False
         array = target._array
-        return id(target) in self.waiting or (array.flags.writeable and array.flags.c_contiguous and owner(array) is not None)
+        return id(target) in self.pending or (array.flags.writeable and array.flags.c_contiguous and owner(array) is not None)
 
-    def leaves_alone(self, op: Any, args: tuple[Any, ...], out: Any) -> bool:
+    def is_independent(self, op: Any, args: tuple[Any, ...], out: Any) -> bool:
         """Whether an op that is run now can do so without those that wait."""
         if out is not None or not only_computes(op, args):
             return False
-        return all(not (id(each) in self.waiting or not op.factory and self.is_written(each)) for each in tensors_in(args))
+        return all(not (id(each) in self.pending or not op.factory and self.is_written(each)) for each in tensors_in(args))
 
     def run(self, op: Any, args: tuple[Any, ...]) -> Any:
         """The results of an op, without data; NotImplemented where that is not possible."""
-        given = self.bare(args)
+        given = self.without_data(args)
         try:
             with fake_mode():
                 result = dispatch(op.functional or op, given)
@@ -133,7 +133,7 @@ class Later:
             return self.write(op, args, made)
         if any(each is value for each in made for value in tensors_in(given)):
             return NotImplemented
-        self.wait(op, args, made)
+        self.defer(op, args, made)
         return result
 
     def write(self, op: Any, args: tuple[Any, ...], made: list[Any]) -> Any:
@@ -141,64 +141,64 @@ class Later:
         target, array = args[0], made[0]._array
         if len(made) > 1 or array.shape != target._array.shape or array.dtype != target._array.dtype:
             return NotImplemented
-        if id(target) in self.waiting:
-            self.wait(op, args, [target])
+        if id(target) in self.pending:
+            self.defer(op, args, [target])
         else:
             self.calls.append((op, args, [], state.grad_enabled))
             self.written[id(target)] = target
             self.owners.add(id(owner(target._array)))
         return target
 
-    def wait(self, op: Any, args: tuple[Any, ...], made: list[Any]) -> None:
+    def defer(self, op: Any, args: tuple[Any, ...], made: list[Any]) -> None:
         """Remember a call that gives tensors without data."""
         self.calls.append((op, args, made, state.grad_enabled))
-        self.waiting.update((id(each), each) for each in made if each is not None)
+        self.pending.update((id(each), each) for each in made if each is not None)
 
-    def bare(self, value: Any) -> Any:
+    def without_data(self, value: Any) -> Any:
         """An argument with no data in its tensors; a tensor is the same one each time, so that gradients come together there."""
         if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
-            return type(value)(self.bare(each) for each in value)
+            return type(value)(self.without_data(each) for each in value)
         if not isinstance(value, TensorBase) or value._array.__class__ is Spec:
             return value
-        if id(value) not in self.twins:
+        if id(value) not in self.fakes:
             made = make(spec_of(value._array))
             made._requires_grad = value._requires_grad
-            self.twins[id(value)] = value, made
-        return self.twins[id(value)][1]
+            self.fakes[id(value)] = value, made
+        return self.fakes[id(value)][1]
 
     # -- gradients -----------------------------------------------------------------------------------------------------
 
-    def differentiates(self, roots: Sequence[Any], given: Sequence[Any], create: bool) -> bool:
+    def can_differentiate(self, roots: Sequence[Any], given: Sequence[Any], create: bool) -> bool:
         """Whether gradients of some tensors can wait: they wait themselves, and no history goes on behind the tensors that have data."""
         if (
             create
-            or not all(id(each) in self.waiting for each in roots)
-            or any(each._grad_fn is not None for each, _ in self.twins.values())
+            or not all(id(each) in self.pending for each in roots)
+            or any(each._grad_fn is not None for each, _ in self.fakes.values())
         ):
             return False
         return all(each is None or (type(each) is Tensor and each._grad_fn is None and each._array.dtype.char in "fd") for each in given)
 
     def originals(self) -> dict[int, Any]:
         """By the id of a tensor that stands for another in the history: that one."""
-        return {id(twin): each for each, twin in self.twins.values()}
+        return {id(twin): each for each, twin in self.fakes.values()}
 
     def gradients(self, function: Any, roots: Sequence[Any], targets: Sequence[Any], given: Sequence[Any], *options: bool) -> Any:
         """The gradients of tensors, without data; NotImplemented where that is not possible."""
         try:
             with fake_mode():
-                found = function(roots, self.bare(list(targets)), self.bare(list(given)), *options)
+                found = function(roots, self.without_data(list(targets)), self.without_data(list(given)), *options)
         except Exception:  # running it for good will tell what is wrong
             return NotImplemented
         if not all(each is None or each._array.__class__ is Spec for each in found):
             return NotImplemented
-        self.wait(function, (tuple(roots), tuple(targets), tuple(given), *options), list(found))
+        self.defer(function, (tuple(roots), tuple(targets), tuple(given), *options), list(found))
         return found
 
     # -- when they are computed ------------------------------------------------------------------------------------
 
     def allows(self, frame: Frame) -> bool:
         """Whether the next instruction of a frame can't look at the elements of a tensor, but by ops."""
-        instruction = frame.program.instructions[frame.index]
+        instruction = frame.bytecode.instructions[frame.index]
         if instruction.op in ("for_iter", "get_iter", "unpack_sequence"):
             return type(frame.stack[-1]) in _ITERATED
         if instruction.op in ("compare", "jump_if_false", "jump_if_true"):
@@ -236,7 +236,7 @@ class Later:
     def compute(self) -> None:
         """Run the ops now, one by one."""
         calls = self.calls[::-1]
-        self.forget()
+        self.clear()
         interceptors, capture, enabled = state.interceptors[:], state.capture, state.grad_enabled
         state.interceptors[:], state.capture = [], None
         since, nodes = next_sequence(), []
@@ -250,15 +250,15 @@ class Later:
                 each = found = None
                 for each, found in zip(made, result if isinstance(result, (tuple, list)) else [result]):
                     if each is not None and each is not found:
-                        self.put(each, found)
+                        self.fill(each, found)
                         nodes.append(each._grad_fn)
                 del op, args, made, result, each, found  # what nobody needs any more can go
-                self.tracer.drop()
+                self.tracer.release_large()
             kernel_providers.backward_once(nodes, since)
         finally:
             state.interceptors[:], state.capture, state.grad_enabled = interceptors, capture, enabled
 
-    def put(self, tensor: Any, found: Any) -> None:
+    def fill(self, tensor: Any, found: Any) -> None:
         """Give a tensor its elements, and its history."""
         tracer = self.tracer
         entry = tracer.entries[id(tensor)]
@@ -266,18 +266,18 @@ class Later:
         tensor._array, tensor._storage, tensor._view = found._array, found._storage, found._view
         tensor._requires_grad, tensor._grad_fn, tensor._output_index = found._requires_grad, found._grad_fn, found._output_index
         tracer.aliases.bound(entry)
-        tracer.note_size(entry)
+        tracer.track_large(entry)
 
-    def compute_by(self, run: Any, places: dict[int, int]) -> None:
+    def compute_with(self, run: Any, places: dict[int, int]) -> None:
         """At the end: by the compiled graph, given which of its results a tensor is, where nothing is done twice; else one by one."""
         tracer = self.tracer
-        titles = {at: each._grad_fn.name() for at, each in self.waiting.items() if at in places and each._requires_grad and is_spent(each)}
-        shared = any(each._view is not None for at, each in self.waiting.items() if at in places)
-        for each in self.waiting.values():
+        titles = {at: each._grad_fn.name() for at, each in self.pending.items() if at in places and each._requires_grad and is_spent(each)}
+        shared = any(each._view is not None for at, each in self.pending.items() if at in places)
+        for each in self.pending.values():
             each._grad_fn = each._view = each._storage = None  # what was recorded leads to tensors without data
         each = None  # so that nobody has it
         inputs = {id(value) for _, value in tracer.inputs}
-        wanted = [each for at, each in self.waiting.items() if at in places]
+        wanted = [each for at, each in self.pending.items() if at in places]
         begun = [each for at, each in self.written.items() if at not in inputs]
         done = any(
             node.op.startswith("call_") and node.is_impure() and node not in self.writes and node.target not in _MODES
@@ -290,9 +290,9 @@ class Later:
             found = made[places[id(each)]]
             if found._array.__class__ is not np.ndarray or found._view is not None or found._array.shape != each._array.shape:
                 return self.compute()
-        self.forget()
+        self.clear()
         for each in wanted:
-            self.put(each, made[places[id(each)]])
+            self.fill(each, made[places[id(each)]])
             if id(each) in titles:
                 spent(each, titles[id(each)])
         for each in begun:
@@ -303,7 +303,7 @@ class Later:
         """Whether somebody has a tensor that the graph does not give: the capture and this know it, and nobody else should."""
         known = Counter(id(each) for _, args, made, _ in self.calls for each in (*tensors_in(args), *made))
         # The entry, `waiting`, this loop and the call itself have it too.
-        return any(id(each) not in places and getrefcount(each) > known[id(each)] + 4 for each in self.waiting.values())
+        return any(id(each) not in places and getrefcount(each) > known[id(each)] + 4 for each in self.pending.values())
 
 
 def owner(array: Any) -> Any:

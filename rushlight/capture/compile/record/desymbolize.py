@@ -13,10 +13,10 @@ from ....core.symbolic import SymbolicFloat, SymbolicInt
 from ..guards.guards import PRIMITIVES
 from ..guards.sources import chain_of
 from ..vm.frame import Frame, Raised, Returned
-from ..vm.generator import Generator
+from ..vm.generator import InterpretedGenerator
 
 
-class Plain:
+class Desymbolizer:
     """Replaces symbolic numbers in objects that the program has made, and in those of before that it has changed."""
 
     def __init__(self, recorder: Any) -> None:
@@ -25,14 +25,14 @@ class Plain:
 
     def outcome(self, outcome: Any) -> Any:
         """The outcome of the capture, with plain numbers; effects and frames too."""
-        for value in list(self.recorder.affected.values()):
+        for value in list(self.recorder.mutated.values()):
             self.inside(value)
         for effect in self.recorder.effects:
             if any(isinstance(each, (SymbolicInt, SymbolicFloat, tuple)) for each in effect.arguments):
                 self.again(effect)
             for each in effect.arguments:
                 self.value(each)
-        for frame, _, _ in self.recorder.running:
+        for frame, _, _ in self.recorder.running_generators:
             frame.slots[:] = [self.value(each) for each in frame.slots]
             frame.stack[:] = [self.value(each) for each in frame.stack]
         if isinstance(outcome, Frame):
@@ -139,7 +139,7 @@ class Plain:
             self.inside(value.keywords)
             if self.value(value.args) is not value.args:
                 value.__setstate__((value.func, self.value(value.args), value.keywords, value.__dict__))  # type: ignore[attr-defined]
-        elif type(value) is Generator:
+        elif type(value) is InterpretedGenerator:
             if value.frame is not None:
                 value.frame.slots[:] = [self.value(each) for each in value.frame.slots]
                 value.frame.stack[:] = [self.value(each) for each in value.frame.stack]

@@ -23,8 +23,8 @@ from ..decode import NULL
 from ..guards.guards import PRIMITIVES, Guards
 from ..guards.sources import Source
 from ..vm.exceptions import entries_of, traceback_of
-from ..vm.generator import Generator
-from .callbacks import Interpreted, native
+from ..vm.generator import InterpretedGenerator
+from .callbacks import InterpretedCallback, native
 from .graph_functions import Hook, is_spent
 
 # Builtin classes that hold values, and how an instance of a class derived from them is filled.
@@ -42,11 +42,11 @@ _SAME = (
 )
 
 
-class CannotRebuild(Exception):
+class CannotReconstruct(Exception):
     """A value that a later call can't make again."""
 
 
-class Recipes:
+class Reconstruction:
     """Writes the program that makes values again: it runs after the graph, with its results ``outs`` and what the guards have read."""
 
     def __init__(
@@ -96,7 +96,7 @@ class Recipes:
             return repr(value) if type(value) in (int, str, bool, type(None)) else self.names.of(value)
         found = self.made.get(id(value))
         if found == "":
-            raise CannotRebuild("a tuple that is part of itself")
+            raise CannotReconstruct("a tuple that is part of itself")
         if found is not None:
             return found
         source = self.source_of(value)
@@ -108,7 +108,7 @@ class Recipes:
             name = self.made[id(value)] = f"m{next(self.numbers)}"
             self.lines.append(f"{name} = spent(outs[{self.output(value)}], {value._grad_fn.name()!r})")
             return name
-        if isinstance(value, Interpreted):
+        if isinstance(value, InterpretedCallback):
             return self.value(value.function)
         if isinstance(value, Hook) and value.number >= 0:
             return f"outs[{self.output(value)}]"
@@ -169,14 +169,14 @@ class Recipes:
             self.lines.append(f"{name} = {self.traceback(value)}")
         elif kind is Hook:
             self.lines.append(f"{name} = {self.names.of(Hook)}()")
-        elif kind is Generator:
+        elif kind is InterpretedGenerator:
             self.lines.append(
-                f"{name} = {self.names.of(Generator.restored)}({self.names.of(native)}, {self.names.of(value.gi_code)}, {value.gi_running})"
+                f"{name} = {self.names.of(InterpretedGenerator.restored)}({self.names.of(native)}, {self.names.of(value.gi_code)}, {value.gi_running})"
             )
             if value.frame is not None:
                 self.lines.append(f"{name}.frame = {self.frame(value.frame, f'f{name}', 'None', {})}")
         elif isinstance(value, types.GeneratorType):
-            raise CannotRebuild("a generator of Python's own that has not come to its end")
+            raise CannotReconstruct("a generator of Python's own that has not come to its end")
         else:
             self.object(name, value)
         return name
@@ -188,14 +188,14 @@ class Recipes:
     def frame(self, frame: Any, name: str, caller: str, same: dict[int, Source]) -> str:
         """The state of a frame that waits; what is as it was is taken from where it was (variables by slot, values in hand by -1 - place)."""
         if frame.namespace is not None:
-            raise CannotRebuild("the state of the body of a class")
+            raise CannotReconstruct("the state of the body of a class")
 
         def value(at: int, each: Any) -> str:
             return self.from_source(same[at]) if at in same and each is not NULL else self.value(each)
 
         slots = ", ".join(value(at, each) for at, each in enumerate(frame.slots))
         stack = ", ".join(value(-1 - at, each) for at, each in enumerate(frame.stack))
-        code, program = self.names.of(frame.code), self.names.of(frame.program)
+        code, program = self.names.of(frame.code), self.names.of(frame.bytecode)
         scope, builtins = self.names.of(frame.globals, "g"), self.names.of(frame.builtins, "b")
         self.lines.append(
             f"{name} = restored({code}, {program}, [{slots}], [{stack}], {scope}, {builtins}, {frame.index}, {caller}, {frame.depth})"
@@ -262,7 +262,7 @@ class Recipes:
             self.lines.append(f"{name} = {self.names.of(value)}")
             return
         else:
-            raise CannotRebuild(f"an object of type {kind.__name__}")
+            raise CannotReconstruct(f"an object of type {kind.__name__}")
         self.fields(name, value)
 
     def container(self, name: str, value: Any, base: type) -> None:
@@ -298,10 +298,10 @@ class Recipes:
         try:
             reduced = value.__reduce__()
         except TypeError as error:
-            raise CannotRebuild(f"an iterator of type {type(value).__name__}") from error
+            raise CannotReconstruct(f"an iterator of type {type(value).__name__}") from error
         make, arguments, *state = reduced
         if make is copyreg.__newobj__:  # type: ignore[attr-defined]
-            raise CannotRebuild(f"an iterator of type {type(value).__name__}")
+            raise CannotReconstruct(f"an iterator of type {type(value).__name__}")
         given = ", ".join(self.value(each) for each in arguments)
         self.lines.append(f"{name} = {self.names.of(make)}({given})")
         if state and state[0] is not None:

@@ -19,7 +19,7 @@ from ..guards.guard import Computed, Kind
 from ..guards.sources import Source
 
 if TYPE_CHECKING:
-    from .base import Observer
+    from .base import CaptureState
 
 _FUNCTIONS = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "**": operator.pow, "//": operator.floordiv, "%": operator.mod,
@@ -52,7 +52,7 @@ MATH = frozenset(
 )
 
 
-class Leaf:
+class NumberInput:
     """The function of a fraction that the program read: it gives the value that was seen."""
 
     def __init__(self, source: Source, value: float) -> None:
@@ -64,13 +64,13 @@ class Leaf:
         return self.value
 
 
-def leaf_of(value: Any) -> Leaf | None:
+def number_input_of(value: Any) -> NumberInput | None:
     """Where a fraction was read; None where it was computed."""
     function = getattr(value, "function", None)
-    return function if isinstance(function, Leaf) else None
+    return function if isinstance(function, NumberInput) else None
 
 
-def binary(recorder: Observer, op: str, a: Any, b: Any) -> Any:
+def binary(recorder: CaptureState, op: str, a: Any, b: Any) -> Any:
     """Arithmetic on two numbers, one of them symbolic."""
     function = _FUNCTIONS[op]
     if isinstance(a, int) and isinstance(b, int):
@@ -79,12 +79,12 @@ def binary(recorder: Observer, op: str, a: Any, b: Any) -> Any:
         if op in _WHOLE and (op not in ("//", "%") or is_positive(recorder, b)):
             return function(a, b)
         if op != "/":
-            recorder.fix(a, b)
+            recorder.specialize(a, b)
             return function(plain(a), plain(b))
     result = attempt(recorder, function, a, b) if op in _FRACTIONS else None
     if isinstance(result, float):
         return SymbolicFloat(result, function, (a, b))
-    recorder.fix(a, b)
+    recorder.specialize(a, b)
     return function(plain(a), plain(b))
 
 
@@ -95,13 +95,13 @@ def is_positive(recorder: Any, size: Any) -> bool:
     return bool(recorder.compare_sizes(">", size, 0))
 
 
-def unary(recorder: Observer, op: str, a: Any) -> Any:
+def unary(recorder: CaptureState, op: str, a: Any) -> Any:
     """-a, +a, ~a of a symbolic number."""
     if op == "-":
         return -a
     if op == "+":
         return a
-    recorder.fix(a)
+    recorder.specialize(a)
     return ~plain(a)
 
 
@@ -115,7 +115,7 @@ def attempt(recorder: Any, function: Any, *values: Any) -> Any:
     try:
         return function(*map(plain, values))
     except (ArithmeticError, ValueError):
-        recorder.fix(*values)
+        recorder.specialize(*values)
         raise
 
 
@@ -126,9 +126,9 @@ def computed(recorder: Any, function: Any, value: Any) -> Any:
 
 def converted(recorder: Any, kind: type, value: Any) -> Any:
     """int() and float() of a symbolic number, where that is symbolic again; else NotImplemented."""
-    leaf = leaf_of(value)
+    leaf = number_input_of(value)
     if kind is int and leaf is not None and math.isfinite(leaf.value):
-        source = recorder.places.converted(leaf.source, "int")
+        source = recorder.new_source.converted(leaf.source, "int")
         if source not in recorder.numbers:
             recorder.guards.add(Kind.FINITE, leaf.source)
             recorder.numbers[source] = recorder.symbol_of(source, int(leaf.value))
@@ -144,7 +144,7 @@ def formula_of(value: Any) -> tuple[Any, set[str]] | None:
     """A number as an operand of a guarded relation (see ``guards/guard.py``), and the symbols in it; None where it has no formula."""
     if isinstance(value, SymbolicInt):
         return value.expression, value.expression.symbols()
-    leaf = leaf_of(value)
+    leaf = number_input_of(value)
     if leaf is not None:
         return leaf.source, set()
     if isinstance(value, SymbolicFloat):
@@ -180,7 +180,7 @@ def equal_sequences(recorder: Any, a: Any, b: Any) -> bool:
         return False
     for first, second in zip(a, b):
         if isinstance(first, (tuple, list)) or isinstance(second, (tuple, list)):
-            recorder.fix(first, second)
+            recorder.specialize(first, second)
             if first != second:
                 return False
         elif not recorder.compare("==", first, second):
@@ -188,13 +188,13 @@ def equal_sequences(recorder: Any, a: Any, b: Any) -> bool:
     return True
 
 
-def numbers_in(recorder: Observer, value: Any) -> Iterator[Any]:
+def numbers_in(recorder: CaptureState, value: Any) -> Iterator[Any]:
     """The symbolic numbers in an argument that follow from numbers which the program read, and not from sizes alone."""
     if isinstance(value, SymbolicInt):
         if any(recorder.symbol_sources.get(name, (None, 0))[1] is None for name in value.expression.symbols()):
             yield value
     elif isinstance(value, SymbolicFloat):
-        if leaf_of(value) is not None or any(True for each in value.arguments for _ in numbers_in(recorder, each)):
+        if number_input_of(value) is not None or any(True for each in value.arguments for _ in numbers_in(recorder, each)):
             yield value
     elif isinstance(value, (tuple, list)):
         for each in value:
@@ -203,7 +203,7 @@ def numbers_in(recorder: Observer, value: Any) -> Iterator[Any]:
         yield from numbers_in(recorder, (value.start, value.stop, value.step))
 
 
-def check_arguments(recorder: Observer, op: Any, args: tuple[Any, ...]) -> None:
+def check_arguments(recorder: CaptureState, op: Any, args: tuple[Any, ...]) -> None:
     """Numbers that an op takes must be the same in later calls where the shape of its result, or which op it is, follows from them."""
     for parameter, value in zip(op.parameters, args):
         if parameter.kind.startswith("operand") or isinstance(value, TensorBase):
@@ -212,7 +212,7 @@ def check_arguments(recorder: Observer, op: Any, args: tuple[Any, ...]) -> None:
             if op.name == "scalar_tensor" and parameter.name == "s":
                 continue
             if parameter.name not in _FREE or (isinstance(each, SymbolicFloat) and op.factory and parameter.name != "fill_value"):
-                recorder.fix(each)
+                recorder.specialize(each)
             elif parameter.name in _SIZES and isinstance(each, SymbolicInt):
                 recorder.compare_sizes(">=", each, 0)  # -1 means something else
 
@@ -243,7 +243,7 @@ def _has_tensors(data: Any) -> bool:
 def checked_index(recorder: Any, shape: tuple[int, ...], key: Any) -> Any:
     """An index, of which it is guarded where symbolic numbers in it lie: negative ones and those beyond the end are others."""
     if isinstance(key, SymbolicFloat):  # which is refused
-        recorder.fix(key)
+        recorder.specialize(key)
         return plain(key)
     check_index(recorder, shape, key)
     return key
@@ -265,7 +265,7 @@ def check_index(recorder: Any, shape: tuple[int, ...], key: Any) -> None:
         if dim >= len(shape) or isinstance(item, TensorBase) and item._array.dtype.kind == "b":
             return  # it is refused, or a mask takes several dimensions
         if isinstance(item, slice):
-            recorder.fix(item.step)
+            recorder.specialize(item.step)
         for bound in (item.start, item.stop) if isinstance(item, slice) else (item,):
             if isinstance(bound, SymbolicInt):
                 recorder.compare_sizes(">=", bound, 0)

@@ -17,14 +17,14 @@ from ....core.symbolic import Expression, SymbolicInt, is_symbolic
 from ....graph import Node
 from ....graph.calls import bind
 from ....nn.parameter import Parameter
-from ...tracer.tracer import Entry, Tracer, tensors_in
+from ...tracer.tracer import TracedTensor, Tracer, tensors_in
 from ..guards.sources import Source
 from ..vm.frame import Frame
 from .graph_functions import set_grad_mode, set_inference_mode
-from .symbolic_numbers import check_arguments, leaf_of, symbolic_in
+from .symbolic_numbers import check_arguments, number_input_of, symbolic_in
 
 if TYPE_CHECKING:
-    from .base import Observer
+    from .base import CaptureState
 
 _clone, _contiguous, _permute = lookup("clone"), lookup("contiguous"), lookup("permute")
 _NO_LETTERS = re.compile(r"[\W_]")
@@ -58,14 +58,14 @@ def may_depend_on_values(tracer: Tracer, op: Any, args: Any) -> bool:
 class CompileTracer(Tracer):
     """A tracer whose inputs are found on the way: tensors that have a source."""
 
-    def __init__(self, recorder: Observer) -> None:
+    def __init__(self, recorder: CaptureState) -> None:
         super().__init__(escaped=recorder.escaped)
         self.recorder = recorder
         self.inputs: list[tuple[Source, Any]] = []
         self.grad_mode, self.inference = state.grad_enabled, state.inference
         self.last_input: Node | None = None  # inputs come before all other nodes
-        self.large: list[Entry] = []  # values whose elements take much memory
-        self.waits = False  # whether the op that is being called is one of them
+        self.large: list[TracedTensor] = []  # values whose elements take much memory
+        self.deferring = False  # whether the op that is being called is one of them
 
     def node_of(self, tensor: Any) -> Node:
         if id(tensor) not in self.entries:
@@ -76,7 +76,7 @@ class CompileTracer(Tracer):
                 tensor._view is None or id(tensor._view.base) not in self.entries
             ):
                 if tensor._requires_grad:
-                    self.recorder.failed = "a tensor that needs a gradient, made in the program as it is or from outside"
+                    self.recorder.discard_reason = "a tensor that needs a gradient, made in the program as it is or from outside"
                 return self.constant(tensor)
         return super().node_of(tensor)
 
@@ -116,7 +116,7 @@ class CompileTracer(Tracer):
         return node
 
     def number_node(self, value: Any) -> Node:
-        leaf = leaf_of(value)
+        leaf = number_input_of(value)
         return super().number_node(value) if leaf is None else self.number_input(leaf.source, leaf, value, leaf.value)
 
     def symbol_node(self, name: str) -> Node:
@@ -137,22 +137,22 @@ class CompileTracer(Tracer):
 
     def __call__(self, op: Any, args: tuple[Any, ...], out: Any) -> Any:
         if self.large:
-            self.drop()
-        self.waits = self.later is not None and self.later.takes(op, args, out)
-        if self.later is not None and self.later.calls and not self.waits and not self.later.leaves_alone(op, args, out):
-            self.later.compute()
+            self.release_large()
+        self.deferring = self.deferred is not None and self.deferred.can_defer(op, args, out)
+        if self.deferred is not None and self.deferred.calls and not self.deferring and not self.deferred.is_independent(op, args, out):
+            self.deferred.compute()
         if self.recorder.numbers:
             check_arguments(self.recorder, op, args)
-        if op.name in _IN_MEMORY_ORDER and out is None and self.is_turned(args[0]):
-            return self.as_it_lies(op, args)
+        if op.name in _IN_MEMORY_ORDER and out is None and self.is_non_contiguous(args[0]):
+            return self.in_memory_order(op, args)
         try:
             return super().__call__(op, args, out)
         except Exception:
             if may_depend_on_values(self, op, args):
-                self.recorder.failed = ERROR
+                self.recorder.discard_reason = ERROR
             raise
 
-    def is_turned(self, tensor: Any) -> bool:
+    def is_non_contiguous(self, tensor: Any) -> bool:
         """Whether a computed value lies in memory otherwise than in rows, as all do in graphs.  It follows from how the inputs lie."""
         base = tensor if tensor._view is None else tensor._view.base
         if base._array.__class__ is not np.ndarray or id(base) in self.recorder.sources:
@@ -162,7 +162,7 @@ class CompileTracer(Tracer):
                 self.recorder.guards.layout(source, value)
         return not base._array.flags.c_contiguous
 
-    def as_it_lies(self, op: Any, args: tuple[Any, ...]) -> Any:
+    def in_memory_order(self, op: Any, args: tuple[Any, ...]) -> Any:
         """The call of an op that draws numbers in the order of memory, on a value with its dimensions in that order."""
         strides = args[0]._array.strides
         order = sorted(range(len(strides)), key=lambda dim: -strides[dim])
@@ -172,7 +172,7 @@ class CompileTracer(Tracer):
 
     def argument(self, value: Any) -> Any:
         if id(value) in self.recorder.sources and not isinstance(value, (tuple, list, dict)):
-            self.recorder.constant_argument(value)
+            self.recorder.guard_constant(value)
         return super().argument(value)
 
     def emit(self, op: Any, recorded: Any, keywords: Any = None) -> Node:
@@ -201,7 +201,7 @@ class CompileTracer(Tracer):
 
     def length_escaped(self, tensor: Any) -> int:
         size = self.shape_of(tensor)[0]
-        self.recorder.fix(size)
+        self.recorder.specialize(size)
         return int.__int__(size)
 
     def results(self, op: Any, args: tuple[Any, ...], recorded: tuple[Any, ...], node: Node, result: Any) -> None:
@@ -209,30 +209,30 @@ class CompileTracer(Tracer):
             # How many parts there are must not change: that follows from the dimension that is cut, or from any.
             shape = self.shape_of(args[0])
             dims = [value for parameter, value in zip(op.parameters, args) if parameter.name == "dim" and type(value) is int]
-            self.recorder.fix(*([shape[dims[0]]] if dims else shape))
+            self.recorder.specialize(*([shape[dims[0]]] if dims else shape))
         super().results(op, args, recorded, node, result)
-        if self.waits and op.functional is not None:
-            self.later.writes.add(node)
+        if self.deferring and op.functional is not None:
+            self.deferred.writes.add(node)
         for each in tensors_in(result):
-            self.note_size(self.entries[id(each)])
+            self.track_large(self.entries[id(each)])
 
     def compute(self, op: Any, args: tuple[Any, ...], out: Any) -> Any:
-        if self.later is not None and self.waits:
+        if self.deferred is not None and self.deferring:
             # Inputs that were seen for the first time just now may have sizes that differ: those are known of tensors with data alone.
-            result = NotImplemented if self.symbols or self.recorder.numbers else self.later.run(op, args)
+            result = NotImplemented if self.symbols or self.recorder.numbers else self.deferred.run(op, args)
             if result is not NotImplemented:
                 return result
-            self.waits = False
-            self.later.compute()
+            self.deferring = False
+            self.deferred.compute()
         return super().compute(op, args, out)
 
-    def note_size(self, entry: Entry) -> None:
+    def track_large(self, entry: TracedTensor) -> None:
         """Remember a value whose elements take much memory."""
         array = entry.tensor._array
         if array.__class__ is np.ndarray and array.nbytes >= LARGE:
             self.large.append(entry)
 
-    def drop(self) -> None:
+    def release_large(self) -> None:
         """Let go of the elements of large values that only the capture still knows, so that their memory serves for others."""
         kept = []
         for entry in self.large:

@@ -20,8 +20,8 @@ from ..guards.guards import CONTAINERS, PRIMITIVES, by_identity
 from ..guards.sources import Source
 from ..vm import operator_forms
 from ..vm.frame import Frame, Inline
-from ..vm.generator import Generator
-from .base import Effect, Observer, is_method, size_is_known
+from ..vm.generator import InterpretedGenerator
+from .base import CaptureState, SideEffect, is_method, size_is_known
 from .callables import PACKAGE, class_attribute, is_users, python_method, python_methods
 from .graph_breaks import Break
 from .symbolic_numbers import binary as number_binary
@@ -47,7 +47,7 @@ _HISTORY = frozenset(("grad_fn", "_version", "_base", "output_nr", "_backward_ho
 _LAYOUT = frozenset(("stride", "is_contiguous", "storage_offset"))
 
 
-class Watcher(Observer):
+class ValueRecorder(CaptureState):
     """The machine that sees what an interpreted program does to values; calls are the matter of :class:`Recorder`."""
 
     # -- operators -------------------------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ class Watcher(Observer):
         source = self.sources.get(id(value))
         if type(value) in (list, dict, tuple, set, collections.OrderedDict) and source is not None:
             if id(value) in self.snapshots:
-                self.expand(value)
+                self.guard_elements(value)
             elif id(value) not in self.expanded:
                 self.guards.add(Kind.EMPTY, source, not value)
             return bool(value)
@@ -75,7 +75,7 @@ class Watcher(Observer):
         if source is not None:
             self.guards.value(source, value)
             if isinstance(value, CONTAINERS):
-                self.expand(value)
+                self.guard_elements(value)
             elif isinstance(value, functools.partial) or not hasattr(type(value), "__len__") and not hasattr(type(value), "__bool__"):
                 pass
             elif not by_identity(value) or isinstance(value, Module):
@@ -111,21 +111,21 @@ class Watcher(Observer):
                 asked.append((method, swapped))
         if mine:
             return Inline(operator_forms.binary, (tuple(asked), op, a, b), {})
-        if in_place and isinstance(a, (list, dict, set, collections.deque)) and self.affect(a, op):
+        if in_place and isinstance(a, (list, dict, set, collections.deque)) and self.is_side_effect(a, op):
             return self.change(a, _in_place(op), settled(b))
         if in_place and id(a) in self.sources and not isinstance(a, (TensorBase, tuple, frozenset, *PRIMITIVES)):
             raise Break("native", name=f"{op} of a {type(a).__name__}")
         if not isinstance(a, TensorBase) and not isinstance(b, TensorBase):
-            self.look(a, b, text=symbol == "%" and isinstance(a, str))
+            self.guard_contents(a, b, text=symbol == "%" and isinstance(a, str))
             if symbol != "+" or not isinstance(a, (list, tuple)) or not isinstance(b, (list, tuple)):
-                self.fix(*[each for each in (a, b) if symbol != "*" or not isinstance(each, (list, tuple))])
+                self.specialize(*[each for each in (a, b) if symbol != "*" or not isinstance(each, (list, tuple))])
         return super().binary(op, a, b)
 
     def change(self, container: Any, function: Any, *arguments: Any, key: Any = NULL) -> Any:
         """Change a container of before."""
-        self.touch(container, key)
+        self.snapshot(container, key)
         result = function(container, *arguments)
-        self.effects.append(Effect(function, container, *arguments))
+        self.effects.append(SideEffect(function, container, *arguments))
         return result
 
     def compare(self, op: str, a: Any, b: Any) -> Any:
@@ -152,7 +152,7 @@ class Watcher(Observer):
             return Inline(operator_forms.compare, (tuple(asked), op, a, b), {})
         if op in ("==", "!=") and _compares_by_identity(a) and _compares_by_identity(b):
             return self.is_same(a, b) is (op == "==")
-        self.look(a, b)
+        self.guard_contents(a, b)
         if self.tracer.symbols or self.numbers:
             plain_numbers = all(
                 isinstance(each, (int, float, tuple, list)) for part in (a, b) if isinstance(part, (tuple, list)) for each in part
@@ -163,7 +163,7 @@ class Watcher(Observer):
                 and (isinstance(a, tuple) and isinstance(b, tuple) or isinstance(a, list) and isinstance(b, list))
             ):
                 return equal_sequences(self, a, b) is (op == "==")
-            self.fix(a, b)
+            self.specialize(a, b)
         return super().compare(op, a, b)
 
     def compare_sizes(self, op: str, a: Any, b: Any) -> Any:
@@ -172,7 +172,7 @@ class Watcher(Observer):
         if isinstance(a, SymbolicInt) and isinstance(b, SymbolicInt) and a.expression == b.expression:
             return super().compare(op, a, b)  # whatever the size is
         if left is None or right is None:
-            self.fix(a, b)
+            self.specialize(a, b)
             return super().compare(op, a, b)
         for size in (a, b):
             if isinstance(size, SymbolicInt) and not size_is_known(self, size):
@@ -181,11 +181,11 @@ class Watcher(Observer):
         if result is (op == "==") and op in ("==", "!="):
             for one, other in ((a, b), (b, a)):
                 if isinstance(one, SymbolicInt) and not is_symbolic(other):
-                    self.broken_promise(one)
+                    self.note_specialized(one)
         if not left[1] | right[1] <= set(self.symbol_sources):
             raise Break("value", name="a number that depends on the values of a tensor")
         symbols = {name: self.symbol_sources[name] for name in left[1] | right[1]}
-        self.guards.relation(op, left[0], right[0], result, symbols)
+        self.guards.guard_relation(op, left[0], right[0], result, symbols)
         return result
 
     def contains(self, container: Any, item: Any) -> bool:
@@ -193,7 +193,7 @@ class Watcher(Observer):
             if self.tracer.is_traced(container) or id(container) in self.sources:
                 raise Break("value", name="in")
             return super().contains(container, item)
-        self.fix(item)
+        self.specialize(item)
         if (
             isinstance(container, dict)
             and isinstance(item, (int, str))
@@ -210,8 +210,8 @@ class Watcher(Observer):
             isinstance(each, TensorBase) for each in (container if isinstance(container, (list, tuple)) else ())
         ):
             raise Break("value", name="in")
-        self.look(container, item)
-        self.fix(container)
+        self.guard_contents(container, item)
+        self.specialize(container)
         return super().contains(container, item)
 
     def is_same(self, a: Any, b: Any) -> bool:
@@ -268,7 +268,7 @@ class Watcher(Observer):
         if isinstance(found, property):
             if not isinstance(found.fget, FunctionType) or not self.should_inline(found.fget):
                 return None
-            self.class_part(kind, name, found)
+            self.guard_class_attribute(kind, name, found)
             if source is not None:
                 self.guards.value(source, value)
             return Inline(found.fget, (value,), {})
@@ -280,7 +280,7 @@ class Watcher(Observer):
             return Inline(operator_forms.cached_property, (found.func, found.attrname, value), {})
         getter = self.special(found, "__get__")
         if getter is not None and not (stored and not hasattr(type(found), "__set__")):
-            self.class_part(kind, name, found)
+            self.guard_class_attribute(kind, name, found)
             if source is not None:
                 self.guards.value(source, value)
             return Inline(getter, (found, value, kind), {})
@@ -294,27 +294,27 @@ class Watcher(Observer):
         """A special method of a user's class that is written in Python, and stays what it is; None where there is none."""
         found = python_method(value, name)
         if found is not None:
-            self.class_part(type(value), name, found)
+            self.guard_class_attribute(type(value), name, found)
         return found
 
     def load_special(self, value: Any, name: str) -> Any:
         self.special(value, name)
         return super().load_special(value, name)
 
-    def class_part(self, kind: type, name: str, found: Any) -> None:
+    def guard_class_attribute(self, kind: type, name: str, found: Any) -> None:
         """Something that a class of the user's has is the same in later calls."""
         owner = next((each for each in kind.__mro__ if name in each.__dict__), None)
         if owner is not None and is_users(owner) and ("attribute", id(owner), name) not in self.written:
-            place = self.places.item(self.places.attribute(self.places.known(owner), "__dict__"), name)
+            place = self.new_source.item(self.new_source.attribute(self.new_source.known(owner), "__dict__"), name)
             if isinstance(found, FunctionType):
-                self.seen(place, found)
+                self.guard_value(place, found)
             else:
                 self.guards.identity(place, found)
 
     def load_plain(self, value: Any, name: str, missing: Any = None) -> Any:
         """An attribute that is there, or not; ``missing`` is the class's own ``__getattr__``."""
         if is_symbolic(value):
-            self.fix(value)
+            self.specialize(value)
         source = self.sources.get(id(value))
         try:
             result = getattr(value, name) if missing is None else _lookup(value, name)
@@ -327,29 +327,29 @@ class Watcher(Observer):
             raise
         if name == "__dict__" and source is not None:
             self.guards.value(source, value)
-            self.fields[id(result)] = value
-            self.register(result, self.places.attribute(source, name))
+            self.dict_owners[id(result)] = value
+            self.register(result, self.new_source.attribute(source, name))
             return result
         if source is None:
             return self.part_of(value, name, result)
         if ("attribute", id(value), name) in self.written:
-            self.changed(name)
+            self.refuse_mutated(name)
             return result
         self.guards.value(source, value)
         if is_method(result):
-            return self.bound(value, source, name, result)
+            return self.bound_method(value, source, name, result)
         if isinstance(value, ModuleType) and value.__name__.partition(".")[0] in (PACKAGE, *sys.stdlib_module_names):
             self.register(
-                result, self.places.attribute(source, name)
+                result, self.new_source.attribute(source, name)
             )  # names of the package and of the standard library stay what they are
             return result
         if missing is not None:
-            place = self.places.field(source, name)
+            place = self.new_source.field(source, name)
         elif isinstance(value, Module):
             place = self.module_part(value, source, name)
         else:
-            place = self.places.attribute(source, name)
-        return self.number(place, result)
+            place = self.new_source.attribute(source, name)
+        return self.read_value(place, result)
 
     def module_part(self, module: Any, source: Source, name: str) -> Source:
         """Where a Module has an attribute: looked up faster than by its ``__getattr__``."""
@@ -358,18 +358,18 @@ class Watcher(Observer):
             if name in fields[table] if table in fields else False:
                 if ("attribute", id(module), table) in self.written or id(fields[table]) in self.snapshots:
                     break
-                return self.places.item(self.places.attribute(source, table), name)
-        return self.places.attribute(source, name)
+                return self.new_source.item(self.new_source.attribute(source, table), name)
+        return self.new_source.attribute(source, name)
 
-    def bound(self, value: Any, source: Source, name: str, result: Any) -> Any:
+    def bound_method(self, value: Any, source: Source, name: str, result: Any) -> Any:
         """A method that was looked up on an object of before."""
         own = getattr(value, "__dict__", None)
         if own is not None and not isinstance(value, type) and name in own:
-            return self.seen(self.places.attribute(source, name), result)
+            return self.guard_value(self.new_source.attribute(source, name), result)
         function = getattr(result, "__func__", None)
         if isinstance(function, FunctionType) and (name == "forward" or is_users(type(value)) or isinstance(value, type)):
             self.guards.method(source, value, name, function)
-            self.register(function, self.places.attribute(self.places.attribute(source, name), "__func__"))
+            self.register(function, self.new_source.attribute(self.new_source.attribute(source, name), "__func__"))
         return result
 
     def part_of(self, value: Any, name: str, result: Any) -> Any:
@@ -378,9 +378,9 @@ class Watcher(Observer):
             if is_method(result) and is_users(type(value)):
                 found = class_attribute(type(value), name)
                 if isinstance(found, FunctionType) and self.should_inline(found):
-                    self.class_part(type(value), name, found)
+                    self.guard_class_attribute(type(value), name, found)
             elif is_users(type(value)) and not isinstance(value, type) and name not in getattr(value, "__dict__", ()):
-                self.class_value(type(value), name, result)
+                self.guard_class_value(type(value), name, result)
             return result
         if isinstance(value, enum.Enum) or is_method(result) and not isinstance(value, type):
             return result
@@ -392,19 +392,19 @@ class Watcher(Observer):
             and not is_users(type(result))
         ):
             if isinstance(value, type) and is_users(value) and isinstance(result, FunctionType):
-                self.class_part(value, name, result)
+                self.guard_class_attribute(value, name, result)
             return result
         if name.startswith("__") and isinstance(value, (type, FunctionType, ModuleType)):
             return result
-        return self.seen(self.places.attribute(self.places.known(value), name), result)
+        return self.guard_value(self.new_source.attribute(self.new_source.known(value), name), result)
 
-    def class_value(self, kind: type, name: str, result: Any) -> None:
+    def guard_class_value(self, kind: type, name: str, result: Any) -> None:
         """An attribute that an instance which the program made has from its class."""
         owner = next((each for each in kind.__mro__ if name in each.__dict__), None)
         if owner is not None and is_users(owner) and ("attribute", id(owner), name) not in self.written:
             found = owner.__dict__[name]
             if found is result:
-                self.seen(self.places.attribute(self.places.known(owner), name), result)
+                self.guard_value(self.new_source.attribute(self.new_source.known(owner), name), result)
 
     def tensor_attribute(self, value: Any, name: str) -> Any:
         source = self.sources.get(id(value))
@@ -416,11 +416,11 @@ class Watcher(Observer):
             if ("attribute", id(value), name) in self.written:
                 return result
             if result is not None:
-                place = self.places.attribute(source, "grad")
+                place = self.new_source.attribute(source, "grad")
                 self.register(result, place)
                 self.guards.add(Kind.NOT_NONE, place)
             else:
-                self.guards.equal(self.places.attribute(source, "grad"), None)
+                self.guards.equal(self.new_source.attribute(source, "grad"), None)
             return result
         if traced and name in _HISTORY:
             raise Break("history", name=name)
@@ -437,7 +437,7 @@ class Watcher(Observer):
                 return inlined
         result = getattr(value, name)
         if source is not None and name in fields:
-            return self.seen(self.places.attribute(source, name), result)
+            return self.guard_value(self.new_source.attribute(source, name), result)
         return result
 
     def store_attr(self, value: Any, name: str, new: Any) -> Any:
@@ -463,13 +463,13 @@ class Watcher(Observer):
         setter = self.special(found, "__set__")
         if setter is not None:
             return Inline(setter, (found, value, new), {})
-        old = self.affect(value, name)
+        old = self.is_side_effect(value, name)
         plain = setattr if not isinstance(type(value).__setattr__, FunctionType) else object.__setattr__
         if old:
             self.before_change(value, name)
         plain(value, name, new)
         if old:
-            self.effects.append(Effect(plain, value, name, new))
+            self.effects.append(SideEffect(plain, value, name, new))
         return None
 
     def before_change(self, value: Any, name: str) -> None:
@@ -477,12 +477,12 @@ class Watcher(Observer):
         source = self.sources[id(value)]
         self.guards.value(source, value)
         self.written.add(("attribute", id(value), name))
-        self.affected[id(value)] = value
+        self.mutated[id(value)] = value
         fields = getattr(value, "__dict__", None)
         if isinstance(fields, dict):
-            self.fields[id(fields)] = value
-            self.register(fields, self.places.attribute(source, "__dict__"))
-            self.touch(fields, name)
+            self.dict_owners[id(fields)] = value
+            self.register(fields, self.new_source.attribute(source, "__dict__"))
+            self.snapshot(fields, name)
         if isinstance(value, type):  # instances have it too
             self.written.update(("attribute", id(each), name) for each in self.held if isinstance(each, value))
 
@@ -500,7 +500,7 @@ class Watcher(Observer):
         found = class_attribute(type(value), name)
         if isinstance(found, property) or python_method(found, "__delete__") is not None:
             raise Break("hidden", name=f"{type(value).__name__}.{name}")
-        old = self.affect(value, name)
+        old = self.is_side_effect(value, name)
         plain = delattr if not isinstance(type(value).__delattr__, FunctionType) else object.__delattr__
         if old:
             if ("attribute", id(value), name) not in self.written:
@@ -508,7 +508,7 @@ class Watcher(Observer):
             self.before_change(value, name)
         plain(value, name)
         if old:
-            self.effects.append(Effect(plain, value, name))
+            self.effects.append(SideEffect(plain, value, name))
         return None
 
     # -- names -----------------------------------------------------------------------------------------------------
@@ -521,36 +521,36 @@ class Watcher(Observer):
             self.no_global(frame, name)
             return value
         if ("global", id(frame.globals), name) in self.written:
-            self.changed(name)
+            self.refuse_mutated(name)
             return value
         own = str(frame.globals.get("__name__", "")).partition(".")[0] in (PACKAGE, *sys.stdlib_module_names)
-        place = self.places.name(frame.globals, name)
+        place = self.new_source.name(frame.globals, name)
         if isinstance(value, ModuleType) and own or own and not isinstance(value, (TensorBase, *PRIMITIVES, *CONTAINERS)):
             self.register(value, place)
             return value
-        return self.number(place, value)
+        return self.read_value(place, value)
 
     def no_global(self, frame: Frame, name: str) -> None:
         """A builtin name that no global hides; in the package and the standard library it stays so."""
         if str(frame.globals.get("__name__", "")).partition(".")[0] not in (PACKAGE, *sys.stdlib_module_names):
-            scope = self.places.known(frame.globals)
+            scope = self.new_source.known(frame.globals)
             self.guards.add(Kind.CONTAINS, scope, (name, False), message=f"no global {name}", key=name)
 
     def store_global(self, frame: Frame, name: str, value: Any) -> None:
         self.affect_globals(frame, name)
         super().store_global(frame, name, value)
-        self.effects.append(Effect(operator.setitem, frame.globals, name, value))
+        self.effects.append(SideEffect(operator.setitem, frame.globals, name, value))
 
     def delete_global(self, frame: Frame, name: str) -> None:
         self.affect_globals(frame, name)
         super().delete_global(frame, name)
-        self.effects.append(Effect(operator.delitem, frame.globals, name))
+        self.effects.append(SideEffect(operator.delitem, frame.globals, name))
 
     def affect_globals(self, frame: Frame, name: str) -> None:
         """A global is about to be changed."""
         if self.pure:
             raise Break("effect", name=name)
-        self.register(frame.globals, self.places.known(frame.globals))
+        self.register(frame.globals, self.new_source.known(frame.globals))
         self.written.add(("global", id(frame.globals), name))
 
     def store_cell(self, cell: CellType, value: Any) -> None:
@@ -558,7 +558,7 @@ class Watcher(Observer):
             if self.pure:
                 raise Break("effect", name="a variable of an outer function")
             self.written.add(("cell", id(cell)))
-            self.effects.append(Effect(setattr, cell, "cell_contents", value))
+            self.effects.append(SideEffect(setattr, cell, "cell_contents", value))
         super().store_cell(cell, value)
 
     def delete_cell(self, cell: CellType) -> None:
@@ -566,7 +566,7 @@ class Watcher(Observer):
             if self.pure:
                 raise Break("effect", name="a variable of an outer function")
             self.written.add(("cell", id(cell)))
-            self.effects.append(Effect(delattr, cell, "cell_contents"))
+            self.effects.append(SideEffect(delattr, cell, "cell_contents"))
         super().delete_cell(cell)
 
 
@@ -588,6 +588,6 @@ def settled(value: Any) -> Any:
         return dict(value)
     if isinstance(value, (set, frozenset)):
         return frozenset(value)
-    if isinstance(value, (list, collections.deque)) or type(value) is Generator or hasattr(type(value), "__next__"):
+    if isinstance(value, (list, collections.deque)) or type(value) is InterpretedGenerator or hasattr(type(value), "__next__"):
         return list(value)
     return value

@@ -19,18 +19,18 @@ from ....core.state import flags, state
 from ..config import settings
 from ..decode import NULL, decode
 from ..guards.sources import Source, chain_of
-from ..record.base import weak
+from ..record.base import reference_to
 from ..record.callbacks import RecordingInterpreter
 from ..record.calls import Recorder
-from ..record.deferred import Later
-from ..record.desymbolize import Plain
+from ..record.deferred import DeferredOps
+from ..record.desymbolize import Desymbolizer
 from ..record.graph_breaks import QUIET, Break, BreakRecord, ConstraintViolation, Unsupported, counters
-from ..record.reconstruct import CannotRebuild
+from ..record.reconstruct import CannotReconstruct
 from ..record.tracer import ERROR
 from ..vm.frame import Frame, Raised, Returned
-from ..vm.generator import Generator
-from ..vm.interpreter import Interpreter
-from ..vm.semantics import Machine
+from ..vm.generator import InterpretedGenerator
+from ..vm.interpreter import BytecodeInterpreter
+from ..vm.semantics import Semantics
 from .call_cache import MISS, CacheEntry, CallCache
 from .entry_builder import RunEagerly, build_entry
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _UNUSABLE_LIMIT = 4  # how often a place is captured, where what was recorded can't be used again
 
 
-class BreakSemantics(Machine):
+class BreakSemantics(Semantics):
     """Interprets the instruction at a graph break: calls are Python's own."""
 
     def should_inline(self, function: Any) -> bool:
@@ -63,7 +63,7 @@ class CapturedFunction:
         self.function = function
         self.options = options
         self.lock = threading.RLock()
-        self.interpreter = Interpreter(BreakSemantics())
+        self.interpreter = BytecodeInterpreter(BreakSemantics())
         self.clear()
         self.arguments, self.rest, self.gathers = plain_arguments(function)
 
@@ -130,7 +130,7 @@ class CapturedFunction:
                 del after, frame
                 return self.result(waiting.pop())
             frames = chain_of(frame)
-            key = tuple([(each.program, each.index, len(each.stack)) for each in frames])
+            key = tuple([(each.bytecode, each.index, len(each.stack)) for each in frames])
             try:
                 entry, after = self.cache.lookup(key, frames)
                 if entry is None:
@@ -197,21 +197,26 @@ class CapturedFunction:
                 self.failures.append(why)
                 counters["recompiles"][why] += 1
             begun = [
-                (each, list(map(weak, each.slots)), list(map(weak, each.stack)), (each.code.co_filename, each.line, each.code.co_qualname))
+                (
+                    each,
+                    list(map(reference_to, each.slots)),
+                    list(map(reference_to, each.stack)),
+                    (each.code.co_filename, each.line, each.code.co_qualname),
+                )
                 for each in frames
             ]
             recorder = Recorder(frame, self.dynamic(known), key in self.careful, key is None)
-            later = recorder.tracer.later = Later(recorder.tracer) if self.options.backend.defers_first_call else None
+            deferred = recorder.tracer.deferred = DeferredOps(recorder.tracer) if self.options.backend.defers_first_call else None
             try:
                 since = next_sequence()
                 with kernel_providers.once():
                     outcome, stop = self.follow(recorder, frame, key)
                 kernel_providers.backward_once([each.tensor._grad_fn for each in recorder.tracer.entries.values()], since)
                 self.kept(known, key, recorder, outcome, stop, begun)
-                if later is not None and later.calls:
-                    later.compute()
+                if deferred is not None and deferred.calls:
+                    deferred.compute()
                 if recorder.tracer.symbols or recorder.numbers:
-                    outcome = Plain(recorder).outcome(outcome)
+                    outcome = Desymbolizer(recorder).outcome(outcome)
             finally:
                 begun.clear()  # the traceback of an error may hold this frame
                 recorder.close()
@@ -228,13 +233,13 @@ class CapturedFunction:
             raise ConstraintViolation(recorder.violated)
         if stop is not None:
             self.stopped(stop)
-        if recorder.failed is None and not isinstance(outcome, Raised):
+        if recorder.discard_reason is None and not isinstance(outcome, Raised):
             try:
                 known.append(build_entry(self.options.backend, self.name, recorder, outcome, stop, begun))
-            except CannotRebuild as error:
-                recorder.failed = f"{error} can't be made again"
-        if recorder.failed is not None and not isinstance(outcome, Raised):
-            self.not_kept(key, recorder.failed)
+            except CannotReconstruct as error:
+                recorder.discard_reason = f"{error} can't be made again"
+        if recorder.discard_reason is not None and not isinstance(outcome, Raised):
+            self.not_kept(key, recorder.discard_reason)
 
     def give_up(self, key: Any, what: str, why: str) -> None:
         """From now on a place runs eagerly."""
@@ -316,7 +321,7 @@ class CapturedFunction:
                 assert stop.frame is not None
                 stop.__traceback__ = None  # it would keep what the program has let go of
                 if len(state.interceptors) != interceptors + 1:
-                    recorder.failed = "a mode that was entered stays on at the break"
+                    recorder.discard_reason = "a mode that was entered stays on at the break"
                     self.careful.add(key)
                 return stop.frame, stop
             finally:
@@ -350,17 +355,17 @@ def replaced(frames: list[Frame], innermost: Frame | None) -> None:
 def let_go(recorder: Recorder) -> None:
     """The program has returned: generators that it made and did not use up are closed, as a part of it."""
     slots = recorder.frames[0].slots
-    slots[:] = [each if type(each) is Generator and id(each) in recorder.sources else NULL for each in slots]
+    slots[:] = [each if type(each) is InterpretedGenerator and id(each) in recorder.sources else NULL for each in slots]
 
 
 def note(recorder: Recorder, frame: Frame, depth: int) -> None:
     """Keep account of which variables of the beginning are overwritten, and how far down the stack is used."""
-    instruction = frame.program.instructions[frame.index]
+    instruction = frame.bytecode.instructions[frame.index]
     if instruction.op in _STORES:
-        recorder.stores.add((depth, instruction.argument))
+        recorder.overwritten_slots.add((depth, instruction.argument))
     used = len(frame.stack) - needs(instruction)
-    if used < recorder.depths[id(frame)]:
-        recorder.depths[id(frame)] = used
+    if used < recorder.stack_depths[id(frame)]:
+        recorder.stack_depths[id(frame)] = used
 
 
 _STORES = frozenset(("store_local", "delete_local", "load_local_and_clear", "make_cell"))

@@ -16,11 +16,11 @@ from ..guards.native_guards import NativeGuards
 from ..guards.python_guards import MISSING
 from ..guards.sources import Slot, Source, Stacked, chain_of
 from ..handlers.backward import gradient_effects
-from ..record.base import Weak
+from ..record.base import GeneratorReference
 from ..record.calls import Recorder
 from ..record.graph_breaks import BackendFailed, Break, counters
 from ..record.graph_functions import Hook, is_spent, set_inference_mode, spent
-from ..record.reconstruct import Recipes
+from ..record.reconstruct import Reconstruction
 from ..vm.frame import Frame
 from .call_cache import MISS, CacheEntry
 from .rollback import Rollback
@@ -58,7 +58,7 @@ def build_entry(backend: Backend, name: str, recorder: Recorder, outcome: Any, s
 
     recorder.finish_guards()
     same = unchanged(recorder, begun)
-    recipes = Recipes(guards, output, recorder.source_of, lambda value: id(value) in recorder.fresh)
+    recipes = Reconstruction(guards, output, recorder.source_of, lambda value: id(value) in recorder.fresh)
     effects(recorder, recipes)
     gradient_effects(recorder, recipes)
     suspended(recorder, recipes, same)
@@ -83,8 +83,8 @@ def build_entry(backend: Backend, name: str, recorder: Recorder, outcome: Any, s
         not isinstance(outcome, Frame), "", begun[-1][3],
     )  # fmt: skip
     rollback = Rollback(tracer.graph)
-    if tracer.later is not None and tracer.later.calls:
-        tracer.later.compute_by(run, tensors)
+    if tracer.deferred is not None and tracer.deferred.calls:
+        tracer.deferred.compute_with(run, tensors)
     if launches:
         entry.relaunch(tuple([value for _, value in tracer.inputs]))
     failed = failing(rollback.protected(module.forward) if run != module.forward else None, guards, backend.name)
@@ -128,7 +128,7 @@ def build_entry(backend: Backend, name: str, recorder: Recorder, outcome: Any, s
 
 def compile_graph(backend: Backend, tracer: Any) -> tuple[Executable | None, Any, Any]:
     """The executable of the recorded graph (None where it computes nothing), what is called to run it, and the graph as a module."""
-    module = (Deferred if tracer.later is not None else GraphModule)(tracer.constants, tracer.graph)
+    module = (Deferred if tracer.deferred is not None else GraphModule)(tracer.constants, tracer.graph)
     examples = [value for _, value in tracer.inputs]
     assert sum(node.op == "placeholder" for node in tracer.graph.nodes) == len(examples)
     if not any(node.op.startswith("call_") for node in tracer.graph.nodes):
@@ -170,7 +170,7 @@ def failing(forward: Any, guards: Any, name: str) -> Callable[[Exception, tuple[
     return failed
 
 
-def effects(recorder: Recorder, recipes: Recipes) -> None:
+def effects(recorder: Recorder, recipes: Reconstruction) -> None:
     """The lines that repeat what the program did to pre-existing objects."""
     for effect in recorder.effects:
         owner = getattr(effect.function, "__self__", None)
@@ -182,9 +182,9 @@ def effects(recorder: Recorder, recipes: Recipes) -> None:
         recipes.lines.append(f"{function}({arguments})")
 
 
-def suspended(recorder: Recorder, recipes: Recipes, same: dict[int, dict[int, Source]]) -> None:
+def suspended(recorder: Recorder, recipes: Reconstruction, same: dict[int, dict[int, Source]]) -> None:
     """The lines that leave pre-existing generators, which ran at the beginning, as the program did: suspended, or finished."""
-    for number, (frame, reference, source) in enumerate(recorder.running):
+    for number, (frame, reference, source) in enumerate(recorder.running_generators):
         generator = reference()
         if generator is None:  # it has come to its end, and gone
             recipes.lines.append(f"{recipes.from_source(source)}.finish()")
@@ -202,9 +202,9 @@ def unchanged(recorder: Recorder, begun: Any) -> dict[int, dict[int, Source]]:
     for depth, (frame, slots, stack, _) in enumerate(begun):
         places: dict[int, Source] = {}
         for slot, value in enumerate(slots):
-            if (depth, slot) not in recorder.stores and slot < len(frame.slots) and is_still(frame.slots[slot], value):
-                places[slot] = Slot(depth, slot, frame.program.slot_names[slot])
-        for place in range(min(recorder.depths.get(id(frame), 0), len(stack), len(frame.stack))):
+            if (depth, slot) not in recorder.overwritten_slots and slot < len(frame.slots) and is_still(frame.slots[slot], value):
+                places[slot] = Slot(depth, slot, frame.bytecode.slot_names[slot])
+        for place in range(min(recorder.stack_depths.get(id(frame), 0), len(stack), len(frame.stack))):
             if is_still(frame.stack[place], stack[place]):
                 places[-1 - place] = Stacked(depth, place)
         found[id(frame)] = places
@@ -213,4 +213,4 @@ def unchanged(recorder: Recorder, begun: Any) -> dict[int, dict[int, Source]]:
 
 def is_still(value: Any, before: Any) -> bool:
     """Whether a value is what was remembered."""
-    return value is before or type(before) is Weak and before() is value
+    return value is before or type(before) is GeneratorReference and before() is value

@@ -79,10 +79,10 @@ def add_traceback_entry(error: BaseException, frame: Frame) -> None:
     error.__traceback__ = _entry(error.__traceback__, (frame.code, frame.globals, frame.instruction.offset, frame.line), frame)
 
 
-Entry = tuple[CodeType, dict[str, Any], int, int]  # code, globals, the place in the code, the line
+TracebackEntry = tuple[CodeType, dict[str, Any], int, int]  # code, globals, the place in the code, the line
 
 
-def _entry(below: TracebackType | None, entry: Entry, frame: Frame | None) -> TracebackType:
+def _entry(below: TracebackType | None, entry: TracebackEntry, frame: Frame | None) -> TracebackType:
     code, scope, offset, line = entry
     # Only Python can make a real frame.  That of a generator which has not begun costs nothing, and with the names and
     # the line table of the interpreted code it looks the same in a printed traceback, to the column.  It holds the
@@ -98,7 +98,7 @@ def _entry(below: TracebackType | None, entry: Entry, frame: Frame | None) -> Tr
     return TracebackType(below, real, offset, line)
 
 
-def entries_of(traceback: TracebackType | None) -> tuple[Entry, ...]:
+def entries_of(traceback: TracebackType | None) -> tuple[TracebackEntry, ...]:
     """The entries of a traceback that are of interpreted functions."""
     found = []
     while traceback is not None:
@@ -110,7 +110,7 @@ def entries_of(traceback: TracebackType | None) -> tuple[Entry, ...]:
     return tuple(found)
 
 
-def traceback_of(entries: tuple[Entry, ...]) -> TracebackType | None:
+def traceback_of(entries: tuple[TracebackEntry, ...]) -> TracebackType | None:
     """A traceback of such entries; the variables of the functions are not known any more."""
     made: TracebackType | None = None
     for entry in reversed(entries):

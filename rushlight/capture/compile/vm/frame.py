@@ -8,7 +8,7 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from types import CellType, CodeType
 from typing import Any, NamedTuple, Protocol
 
-from ..decode import NULL, Instruction, Program, decode
+from ..decode import NULL, Bytecode, Instruction, decode
 
 
 class GeneratorState(Protocol):
@@ -42,7 +42,7 @@ class Frame:
         "index",
         "inherited",
         "namespace",
-        "program",
+        "bytecode",
         "slots",
         "stack",
     )
@@ -56,7 +56,7 @@ class Frame:
         namespace: MutableMapping[str, Any] | None = None,
     ) -> None:
         self.code = code
-        self.program: Program = decode(code)
+        self.bytecode: Bytecode = decode(code)
         self.index = 0
         self.stack: list[Any] = []
         self.slots = slots  # variables; those that functions share are in cells here, as in CPython
@@ -80,7 +80,7 @@ class Frame:
     def restored(
         cls,
         code: CodeType,
-        program: Program,
+        bytecode: Bytecode,
         slots: list[Any],
         stack: list[Any],
         globals: dict[str, Any],
@@ -91,7 +91,14 @@ class Frame:
     ) -> Frame:
         """A frame in the midst of its function."""
         frame = object.__new__(cls)
-        frame.code, frame.program, frame.slots, frame.stack, frame.globals, frame.builtins = code, program, slots, stack, globals, builtins
+        frame.code, frame.bytecode, frame.slots, frame.stack, frame.globals, frame.builtins = (
+            code,
+            bytecode,
+            slots,
+            stack,
+            globals,
+            builtins,
+        )
         frame.index, frame.caller, frame.depth = index, caller, depth
         frame.namespace = frame.generator = frame.handled = frame.inherited = None
         return frame
@@ -99,7 +106,7 @@ class Frame:
     @property
     def instruction(self) -> Instruction:
         """The instruction to run next."""
-        return self.program.instructions[self.index]
+        return self.bytecode.instructions[self.index]
 
     @property
     def line(self) -> int:
@@ -121,7 +128,7 @@ class Frame:
     def variables(self) -> dict[str, Any]:
         """The variables that have a value, by name."""
         found = {}
-        for name, value in zip(self.program.slot_names, self.slots):
+        for name, value in zip(self.bytecode.slot_names, self.slots):
             if isinstance(value, CellType):
                 try:
                     value = value.cell_contents
@@ -133,7 +140,7 @@ class Frame:
 
     def hand_over(self, other: Frame | None) -> None:
         """Another frame may have taken its place: a traceback that has this one sees the other's variables, and keeps nothing else."""
-        self.slots = other.slots if other is not None and other.program is self.program else []
+        self.slots = other.slots if other is not None and other.bytecode is self.bytecode else []
         self.stack = []
         self.caller = self.generator = self.handled = self.inherited = None
 

@@ -24,7 +24,7 @@ def frame_super(frame: Frame, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("super(): arg[0] deleted")
     if "__class__" not in frame.code.co_freevars:
         raise RuntimeError("super(): __class__ cell not found")
-    kind = cell_value(frame.slots[frame.program.slot_of["__class__"]])
+    kind = cell_value(frame.slots[frame.bytecode.slot_of["__class__"]])
     if kind is NULL:
         raise RuntimeError("super(): empty __class__ cell")
     return super(kind, first)

@@ -10,7 +10,7 @@ from .exceptions import chain, clean_traceback, result_of
 from .frame import Frame, FrameRunner, Raised, Returned
 
 
-class Generator:
+class InterpretedGenerator:
     """Runs interpreted from one `yield` to the next; for the rest as Python's own generators, by whoever it is used."""
 
     def __init__(self, interpreter: FrameRunner, frame: Frame) -> None:
@@ -24,7 +24,7 @@ class Generator:
         self.__qualname__ = frame.code.co_qualname
 
     @classmethod
-    def restored(cls, interpreter: FrameRunner, code: CodeType, running: bool = False) -> Generator:
+    def restored(cls, interpreter: FrameRunner, code: CodeType, running: bool = False) -> InterpretedGenerator:
         """A generator whose frame, if it has one, is set afterwards."""
         made = object.__new__(cls)
         made._interpreter, made.frame, made.gi_code, made.gi_running = interpreter, None, code, running
@@ -65,7 +65,7 @@ class Generator:
         self.frame = None
         self.gi_running = False
 
-    def __iter__(self) -> Generator:
+    def __iter__(self) -> InterpretedGenerator:
         return self
 
     def __next__(self) -> Any:
@@ -102,7 +102,7 @@ class Generator:
                 error, answered = raised, not exiting
             if answered and isinstance(error, StopIteration):
                 frame.stack[-1] = error.value
-                frame.index = frame.program.instructions[frame.index - 1].argument  # where `send` goes at the end
+                frame.index = frame.bytecode.instructions[frame.index - 1].argument  # where `send` goes at the end
                 return self._run(frame)
         frame.stack.append(None)  # in the place of a value sent
         clean_traceback(error)
@@ -147,7 +147,7 @@ class Generator:
         frame = self.frame
         if frame is None or frame.instruction.op != "yield_value" or frame.index == 0:
             return None
-        return frame.stack[-1] if frame.program.instructions[frame.index - 1].op == "send" else None
+        return frame.stack[-1] if frame.bytecode.instructions[frame.index - 1].op == "send" else None
 
     @property
     def gi_suspended(self) -> bool:

@@ -23,10 +23,10 @@ from ....core.errors import NotSupported
 from .exceptions import add_traceback_entry, clean_traceback, result_of, while_handling
 from .frame import Frame, Inline, Outcome, Raised, Resume, Returned, Stop, bind
 from .generator import stop_iteration
-from .semantics import Machine
+from .semantics import Semantics
 
 Next = Frame | Outcome | None
-Operation = Callable[["Interpreter", Frame, Any], Next]
+Operation = Callable[["BytecodeInterpreter", Frame, Any], Next]
 
 HANDLERS: dict[str, Operation] = {}  # what each canonical instruction does: filled by `instructions.py` and `control_flow.py`
 # Where a function that was called from one of these comes back, its result is not pushed.
@@ -43,17 +43,17 @@ def operation(name: str) -> Callable[[Operation], Operation]:
     return enter
 
 
-class Interpreter:
+class BytecodeInterpreter:
     """Runs frames; what is done with values is the machine's matter."""
 
-    def __init__(self, machine: Machine | None = None) -> None:
-        self.machine = Machine() if machine is None else machine
+    def __init__(self, semantics: Semantics | None = None) -> None:
+        self.semantics = Semantics() if semantics is None else semantics
 
     # Running.
 
     def step(self, frame: Frame) -> Frame | Outcome:
         """Runs one instruction; gives the frame in which to go on, or how the outermost one ended."""
-        instruction = frame.program.instructions[frame.index]
+        instruction = frame.bytecode.instructions[frame.index]
         before = frame.stack[:]
         handled = frame.handling
         try:
@@ -157,7 +157,7 @@ class Interpreter:
 
             if not again:
                 add_traceback_entry(error, frame)
-            handler = frame.program.handler_at[frame.index]
+            handler = frame.bytecode.handler_at[frame.index]
             if handler is not None:
                 del frame.stack[handler.depth :]
                 frame.stack += [frame.index, error] if handler.push_index else [error]
@@ -186,5 +186,5 @@ class Interpreter:
 
 def interpret(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Calls a Python function or method, and interprets it instead of letting Python run it."""
-    interpreter = Interpreter()
+    interpreter = BytecodeInterpreter()
     return interpreter.run(interpreter.start(function, args, kwargs))

@@ -13,7 +13,7 @@ from ..decode import NULL, decode
 from . import pattern_matching
 from .frame import Frame, Inline, Resume
 from .frame_builtins import FRAME_BUILTINS
-from .generator import Generator
+from .generator import InterpretedGenerator
 
 _COMPILE = __name__.removesuffix(".vm.semantics")  # the package of interpreter and recorder
 UNARY: dict[str, Callable[[Any], Any]] = {"-": operator.neg, "+": operator.pos, "~": operator.invert}
@@ -56,7 +56,7 @@ COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 CONVERT: dict[str, Callable[[Any], str]] = {"str": str, "repr": repr, "ascii": ascii}
 
 
-class Machine:
+class Semantics:
     """Does each operation on values that an interpreted function asks for, and may be overridden operation by operation.
 
     Where the result is that of a Python function, a method may answer `Inline(function, args, kwargs)`, and the
@@ -272,17 +272,17 @@ class Machine:
 
     def next(self, iterator: Any) -> Any:
         """next(iterator); StopIteration ends the loop."""
-        if type(iterator) is Generator:
+        if type(iterator) is InterpretedGenerator:
             return Resume(iterator, None)
         return next(iterator)
 
     def send(self, receiver: Any, value: Any) -> Any:
         """What a generator that is yielded from yields next; StopIteration has its result."""
-        if type(receiver) is Generator:
+        if type(receiver) is InterpretedGenerator:
             return Resume(receiver, value)
         return next(receiver) if value is None and isinstance(receiver, Iterator) else receiver.send(value)
 
-    def let_go(self, generator: Any) -> None:
+    def release_generator(self, generator: Any) -> None:
         """A generator in hand is no longer needed: a loop over it is left."""
 
     # Calls.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import enum
-import functools
 import inspect
 import math
 import typing
@@ -27,230 +26,34 @@ from ..frontend.types import (
     BOOL,
     CLASS_MAKERS,
     INT,
-    NONE,
     STR,
     TENSOR,
     ClassType,
     DictType,
-    EnumType,
     ListType,
-    OptionalType,
     TupleType,
     Type,
     UnknownAnnotation,
     assignable,
-    class_type,
     from_annotation,
     type_of,
 )  # fmt: skip
 from ..ir import graph_functions
+from .attributes import AttributeLowering, module_type, tensor_member
 from .core import tuple_like
 from .iteration import PARAMETERS, parts_of
-from .objects import ObjectLowering
-from .result_types import LIST_METHODS, MUTATORS, STR_METHODS, attribute_type, builtin_type, function_type, method_type
+from .result_types import MUTATORS, builtin_type, function_type, method_type
 from .scope import Bound, ModuleValue, ScriptValue, Static, Unrolled
 
-_DICT_METHODS = frozenset("keys values items get pop setdefault update clear copy popitem".split())
 _PYTHON = frozenset(
     (
-        len,
-        min,
-        max,
-        abs,
-        sum,
-        round,
-        int,
-        float,
-        bool,
-        str,
-        complex,
-        print,
-        list,
-        tuple,
-        dict,
-        sorted,
-        any,
-        all,
-        ord,
-        chr,
-        divmod,
-        pow,
-        hex,
-        oct,
-        bin,
-        repr,
-        format,
+        len, min, max, abs, sum, round, int, float, bool, str, complex, print, list, tuple, dict, sorted, any, all, ord, chr, divmod, pow, hex, oct, bin, repr, format,
     )
-)
+)  # fmt: skip
 
 
-_PLAIN_ATTRIBUTES: dict[tuple[str, str], Type] = {
-    ("Device", "type"): STR, ("Device", "index"): OptionalType(INT), ("dtype", "is_floating_point"): BOOL, ("dtype", "is_complex"): BOOL,
-    ("dtype", "itemsize"): INT,
-}  # fmt: skip
-
-
-_NUMBERS: dict[str, type] = {"int": int, "float": float, "bool": bool, "complex": complex}
-
-
-class Calls(ObjectLowering):
+class Calls(AttributeLowering):
     """Compiles calls."""
-
-    # -- attributes ----------------------------------------------------------------------------------------------
-
-    def attribute(self, base: Any, name: str, node: ast.AST) -> Any:
-        """``base.name``."""
-        if isinstance(base, Static):
-            found = base.object
-            value = self.source.attribute(found, name, MISSING)
-            if value is MISSING:
-                raise ScriptError(f"{getattr(found, '__name__', found)!r} has no attribute '{name}'", self.source, node)
-            return self.wrap(value, node)
-        if isinstance(base, ModuleValue):
-            return self.module_attribute(base, name, node)
-        if isinstance(base, (ScriptValue, Bound)):
-            return self.value_attribute(self.plain(base, node) if isinstance(base, Bound) else base, name, node)
-        raise ScriptError(f"a {self.type_name(base)} has no attribute '{name}' in scripts", self.source, node)
-
-    def value_attribute(self, base: ScriptValue, name: str, node: ast.AST) -> Any:
-        """An attribute, or a method, of a value."""
-        kind = base.type
-        if isinstance(kind, ClassType):
-            return self.object_attribute(base, name, node)
-        if isinstance(kind, TupleType) and kind.kind is not None and name in kind.kind._fields:
-            return self.item(base, kind.kind._fields.index(name))
-        if isinstance(kind, EnumType) and name in ("value", "name"):
-            if base.constant:
-                return self.wrap(getattr(base.arg, name), node)
-            return self.emit(getattr, (base.arg, name), type_of(getattr(next(iter(kind.kind)), name)))
-        if isinstance(kind, OptionalType) or kind == NONE:
-            raise ScriptError(
-                f"a value of type {kind} may be None and has no attribute '{name}': test 'is not None' before", self.source, node
-            )
-        if kind == TENSOR:
-            return self.tensor_attribute(base, name, node)
-        if (repr(kind), name) in _PLAIN_ATTRIBUTES and not base.constant:
-            return self.emit(getattr, (base.arg, name), _PLAIN_ATTRIBUTES[repr(kind), name])
-        known = (
-            STR_METHODS
-            if kind == STR
-            else LIST_METHODS
-            if isinstance(kind, ListType)
-            else _DICT_METHODS
-            if isinstance(kind, DictType)
-            else None
-        )
-        if known is not None and name not in known:
-            if not (isinstance(kind, ListType) and name in ("numel", "count")):
-                raise ScriptError(f"a {kind} has no attribute '{name}' in scripts", self.source, node)
-        if known is not None or isinstance(kind, TupleType):
-            return Bound(self.materialized(base), name)
-        if base.constant and hasattr(base.arg, name) and not callable(getattr(base.arg, name)):
-            return self.wrap(getattr(base.arg, name), node)
-        if (base.constant and not hasattr(base.arg, name)) or (repr(kind) in _NUMBERS and not hasattr(_NUMBERS[repr(kind)], name)):
-            raise ScriptError(f"a value of type {kind} has no attribute '{name}'", self.source, node)
-        return Bound(base, name)
-
-    def tensor_attribute(self, base: ScriptValue, name: str, node: ast.AST) -> Any:
-        """An attribute of a tensor: read at once, unless it is a method."""
-        found = tensor_member(name)
-        if found is None:
-            if name in ("values", "indices"):  # of what may be several results
-                return self.emit(getattr, (base.arg, name), TENSOR)
-            raise ScriptError(f"Tensor has no attribute '{name}'", self.source, node)
-        if isinstance(found, property) or not callable(found):
-            return self.emit(getattr, (base.arg, name), attribute_type(name))
-        return Bound(base, name)
-
-    def module_attribute(self, base: ModuleValue, name: str, node: ast.AST) -> Any:
-        """An attribute of ``self`` or of a Module below it."""
-        module = base.module
-        if base.children:
-            return Bound(base, name)
-        if name == "_modules":
-            return ModuleValue(module, base.path, True)
-        for table in (module._parameters, module._buffers):
-            if name in table:
-                if table[name] is None:
-                    return ScriptValue(NONE, None)
-                return self.emit(base.below(name), (), TENSOR, op="get_attr")
-        if name in module._modules:
-            return self.child(base, name, node)
-        if name in module.__dict__ and not name.startswith("_script"):
-            return self.data_attribute(base, name, module.__dict__[name], node)
-        owner = getattr(module, "_script_class", type(module))
-        found = inspect.getattr_static(owner, name, None)
-        if isinstance(found, property):
-            if not hasattr(module, "_script_method"):
-                return self.emit(base.below(name), (), ANY, op="get_attr")
-            return self.call_method(base, name, [], {}, node)
-        if isinstance(found, staticmethod):
-            return Static(found.__func__)
-        if isinstance(found, classmethod):
-            raise NotSupportedError("class methods are not supported in scripts: use a static method", self.source, node)
-        if callable(found):
-            return Bound(base, name)
-        if found is not None:
-            return self.wrap(found, node)
-        raise ScriptError(f"Module '{owner.__name__}' has no attribute '{name}'", self.source, node)
-
-    def data_attribute(self, base: ModuleValue, name: str, found: Any, node: ast.AST) -> Any:
-        """An attribute that is no tensor and no Module: read when the program runs, unless it is declared as constant."""
-        if callable(found) and not isinstance(found, (Module, TensorBase, enum.Enum)) and class_type(type(found)) is None:
-            if getattr(found, "owner", getattr(found, "__self__", None)) is base.module:
-                return Bound(base, name)
-            return Static(found)
-        hints, constants = declared(base.module)
-        hint = hints.get(name)
-        if name in constants or typing.get_origin(hint) is typing.Final or hint is typing.Final:
-            return self.wrap(found, node)
-        if hint is not None:
-            try:
-                kind = from_annotation(hint, self.source.evaluate)
-            except (UnknownAnnotation, NameError):
-                kind = type_of(found)
-        else:
-            kind = type_of(found)
-            if kind == NONE:
-                return ScriptValue(NONE, None)
-        if isinstance(kind, EnumType):
-            return ScriptValue(kind, found)
-        return self.emit(base.below(name), (), kind, op="get_attr")
-
-    def set_attribute(self, owner: ModuleValue, target: ast.Attribute, value: ScriptValue) -> None:
-        """``self.name = value``."""
-        module, name = owner.module, target.attr
-        tables = (module._parameters, module._buffers)
-        if any(name in table for table in tables):
-            wanted: Type = TENSOR if any(table.get(name) is not None for table in tables) else OptionalType(TENSOR)
-        elif name in module.__dict__:
-            hint = declared(module)[0].get(name)
-            wanted = from_annotation(hint, self.source.evaluate) if hint is not None else type_of(module.__dict__[name])
-        else:
-            raise ScriptError(
-                f"Tried to set nonexistent attribute: {name}. Did you forget to initialize it in __init__()?", self.source, target
-            )
-        if wanted != NONE and not assignable(value.type, wanted):
-            raise ScriptError(
-                f"the attribute '{name}' is of type {wanted}, and a value of type {value.type} is assigned to it", self.source, target
-            )
-        self.emit(owner.below("__setattr__"), (name, value.arg), NONE, op="call_module", impure=True)
-
-    def child(self, base: ModuleValue, key: Any, node: ast.AST) -> Any:
-        """A Module below another: by name, or by its place in a container."""
-        table = parts_of(base.module)
-        if isinstance(key, slice):
-            return Unrolled([self.child(base, name, node) for name in list(table)[key]])
-        if isinstance(key, int) and not isinstance(key, bool):
-            if not -len(table) <= key < len(table):
-                raise ScriptError(f"there are {len(table)} Modules, and none of number {key}", self.source, node)
-            key = list(table)[key]
-        if key not in table:
-            raise ScriptError(f"there is no Module '{key}'", self.source, node)
-        found = table[key]
-        if found is None:
-            return ScriptValue(NONE, None)
-        return ModuleValue(found, base.below(key)) if isinstance(found, Module) else self.emit(base.below(key), (), TENSOR, op="get_attr")
 
     # -- calls ---------------------------------------------------------------------------------------------------
 
@@ -629,36 +432,3 @@ class Calls(ObjectLowering):
             made.arg.meta["python"] = f"{type(module).__name__}.forward"
             made.type = made.arg.type = self.python_type(forward)
         return made
-
-
-@functools.cache
-def tensor_member(name: str) -> Any:
-    """What the class of tensors has under a name, or None."""
-    getattr(runtime.tensor_type, name, None)  # a method that was not loaded yet is now
-    return inspect.getattr_static(runtime.tensor_type, name, None)
-
-
-def declared(module: Any) -> tuple[dict[str, Any], set[str]]:
-    """The annotations of a Module's class, and its attributes that are constants."""
-    hints: dict[str, Any] = {}
-    constants: set[str] = set()
-    for base in reversed(getattr(module, "_script_class", type(module)).__mro__):
-        hints.update(base.__dict__.get("__annotations__", {}))
-        constants |= set(base.__dict__.get("__constants__", ()))
-    hints.update(module.__dict__.get("_script_types", {}))
-    for name in [name for name, hint in hints.items() if hint.__class__ is str and "Final" in hint]:
-        if hints.pop(name).partition("[")[0].rpartition(".")[2] == "Final":
-            constants.add(name)
-    return hints, constants
-
-
-_SEVERAL = frozenset("RNN LSTM GRU RNNBase LSTMCell MultiheadAttention AdaptiveLogSoftmaxWithLoss".split())
-
-
-def module_type(module: Any) -> Type:
-    """The type of what a Module of the package returns."""
-    own = type(module).__module__.startswith(PACKAGE + ".nn.")
-    return ANY if not own or type(module).__name__ in _SEVERAL or getattr(module, "return_indices", False) else TENSOR
-
-
-__all__ = ["Calls", "declared", "module_type"]

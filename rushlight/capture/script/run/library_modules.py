@@ -11,7 +11,7 @@ from ....graph import Graph
 from ....graph.printer import all_graphs
 from ....nn.modules.module import Module
 from ..frontend.types import ANY
-from ..lower.calls import module_type
+from ..lower.attributes import module_type
 from ..lower.compiler import ScriptParameter, Signature
 from .program import ScriptProgram
 
