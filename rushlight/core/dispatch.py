@@ -242,9 +242,12 @@ def run(op: Op, values: list[Any], kind: Any) -> Any:
             if kind is Spec or (kind is MIXED and any_fake(op, values)):
                 return infer(op, values, place)
         home = device_types[place.type]
-    xp = home.arrays
     try:
-        result = run_widened(op, xp, values) if op.widen else op.family.execute(op, xp, values)
+        if home is HOST:
+            result = run_widened(op, np, values) if op.widen else op.family.execute(op, np, values)
+        else:
+            with home.active(place):
+                result = (run_widened if op.widen else op.family.execute)(op, home.arrays, values)
     except RushlightError:
         raise
     except MemoryError as error:
@@ -365,7 +368,12 @@ def dispatch_in_place(op: Op, args: tuple[Any, ...]) -> Any:
         if kind is not np.ndarray:
             common_device(functional, values)
         try:
-            functional.in_place_kernel(device_type_of(array).arrays, *values)
+            if array.__class__ is np.ndarray:
+                functional.in_place_kernel(np, *values)
+            else:
+                home = device_type_of(array)
+                with home.active(home.device_of(array)):
+                    functional.in_place_kernel(home.arrays, *values)
         except (ValueError, TypeError, OverflowError, IndexError) as error:
             if isinstance(error, RushlightError):
                 raise
