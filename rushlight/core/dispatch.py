@@ -1,6 +1,6 @@
-"""What happens when an op is called: find the arrays, run the kernel (or the meta rule), wrap, record.
+"""The general path of a call: unwrap the tensors, run the kernel (or the meta rule), wrap the results, record the call.
 
-``dispatch`` is the general road.  Entry points (:mod:`rushlight.core.entry`) take a shorter one where nothing special is on.
+Entry points (:mod:`rushlight.core.entry`) take a fast path for common calls on the CPU while no mode is on; all other calls come here.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def finish_factory(op: Op, args: tuple[Any, ...], result: Any) -> None:
 
 
 def adopt_out(op: Op, args: tuple[Any, ...], out: Any) -> tuple[Any, ...]:
-    """The arguments of a factory function with ``out=``: the type of what is made is that of the tensor written to."""
+    """The arguments of a factory function with ``out=``: the result has the dtype of the tensor written to."""
     if not isinstance(out, TensorBase):
         raise ArgumentError(f"{op.public_name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     found = BY_NUMPY[out._array.dtype]
@@ -194,7 +194,7 @@ def unwrap(op: Op, args: tuple[Any, ...]) -> tuple[list[Any], bool, Any]:
 
 
 def unwrap_list(op: Op, position: int, value: Any, requires: bool, kind: Any) -> tuple[list[Any], bool, Any]:
-    """The same for an argument that is a list of tensors."""
+    """Like ``unwrap``, for an argument that is a list of tensors."""
     if not isinstance(value, (list, tuple)):
         raise argument_error(op, position, value, "tuple of Tensors")
     arrays: list[Any] = []
@@ -253,7 +253,7 @@ def run(op: Op, values: list[Any], kind: Any) -> Any:
     except MemoryError as error:
         raise OperationError(f"{op.public_name}(): not enough memory: {error}") from error
     except (ValueError, TypeError, OverflowError, ArithmeticError, IndexError, np.linalg.LinAlgError) as error:
-        op.meta(op, values)  # raises the error a user can act on, where the arguments do not fit
+        op.meta(op, values)  # raises an error that names what is wrong with the arguments
         check_values(op, values)
         raise OperationError(f"{op.public_name}(): {error}") from error
     if op.returns is not None:
@@ -262,7 +262,7 @@ def run(op: Op, values: list[Any], kind: Any) -> Any:
 
 
 def check_values(op: Op, values: list[Any]) -> None:
-    """Plain arguments of a type that their annotation rules out."""
+    """Refuse arguments, other than tensors, of a type that their annotation rules out."""
     for position, parameter in enumerate(op.parameters):
         wanted = parameter.annotation.partition(" ")[0]
         value = values[position]
@@ -271,7 +271,7 @@ def check_values(op: Op, values: list[Any]) -> None:
 
 
 def wrap(op: Op, args: tuple[Any, ...], array: Any, index: int | None) -> Any:
-    """A tensor over a result; of a view op, an alias of the input that knows how it came about."""
+    """A tensor over a result; for a view op, one that shares the input's storage and knows the chain of views."""
     if array.__class__ is Spec:  # a meta rule may return an operand, or one Spec for several results: each tensor has its own
         array = Spec(array.shape, array.dtype, array._strides, array.device)
     result = make(array)
@@ -286,7 +286,7 @@ def wrap(op: Op, args: tuple[Any, ...], array: Any, index: int | None) -> Any:
     result._storage = storage
     if source._inference:
         result._inference = True
-    if not op.vjp:  # gradients do not pass (detach): memory and version are shared, history is not
+    if not op.vjp:  # no gradient flows (detach): memory and version are shared, history is not
         return result
     parent = source._view
     link = (op.call, tuple(args[-1]) if op.parameters[-1].variadic else args[1:], index)
@@ -328,7 +328,7 @@ def attach(op: Op, args: tuple[Any, ...], results: Any) -> None:
 
 
 def finish_node(node: Any) -> None:
-    """What the thread's modes add to a new node."""
+    """Apply the thread's modes to a new node: hooks on saved tensors, and anomaly mode."""
     if state.saved_hooks:
         pack_saved(node)
     if state.anomaly:
@@ -393,7 +393,7 @@ def dispatch_in_place(op: Op, args: tuple[Any, ...]) -> Any:
 
 
 def write_through(op: Op, array: Any, values: list[Any]) -> bool:
-    """Let a ufunc write its result where it belongs, without an array in between; False where that is not possible."""
+    """Have a ufunc write its result to the target directly; False where that is not possible."""
     if op.fast is None or array.__class__ is not np.ndarray:
         return False
     count, dtypes = op.fast
@@ -407,24 +407,24 @@ def write_through(op: Op, array: Any, values: list[Any]) -> bool:
             return False
     if any(value is not parameter.default for parameter, value in zip(op.parameters[count:], values[count:])):
         return False
-    if op.vjp == {}:  # comparisons: the result is not of the operands' type
+    if op.vjp == {}:  # comparisons: the result has another dtype than the operands
         return False
     try:
         (getattr(np, op.ufunc) if isinstance(op.ufunc, str) else op.ufunc)(*values[:count], out=array)
     except (ValueError, TypeError, OverflowError):
-        return False  # the general road says what is wrong
+        return False  # the general path reports what is wrong
     return True
 
 
 def keep_copy(target: TensorBase) -> Any:
-    """The target as it was before it is written to, with its history."""
+    """A copy of the target before it is written to, with its history."""
     old = make(target._array.copy() if target._array.__class__ is not Spec else target._array)
     old._grad_fn, old._output_index, old._requires_grad = target._grad_fn, target._output_index, target._requires_grad
     return old
 
 
 def assign(op: Op, target: TensorBase, result: Any) -> Any:
-    """In-place form of a composite: compute, then copy into the target (which records)."""
+    """The in-place form of a composite: compute the result, then copy it into the target (which records the write)."""
     if tuple(result._array.shape) != tuple(target._array.shape):
         raise ShapeError(f"output with shape {list(target._array.shape)} doesn't match the broadcast shape {list(result._array.shape)}")
     check_result_type(result._array.dtype, target._array.dtype)
@@ -451,7 +451,7 @@ def overlaps_itself(array: Any) -> bool:
 
 
 def check_writable(op: Op, args: tuple[Any, ...]) -> None:
-    """Refuse to write where elements share memory, or where an input lies partly under the target."""
+    """Refuse to write where elements share memory, or where an input partly overlaps the target."""
     target = args[0]
     if target._inference and not state.inference:
         raise GradientError(
@@ -487,7 +487,7 @@ def check_writable(op: Op, args: tuple[Any, ...]) -> None:
 
 
 def is_dense(array: Any) -> bool:
-    """Whether the elements fill a block of memory."""
+    """Whether the elements fill a block of memory without gaps."""
     return bool(array.flags.c_contiguous or array.flags.f_contiguous)
 
 
@@ -498,7 +498,7 @@ def same_place(a: Any, b: Any) -> bool:
 
 
 def write_out(op: Op, args: tuple[Any, ...], out: Any, results: Any) -> Any:
-    """Put results into the tensors that the caller passed as ``out=``."""
+    """Write results to the tensors that the caller passed as ``out=``."""
     several = op.returns is not None or isinstance(results, tuple)
     targets = tuple(out) if several and isinstance(out, (tuple, list)) else (out,)
     sources = tuple(results) if several else (results,)
@@ -539,9 +539,9 @@ def write_out(op: Op, args: tuple[Any, ...], out: Any, results: Any) -> Any:
 
 
 def intercept(op: Op, args: tuple[Any, ...], out: Any) -> Any:
-    """Give captures and modes, innermost first, then subclasses with ``__torch_function__``, the call.
+    """Offer a call to captures and function modes, innermost first, then to subclasses with ``__torch_function__``.
 
-    One that returns NotImplemented leaves the call to the next; while one handles it, those inside it are off.
+    One that returns NotImplemented leaves the call to the next; while one handles the call, it and those inside it are off.
     """
     stack = state.interceptors
     if stack:
@@ -583,7 +583,7 @@ def call_override(op: Op, args: tuple[Any, ...], out: Any) -> Any:
 
 
 def spread(op: Op, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Complete arguments as a user would write them: defaults left out, keyword-only ones by name."""
+    """Complete arguments in the form a user writes: without defaults, keyword-only ones by name."""
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
     for parameter, value in zip(op.parameters, args):
@@ -604,7 +604,7 @@ _NAMED: dict[str, Any] = {}
 
 def named_result(op: Op) -> Any:
     """The named tuple of an op with several outputs: ``return_types.sort(values=..., indices=...)``."""
-    name = op.public_name if op.namespace is None else op.name  # an overload is called by the name of its front
+    name = op.public_name if op.namespace is None else op.name  # an overload has the name of the function that calls it
     found = _NAMED.get(name)
     if found is None:
         found = _NAMED[name] = make_named(name, op.returns)
