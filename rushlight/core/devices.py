@@ -12,6 +12,7 @@ device registers itself in the same way, and needs no other entry.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -124,6 +125,10 @@ class DeviceType:
     def canonical(self, wanted: device) -> device:
         """A device as tensors report it: the CPU has no index, others may have a current one."""
         return CPU
+
+    def active(self, place: device) -> AbstractContextManager[Any]:
+        """A context in which kernels run, and new arrays are made, on one of several devices of this kind."""
+        return nullcontext()
 
     def as_array(self, value: Any) -> Any:
         """A kernel's result as an array: NumPy returns scalars where PyTorch has 0-dim tensors.

@@ -1,6 +1,6 @@
-"""What happens when an op is called: find the arrays, run the kernel (or the meta rule), wrap, record.
+"""The general path of a call: unwrap the tensors, run the kernel (or the meta rule), wrap the results, record the call.
 
-``dispatch`` is the general road.  Entry points (:mod:`rushlight.core.entry`) take a shorter one where nothing special is on.
+Entry points (:mod:`rushlight.core.entry`) take a fast path for common calls on the CPU while no mode is on; all other calls come here.
 """
 
 from __future__ import annotations
@@ -12,12 +12,10 @@ import numpy as np
 from . import recording
 from .base import Spec, Storage, TensorBase, View, make, storage_of
 from .declare import MISSING, Op, call_body, table
-from .devices import CPU, META, available, device, device_of, device_type_of, device_types, on_device
-from .devices import default as default_device
+from .devices import META, device_of, device_type_of, device_types
 from .dtypes import BY_NUMPY, FLOATING, can_cast, legacy_name
 from .errors import (
     ArgumentError,
-    DeviceError,
     DtypeError,
     GradientError,
     NotSupported,
@@ -27,6 +25,7 @@ from .errors import (
     ShapeError,
 )  # fmt: skip
 from .node import check_in_place, pack_saved, rebase, refresh, remember_trace
+from .placement import any_fake, common_device, device_argument, device_mismatch, factory_device, infer
 from .quantized import QuantizedArray, is_quantized, run_quantized
 from .state import flags, state
 from .widening import run_widened
@@ -73,7 +72,7 @@ def finish_factory(op: Op, args: tuple[Any, ...], result: Any) -> None:
 
 
 def adopt_out(op: Op, args: tuple[Any, ...], out: Any) -> tuple[Any, ...]:
-    """The arguments of a factory function with ``out=``: the type of what is made is that of the tensor written to."""
+    """The arguments of a factory function with ``out=``: the result has the dtype of the tensor written to."""
     if not isinstance(out, TensorBase):
         raise ArgumentError(f"{op.public_name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     found = BY_NUMPY[out._array.dtype]
@@ -84,80 +83,6 @@ def adopt_out(op: Op, args: tuple[Any, ...], out: Any) -> tuple[Any, ...]:
             if wanted is not None and wanted is not found:
                 raise DtypeError(f"dtype {legacy_name(wanted)} does not match dtype of out parameter ({legacy_name(found)})")
     return tuple(values)
-
-
-def factory_device(op: Op, values: list[Any]) -> device:
-    """The device that a factory function makes its tensor on: the one that was named, that of its operand, or the default."""
-    named = device_argument(op, values)
-    if named is not None:
-        return available(named)
-    source = values[op.tensor_positions[0][0]] if op.tensor_positions else None
-    return available(default_device.device) if source is None else device_of(source)
-
-
-def device_argument(op: Op, values: list[Any]) -> Any:
-    """What a caller passed to an op as ``device``."""
-    for parameter, value in zip(op.parameters, values):
-        if parameter.name == "device":
-            return value
-    return None
-
-
-def common_device(op: Op, values: list[Any]) -> device:
-    """The device of an op's operands, which must agree; 0-dim tensors on the CPU are copied to that of the others.
-
-    Ops that are made to read from another device say so in their notes.
-    """
-    if "other devices" in op.notes:
-        return device_argument(op, values) or device_of(values[0])
-    found: device | None = None
-    scalars: list[tuple[list[Any], int]] = []  # where 0-dim operands on the CPU stand
-    for position, wanted in op.tensor_positions:
-        value = values[position]
-        holder, indices = (value, range(len(value))) if wanted == "tensors" else (values, range(position, position + 1))
-        for index in indices:
-            array = holder[index]
-            if array is None or not hasattr(array, "dtype") or isinstance(array, np.generic):
-                continue
-            if isinstance(array, Spec) and array.__class__ is not Spec:
-                raise OperationError(array.outside)
-            here = device_of(array)
-            if here == CPU and not array.ndim:
-                scalars.append((holder, index))
-            elif found is None:
-                found = here
-            elif here != found:
-                raise device_mismatch(here, found)
-    if found is None:
-        return CPU
-    if found != CPU and not any_fake(op, values):
-        for holder, index in scalars:
-            holder[index] = on_device(holder[index], found)
-    return found
-
-
-def device_mismatch(found: device, expected: device) -> DeviceError:
-    """The error for operands on two devices, as PyTorch words it."""
-    if META in (found, expected):
-        return DeviceError(f"Tensor on device {found} is not on the expected device {expected}!")
-    return DeviceError(f"Expected all tensors to be on the same device, but found at least two devices, {expected} and {found}!")
-
-
-def any_fake(op: Op, values: list[Any]) -> bool:
-    """Whether an operand has no elements: then the meta rule takes the place of the kernel."""
-    return any(
-        each.__class__ is Spec
-        for position, wanted in op.tensor_positions
-        for each in (values[position] if wanted == "tensors" else (values[position],))
-    )
-
-
-def infer(op: Op, values: list[Any], place: device) -> Any:
-    """The results of an op's meta rule, on a device; a rule that moves values names another one itself."""
-    found = op.meta(op, values)
-    if found.__class__ is Spec:
-        return found if found.device is not None else found.on(place)
-    return [each if each.__class__ is not Spec or each.device is not None else each.on(place) for each in found]
 
 
 def unwrap(op: Op, args: tuple[Any, ...]) -> tuple[list[Any], bool, Any]:
@@ -194,7 +119,7 @@ def unwrap(op: Op, args: tuple[Any, ...]) -> tuple[list[Any], bool, Any]:
 
 
 def unwrap_list(op: Op, position: int, value: Any, requires: bool, kind: Any) -> tuple[list[Any], bool, Any]:
-    """The same for an argument that is a list of tensors."""
+    """Like ``unwrap``, for an argument that is a list of tensors."""
     if not isinstance(value, (list, tuple)):
         raise argument_error(op, position, value, "tuple of Tensors")
     arrays: list[Any] = []
@@ -242,15 +167,18 @@ def run(op: Op, values: list[Any], kind: Any) -> Any:
             if kind is Spec or (kind is MIXED and any_fake(op, values)):
                 return infer(op, values, place)
         home = device_types[place.type]
-    xp = home.arrays
     try:
-        result = run_widened(op, xp, values) if op.widen else op.family.execute(op, xp, values)
+        if home is HOST:
+            result = run_widened(op, np, values) if op.widen else op.family.execute(op, np, values)
+        else:
+            with home.active(place):
+                result = (run_widened if op.widen else op.family.execute)(op, home.arrays, values)
     except RushlightError:
         raise
     except MemoryError as error:
         raise OperationError(f"{op.public_name}(): not enough memory: {error}") from error
     except (ValueError, TypeError, OverflowError, ArithmeticError, IndexError, np.linalg.LinAlgError) as error:
-        op.meta(op, values)  # raises the error a user can act on, where the arguments do not fit
+        op.meta(op, values)  # raises an error that names what is wrong with the arguments
         check_values(op, values)
         raise OperationError(f"{op.public_name}(): {error}") from error
     if op.returns is not None:
@@ -259,7 +187,7 @@ def run(op: Op, values: list[Any], kind: Any) -> Any:
 
 
 def check_values(op: Op, values: list[Any]) -> None:
-    """Plain arguments of a type that their annotation rules out."""
+    """Refuse arguments, other than tensors, of a type that their annotation rules out."""
     for position, parameter in enumerate(op.parameters):
         wanted = parameter.annotation.partition(" ")[0]
         value = values[position]
@@ -268,7 +196,7 @@ def check_values(op: Op, values: list[Any]) -> None:
 
 
 def wrap(op: Op, args: tuple[Any, ...], array: Any, index: int | None) -> Any:
-    """A tensor over a result; of a view op, an alias of the input that knows how it came about."""
+    """A tensor over a result; for a view op, one that shares the input's storage and knows the chain of views."""
     if array.__class__ is Spec:  # a meta rule may return an operand, or one Spec for several results: each tensor has its own
         array = Spec(array.shape, array.dtype, array._strides, array.device)
     result = make(array)
@@ -283,7 +211,7 @@ def wrap(op: Op, args: tuple[Any, ...], array: Any, index: int | None) -> Any:
     result._storage = storage
     if source._inference:
         result._inference = True
-    if not op.vjp:  # gradients do not pass (detach): memory and version are shared, history is not
+    if not op.vjp:  # no gradient flows (detach): memory and version are shared, history is not
         return result
     parent = source._view
     link = (op.call, tuple(args[-1]) if op.parameters[-1].variadic else args[1:], index)
@@ -325,7 +253,7 @@ def attach(op: Op, args: tuple[Any, ...], results: Any) -> None:
 
 
 def finish_node(node: Any) -> None:
-    """What the thread's modes add to a new node."""
+    """Apply the thread's modes to a new node: hooks on saved tensors, and anomaly mode."""
     if state.saved_hooks:
         pack_saved(node)
     if state.anomaly:
@@ -365,7 +293,12 @@ def dispatch_in_place(op: Op, args: tuple[Any, ...]) -> Any:
         if kind is not np.ndarray:
             common_device(functional, values)
         try:
-            functional.in_place_kernel(device_type_of(array).arrays, *values)
+            if array.__class__ is np.ndarray:
+                functional.in_place_kernel(np, *values)
+            else:
+                home = device_type_of(array)
+                with home.active(home.device_of(array)):
+                    functional.in_place_kernel(home.arrays, *values)
         except (ValueError, TypeError, OverflowError, IndexError) as error:
             if isinstance(error, RushlightError):
                 raise
@@ -385,7 +318,7 @@ def dispatch_in_place(op: Op, args: tuple[Any, ...]) -> Any:
 
 
 def write_through(op: Op, array: Any, values: list[Any]) -> bool:
-    """Let a ufunc write its result where it belongs, without an array in between; False where that is not possible."""
+    """Have a ufunc write its result to the target directly; False where that is not possible."""
     if op.fast is None or array.__class__ is not np.ndarray:
         return False
     count, dtypes = op.fast
@@ -399,24 +332,24 @@ def write_through(op: Op, array: Any, values: list[Any]) -> bool:
             return False
     if any(value is not parameter.default for parameter, value in zip(op.parameters[count:], values[count:])):
         return False
-    if op.vjp == {}:  # comparisons: the result is not of the operands' type
+    if op.vjp == {}:  # comparisons: the result has another dtype than the operands
         return False
     try:
         (getattr(np, op.ufunc) if isinstance(op.ufunc, str) else op.ufunc)(*values[:count], out=array)
     except (ValueError, TypeError, OverflowError):
-        return False  # the general road says what is wrong
+        return False  # the general path reports what is wrong
     return True
 
 
 def keep_copy(target: TensorBase) -> Any:
-    """The target as it was before it is written to, with its history."""
+    """A copy of the target before it is written to, with its history."""
     old = make(target._array.copy() if target._array.__class__ is not Spec else target._array)
     old._grad_fn, old._output_index, old._requires_grad = target._grad_fn, target._output_index, target._requires_grad
     return old
 
 
 def assign(op: Op, target: TensorBase, result: Any) -> Any:
-    """In-place form of a composite: compute, then copy into the target (which records)."""
+    """The in-place form of a composite: compute the result, then copy it into the target (which records the write)."""
     if tuple(result._array.shape) != tuple(target._array.shape):
         raise ShapeError(f"output with shape {list(target._array.shape)} doesn't match the broadcast shape {list(result._array.shape)}")
     check_result_type(result._array.dtype, target._array.dtype)
@@ -443,7 +376,7 @@ def overlaps_itself(array: Any) -> bool:
 
 
 def check_writable(op: Op, args: tuple[Any, ...]) -> None:
-    """Refuse to write where elements share memory, or where an input lies partly under the target."""
+    """Refuse to write where elements share memory, or where an input partly overlaps the target."""
     target = args[0]
     if target._inference and not state.inference:
         raise GradientError(
@@ -479,7 +412,7 @@ def check_writable(op: Op, args: tuple[Any, ...]) -> None:
 
 
 def is_dense(array: Any) -> bool:
-    """Whether the elements fill a block of memory."""
+    """Whether the elements fill a block of memory without gaps."""
     return bool(array.flags.c_contiguous or array.flags.f_contiguous)
 
 
@@ -490,7 +423,7 @@ def same_place(a: Any, b: Any) -> bool:
 
 
 def write_out(op: Op, args: tuple[Any, ...], out: Any, results: Any) -> Any:
-    """Put results into the tensors that the caller passed as ``out=``."""
+    """Write results to the tensors that the caller passed as ``out=``."""
     several = op.returns is not None or isinstance(results, tuple)
     targets = tuple(out) if several and isinstance(out, (tuple, list)) else (out,)
     sources = tuple(results) if several else (results,)
@@ -531,9 +464,9 @@ def write_out(op: Op, args: tuple[Any, ...], out: Any, results: Any) -> Any:
 
 
 def intercept(op: Op, args: tuple[Any, ...], out: Any) -> Any:
-    """Give captures and modes, innermost first, then subclasses with ``__torch_function__``, the call.
+    """Offer a call to captures and function modes, innermost first, then to subclasses with ``__torch_function__``.
 
-    One that returns NotImplemented leaves the call to the next; while one handles it, those inside it are off.
+    One that returns NotImplemented leaves the call to the next; while one handles the call, it and those inside it are off.
     """
     stack = state.interceptors
     if stack:
@@ -575,7 +508,7 @@ def call_override(op: Op, args: tuple[Any, ...], out: Any) -> Any:
 
 
 def spread(op: Op, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Complete arguments as a user would write them: defaults left out, keyword-only ones by name."""
+    """Complete arguments in the form a user writes: without defaults, keyword-only ones by name."""
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
     for parameter, value in zip(op.parameters, args):
@@ -596,7 +529,7 @@ _NAMED: dict[str, Any] = {}
 
 def named_result(op: Op) -> Any:
     """The named tuple of an op with several outputs: ``return_types.sort(values=..., indices=...)``."""
-    name = op.public_name if op.namespace is None else op.name  # an overload is called by the name of its front
+    name = op.public_name if op.namespace is None else op.name  # an overload has the name of the function that calls it
     found = _NAMED.get(name)
     if found is None:
         found = _NAMED[name] = make_named(name, op.returns)

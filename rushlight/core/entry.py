@@ -1,8 +1,8 @@
-"""Entry points: what a user's call of an op runs, compiled for the op's signature on its first call.
+"""Entry points: the functions that users call, each compiled for the signature of its op on the first call.
 
-Most calls go to :func:`dispatch`.  Common ones take a shorter road: pointwise ops whose kernel is a ufunc and whose operands
-are of one type, and ops on a single tensor.  Whatever is out of the ordinary there falls back to the general road, which
-also words the errors.
+Two kinds of calls have a fast path: pointwise ops whose kernel is a ufunc and whose operands have one dtype, and ops on a single
+tensor; both only for tensors on the CPU while no mode is on.  All other calls, and all calls that fail, go to :func:`dispatch`,
+which also words the errors.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _UNARY = """
                     attach(op, ({names},), t)
             return t
     except (AttributeError, TypeError, ValueError):
-        pass  # the general road does better, or says better what is wrong
+        pass  # the general path handles it, or reports what is wrong
 """
 
 _PLAIN_RESULT = """t = new(Tensor)
@@ -74,7 +74,7 @@ _SINGLE = """
                         t._requires_grad = True
                 return t
         except Exception:
-            pass  # the general road says what is wrong
+            pass  # the general path reports what is wrong
 """
 
 _BINARY = """
@@ -113,15 +113,15 @@ _BINARY = """
                 t._requires_grad = True
             return t
     except (AttributeError, TypeError, ValueError, OverflowError):
-        pass  # the general road does better, or says better what is wrong
+        pass  # the general path handles it, or reports what is wrong
 """
 
-# Products: the types that BLAS has, and no folding of a batch.
+# Products: the dtypes that BLAS has, and operands of one rank.
 _BLAS = " or a.dtype.char not in 'fdFD' or a.ndim != b.ndim"
 
 
 def build_entry(op: Op, function: Any, form: str) -> Any:
-    """Compile the entry point of an op and put it in the place of its stub."""
+    """Compile the entry point of an op; its code replaces that of the stub."""
     namespace = function.__globals__
     source = _entry_source(op, namespace, form)
     exec(compile(source, f"<call of {op.name}>", "exec"), namespace)
@@ -158,7 +158,7 @@ def _entry_source(op: Op, namespace: dict[str, Any], form: str) -> str:
     else:
         single = op.tensor_positions == ((0, "tensor"),) and op.returns is None and not op.factory
         if flags.special and (op.fast or single):
-            lines += _later(f"{_passed(op)}{', out=out' if op.has_out else ''}")
+            lines += _deferred(f"{_passed(op)}{', out=out' if op.has_out else ''}")
         elif op.fast:
             lines += _fast_source(op, namespace, names, out)
         elif single:
@@ -168,17 +168,17 @@ def _entry_source(op: Op, namespace: dict[str, Any], form: str) -> str:
 
 
 def _passed(op: Op) -> str:
-    """The parameters of an op, handed on."""
+    """The source of a call that passes on all parameters of an op."""
     return ", ".join(f"{p.name}={p.name}" if p.keyword_only else ("*" * p.variadic + p.name) for p in op.parameters)
 
 
-def _later(passed: str) -> list[str]:
-    """In the place of a short road, which is not for calls under captures and modes: it is compiled with the first call that can take it."""
+def _deferred(passed: str) -> list[str]:
+    """In place of a fast path that can't be taken now, since a mode is on: the first call that can take it compiles it."""
     return ["    if not flags.special:", f"        return build_entry(op, this, form)({passed})"]
 
 
 def _operator_source(op: Op, namespace: dict[str, Any], form: str) -> str:
-    """``a + b``: like the function, but what it can't take is left to the other operand."""
+    """The entry point of ``a + b``: like the function's, but returns NotImplemented for operands that are no tensors or numbers."""
     namespace["OPERANDS"] = (TensorBase, *NUMBERS)
     for parameter in op.parameters[2:]:
         namespace[f"default_{parameter.name}"] = parameter.default
@@ -190,8 +190,8 @@ def _operator_source(op: Op, namespace: dict[str, Any], form: str) -> str:
         lines = ["def entry(input, other):"]
         call = f"input, other{rest}"
         if op.fast:
-            lines += _later("input, other") if flags.special else _fast_source(op, namespace, call, "", operator=True)
-    if op.name in ("eq", "ne"):  # or Python would compare identities, and say False
+            lines += _deferred("input, other") if flags.special else _fast_source(op, namespace, call, "", operator=True)
+    if op.name in ("eq", "ne"):  # where both operands return NotImplemented, Python compares identities
         namespace.update(known_types=BY_NUMPY, make=make, copy_array=np.array)
         lines.append("    if other.__class__ is ndarray and other.dtype in known_types:")
         lines.append("        return op.call(input, make(copy_array(other)))")
@@ -202,14 +202,14 @@ def _operator_source(op: Op, namespace: dict[str, Any], form: str) -> str:
 
 
 def _fast_source(op: Op, namespace: dict[str, Any], names: str, out: str, operator: bool = False) -> list[str]:
-    """The short road of pointwise ops whose kernel is a ufunc and whose operands are of one type."""
+    """The fast path of pointwise ops whose kernel is a ufunc and whose operands have one dtype."""
     operands, dtypes = op.fast
     plain = "out is None and " if op.has_out and not operator else ""
     for parameter in () if operator else op.parameters[operands:]:
         namespace[f"plain_{parameter.name}"] = parameter.default
         plain += f"{parameter.name} is plain_{parameter.name} and "
     namespace["ufunc"] = getattr(np, op.ufunc) if isinstance(op.ufunc, str) else op.ufunc
-    if dtypes == "blas":  # a product is not pointwise: it can't be cut into blocks, and BLAS has threads of its own
+    if dtypes == "blas":  # a product is not pointwise, so it can't be split into blocks; BLAS has threads of its own
         namespace["LARGE"] = float("inf")
     if operands == 2 and op.vjp:
         recording.build(op)
@@ -230,7 +230,7 @@ def _fast_source(op: Op, namespace: dict[str, Any], names: str, out: str, operat
 
 
 def _single_source(op: Op, namespace: dict[str, Any], names: str) -> list[str]:
-    """The short road of ops on one tensor: straight to the kernel."""
+    """The fast path of ops on one tensor: a direct call of the kernel."""
     namespace.update(wrap=wrap, make=make, execute=op.family.execute, kernel=op.kernel, LOW_PRECISION=LOW_PRECISION, numpy=np)
     rest = "".join(f", {p.name}" for p in op.parameters[1:])
     plain = isinstance(op.family, Plain)
@@ -258,7 +258,7 @@ def spread_variadic(op: Op, values: tuple[Any, ...], keyword: Any) -> tuple[Any,
 
 
 def _signature(op: Op, namespace: dict[str, Any]) -> tuple[str, list[str]]:
-    """The signature as source, and what to do before the call: other spellings of parameters."""
+    """The source of the signature, and of the lines that handle NumPy's spellings of parameters before the call."""
     parts: list[str] = []
     prologue: list[str] = []
     star = False

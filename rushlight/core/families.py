@@ -70,10 +70,10 @@ class Elementwise:
 
     ``promote`` says what the operands become and what the result is: ``"default"`` (PyTorch's result type),
     ``"int_to_float"`` (integers become the default float), ``"bool"`` (operands promote, the result is bool),
-    ``"real"`` (complex gives its real type), ``"real_float"`` (both), ``"keep_bool"``…  ``fast`` names the short road:
-    how many operands, and for which dtypes a ufunc on equal types is right as it stands.  Beside tensors of a narrow type a
-    number is rounded to that type first, as in PyTorch, unless ``wide_numbers`` says that it enters as it is.  A kernel
-    that has a parameter ``out`` is given a block of the result to write to where arrays are large.
+    ``"real"`` (complex gives its real type), ``"real_float"`` (both).  ``fast`` describes the fast path: how many operands
+    there are, and for which dtypes a plain call of the ufunc gives the right result.  A number among tensors of a narrow dtype is
+    rounded to that dtype first, as in PyTorch, unless ``wide_numbers`` is set.  A kernel with a parameter ``out`` writes large
+    results block by block.
     """
 
     __slots__ = ("fast", "promote", "refuse", "wide_numbers")
@@ -89,7 +89,7 @@ class Elementwise:
         return [values[i] for i, _ in op.tensor_positions if values[i] is not None]
 
     def dtypes(self, op: Op, operands: list[Any]) -> tuple[Any, Any]:
-        """The type to compute in, before widening, and the type of the result."""
+        """The dtype to compute in (before widening) and the dtype of the result."""
         common = result_dtype(operands)
         category = BY_NUMPY[common].category
         if self.refuse and (
@@ -157,7 +157,7 @@ def takes_out(kernel: Any) -> bool:
 
 
 def as_scalar(value: Any, dtype: np.dtype[Any]) -> Any:
-    """A Python number as a NumPy scalar of a type; integers wrap as they do in tensors."""
+    """A Python number as a NumPy scalar of a dtype; integers wrap around as they do in tensors."""
     if dtype.kind in "iu" and isinstance(value, (int, np.integer)):
         bits = dtype.itemsize * 8
         value = int(value) & ((1 << bits) - 1)
@@ -174,9 +174,9 @@ def elementwise(
 
 
 class Reduction:
-    """Ops that fold dimensions away.  The kernel is called ``kernel(xp, array, axes, keepdim, **others)``.
+    """Ops that reduce dimensions.  The kernel is called ``kernel(xp, array, axes, keepdim, **others)``.
 
-    ``result`` says which type comes out: ``"same"``, ``"int64"`` (integers and bool are summed in int64), ``"float"``
+    ``result`` names the dtype of the result: ``"same"``, ``"int64"`` (integers and bool are summed in int64), ``"float"``
     (only floating and complex types are taken), ``"bool"``, ``"real"`` (of complex, the real type), ``"index"``.
     """
 
@@ -189,7 +189,7 @@ class Reduction:
         self.layout: Any = None
 
     def positions(self, op: Op) -> Any:
-        """Where in the arguments ``dim``, ``keepdim`` and ``dtype`` stand, and the names and places of all others."""
+        """The positions of the arguments ``dim``, ``keepdim`` and ``dtype``, and the names and positions of all others."""
         if self.layout is None or self.layout[0] is not op.parameters:
             places = {p.name: at for at, p in enumerate(op.parameters)}
             del places["input"]
@@ -198,7 +198,7 @@ class Reduction:
         return self.layout[1]
 
     def resolve(self, op: Op, values: Sequence[Any]) -> tuple[Any, tuple[int, ...], bool, dict[str, Any], Any, Any]:
-        """Input, axes, keepdim, the op's other arguments, the type to compute in, and that of the result."""
+        """Input, axes, keepdim, the op's other arguments, the dtype to compute in, and that of the result."""
         dim_at, keepdim_at, dtype_at, rest = self.positions(op)
         array = values[0]
         dim = None if dim_at is None else values[dim_at]
@@ -244,7 +244,7 @@ class Reduction:
 
 
 def reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...], keepdim: bool) -> tuple[int, ...]:
-    """What is left of a shape when some dimensions are folded away."""
+    """A shape after a reduction over some of its dimensions."""
     if keepdim:
         return tuple(1 if i in axes else size for i, size in enumerate(shape))
     return tuple(size for i, size in enumerate(shape) if i not in axes)
@@ -261,7 +261,7 @@ def same(*values: Any) -> Spec:
 
 
 def promoted(arrays: Sequence[Any]) -> np.dtype[Any]:
-    """The common type of several arrays, all counted alike."""
+    """The common dtype of several arrays, whatever their ranks."""
     dtype = arrays[0].dtype
     for array in arrays[1:]:
         dtype = promote_numpy(dtype, array.dtype)

@@ -1,8 +1,8 @@
-"""Nodes of the gradient graph, what they save, and how in-place writes keep the graph true.
+"""Nodes of the gradient graph, the tensors they save, and how in-place writes keep the graph correct.
 
-A node's ``inputs`` are its edges: another node, a pair ``(node, output index)``, a leaf tensor, or None where no
-gradient is wanted.  ``sequence`` falls with every node made, so that a heap pops the latest first: every user of a
-value comes before its maker, and no second ordering pass is needed.
+A node's ``inputs`` are its edges: another node, a pair ``(node, output index)``, a leaf tensor, or None where no gradient is
+needed.  ``sequence`` decreases with every new node, so that a heap pops the latest node first: the users of a value always come
+before the node that made it, and the engine needs no topological sort.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Node:
 
     outputs: Any = None  # [(shape, dtype), ...] where there is more than one output
     multiple = False  # whether backward takes a list of gradients
-    hooked = False  # whether any of the following four is there
+    hooked = False  # whether any of the following four is set
     pre_hooks: Any = None
     post_hooks: Any = None
     tensor_hooks: Any = None  # {output index: [hook, ...]}
@@ -123,7 +123,7 @@ class Node:
 
 
 class AccumulateGrad(Node):
-    """Stands for a leaf in ``next_functions``; the engine itself writes to the leaf."""
+    """The node of a leaf in ``next_functions``; the engine accumulates into the leaf itself."""
 
     __slots__ = ("variable",)
 
@@ -138,7 +138,7 @@ accumulate: Callable[[Any, Any], None] = None  # type: ignore[assignment]  # set
 
 
 def accumulator_of(leaf: TensorBase) -> AccumulateGrad:
-    """The node that stands for a leaf: the same object as long as the leaf lives."""
+    """The ``AccumulateGrad`` node of a leaf: the same object for as long as something refers to it."""
     found = leaf.__dict__.get("_accumulator")
     node = found() if found is not None else None
     if node is None:
@@ -161,7 +161,7 @@ class HookTable(dict[int, Callable[..., Any]]):
 
 
 class RemovableHandle:
-    """Takes a hook away again; also a context manager."""
+    """Removes a hook; also a context manager."""
 
     def __init__(self, table: dict[int, Any], id: int) -> None:
         self.table = table
@@ -197,7 +197,7 @@ class SavedTensor:
 
 
 class SavedResult:
-    """An output saved by its own node: without the tensor object, which would close a reference cycle."""
+    """An output saved by its own node: array and storage without the tensor, which would close a reference cycle."""
 
     __slots__ = ("array", "index", "storage", "version")
 
@@ -220,7 +220,7 @@ class SavedResult:
 
 
 class Packed:
-    """A saved tensor in the hands of the user's saved-tensor hooks."""
+    """A saved tensor as packed by the user's saved-tensor hooks."""
 
     __slots__ = ("content", "unpack_hook", "version", "storage", "node_index")
 
@@ -312,7 +312,7 @@ def modified(node: Node, tensor: TensorBase, found: int, expected: int) -> InPla
 
 
 def edge_of(tensor: Any) -> Any:
-    """Where gradients of a value go: its node, the pair of node and output, the leaf itself, or nowhere."""
+    """The edge of a value: its node, the pair of node and output index, the leaf itself, or None."""
     if not isinstance(tensor, TensorBase):
         return None
     node = tensor._grad_fn
@@ -353,7 +353,7 @@ def stale(view: View) -> InPlaceError:
 
 
 def replay(chain: tuple[Any, ...], base: Any) -> Any:
-    """Look at ``base`` through the view operations of a chain."""
+    """Apply the view ops of a chain to ``base``."""
     for call, arguments, index in chain:
         base = call(base, *arguments)
         if index is not None:
@@ -362,7 +362,7 @@ def replay(chain: tuple[Any, ...], base: Any) -> Any:
 
 
 class CopySlices(Node):
-    """An in-place write to a view, as seen by its base: the part's gradient goes through the write, the rest passes by."""
+    """An in-place write to a view, as a node of its base: the gradient of the written part goes through the write, the rest is unchanged."""
 
     __slots__ = ("chain", "copy_as", "lay_as", "strides", "write", "zero")
 
@@ -370,7 +370,7 @@ class CopySlices(Node):
         inner: Node = self.saved
         if inner is None:
             raise freed(self)
-        # The chain's views were taken of the base: they fit a gradient only if it lies in memory as the base did.
+        # The chain of views was made for the strides of the base: the gradient needs the same strides.
         laid = self.lay_as(gradient, self.strides)  # type: ignore[has-type]
         part = inner.backward(replay(self.chain, laid))  # type: ignore[has-type]
         if self.inputs[0] is None:
@@ -390,7 +390,7 @@ class CopySlices(Node):
 
 
 def rebase(target: TensorBase, node: Node, table: Any) -> None:
-    """Give a tensor that was just written to in place the history of that write; a view passes it on to its base."""
+    """Make a node the history of a tensor after an in-place write; for a view, its base gets a ``CopySlices`` node."""
     view = target._view
     if view is None:
         target._grad_fn, target._output_index, target._requires_grad = node, 0, True
@@ -410,7 +410,7 @@ def rebase(target: TensorBase, node: Node, table: Any) -> None:
 
 
 def check_in_place(target: TensorBase) -> None:
-    """Refuse a recorded in-place write where it would lose or falsify gradients."""
+    """Refuse a recorded in-place write that would make gradients wrong."""
     view = target._view
     if target._requires_grad and target._grad_fn is None:
         raise InPlaceError("a leaf Variable that requires grad is being used in an in-place operation.")
@@ -442,7 +442,7 @@ def check_in_place(target: TensorBase) -> None:
 
 
 def remember_trace(node: Node) -> None:
-    """Anomaly mode: keep where in the user's program the node was recorded."""
+    """Anomaly mode: keep the stack of the user's program at which the node was recorded."""
     frames: list[str] = []
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:

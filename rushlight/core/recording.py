@@ -1,4 +1,8 @@
-"""From an op's gradient rules to its node class and the code that records it; both are compiled on first use."""
+"""Compiles the gradient rules of an op, on first use, into its node class and the function that records a call.
+
+The generated ``record`` stores just what the rules name (inputs, outputs, shapes), and the generated ``backward`` runs just the rules
+whose gradients are needed.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +45,7 @@ def _edges(values: Any) -> tuple[Any, ...]:
 
 
 def rule_from_body(op: Op) -> Joint:
-    """The gradient of a composite that has a kernel but no rule of its own: run the body, and differentiate that."""
+    """The gradient rule of a composite that has a kernel but no rule: it runs the body and differentiates that."""
     names = tuple(p.name for p in op.parameters if p.kind != "value")
     every = ", ".join(p.name for p in op.parameters)
     namespace: dict[str, Any] = {"differentiate_body": differentiate_body, "op": op}
@@ -50,8 +54,8 @@ def rule_from_body(op: Op) -> Joint:
 
 
 def differentiate_body(op: Op, needs: tuple[bool, ...], g: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Gradients of an op's tensor parameters (those that are needed), by running its body and differentiating that."""
-    again = state.grad_enabled  # gradients of gradients are wanted: stay connected to the inputs
+    """The gradients that are needed of an op's tensor parameters, from running its body and differentiating that."""
+    again = state.grad_enabled  # create_graph: the results stay connected to the inputs
     fresh = list(args)
     targets: list[Any] = []
 
@@ -86,7 +90,7 @@ def differentiate_body(op: Op, needs: tuple[bool, ...], g: Any, args: tuple[Any,
     return tuple(result(fresh[position]) if need else None for need, position in zip(needs, positions))
 
 
-# What `edge_of` does, without a call for the usual case.
+# `edge_of`, inlined for plain tensors.
 _EDGE = """\
     if {name}.__class__ is plain_tensor:
         {edge} = {name}._grad_fn
@@ -99,7 +103,7 @@ _EDGE = """\
 
 
 class _Writer:
-    """Writes the source of ``record(args, made_)`` and ``backward(self, g)`` for one op."""
+    """Generates the source of ``record(args, made_)`` and ``backward(self, g)`` for one op."""
 
     def __init__(self, op: Op) -> None:
         self.op = op
@@ -120,7 +124,7 @@ class _Writer:
         self.lists = [name for name in self.wanted if self.kinds[name] == "tensors"]
 
     def source_of(self, name: str) -> tuple[str, str]:
-        """How a rule's parameter is saved, and how it is unpacked (with {} for the stored value)."""
+        """The source that saves a rule's parameter, and that which unpacks it (with {} for the stored value)."""
         op = self.op
         if name == "result" and name not in self.kinds:  # ops may have a parameter of this name
             return "saved_result(made_, 0)" if op.returns is None else "made_", "unpack({}, self)"
@@ -147,7 +151,7 @@ class _Writer:
         raise TypeError(f"op {op.name}: a gradient rule asks for '{name}', which is neither a parameter nor an output")
 
     def saved(self) -> dict[str, set[str]]:
-        """What is saved, and for the gradients of which parameters."""
+        """The names that rules ask for, each with the parameters whose gradients need it."""
         needed: dict[str, set[str]] = {}
         for names, rule in self.rules:
             for name in _names_of(rule):
@@ -201,7 +205,7 @@ class _Writer:
             lines.append(f"    {', '.join(stored)}, = saved")
         for name in saved:
             _, how = self.source_of(name)
-            if how == "unpack({}, self)":  # most entries are tensors that nobody wrote to, and need no call
+            if how == "unpack({}, self)":  # most entries are tensors without a storage, which need no check of the version
                 lines.append(f"    if {name}.__class__ is not plain_tensor or {name}._storage is not None:")
                 lines.append(f"        {name} = {how.format(name)}")
             elif how != "{}":

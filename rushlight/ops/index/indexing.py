@@ -14,6 +14,7 @@ import numpy as np
 from ...core.base import Spec, contiguous_strides
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
+from ...core.devices import device_type_of
 from ...core.dtypes import int64, legacy_name
 from ...core.errors import ArgumentError, DimensionError, DtypeError, NotSupported, OperationError, ShapeError, ValueRangeError
 from ...core.families import broadcast_shapes, normalize_dim
@@ -245,7 +246,7 @@ def _index_put_into(xp: Any, input: Any, indices: Sequence[Any], values: Any, ac
     _check_values(input, values, shape)
     if 0 in shape:
         return
-    if np.may_share_memory(input, values):
+    if device_type_of(input).shares_memory(input, values):
         values = values.copy()
     if accumulate:
         _accumulate(xp, input, indices, values)

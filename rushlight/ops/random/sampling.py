@@ -15,6 +15,7 @@ from ...core import random as streams
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
+from ...core.devices import device_of, on_device
 from ...core.dtypes import BY_NUMPY, legacy_name
 from ...core.errors import ArgumentError, DtypeError, ShapeError
 from ...core.families import broadcast_shapes, same
@@ -153,7 +154,7 @@ def _filling(draw: Callable[..., Any]) -> dict[str, Any]:
             spread = iter(in_memory_order(input, *(np.broadcast_to(each, input.shape) for each in arrays))[1:])
             parameters = [next(spread) if isinstance(each, np.ndarray) else each for each in parameters]
         target = in_memory_order(input)[0]
-        target[...] = draw(stream_of(generator), input, target.shape, *parameters)
+        target[...] = on_device(draw(stream_of(generator), input, target.shape, *parameters), device_of(target))
 
     def kernel(xp: Any, input: Any, *values: Any) -> Any:
         result = allocate(xp.empty, Spec(input.shape, input.dtype, like_strides(input)))
@@ -252,7 +253,7 @@ def _like_kernel(draw: Callable[..., Any]) -> Callable[..., Any]:
         *parameters, generator = values[:-6]
         result = allocate(xp.empty, like_spec(input, *values[-6:]))
         target = in_memory_order(result)[0]
-        target[...] = draw(stream_of(generator), result, target.shape, *parameters)
+        target[...] = on_device(draw(stream_of(generator), result, target.shape, *parameters), device_of(target))
         return result
 
     return kernel

@@ -92,7 +92,7 @@ def _moments(xp: Any, input: Any, dim: Any, correction: Any, keepdim: bool) -> t
     away = input - mean
     square = away * away if away.dtype.kind == "f" else away.real * away.real + away.imag * away.imag
     variance = xp.true_divide(sum_axes(xp, square, axes, keepdim), real(max(count - correction, 0)))
-    return variance, mean if keepdim else mean.reshape(np.shape(variance))
+    return variance, mean if keepdim else mean.reshape(variance.shape)
 
 
 def _variance(xp: Any, input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:

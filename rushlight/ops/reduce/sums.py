@@ -29,11 +29,11 @@ def _spread_form(g: Any, grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
 
 
 def _spread_kernel(xp: Any, grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
-    if not grad.ndim:  # one number for all elements
+    if xp is np and not grad.ndim:  # one number for all elements
         return np.ndarray(shape, grad.dtype, grad, 0, (0,) * len(shape))
     folded = range(len(shape)) if dim is None else normalize_dims(dim, len(shape))
-    if not grad.flags.c_contiguous:
-        kept = grad if keepdim or not shape else xp.expand_dims(grad, tuple(folded))
+    if xp is not np or not grad.flags.c_contiguous:
+        kept = grad if keepdim or not shape or not grad.ndim else xp.expand_dims(grad, tuple(folded))
         return xp.broadcast_to(kept, shape)
     steps = iter(grad.strides)
     if keepdim:

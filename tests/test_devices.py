@@ -1,0 +1,476 @@
+"""Devices: a further kind of device is registered, and everything runs on its arrays without NumPy ever being called on them.
+
+The arrays of the device "toy" hold a NumPy array, and raise an error when NumPy is called on them: only the functions of their own array module
+may be.  So these tests find every place that computes with an array whose device it has not asked for.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight.core import devices
+from rushlight.core.base import Spec, make, spec_of
+from rushlight.core.devices import CPU, META, DeviceType, device, device_of, register_device_type
+from rushlight.core.errors import DeviceError
+from rushlight.core.state import fake_mode, state
+from rushlight.passes.functionalize import fake_of
+from rushlight.testing import assert_close
+
+
+class ToyArray:
+    """An array of the toy device: all that kernels may ask of an array, but nothing that NumPy could read."""
+
+    __array_ufunc__ = None
+
+    def __init__(self, held: np.ndarray, index: int = 0) -> None:
+        assert type(held) is np.ndarray
+        self.held = held
+        self.index = index
+
+    def __array__(self, *args: Any, **options: Any) -> Any:
+        raise AssertionError("NumPy reads an array of the toy device")
+
+    def __array_function__(self, *args: Any) -> Any:
+        raise AssertionError("NumPy is called on an array of the toy device")
+
+    @property
+    def __array_interface__(self) -> Any:
+        raise AttributeError("an array of the toy device has no NumPy interface")
+
+    @property
+    def base(self) -> Any:
+        return self.held.base
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.held, name)
+        return wrapped(found) if callable(found) else toy(found)
+
+    def __getitem__(self, index: Any) -> Any:
+        return toy(self.held[plain(index)])
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        assert not isinstance(value, np.ndarray), "an array on the CPU is written to the toy device"
+        self.held[plain(index)] = plain(value)
+
+    def __len__(self) -> int:
+        return len(self.held)
+
+    def __bool__(self) -> bool:
+        return bool(self.held)
+
+    def __index__(self) -> int:
+        return operator.index(self.held)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (toy(each) for each in self.held)
+
+
+def _operator(name: str, reflected: bool) -> Callable[[Any, Any], Any]:
+    function = getattr(operator, f"__{name}__")
+
+    def method(self: Any, other: Any) -> Any:
+        assert not isinstance(other, np.ndarray), "an array on the CPU meets one on the toy device"
+        pair = (plain(other), self.held) if reflected else (self.held, plain(other))
+        return toy(function(*pair))
+
+    return method
+
+
+for _name in "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split():
+    setattr(ToyArray, f"__{_name}__", _operator(_name, False))
+    setattr(ToyArray, f"__r{_name}__", _operator(_name, True))
+for _name in "add sub mul truediv floordiv".split():
+
+    def _in_place(self: Any, other: Any, function: Any = getattr(operator, f"__i{_name}__")) -> Any:
+        assert not isinstance(other, np.ndarray), "an array on the CPU meets one on the toy device"
+        function(self.held, plain(other))
+        return self
+
+    setattr(ToyArray, f"__i{_name}__", _in_place)
+for _name in "lt le gt ge eq ne".split():
+    setattr(ToyArray, f"__{_name}__", _operator(_name, False))
+for _name in "neg abs invert pos".split():
+    setattr(ToyArray, f"__{_name}__", lambda self, function=getattr(operator, f"__{_name}__"): toy(function(self.held)))
+ToyArray.__hash__ = object.__hash__  # type: ignore[method-assign, assignment]
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, ToyArray):
+        return value.held
+    return type(value)(map(plain, value)) if type(value) in (tuple, list) else value
+
+
+def toy(value: Any) -> Any:
+    if isinstance(value, (np.ndarray, np.generic)):
+        return ToyArray(np.asarray(value), ToyDevice.current)
+    return type(value)(map(toy, value)) if type(value) in (tuple, list) else value
+
+
+class wrapped:
+    """A function of NumPy's, or a method of an array, for toy arrays; the methods of a ufunc (``add.reduce``) are wrapped, too."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return toy(self.function(*map(plain, args), **{name: plain(value) for name, value in options.items()}))
+
+    def __getattr__(self, name: str) -> Any:
+        return wrapped(getattr(self.function, name))
+
+
+class Toys(ModuleType):
+    """The array module of the toy device."""
+
+    def __init__(self, module: Any) -> None:
+        super().__init__("toys")
+        self.module = module
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.module, name)
+        if isinstance(found, (type, np.dtype)):
+            return found
+        if isinstance(found, ModuleType):
+            return Toys(found)
+        return wrapped(found) if callable(found) else found
+
+
+class ToyDevice(DeviceType):
+    name = "toy"
+    array_type = ToyArray
+    arrays = Toys(np)
+    current = 0  # the index of the device on which new arrays are made
+
+    def device_of(self, array: Any) -> device:
+        return device("toy", array.index)
+
+    def canonical(self, wanted: device) -> device:
+        return device("toy", wanted.index or 0)
+
+    @contextmanager
+    def active(self, place: device) -> Iterator[None]:
+        before, ToyDevice.current = ToyDevice.current, place.index or 0
+        yield
+        ToyDevice.current = before
+
+    def as_array(self, value: Any) -> Any:
+        return value if devices.is_array(value) and type(value) is not np.ndarray else ToyArray(np.array(value), ToyDevice.current)
+
+    def empty(self, shape: Any, dtype: Any, like: device) -> Any:
+        return ToyArray(np.empty(shape, dtype), like.index or 0)
+
+    def from_host(self, array: np.ndarray, to: device) -> Any:
+        return ToyArray(array.copy(order="K"), to.index or 0)
+
+    def to_host(self, array: Any) -> np.ndarray:
+        return array.held.copy(order="K")
+
+    def strided(self, array: Any, shape: Any, strides: Any, offset: int, dtype: Any) -> Any:
+        return ToyArray(devices.strided(array.held, shape, strides, offset, dtype), array.index)
+
+    def shares_memory(self, a: Any, b: Any) -> bool:
+        return np.may_share_memory(a.held, b.held)
+
+    def address(self, array: Any) -> int:
+        return int(array.held.ctypes.data)
+
+
+@pytest.fixture(autouse=True)
+def toy_device() -> Iterator[None]:
+    register_device_type(ToyDevice())
+    yield
+    del devices.device_types["toy"]
+    del devices._of_arrays[ToyArray]
+    devices._NAMES.remove("toy")
+
+
+def same(function: Callable[..., Any], *shapes: Any) -> None:
+    """A function gives on the toy device what it gives on the CPU, and so do its gradients."""
+    torch.manual_seed(0)
+    here = [torch.randn(shape).requires_grad_() for shape in shapes]
+    there = [each.detach().to("toy").requires_grad_() for each in here]
+    expected, found = function(*here), function(*there)
+    assert found.device == device("toy:0")
+    assert type(found._array) is ToyArray
+    assert_close(found.detach().cpu(), expected.detach())
+    assert found.stride() == expected.stride()
+    if expected.requires_grad:
+        expected.sum().backward()
+        found.sum().backward()
+        for one, other in zip(here, there):
+            assert (one.grad is None) == (other.grad is None)
+            if one.grad is not None:
+                assert other.grad.device == device("toy:0")
+                assert_close(other.grad.cpu(), one.grad)
+
+
+def test_a_device_that_is_not_registered() -> None:
+    with pytest.raises(DeviceError, match="device 'cuda' is not available: rushlight has the devices cpu, meta and toy here"):
+        torch.zeros(2, device="cuda")
+    with pytest.raises(DeviceError, match="no CUDA device is available"):
+        torch.zeros(2).cuda()
+    with pytest.raises(RuntimeError, match="Expected one of cpu, cuda, meta device type at start of device string: fridge"):
+        torch.device("fridge")
+
+
+def test_creation() -> None:
+    for made in (
+        torch.zeros(2, 3, device="toy"), torch.ones((2, 3), device="toy:0"), torch.full((2, 3), 7.0, device="toy"),
+        torch.empty(2, 3, device="toy"), torch.arange(6, device="toy").reshape(2, 3), torch.tensor([[1, 2, 3], [4, 5, 6]], device="toy"),
+        torch.rand(2, 3, device="toy"), torch.eye(2, 3, device="toy"),
+        torch.as_tensor(np.ones((2, 3)), device="toy"), torch.empty_strided((2, 3), (1, 2), device="toy"),
+    ):  # fmt: skip
+        assert made.shape == (2, 3)
+        assert made.device == torch.device("toy", 0)
+        assert type(made._array) is ToyArray
+        assert not made.is_cpu and not made.is_meta
+        assert made.get_device() == 0
+        for like in (torch.zeros_like(made), torch.rand_like(made, dtype=torch.float32), made.new_zeros(2), made.new_tensor([1, 2])):
+            assert like.device == made.device
+    assert torch.zeros_like(torch.zeros(2, device="toy"), device="cpu").device == CPU
+    assert torch.zeros(2, device="toy:1").device == torch.device("toy:1")
+    with torch.device("toy"):
+        assert torch.zeros(2).device.type == torch.tensor([1.0]).device.type == "toy"
+    assert torch.tensor(torch.ones(2, device="toy")).device.type == "toy"
+    assert torch.zeros(2).device == CPU
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a, b: a + b,
+        lambda a, b: 2 * a - b / 3,
+        lambda a, b: (a * b).exp().tanh(),
+        lambda a, b: a.sigmoid() * b.abs().sqrt(),
+        lambda a, b: torch.where(a > b, a, b),
+        lambda a, b: torch.maximum(a, b).clamp(min=0.1),
+        lambda a, b: a.pow(2) + b.neg().relu(),
+        lambda a, b: a + torch.tensor(2.0),  # a 0-dim tensor on the CPU goes with any device
+        lambda a, b: a.double() * b,
+        lambda a, b: (a.half() + b.half()).float(),
+    ],
+)
+def test_pointwise(function: Callable[..., Any]) -> None:
+    same(function, (3, 4), (4,))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a: a.sum(), lambda a: a.sum(0), lambda a: a.mean(1, keepdim=True), lambda a: a.amax(1), lambda a: a.prod(0),
+        lambda a: a.var(1), lambda a: a.max(1).values, lambda a: a.argmax(1), lambda a: a.cumsum(0), lambda a: a.softmax(1),
+        lambda a: a.log_softmax(0), lambda a: a.norm(), lambda a: (a > 0).any(), lambda a: a.logsumexp(1), lambda a: a.sort(1).values,
+    ],
+)  # fmt: skip
+def test_reductions(function: Callable[..., Any]) -> None:
+    same(function, (3, 4))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a: a.t(), lambda a: a.reshape(2, 6), lambda a: a.view(12), lambda a: a.permute(1, 0)[1:], lambda a: a[1], lambda a: a[:, 1:3],
+        lambda a: a[..., None], lambda a: a.unsqueeze(0).expand(2, 3, 4), lambda a: a.diagonal(), lambda a: a.flatten(),
+        lambda a: a.transpose(0, 1).contiguous(), lambda a: a.split(2, 1)[1], lambda a: a.as_strided((2, 2), (4, 1), 1),
+        lambda a: torch.cat([a, a], 0), lambda a: torch.stack([a, a], 1), lambda a: a.t().clone(), lambda a: a.detach() * a,
+    ],
+)  # fmt: skip
+def test_views(function: Callable[..., Any]) -> None:
+    same(function, (3, 4))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a: a[[2, 0]], lambda a: a[torch.tensor([1, 1])], lambda a: a[:, [True, False, True, False]], lambda a: a[a > 0],
+        lambda a: a[torch.tensor([0, 2], device=a.device), 1:], lambda a: a.index_select(1, torch.tensor([3, 0], device=a.device)),
+        lambda a: a.gather(1, torch.zeros(3, 2, dtype=torch.int64, device=a.device)), lambda a: a.masked_fill(a > 0, 1.5),
+    ],
+)  # fmt: skip
+def test_indexing(function: Callable[..., Any]) -> None:
+    same(function, (3, 4))
+
+
+def test_writing() -> None:
+    a = torch.zeros(3, 4, device="toy")
+    a[1] = 2
+    a[:, 0] = torch.arange(3, device="toy")
+    a[[0, 2], 3] = 5.0
+    a += 1
+    a.mul_(torch.full((4,), 2.0, device="toy"))
+    a[0].copy_(torch.ones(4))  # from another device
+    b = torch.zeros(3, 4)
+    b.copy_(a)
+    assert b.tolist() == a.tolist() == [[1, 1, 1, 1], [4, 6, 6, 6], [6, 2, 2, 12]]
+    out = torch.empty(0, device="toy")
+    assert torch.add(a, 1, out=out) is out
+    assert out.device == a.device and out.tolist() == (b + 1).tolist()
+    with pytest.raises(DeviceError):
+        torch.add(a, 1, out=torch.empty(3, 4))
+    assert a._version == 6 and a[0]._is_view()
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        a.view(12)[1:].copy_(a.view(12)[:-1])
+    with pytest.raises(RuntimeError, match="a single memory location"):
+        torch.zeros(1, device="toy").expand(3).add_(1)
+
+
+def test_matmul() -> None:
+    same(lambda a, b: a @ b, (3, 4), (4, 2))
+    same(lambda a, b: a @ b, (2, 3, 4), (4, 2))
+    same(lambda a, b: torch.nn.functional.linear(a, b), (3, 4), (5, 4))
+    same(lambda a, b: torch.einsum("ij,kj->ik", a, b), (3, 4), (5, 4))
+
+
+def test_a_module_is_trained() -> None:
+    torch.manual_seed(0)
+    here = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.LayerNorm(8), torch.nn.Linear(8, 2))
+    there = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.LayerNorm(8), torch.nn.Linear(8, 2)).to("toy")
+    there.load_state_dict(here.state_dict())
+    x = torch.randn(5, 4)
+    for model, data in ((here, x), (there, x.to("toy"))):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(data).pow(2).mean().backward()
+            optimizer.step()
+    for one, other in zip(here.parameters(), there.parameters()):
+        assert other.device.type == other.grad.device.type == "toy"
+        assert_close(other.detach().cpu(), one.detach())
+
+
+def test_a_function_and_its_missing_gradients() -> None:
+    class Both(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx: Any, g: Any, h: Any) -> Any:
+            assert g.device == h.device
+            return 2 * g + 3 * h
+
+    x = torch.ones(3, device="toy", requires_grad=True)
+    Both.apply(x)[1].sum().backward()
+    assert x.grad.tolist() == [3, 3, 3]
+    assert x.grad.device.type == "toy"
+
+
+def test_to() -> None:
+    x = torch.randn(2, 3, requires_grad=True)
+    y = x.to("toy", torch.float64)
+    assert y.device == torch.device("toy:0") and y.dtype is torch.float64
+    assert y.to("toy:0") is y and y.to(device="toy") is y
+    assert y.to("toy:1").device.index == 1
+    assert y.t().to("cpu").stride() == (1, 3)
+    (y.cpu() * 2).sum().backward()
+    assert x.grad.device == CPU and x.grad.tolist() == [[2, 2, 2]] * 2
+    assert y.grad_fn.name() == "ToCopyBackward0"
+    assert y.to("meta").is_meta
+    assert y.type() == "torch.toy.DoubleTensor"
+    with pytest.raises(TypeError, match="can't convert toy:0 device type tensor to numpy. Use Tensor.cpu()"):
+        y.detach().numpy()
+    with pytest.raises(BufferError, match="Cannot pack tensors on toy"):
+        np.from_dlpack(y.detach())
+
+
+def test_devices_that_are_mixed() -> None:
+    a, b = torch.ones(3, device="toy"), torch.ones(3)
+    for operation in (lambda: a + b, lambda: b + a, lambda: torch.cat([a, b]), lambda: a @ b, lambda: a.add_(b)):
+        with pytest.raises(
+            DeviceError,
+            match="Expected all tensors to be on the same device, but found at least two devices, (toy:0 and cpu|cpu and toy:0)!",
+        ):
+            operation()
+    with pytest.raises(DeviceError, match="found at least two devices, toy:0 and toy:1!"):
+        a + torch.ones(3, device="toy:1")
+    with pytest.raises(DeviceError, match="Tensor on device meta is not on the expected device cpu!"):
+        b + torch.ones(3, device="meta")
+    with pytest.raises(DeviceError, match="Tensor on device cpu is not on the expected device meta!"):
+        torch.ones(3, device="meta") + b
+
+
+def test_printing_and_python_values() -> None:
+    assert repr(torch.tensor([1.5, 2.0], device="toy")) == "tensor([1.5000, 2.0000], device='toy:0')"
+    assert repr(torch.ones(2, device="toy", requires_grad=True) * 2) == "tensor([2., 2.], device='toy:0', grad_fn=<MulBackward0>)"
+    x = torch.tensor([[1, 2], [3, 4]], device="toy")
+    assert x.tolist() == [[1, 2], [3, 4]] and x[1, 1].item() == 4 and int(x[0, 0]) == 1 and bool((x > 0).all())
+    assert [each.tolist() for each in x] == [[1, 2], [3, 4]] and 3 in x and f"{x[0, 1]}" == "2"
+    assert list(range(10))[x[0, 1]] == 2
+
+
+def test_storage() -> None:
+    x = torch.arange(6, device="toy", dtype=torch.uint8)
+    storage = x.untyped_storage()
+    assert storage.device == x.device and storage.tolist() == list(range(6)) and bytes(storage) == bytes(range(6))
+    assert storage.cpu().device == CPU and storage[2] == 2
+    assert x[2:].storage_offset() == 2 and x[2:].data_ptr() == x.data_ptr() + 2
+    assert x.storage().cpu().tolist() == list(range(6))
+    y = torch.empty(0, dtype=torch.uint8, device="toy").set_(storage, 1, (2, 2), (2, 1))
+    assert y.tolist() == [[1, 2], [3, 4]] and y.device == x.device
+
+
+# -- fake tensors ------------------------------------------------------------------------------------------------
+
+
+def test_a_spec_names_its_device() -> None:
+    toy_spec = spec_of(torch.ones(2, 3, device="toy").t()._array)
+    assert (toy_spec.shape, toy_spec.element_strides, toy_spec.device) == ((3, 2), (1, 3), device("toy:0"))
+    assert spec_of(np.ones(2)).device == CPU
+    assert device_of(Spec((2,), np.dtype(np.float32))) == META  # where none is named
+    assert toy_spec.on(CPU).device == CPU and toy_spec.sized((4,)).device == device("toy:0")
+
+
+@pytest.mark.parametrize("place", ["cpu", "meta", "toy:0"])
+def test_a_fake_tensor_is_on_the_device_of_the_tensor_it_replaces(place: str) -> None:
+    x = fake_of(torch.ones(2, 3, device=place))
+    x._requires_grad = True
+    assert x.device == device(place) and x.is_meta == (place == "meta")
+    with fake_mode():
+        y = ((x * 2).sum(0) + torch.zeros(3, device=x.device) + x.new_ones(3) + torch.rand_like(x)[0]).softmax(0)
+        y.sum().backward()
+    for each in (y, x.grad):
+        assert each._array.__class__ is Spec
+        assert each.device == device(place)
+    assert torch.zeros(1, device=place)._array.__class__ is not Spec or place == "meta"
+    assert not state.fake
+
+
+def test_devices_of_fake_tensors_do_not_mix() -> None:
+    with pytest.raises(DeviceError, match="Tensor on device meta is not on the expected device cpu!"):
+        make(Spec((2,), np.dtype(np.float32), device=CPU)) + torch.ones(2, device="meta")
+
+
+def test_a_compiled_program_guards_the_device() -> None:
+    places = []
+
+    def backend(module: Any, inputs: list[Any]) -> Any:
+        places.append([each.device for each in inputs])
+        return module.forward
+
+    compiled = torch.compile(lambda x: (x * 2).sum() + torch.ones((), device=x.device), backend=backend)
+    for _ in range(2):
+        assert compiled(torch.ones(3)).item() == 7
+        assert compiled(torch.ones(3, device="meta")).is_meta
+        assert compiled(torch.ones(3, device="toy")).device == device("toy:0")
+        assert compiled(torch.ones(3, device="toy:1")).device == device("toy:1")
+    assert places == [[CPU], [META], [device("toy:0")], [device("toy:1")]]
+
+
+def test_a_program_that_asks_for_meta_keeps_it() -> None:
+    def program(x: Any) -> Any:
+        return x * 2, torch.zeros(2, device="meta"), torch.zeros(2, device=x.device)
+
+    compiled = torch.compile(program, backend="aot_eager")
+    x = torch.ones(3, requires_grad=True)
+    for _ in range(2):
+        doubled, meta, here = compiled(x)
+        assert (doubled.device, meta.device, here.device) == (CPU, META, CPU)
+        doubled.sum().backward()
