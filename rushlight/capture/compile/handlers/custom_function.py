@@ -87,7 +87,7 @@ class FunctionBodyTracer(BodyTracer):
 
 
 @handles(Function.apply.__func__)  # type: ignore[attr-defined]
-def capture_function(recorder: Observer, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+def capture_function(recorder: Any, function: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Apply a Function with its bodies captured; a break where one of them can't be."""
     if marks.get(id(function)) == "allow":
         return recorder.opaque(function.apply, args, kwargs)
@@ -143,7 +143,7 @@ def forward(recorder: Observer, function: Any, context: Any, args: tuple[Any, ..
     return output
 
 
-def call(recorder: Observer, function: Any, args: tuple[Any, ...]) -> Any:
+def call(recorder: Any, function: Any, args: tuple[Any, ...]) -> Any:
     """A call as the program would make it: looked into, or native."""
     interpreter = RecordingInterpreter(recorder)
     target = getattr(function, "__func__", function)

@@ -203,7 +203,7 @@ def numbers_in(recorder: Observer, value: Any) -> Iterator[Any]:
         yield from numbers_in(recorder, (value.start, value.stop, value.step))
 
 
-def check_arguments(recorder: Observer, op: Any, args: tuple[Any, ...]) -> None:
+def check_arguments(recorder: Any, op: Any, args: tuple[Any, ...]) -> None:
     """Numbers that an op takes must be the same in later calls where the shape of its result, or which op it is, follows from them."""
     for parameter, value in zip(op.parameters, args):
         if parameter.kind.startswith("operand") or isinstance(value, TensorBase):
