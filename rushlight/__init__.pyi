@@ -1213,6 +1213,8 @@ def xlogy(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | Non
     """``input * log(other)``, and 0 where ``input`` is 0."""
 def xlogy_(input: Tensor | _Number, other: Tensor | _Number) -> Tensor:
     """``input * log(other)``, and 0 where ``input`` is 0."""
+def zero_(input: Tensor) -> Tensor:
+    """Zeros in the shape of ``input``; ``zero_`` writes them there."""
 def zeros(*size_: _int | Sequence[_int], dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, size: Sequence[_int] = ..., out: Tensor | None = None) -> Tensor:
     """A tensor of zeros."""
 def zeros_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor:

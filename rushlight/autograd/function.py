@@ -34,6 +34,7 @@ class FunctionCtx:
     _materialize = True
     _node: Any = None
     needs_input_grad: tuple[bool, ...] = ()
+    _tensor_inputs: list[bool]
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors (or None) for backward; a later call replaces an earlier one."""

@@ -36,6 +36,8 @@ class GraphModule(Module):
     After a change of the graph, ``recompile()`` makes ``forward`` anew.
     """
 
+    _plain: type[GraphModule]  # the class of which each instance has a subclass of its own
+
     def __init__(self, root: Module | dict[str, Any], graph: Graph, class_name: str = "GraphModule") -> None:
         super().__init__()
         self.__class__ = type(class_name, (type(self),), {"__module__": type(self).__module__, "_plain": type(self)})

@@ -75,6 +75,35 @@ class Op:
         "tensor_positions", "ufunc", "view", "vjp", "widen", "notes",
     )  # fmt: skip
 
+    body: Any
+    call: Callable[..., Any]
+    differentiable: bool
+    doc: str | None
+    exact: bool
+    factory: bool
+    family: Any
+    fast: Any
+    has_out: bool
+    in_place_kernel: Any
+    kernel: Any
+    meta: Any
+    method: bool | tuple[str, ...]
+    namespace: str | None
+    node_name: str
+    aliases: tuple[str, ...]
+    onnx: Any  # its forms by the opset from which they hold, or None
+    onnx_reason: str
+    public_name: str
+    quantized: Any
+    returns: Any
+    nondifferentiable: frozenset[str]
+    source_module: str
+    ufunc: Any
+    view: Any
+    vjp: Any
+    widen: bool
+    notes: str
+
     def __init__(self, name: str) -> None:
         self.name = name
         self.record: Any = None

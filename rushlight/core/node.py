@@ -366,21 +366,28 @@ class CopySlices(Node):
 
     __slots__ = ("chain", "copy_as", "lay_as", "strides", "write", "zero")
 
+    chain: tuple[Any, ...]
+    strides: Any
+    copy_as: Any
+    lay_as: Any
+    write: Any
+    zero: Any
+
     def backward(self, gradient: Any) -> Any:
         inner: Node = self.saved
         if inner is None:
             raise freed(self)
         # The chain of views was made for the strides of the base: the gradient needs the same strides.
-        laid = self.lay_as(gradient, self.strides)  # type: ignore[has-type]
-        part = inner.backward(replay(self.chain, laid))  # type: ignore[has-type]
+        laid = self.lay_as(gradient, self.strides)
+        part = inner.backward(replay(self.chain, laid))
         if self.inputs[0] is None:
             return (None, *part[1:])
-        rest = self.copy_as(gradient, self.strides)  # type: ignore[has-type]
-        target = replay(self.chain, rest)  # type: ignore[has-type]
+        rest = self.copy_as(gradient, self.strides)
+        target = replay(self.chain, rest)
         if part[0] is None:
-            self.zero(target)  # type: ignore[has-type]
+            self.zero(target)
         else:
-            self.write(target, part[0])  # type: ignore[has-type]
+            self.write(target, part[0])
         return (rest, *part[1:])
 
     def release(self) -> None:

@@ -128,7 +128,7 @@ def fresh(
 
 def with_all_outputs(model: Any, only: Sequence[str] | None = None) -> Any:
     """A copy of an ONNX model that gives all values of its graph, or some of them."""
-    import onnx
+    import onnx.inliner
 
     made = onnx.ModelProto()
     made.CopyFrom(model)

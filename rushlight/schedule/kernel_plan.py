@@ -220,7 +220,8 @@ class Checker:
 
     def check_pass(self, part: Pass) -> None:
         assert part.stores or part.reductions, f"pass {part.number} is empty"
-        for each in (*part.stores, *part.reductions):
+        results: list[Any] = [*part.stores, *part.reductions]
+        for each in results:
             for found in locations(each.expression):
                 self.check_load(found)
         for store in part.stores:
@@ -318,7 +319,7 @@ class Printer:
             if axis is plan.inner[-1]:
                 note = f" in vectors of {plan.lanes}" if plan.lanes > 1 else f" in chunks of {part.chunk}" if part.chunk else ""
             lines.append("  " * depth + self.loop(axis, note))
-        inner = self.bind([each.expression for each in (*part.stores, *part.reductions)])
+        inner = self.bind([*(each.expression for each in part.stores), *(each.expression for each in part.reductions)])
         for store in part.stores:
             sign = "+=" if isinstance(store.to, BlockElement) else "="
             inner.append(f"{self.location(store.to)} {sign} {self.formula(store.expression)}")

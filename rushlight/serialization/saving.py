@@ -142,7 +142,7 @@ def reduce_tensor(tensor: Any) -> Any:
     if tensor._backward_hooks:
         _warn_of_hooks(tensor)
     if isinstance(tensor, UninitializedTensorMixin):
-        return type(tensor), (tensor.requires_grad,)
+        return type(tensor), (tensor._requires_grad,)
     kind = type(tensor)
     attributes = user_attributes(tensor)
     if isinstance(tensor, Parameter) and issubclass(kind, Parameter):

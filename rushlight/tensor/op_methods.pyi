@@ -332,7 +332,7 @@ class OpMethods(TensorBase):
     def cross(self, other: Tensor, dim: _int | None = None, *, axis: _int | None = ..., out: Tensor | None = None) -> Tensor:
         """The cross product along a dimension: by default the first of size 3."""
     def cuda(self, device: Any = None, non_blocking: _bool = False, memory_format: Any = ...) -> Any:
-        """Raise: there is no CUDA device here."""
+        """The tensor in the memory of a GPU, where that kind of device is registered."""
     def cummax(self, dim: _int = ..., *, axis: _int = ..., out: Any = None) -> _results.cummax:
         """The largest element up to each one along a dimension, and where it is."""
     def cummin(self, dim: _int = ..., *, axis: _int = ..., out: Any = None) -> _results.cummin:
@@ -933,7 +933,7 @@ class OpMethods(TensorBase):
     def selu_(self) -> Tensor:
         """Scaled exponential linear unit: keeps mean and variance of its inputs."""
     def set_(self, source: Any = None, storage_offset: _int = 0, size: Any = None, stride: Any = None) -> Any:
-        """Make the tensor look at another tensor's memory, or at a storage."""
+        """Make the tensor one over another tensor's memory, or over a storage."""
     def sgn(self, *, out: Tensor | None = None) -> Tensor:
         """The sign; of a complex number, the number of size 1 with the same angle."""
     def sgn_(self) -> Tensor:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...core.missing import listing, missing
+from .spectral_norm import remove_spectral_norm, spectral_norm  # functions that share the names of their files can't wait
+from .weight_norm import remove_weight_norm, weight_norm
 
 if TYPE_CHECKING:
     from . import parametrizations, parametrize, prune, rnn, stateless
@@ -13,8 +15,6 @@ if TYPE_CHECKING:
     from .fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval, fuse_linear_bn_weights
     from .init import skip_init
     from .memory_format import convert_conv2d_weight_memory_format, convert_conv3d_weight_memory_format
-    from .spectral_norm import remove_spectral_norm, spectral_norm
-    from .weight_norm import remove_weight_norm, weight_norm
 
 # The functions by the file that declares them.
 FUNCTIONS = {
@@ -23,12 +23,11 @@ FUNCTIONS = {
     "fusion": "fuse_conv_bn_eval fuse_conv_bn_weights fuse_linear_bn_eval fuse_linear_bn_weights",
     "init": "skip_init",
     "memory_format": "convert_conv2d_weight_memory_format convert_conv3d_weight_memory_format",
-    "spectral_norm": "remove_spectral_norm spectral_norm",
-    "weight_norm": "remove_weight_norm weight_norm",
 }  # fmt: skip
 if not TYPE_CHECKING:
-    __all__ = sorted(
-        ["parametrizations", "parametrize", "rnn", "stateless", *(name for names in FUNCTIONS.values() for name in names.split())]
-    )
+    __all__ = sorted([
+        *(name for names in FUNCTIONS.values() for name in names.split()),
+        "parametrizations", "parametrize", "remove_spectral_norm", "remove_weight_norm", "rnn", "spectral_norm", "stateless", "weight_norm",
+    ])  # fmt: skip
     __getattr__ = missing(__name__, lazy=(*FUNCTIONS, "parametrizations", "parametrize", "prune", "rnn", "stateless"), names=FUNCTIONS)
     __dir__ = listing(__name__, names=__all__)

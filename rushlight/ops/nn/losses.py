@@ -240,7 +240,7 @@ def cross_entropy(
     classes = input._array.shape[axis]
     shape = [classes if i == axis else 1 for i in range(input._array.ndim)]
     smooth = -(logs if weight is None else logs * weight.reshape(shape)).sum(axis)
-    counted = target != ignore_index
+    counted: Any = target != ignore_index
     smooth = smooth.masked_fill(~counted, 0)
     if reduction == "mean":
         total = counted.sum() if weight is None else (weight[target.masked_fill(~counted, 0)] * counted).sum()

@@ -57,8 +57,9 @@ def _variant(name: str, doc: str) -> Any:
     def variant(input: Tensor, inplace: bool = False) -> Tensor:
         return table[name + "_"].call(input) if inplace else table[name].call(input)
 
-    variant.op.doc = variant.__doc__ = doc
-    return variant
+    declared: Any = variant
+    declared.op.doc = declared.__doc__ = doc
+    return declared
 
 
 functional_relu = _variant("relu", "``max(input, 0)``.")

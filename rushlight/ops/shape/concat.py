@@ -213,8 +213,9 @@ def atleast_3d(*tensors: Sequence[Tensor]) -> Any:
 @composite()
 def broadcast_tensors(*tensors: Sequence[Tensor]) -> Any:
     """Tensors expanded to the shape that they broadcast to: a tuple of views."""
-    shape = broadcast_shapes([tuple(each._array.shape) for each in tensors])
-    return tuple(each.expand(shape) for each in tensors)
+    given: Any = tensors
+    shape = broadcast_shapes([tuple(each._array.shape) for each in given])
+    return tuple(each.expand(shape) for each in given)
 
 
 def _check_vectors(tensors: Any) -> None:
@@ -241,7 +242,7 @@ def meshgrid(*tensors: Sequence[Tensor], indexing: str | None = None) -> Any:
     if indexing not in ("ij", "xy"):
         raise ShapeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     swapped = indexing == "xy" and len(tensors) > 1
-    ordered = (tensors[1], tensors[0], *tensors[2:]) if swapped else tensors
+    ordered: Any = (tensors[1], tensors[0], *tensors[2:]) if swapped else tensors
     sizes = tuple(each._array.size for each in ordered)
     grids = [each.reshape((1,) * place + (-1,) + (1,) * (len(sizes) - place - 1)).expand(sizes) for place, each in enumerate(ordered)]
     return (grids[1], grids[0], *grids[2:]) if swapped else tuple(grids)
@@ -250,7 +251,8 @@ def meshgrid(*tensors: Sequence[Tensor], indexing: str | None = None) -> Any:
 @composite()
 def cartesian_prod(*tensors: Sequence[Tensor]) -> Any:
     """All tuples with one element of each vector, as rows."""
-    for each in tensors:
+    given: Any = tensors
+    for each in given:
         if each._array.ndim != 1:
             raise ShapeError(f"Expect a 1D vector, but got shape {list(each._array.shape)}")
     if len(tensors) == 1:

@@ -86,7 +86,7 @@ def way_in(
     ``address`` is that of the program's function, and ``space`` the memory in which it works, one call at a time.
     """
     assert OFFSETS is not None
-    rank = max([len(each.shape) for each in (*tensors, *results)], default=0)
+    rank = max([*(len(each.shape) for each in tensors), *(len(each.shape) for each in results)], default=0)
     words = [0] * _HEAD
     outside = [each for each in results if each.kind != INSIDE]
     words[_COUNT], words[_TENSORS], words[_RESULTS], words[_GIVEN], words[_RANK] = (

@@ -101,7 +101,7 @@ class _ConvNd(QuantizedModule):
         source = mod[0] if isinstance(mod, nni._FusedModule) else mod
         weight, bias = source.weight, source.bias
         if isinstance(mod, nniqat._WithBatchNorm):
-            bn = mod.bn
+            bn: Any = getattr(mod, "bn")  # noqa: B009 - the subclasses set it
             weight, bias = fuse_conv_bn_weights(weight, bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias)
         if observer is None:
             observer = mod.qconfig.weight()

@@ -364,7 +364,8 @@ def convolution(builder: Builder, args: tuple[Any, ...], spec: Any, node: Node) 
             work = other
     sources = [source, weight] + ([] if bias is None else [bias])
     made = builder.routine(sources, [spec], node, work.write, work.scratch())[0]
-    made.value.joins = work.takes_epilogue
+    routine: Any = made.value
+    routine.joins = work.takes_epilogue
     return made
 
 

@@ -123,6 +123,7 @@ class ImageRoutine:
         """The same image by image, each followed by its epilogue; the image itself is kept only for others."""
         piece = program.kernel(module, routine.epilogue, whole=False)
         runs = program.latest.parallel  # the loop over images, and over what was merged with it
+        assert runs is not None
         factor = math.prod(routine.epilogue.space[place] for place in runs.dims[1:])
         others = [each for each in piece.buffers if each is not routine]
         if piece.name in module.sized:
