@@ -331,7 +331,7 @@ def test_explain(tmp_path, capsys):
         "test_compile_interface.py",
         "hint: ",
         "def check(",
-        "type, dtype, requires_grad",
+        "type, device, dtype, requires_grad",
         "Segment 3",
         "def segment(",
     ):
