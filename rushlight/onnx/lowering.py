@@ -14,6 +14,7 @@ import numpy as np
 
 from ..capture.trace.capture import Captured
 from ..capture.tracer.tracer import Tracer, as_size
+from ..core.array_tracer import NotTraceable
 from ..core.base import Spec, make
 from ..core.declare import Op, call_body
 from ..core.errors import RushlightError
@@ -24,7 +25,7 @@ from ..core.symbolic import SymbolicFloat, SymbolicInt, is_symbolic
 from ..graph import Node
 from ..graph.calls import bind
 from . import quantized
-from .array_functions import Array, Functions, NotExpressible
+from .array_tracer import OnnxArray, OnnxArrayTracer
 from .builder import SMALL
 from .containers import CONTAINERS
 from .control import lower as lower_control
@@ -326,17 +327,17 @@ class OnnxLowering:
         like = next(each.dtype for each in values if isinstance(each, OnnxValue))
         if like.kind == "c":
             raise self.g.unsupported("ONNX has no complex arithmetic: write this with real and imaginary parts")
-        functions = Functions(self.g, like)
-        wrapped = [Array(self.g, each) if isinstance(each, OnnxValue) else each for each in values]
+        xp = OnnxArrayTracer(self.g, like)
+        wrapped = [OnnxArray(xp, each) if isinstance(each, OnnxValue) else each for each in values]
         for position, _ in op.tensor_positions:  # kernels get numbers as scalars of the type they compute in
             if isinstance(wrapped[position], (int, float)):
                 wrapped[position] = as_scalar(wrapped[position], like)
         try:
-            kernel = getattr(functions, op.kernel) if isinstance(op.kernel, str) else lambda *given: op.kernel(functions, *given)
+            kernel = getattr(xp, op.kernel) if isinstance(op.kernel, str) else lambda *given: op.kernel(xp, *given)
             made = kernel(*wrapped[: len(op.tensor_positions)] if isinstance(op.kernel, str) else wrapped)
-        except (NotExpressible, TypeError, AttributeError, ValueError):
+        except (NotTraceable, TypeError, AttributeError, ValueError):
             return NotImplemented  # the kernel does more than pointwise functions
-        return made.value if isinstance(made, Array) else NotImplemented
+        return made.value if isinstance(made, OnnxArray) else NotImplemented
 
     def fallback(self, op: Op, args: tuple[Any, ...], result: Any) -> Any:
         """An op without an ONNX form, as the mode asks: PyTorch's own op in the file, or an error."""
