@@ -22,8 +22,8 @@ from rushlight.ops.nn.convolution_kernels import convolve, spread, weight_gradie
 pytest.importorskip("llvmlite")
 from rushlight.backends.native.eager import ops
 from rushlight.codegen.llvm.conv import convolution, cost
-from rushlight.codegen.llvm.conv.im2col import forward_sweep
 from rushlight.codegen.llvm.gemm.choose import fastest_tile
+from rushlight.schedule.routines.convolution import forward_sweep
 from rushlight.schedule.tensor_ir import Call
 
 TOLERANCE = {"f": 3e-6, "d": 1e-14}
@@ -355,8 +355,8 @@ JOINED = {"activation": 1, "normalised": 1, "residual": 2, "mean": 1, "transpose
 @pytest.mark.parametrize("name, joined", JOINED.items())
 def test_what_follows_is_computed_image_by_image(name: str, joined: int, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
-    original = convolution.Convolution.with_epilogue
-    monkeypatch.setattr(convolution.Convolution, "with_epilogue", lambda self, *rest: seen.append(self) or original(self, *rest))
+    original = convolution.Im2colConvolution.with_epilogue
+    monkeypatch.setattr(convolution.Im2colConvolution, "with_epilogue", lambda self, *rest: seen.append(self) or original(self, *rest))
     model = followed(name)
     compiled = rushlight.compile(model, backend="native")
     with rushlight.no_grad():

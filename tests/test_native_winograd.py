@@ -89,7 +89,7 @@ def test_strips(always: None, monkeypatch: pytest.MonkeyPatch) -> None:
 def used(case: Case, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Of a convolution, its transpose and the gradient of its weights: whether multiplications are saved."""
     seen: list[str] = []
-    for kind in (winograd.Convolution, winograd.WeightGradient):
+    for kind in (winograd.WinogradConvolution, winograd.WinogradWeightGradient):
         monkeypatch.setattr(kind, "write", lambda self, *rest, original=kind.write: seen.append("") or original(self, *rest))
     found = []
     for name, (args, _) in case.calls().items():
@@ -113,13 +113,13 @@ def test_when_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_is_saved_must_pay_for_the_sums() -> None:
     def saves(plain: float, fewer: float, rows: int, channels: int) -> bool:
-        return cost.saves(cost.Work(plain, 9, 1 << 20), cost.Work(fewer, 16, 1 << 20), rows, channels)
+        return cost.saves(cost.ConvolutionCost(plain, 9, 1 << 20), cost.ConvolutionCost(fewer, 16, 1 << 20), rows, channels)
 
     assert saves(36, 25, 64, 32) and saves(36, 16, 16, 16)
     assert not saves(36, 33, 64, 64) and not saves(36, 16, 15, 64) and not saves(36, 16, 64, 15)
     large = 1 << 24  # weights that no cache holds
-    assert not cost.saves(cost.Work(9 * 49, 9, large), cost.Work(16 * 16, 16, large), 512, 512)
-    assert cost.saves(cost.Work(9 * 784, 9, large), cost.Work(16 * 208, 16, large), 512, 512)
+    assert not cost.saves(cost.ConvolutionCost(9 * 49, 9, large), cost.ConvolutionCost(16 * 16, 16, large), 512, 512)
+    assert cost.saves(cost.ConvolutionCost(9 * 784, 9, large), cost.ConvolutionCost(16 * 208, 16, large), 512, 512)
 
 
 def test_tiles_of_a_product() -> None:
@@ -133,8 +133,8 @@ def test_tiles_of_a_product() -> None:
 
 def test_memory_fits_the_cache() -> None:
     for channels, size, target in ((32, (32, 32), (16, 16)), (64, (56, 56), (56, 56)), (512, (14, 14), (14, 14))):
-        axes = winograd_transforms.Axes(*(axis_for(size[0] // target[0], 1, False),) * 2)
-        tiles = winograd.Tiles("float", axes, size, target, channels, 1)
+        axes = winograd_transforms.WinogradAxes(*(axis_for(size[0] // target[0], 1, False),) * 2)
+        tiles = winograd.WinogradTiles("float", axes, size, target, channels, 1)
         assert tiles.rows == 1 or tiles.panel_bytes <= 1.3 * cost.SUM_BYTES
         assert tiles.block * 4 % 4096, "matrices that compete for one place in the cache"
 
@@ -163,8 +163,8 @@ def test_nan_and_infinity_stay_where_they_belong() -> None:
 
 def test_what_follows_is_computed_image_by_image(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
-    original = winograd.Convolution.with_epilogue
-    monkeypatch.setattr(winograd.Convolution, "with_epilogue", lambda self, *rest: seen.append(self) or original(self, *rest))
+    original = winograd.WinogradConvolution.with_epilogue
+    monkeypatch.setattr(winograd.WinogradConvolution, "with_epilogue", lambda self, *rest: seen.append(self) or original(self, *rest))
     nn = rushlight.nn
     rushlight.manual_seed(0)
     model = nn.Sequential(nn.Conv2d(16, 24, 3, 2, 1), nn.BatchNorm2d(24), nn.ReLU(), nn.Conv2d(24, 16, 3, 1, 1), nn.ReLU())
@@ -186,9 +186,9 @@ def test_gradients_of_weights_fall_into_enough_units() -> None:
     for channels, size, images in ((256, 14, 32), (64, 56, 1), (512, 8, 16)):
         found: list[Any] = []
         with pytest.MonkeyPatch.context() as patch:
-            original = winograd.WeightGradient.scratch
+            original = winograd.WinogradWeightGradient.scratch
             patch.setattr(
-                winograd.WeightGradient,
+                winograd.WinogradWeightGradient,
                 "scratch",
                 lambda self, found=found, original=original: found.append(self) or original(self),
             )

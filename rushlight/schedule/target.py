@@ -14,6 +14,7 @@ class Target:
     """A machine as the scheduler sees it: what it computes, how wide, and what it costs.  The defaults describe a CPU with caches."""
 
     name: str
+    lowerings: str = "llvm"  # the code generator whose lowerings of whole ops it has
     vector_bits: int = 128  # the width of a vector register
     vector_registers: int = 16
     masked_access: bool = False  # whether part of a vector can be loaded and stored
@@ -22,7 +23,6 @@ class Target:
     half_conversion: bool = True  # whether float16 can be converted to and from float32
     functions: frozenset[str] | None = None  # the functions of scalar IR (exp, tanh, ...) that it has; None: all
     matrix_products: bool = True  # whether there is a library for products that no generated kernel takes
-    routines: bool = True  # whether the lowerings of whole ops (convolution, attention, ...) are for it
     # -- reductions
     chunk: int = 512  # float32 elements of a row that are summed before the sum goes on in float64
     tile_chunk: int = 128  # the same where a tile of rows is summed at once

@@ -19,6 +19,7 @@ from ..core.families import Elementwise, Reduction
 from ..graph import Node
 from ..graph.calls import bind
 from ..passes.decompose import Declined, Expanded
+from .lowering import lowering, routine
 from .scalar_ir import BOOL, EXPRESSIONS, FLOAT32, Array, Expression, Functions, NotExpressible, cast, check_target, constant, typed
 from .scalar_ir import make as operation
 from .simplify import falling, first_axes, shorten
@@ -225,10 +226,6 @@ def collect(value: Any, found: list[Reference]) -> None:
 STATUS = Value(-1, (), np.dtype(np.int64), None)
 SIZES = Value(-2, (), np.dtype(np.int64), None)  # the table of sizes that may differ, in a program for any of them
 
-# Ops that have native code of their own: functions of the builder, the arguments (with references in place of tensors), the Spec (or Specs)
-# of the result, and the node; they give references, or NotImplemented.  The files that write such code add to it.
-ROUTINES: dict[str, Callable[[Any, tuple[Any, ...], Any, Node], Any]] = {}
-
 
 class Builder:
     """Makes the values of an expanded graph."""
@@ -361,9 +358,17 @@ class Builder:
             return self.reduction(op, args, node)
         if op.name == "matmul":
             return self.product(args[0], args[1], spec, node)
-        if self.target.routines and op.name in ROUTINES:
-            return ROUTINES[op.name](self, args, spec, node)
-        return NotImplemented
+        return self.lowered(op, args, spec, node)
+
+    def lowered(self, op: Op, args: tuple[Any, ...], spec: Any, node: Node) -> Any:
+        """The op by the target's own lowering of it, or NotImplemented."""
+        describe, emit = routine.of(op), lowering(self.target.lowerings).of(op)
+        if describe is None:
+            return NotImplemented
+        description = describe(self, args, spec, node)
+        if description is NotImplemented or isinstance(description, Reference):
+            return description
+        return NotImplemented if emit is None else emit(self, description, spec, node)
 
     def pointwise(self, expression: Expression, shape: tuple[int, ...], dtype: np.dtype[Any], node: Node | None) -> Reference:
         value = self.make(Pointwise, shape, dtype, node)
@@ -477,7 +482,7 @@ class Builder:
             shape = (*shape, 1)
         batch = shape[:-2]
         left, right = (self.as_matrices(each.broadcast((*batch, *each.shape[-2:]))) for each in (left, right))
-        made = ROUTINES["matmul"](self, (left, right), Spec(shape, left.dtype), node)
+        made = self.lowered(table["matmul"], (left, right), Spec(shape, left.dtype), node)
         if made is NotImplemented:
             value = self.make(Product, shape, left.dtype, node)
             value.left, value.right, value.stored = left, right, True

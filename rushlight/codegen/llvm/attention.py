@@ -1,8 +1,8 @@
-"""Attention in blocks of queries: the scores of a block lie in the cache, and all scores together nowhere unless somebody wants them.
+"""Blocked attention: the scores of a block of queries stay in the cache, and the whole matrix of scores is never stored unless somebody uses it.
 
-Keys and values of a head are packed when its first block begins (``panels.py``).  A block multiplies its queries by as many keys as any of
-them may see, turns the scores into weights row by row, and multiplies those by the values.  The gradient goes through the same blocks, and computes
-weights again that were not kept.
+The keys and values of a head are packed into panels when its first block begins.  A block multiplies its queries by as many keys as any of them may see,
+takes the softmax of the scores row by row, and multiplies the weights by the values.  The gradient goes through the same blocks, and recomputes weights that
+were not kept.
 """
 
 from __future__ import annotations
@@ -11,20 +11,22 @@ import math
 from typing import Any
 
 from ...core.base import Spec
-from ...schedule.symbolic_shape import differs
-from ...schedule.tensor_ir import ROUTINES, Builder, Reference, Routine, Value
+from ...schedule.lowering import lowering
+from ...schedule.routines.attention import Attention, AttentionGradient
+from ...schedule.tensor_ir import Builder, Reference, Routine, Value
 from . import vector_math
 from .gemm.panels import Panels, shared_work, workers_for
 from .ir import TYPES, Code, Module, Scalar, pointers
 from .piece import Lowering, Piece
 from .vectors import Vectors
 
+llvm = lowering("llvm")
 BLOCK = 32  # queries
 ROOM = 1 << 18  # bytes of scores that a block should keep to
 FLOPS_PER_NANOSECOND = 60
 
 
-class Heads:
+class HeadIndices:
     """The batch of an attention: where in memory the matrices of each head begin."""
 
     def __init__(self, c: Code, shape: tuple[int, ...]) -> None:
@@ -61,7 +63,7 @@ def steps(reference: Reference) -> tuple[int, int]:
 def order_in_memory(builder: Builder, node: Any, part: int, source: Reference, shape: tuple[int, ...]) -> list[int]:
     """The order in memory of the dimensions of a result: that of a source, unless the result is given out.
 
-    Heads that were cut out of a wider tensor so give results that can be put together to one without being copied.
+    HeadIndices that were cut out of a wider tensor so give results that can be put together to one without being copied.
     """
     if builder.is_given_out(node, part):
         return list(range(len(shape)))
@@ -84,7 +86,7 @@ def rows_in(c: Code, start: Scalar, block: int, count: int) -> Scalar:
     return c.min(c.sub(count, start), block)
 
 
-class Names:
+class NamedBuffers:
     """The buffers of a function, by the names of their parameters."""
 
     def __init__(self) -> None:
@@ -99,7 +101,7 @@ class Names:
         return Piece(function, list(self.values.values()), extent, nanoseconds)
 
 
-class Row:
+class ScoreRow:
     """Passes over one row of scores, in vectors; rows are filled up to whole panels, so that no pass has a rest."""
 
     def __init__(self, c: Code, panels: Panels) -> None:
@@ -141,43 +143,31 @@ class Row:
         return self.v.first(c.sub(limit if isinstance(limit, Scalar) else limit, column))
 
 
-def attention(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
-    query, key, value, mask, causal, scale = args
-    batch, (length, size), (source, width) = tuple(specs[0].shape[:-2]), query.shape[-2:], value.shape[-2:]
-    fits = tuple(specs[1].shape[:-2]) == batch and query.dtype == key.dtype == value.dtype and query.dtype.char in "fd"
-    if (
-        not fits
-        or not math.prod(specs[0].shape)
-        or not source * size
-        or type(causal) is not bool
-        or not (isinstance(scale, (int, float)) or differs(scale))
-    ):
-        return NotImplemented
+@llvm.register("attention")
+def attention(builder: Builder, op: Attention, specs: Any, node: Any) -> Any:
+    query, key, value, mask, causal, scale = op.query, op.key, op.value, op.mask, op.causal, op.scale
+    batch, length, size, source, width = op.batch, op.length, op.size, op.source, op.width
     dtype, type_ = query.dtype, TYPES[query.dtype]
-    if mask is not None and mask.dtype.kind != "b" and mask.dtype != dtype:
-        return NotImplemented
-    query, key, value = (each.broadcast((*batch, *each.shape[-2:])) for each in (query, key, value))
-    mask = None if mask is None else mask.broadcast((*batch, length, source))
     by_key, by_value = Panels(Module(), type_, size, source), Panels(Module(), type_, source, width)
     wide = by_key.columns
     row = by_key.count * wide  # of scores, filled up to whole panels
     block = max(8, min(BLOCK, ROOM // (row * dtype.itemsize) // 8 * 8))
     blocks = -(-length // block)
     units = math.prod(batch) * blocks
-    lanes = workers_for(units)
-    scratch = [Spec((lanes, each), dtype) for each in (by_key.size, by_value.size, block * row)]
+    workers = workers_for(units)
+    scratch = [Spec((workers, each), dtype) for each in (by_key.size, by_value.size, block * row)]
     order = order_in_memory(builder, node, 0, query, specs[0].shape)
 
     def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
         output, weights, *memories = routine.others
         keys, values = Panels(module, type_, size, source), Panels(module, type_, source, width)
-        c, names = Code(module), Names()
-        heads, line, made = Heads(c, batch), Row(c, keys), as_wanted(output, order)
+        c, names = Code(module), NamedBuffers()
+        heads, line, made = HeadIndices(c, batch), ScoreRow(c, keys), as_wanted(output, order)
         q, k, v, o = (names.add(name, each) for name, each in (("q", query.value), ("k", key.value), ("v", value.value), ("o", output)))
         own = [names.add(name, each) for name, each in zip(("kp", "vp", "s"), memories)]
         w = names.add("w", weights) if weights in program.slots else ""
         m = "" if mask is None else names.add("m", mask.value)
-        with shared_work(c, lanes, units) as (lane, first, last):
+        with shared_work(c, workers, units) as (lane, first, last):
             packed_key, packed_value, memory = (c.address(name, c.scale(lane, each.shape[1]), type_) for name, each in zip(own, scratch))
             begin = c.div(first, blocks)
             end = c.div(c.add(last, blocks - 1), blocks)
@@ -216,14 +206,14 @@ def attention(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) ->
                                 c.store(c.constant(type_, 0.0), place, column)
                     values.multiply(c, (memory, row), packed_value, (heads.pointer(o, made, start), made.strides[-2]), rows, depth=seen)
         nanoseconds = units * block * source * (size + width) * 2 / FLOPS_PER_NANOSECOND
-        return [names.piece(module, c, "attention", lanes, nanoseconds)]
+        return [names.piece(module, c, "attention", workers, nanoseconds)]
 
     sources = [query, key, value] + ([] if mask is None else [mask])
     output, weights = builder.routine(sources, [arranged(specs[0], order), specs[1]], node, write, scratch)
     return as_wanted(output.value, order), weights
 
 
-def masked(c: Code, line: Row, here: str, masked_at: str, mask: Reference, scale: float) -> None:
+def masked(c: Code, line: ScoreRow, here: str, masked_at: str, mask: Reference, scale: float) -> None:
     """Scale a row of scores, and add a mask; what that leaves out is infinitely low."""
     type_ = line.type
     with c.loop(mask.shape[-1]) as column:
@@ -233,7 +223,7 @@ def masked(c: Code, line: Row, here: str, masked_at: str, mask: Reference, scale
         c.store(c.select(given, found, lowest) if mask.dtype.kind == "b" else c.binary("fadd", found, given), here, column)
 
 
-def weigh(line: Row, here: str, panels: Scalar, limit: Scalar | int, scale: float, place: str, source: int) -> None:
+def weigh(line: ScoreRow, here: str, panels: Scalar, limit: Scalar | int, scale: float, place: str, source: int) -> None:
     """Turn a row of scores up to a limit into weights, which are zeros beyond it; a row that may attend to nothing gives zeros.
 
     They are written to another place, too, where one is given.
@@ -273,25 +263,11 @@ def weigh(line: Row, here: str, panels: Scalar, limit: Scalar | int, scale: floa
     line.each(panels, finish)
 
 
-def attention_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
-    grad, query, key, value, weights, scale, causal, mask = args
-    batch, length, source, size, width = tuple(grad.shape[:-2]), query.shape[-2], key.shape[-2], query.shape[-1], value.shape[-1]
-    same = (
-        all(each.dtype == grad.dtype for each in (query, key, value, *([] if weights is None else [weights]))) and grad.dtype.char in "fd"
-    )
-    if (
-        not same
-        or tuple(specs[0].shape[:-2]) != batch
-        or not math.prod(grad.shape)
-        or not source * size
-        or not (isinstance(scale, (int, float)) or differs(scale))
-    ):
-        return NotImplemented
-    if mask is not None and mask.dtype.kind != "b" and mask.dtype != grad.dtype:
-        return NotImplemented
+@llvm.register("attention_backward")
+def attention_backward(builder: Builder, op: AttentionGradient, specs: Any, node: Any) -> Any:
+    grad, query, key, value, mask, causal, scale = op.grad, op.query, op.key, op.value, op.mask, op.causal, op.scale
+    batch, length, size, source, width, weights = op.batch, op.length, op.size, op.source, op.width, op.weights
     dtype, type_ = grad.dtype, TYPES[grad.dtype]
-    query, key, value = (each.broadcast((*batch, *each.shape[-2:])) for each in (query, key, value))
-    mask = None if mask is None else mask.broadcast((*batch, length, source))
     if weights is not None:
         weights = weights if steps(weights)[1] == 1 else builder.copy(weights, None)
     by_value = Panels(Module(), type_, width, source)
@@ -299,7 +275,7 @@ def attention_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node
     row = by_value.count * wide
     block = max(8, min(BLOCK, ROOM // (row * dtype.itemsize) // 8 * 8))
     heads_in_all = math.prod(batch)
-    lanes = workers_for(heads_in_all)
+    workers = workers_for(heads_in_all)
     shapes = [
         (width, source),
         (source, size),
@@ -308,16 +284,16 @@ def attention_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node
     ]  # of the right matrices: values turned, keys, queries, gradients
     if weights is None:
         shapes.append((size, source))  # and keys turned, for the scores
-    scratch = [Spec((lanes, each), dtype) for each in (block * row, *(Panels(Module(), type_, *shape).size for shape in shapes))]
+    scratch = [Spec((workers, each), dtype) for each in (block * row, *(Panels(Module(), type_, *shape).size for shape in shapes))]
     if weights is None:
-        scratch.append(Spec((lanes, block * row), dtype))
+        scratch.append(Spec((workers, block * row), dtype))
     orders = [order_in_memory(builder, node, at, each, spec.shape) for at, (each, spec) in enumerate(zip((query, key, value), specs))]
 
     def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
         results, memories = routine.others[:3], routine.others[3:]
         wanted = [each in program.slots for each in results]
-        c, names = Code(module), Names()
-        heads, line = Heads(c, batch), Row(c, by_value)
+        c, names = Code(module), NamedBuffers()
+        heads, line = HeadIndices(c, batch), ScoreRow(c, by_value)
         g, q, k, v = (names.add(name, each.value) for name, each in (("g", grad), ("q", query), ("k", key), ("v", value)))
         w = "" if weights is None else names.add("w", weights.value)
         m = "" if mask is None else names.add("m", mask.value)
@@ -326,7 +302,7 @@ def attention_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node
         made = [as_wanted(each, order) for each, order in zip(results, orders)]
         panels = [Panels(module, type_, *shape) for shape in shapes]
         strides = [steps(value)[::-1], steps(key), steps(query), steps(grad), steps(key)[::-1]]
-        with shared_work(c, lanes, heads_in_all) as (lane, first, last):
+        with shared_work(c, workers, heads_in_all) as (lane, first, last):
             memory, *places = (c.address(name, c.scale(lane, each.shape[1]), type_) for name, each in zip(own, scratch))
             with c.loop(first, last) as head:
                 heads.at(head)
@@ -378,7 +354,7 @@ def attention_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node
                             result = (heads.pointer(targets[at], made[at]), made[at].strides[-2])
                             panels[at + 1].multiply(c, (left, 1), places[at + 1], result, seen, None, "matrix", columns=step, depth=rows)
         nanoseconds = heads_in_all * length * source * (2 * width + (2 if w else 3) * size) * 2 / FLOPS_PER_NANOSECOND
-        return [names.piece(module, c, "attention_backward", lanes, nanoseconds)]
+        return [names.piece(module, c, "attention_backward", workers, nanoseconds)]
 
     stored = [arranged(spec, order) for spec, order in zip(specs, orders)]
     sources = [grad, query, key, value, *(each for each in (weights, mask) if each is not None)]
@@ -386,7 +362,7 @@ def attention_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node
     return tuple([as_wanted(each.value, order) for each, order in zip(found, orders)])
 
 
-def slope(line: Row, here: str, weights: str, panels: Scalar, source: int, scale: float) -> None:
+def slope(line: ScoreRow, here: str, weights: str, panels: Scalar, source: int, scale: float) -> None:
     """From gradients of weights to those of scores, in place: ``w * (g - sum(w * g)) * scale``."""
     c, v = line.c, line.v
 
@@ -400,6 +376,3 @@ def slope(line: Row, here: str, weights: str, panels: Scalar, source: int, scale
         v.store(line.multiply(made, line.number(scale)), here, column)
 
     line.each(panels, change)
-
-
-ROUTINES.update({"attention": attention, "attention_backward": attention_backward})

@@ -1,7 +1,7 @@
 """One direction of one layer of an LSTM, GRU or plain recurrent network as a loop over time inside native code.
 
-Sequences do not depend on each other, so blocks of them run through all times side by side, each with its own part of the
-states; the weights are packed once before (``panels.py``).  What only the gradient needs is stored only where it is used.
+Sequences are independent, so threads run blocks of them through all times, each with its own part of the hidden states; the weights are packed into panels
+once before.  What only the gradient needs is stored only where it is used.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ from contextlib import contextmanager
 from typing import Any
 
 from ...core.base import Spec
-from ...schedule.symbolic_shape import differs, same
-from ...schedule.tensor_ir import ROUTINES, Builder, Product, Reference, Routine, Value, strides_of
+from ...schedule.lowering import lowering
+from ...schedule.routines.recurrent import GruGradient, GruLayer, LstmGradient, LstmLayer, RecurrentLayer, RnnGradient, RnnLayer
+from ...schedule.tensor_ir import Builder, Product, Reference, Routine, Value
 from . import vector_math
 from .gemm.choose import choose_tile
 from .gemm.panels import Panels
 from .ir import FIRST, LAST, TYPES, Code, Module, Scalar, pointers
 from .piece import Lowering, Piece
 
+llvm = lowering("llvm")
 LARGE = 1 << 20  # bytes of weights that are read from beyond the cache: more sequences then share them
 FLOPS_PER_NANOSECOND = 80
 
@@ -50,23 +52,21 @@ class Arithmetic:
         return self.c.binary("fsub", self.c.like(a, 1.0), a)
 
 
-class Sweep:
-    """A loop through time for blocks of sequences, as a function on named buffers."""
+class TimeLoop:
+    """A loop over time for blocks of sequences, as a function on named buffers."""
 
-    def __init__(
-        self, program: Lowering, module: Module, sizes: Any, rows: Value, states: Reference, descending: bool, type: str, weight: int
-    ) -> None:
-        """``rows`` has those of all sequences at all times, ``states`` one for each sequence; ``sizes`` are numbers of sequences, or of times (``fits``)."""
+    def __init__(self, program: Lowering, module: Module, op: RecurrentLayer, rows: Value, states: Reference, descending: bool) -> None:
+        """``rows`` has a row for each sequence at each time, ``states`` one for each sequence."""
         self.program = program
         self.module = module
-        several = isinstance(sizes, (list, tuple))
+        sizes, several = op.sizes, isinstance(op.sizes, (list, tuple))
         self.sizes: list[int] | None = list(sizes) if several and sizes[-1] != sizes[0] else None  # None: all sequences run at all times
         self.times_in_all: Any = len(sizes) if several else sizes
         self.rows_in_all: Any = rows.shape[0]
         self.descending = descending
-        self.type = type
+        self.type = TYPES[op.dtype]
         self.batch: Any = states.shape[0]
-        self.block = choose_tile().rows * (4 if weight * (8 if type == "double" else 4) > LARGE else 1)
+        self.block = choose_tile().rows * (4 if op.weight.value.size * op.dtype.itemsize > LARGE else 1)
         self.buffers: dict[str, Value] = {}
         self.pieces: list[Piece] = []
         self.flops = 0.0
@@ -181,29 +181,6 @@ class Sweep:
         return [*self.pieces, Piece(function, list(self.buffers.values()), -(-self.batch // self.block), self.flops / FLOPS_PER_NANOSECOND)]
 
 
-def plain(builder: Builder, reference: Any) -> Any:
-    """A reference (or None) that lies in row-major order from the beginning of its value; a copy where it does not."""
-    if reference is None or (
-        not reference.offset and same(reference.shape, reference.value.shape) and same(reference.strides, strides_of(reference.shape))
-    ):
-        return reference
-    return builder.copy(reference, None)
-
-
-def fits(builder: Builder, weight: Reference, sizes: Any, *given: Reference | None) -> bool:
-    """Whether native code has what a layer needs; ``sizes`` are the numbers of sequences at all times or, where they are equal, the number of times."""
-    whole = (
-        differs(sizes)
-        or type(sizes) is int
-        or isinstance(sizes, (list, tuple))
-        and len(sizes) > 0
-        and all(type(each) is int for each in sizes)
-    )
-    same = all(each is None or each.dtype == weight.dtype for each in given)
-    full = all(each is None or 0 not in each.shape for each in (weight, *given))
-    return whole and same and full and weight.dtype.char in "fd" and builder.target.matrix_products
-
-
 def weight_gradient(program: Lowering, module: Module, left: Value, right: Reference, result: Value) -> list[Piece]:
     """The gradient of a weight: all rows of one matrix, turned, times those of another."""
     if result not in program.slots:
@@ -224,13 +201,10 @@ def packed_spec(type: str, dtype: Any, depth: int, width: int) -> Spec:
 # -- LSTM --------------------------------------------------------------------------------------------------------
 
 
-def lstm(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
-    gates, hidden, cell, weight, projection, sizes, reverse = args
-    if not fits(builder, weight, sizes, gates, hidden, cell, projection):
-        return NotImplemented
-    gates, hidden, cell = (plain(builder, each) for each in (gates, hidden, cell))
-    (batch, size), outside, dtype, type = cell.shape, hidden.shape[1], weight.dtype, TYPES[weight.dtype]
-    sources = [gates, hidden, cell, weight] + ([] if projection is None else [projection])
+@llvm.register("lstm_layer")
+def lstm(builder: Builder, op: LstmLayer, specs: Any, node: Any) -> Any:
+    gates, hidden, cell, weight, projection = op.gates, op.hidden, op.cell, op.weight, op.projection
+    (batch, size), outside, dtype, type = cell.shape, hidden.shape[1], op.dtype, TYPES[op.dtype]
     scratch = [
         Spec((batch, outside), dtype),
         Spec((batch, size), dtype),
@@ -241,65 +215,61 @@ def lstm(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
         scratch += [packed_spec(type, dtype, size, outside), Spec((batch, size), dtype)]
 
     def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
-        sweep = Sweep(program, module, sizes, gates.value, hidden, reverse, type, weight.value.size)
+        loop = TimeLoop(program, module, op, gates.value, hidden, op.reverse)
         output, last_hidden, last_cell, activated, cells, before, h, old, now, packed, *rest = routine.others
-        sweep.name(
+        loop.name(
             gates=gates.value, hidden=hidden.value, cell=cell.value, output=output, last_hidden=last_hidden, last_cell=last_cell,
             activated=activated, cells=cells, before=before, h=h, c=old, now=now,
         )  # fmt: skip
         panels = Panels(module, type, outside, 4 * size)
-        sweep.packed("weight", weight, True, panels, packed)
+        loop.packed("weight", weight, True, panels, packed)
         if projection is not None:
             narrow = Panels(module, type, size, outside)
-            sweep.packed("projection", projection, True, narrow, rest[0])
-            sweep.name(wide=rest[1])
-        c = sweep.c
+            loop.packed("projection", projection, True, narrow, rest[0])
+            loop.name(wide=rest[1])
+        c = loop.c
         m = Arithmetic(c)
-        with sweep.blocks():
-            sweep.copy("hidden", "h", outside)
-            sweep.copy("cell", "c", size)
-            with sweep.times() as (base, rows):
-                sweep.multiply(
-                    panels, "weight", ("h", sweep.row0, outside), ("now", sweep.row0, 4 * size), rows, ("gates", base, 4 * size), "matrix"
+        with loop.blocks():
+            loop.copy("hidden", "h", outside)
+            loop.copy("cell", "c", size)
+            with loop.times() as (base, rows):
+                loop.multiply(
+                    panels, "weight", ("h", loop.row0, outside), ("now", loop.row0, 4 * size), rows, ("gates", base, 4 * size), "matrix"
                 )
-                if sweep.has("before"):
-                    with sweep.elements(rows, base, outside) as (row, own, column):
-                        sweep.store(sweep.load("h", own, outside, column), "before", row, outside, column)
-                with sweep.elements(rows, base, size) as (row, own, column):
-                    parts = [sweep.load("now", own, 4 * size, column, part, size) for part in range(4)]
+                if loop.has("before"):
+                    with loop.elements(rows, base, outside) as (row, own, column):
+                        loop.store(loop.load("h", own, outside, column), "before", row, outside, column)
+                with loop.elements(rows, base, size) as (row, own, column):
+                    parts = [loop.load("now", own, 4 * size, column, part, size) for part in range(4)]
                     i, f, g, o = (vector_math.tanh(c, each) if at == 2 else sigmoid(c, each) for at, each in enumerate(parts))
-                    previous = sweep.load("c", own, size, column)
+                    previous = loop.load("c", own, size, column)
                     fresh = m.sum(m.product(previous, f), m.product(i, g))
                     result = m.product(vector_math.tanh(c, fresh), o)
                     for part, each in enumerate((i, f, g, o)):
-                        sweep.store(each, "activated", row, 4 * size, column, part, size)
-                    sweep.store(previous, "cells", row, size, column)
-                    sweep.store(fresh, "c", own, size, column)
+                        loop.store(each, "activated", row, 4 * size, column, part, size)
+                    loop.store(previous, "cells", row, size, column)
+                    loop.store(fresh, "c", own, size, column)
                     if projection is not None:
-                        sweep.store(result, "wide", own, size, column)
+                        loop.store(result, "wide", own, size, column)
                     else:
-                        sweep.store(result, "h", own, size, column)
-                        sweep.store(result, "output", row, size, column)
+                        loop.store(result, "h", own, size, column)
+                        loop.store(result, "output", row, size, column)
                 if projection is not None:
-                    sweep.multiply(narrow, "projection", ("wide", sweep.row0, size), ("h", sweep.row0, outside), rows)
-                    with sweep.elements(rows, base, outside) as (row, own, column):
-                        sweep.store(sweep.load("h", own, outside, column), "output", row, outside, column)
-            sweep.copy("h", "last_hidden", outside)
-            sweep.copy("c", "last_cell", size)
-        return sweep.finish("lstm")
+                    loop.multiply(narrow, "projection", ("wide", loop.row0, size), ("h", loop.row0, outside), rows)
+                    with loop.elements(rows, base, outside) as (row, own, column):
+                        loop.store(loop.load("h", own, outside, column), "output", row, outside, column)
+            loop.copy("h", "last_hidden", outside)
+            loop.copy("c", "last_cell", size)
+        return loop.finish("lstm")
 
-    return tuple(builder.routine(sources, list(specs), node, write, scratch))
+    return tuple(builder.routine(op.sources, list(specs), node, write, scratch))
 
 
-def lstm_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
-    *gradients, weight, projection, activated, cells, before, sizes, reverse = args
-    if not fits(builder, weight, sizes, *gradients, projection, activated, cells, before):
-        return NotImplemented
-    grad_output, grad_hidden, grad_cell, activated, cells, before = (
-        plain(builder, each) for each in (*gradients, activated, cells, before)
-    )
-    (batch, outside), size, dtype, type = grad_hidden.shape, cells.shape[1], weight.dtype, TYPES[weight.dtype]
-    sources = [grad_output, grad_hidden, grad_cell, weight, activated, cells, before] + ([] if projection is None else [projection])
+@llvm.register("lstm_backward")
+def lstm_backward(builder: Builder, op: LstmGradient, specs: Any, node: Any) -> Any:
+    grad_output, grad_hidden, grad_cell, weight, projection = op.grad_output, op.grad_hidden, op.grad_cell, op.weight, op.projection
+    activated, cells, before = op.activated, op.cells, op.before
+    (batch, outside), size, dtype, type = grad_hidden.shape, cells.shape[1], op.dtype, TYPES[op.dtype]
     scratch = [Spec((batch, outside), dtype), Spec((batch, size), dtype), packed_spec(type, dtype, 4 * size, outside)]
     if projection is not None:
         scratch += [
@@ -310,113 +280,107 @@ def lstm_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any
         ]
 
     def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
-        sweep = Sweep(program, module, sizes, activated.value, grad_hidden, not reverse, type, weight.value.size)
+        loop = TimeLoop(program, module, op, activated.value, grad_hidden, not op.reverse)
         to, first_hidden, first_cell, of_weight, of_projection, h, old, packed, *rest = routine.others
-        sweep.name(
+        loop.name(
             grad_output=grad_output.value, grad_hidden=grad_hidden.value, grad_cell=grad_cell.value, activated=activated.value, cells=cells.value,
             to=to, first_hidden=first_hidden, first_cell=first_cell, h=h, c=old,
         )  # fmt: skip
         panels = Panels(module, type, 4 * size, outside)
-        sweep.packed("weight", weight, False, panels, packed)
+        loop.packed("weight", weight, False, panels, packed)
         if projection is not None:
             wide = Panels(module, type, outside, size)
-            sweep.packed("projection", projection, False, wide, rest[0])
-            sweep.name(unprojected=rest[1], projected=rest[2], narrow=rest[3])
-        c = sweep.c
+            loop.packed("projection", projection, False, wide, rest[0])
+            loop.name(unprojected=rest[1], projected=rest[2], narrow=rest[3])
+        c = loop.c
         m = Arithmetic(c)
-        with sweep.blocks():
-            sweep.copy("grad_hidden", "h", outside)
-            sweep.copy("grad_cell", "c", size)
-            with sweep.times() as (base, rows):
+        with loop.blocks():
+            loop.copy("grad_hidden", "h", outside)
+            loop.copy("grad_cell", "c", size)
+            with loop.times() as (base, rows):
                 if projection is not None:
-                    with sweep.elements(rows, base, outside) as (row, own, column):
-                        grad = m.sum(sweep.load("h", own, outside, column), sweep.load("grad_output", row, outside, column))
-                        sweep.store(grad, "projected", row, outside, column)
-                    sweep.multiply(wide, "projection", ("projected", base, outside), ("narrow", sweep.row0, size), rows)
-                with sweep.elements(rows, base, size) as (row, own, column):
-                    i, f, g, o = (sweep.load("activated", row, 4 * size, column, part, size) for part in range(4))
-                    previous = sweep.load("cells", row, size, column)
+                    with loop.elements(rows, base, outside) as (row, own, column):
+                        grad = m.sum(loop.load("h", own, outside, column), loop.load("grad_output", row, outside, column))
+                        loop.store(grad, "projected", row, outside, column)
+                    loop.multiply(wide, "projection", ("projected", base, outside), ("narrow", loop.row0, size), rows)
+                with loop.elements(rows, base, size) as (row, own, column):
+                    i, f, g, o = (loop.load("activated", row, 4 * size, column, part, size) for part in range(4))
+                    previous = loop.load("cells", row, size, column)
                     squashed = vector_math.tanh(c, m.sum(m.product(f, previous), m.product(i, g)))
                     if projection is not None:
-                        grad = sweep.load("narrow", own, size, column)
-                        sweep.store(m.product(o, squashed), "unprojected", row, size, column)
+                        grad = loop.load("narrow", own, size, column)
+                        loop.store(m.product(o, squashed), "unprojected", row, size, column)
                     else:
-                        grad = m.sum(sweep.load("h", own, size, column), sweep.load("grad_output", row, size, column))
-                    carried = m.sum(sweep.load("c", own, size, column), m.product(grad, o, m.rest(m.product(squashed, squashed))))
+                        grad = m.sum(loop.load("h", own, size, column), loop.load("grad_output", row, size, column))
+                    carried = m.sum(loop.load("c", own, size, column), m.product(grad, o, m.rest(m.product(squashed, squashed))))
                     made = (
                         m.product(carried, g, i, m.rest(i)), m.product(carried, previous, f, m.rest(f)), m.product(carried, i, m.rest(m.product(g, g))),
                         m.product(grad, squashed, o, m.rest(o)),
                     )  # fmt: skip
                     for part, each in enumerate(made):
-                        sweep.store(each, "to", row, 4 * size, column, part, size)
-                    sweep.store(m.product(carried, f), "c", own, size, column)
-                sweep.multiply(panels, "weight", ("to", base, 4 * size), ("h", sweep.row0, outside), rows)
-            sweep.copy("h", "first_hidden", outside)
-            sweep.copy("c", "first_cell", size)
-        pieces = sweep.finish("lstm_backward") + weight_gradient(program, module, to, before, of_weight)
+                        loop.store(each, "to", row, 4 * size, column, part, size)
+                    loop.store(m.product(carried, f), "c", own, size, column)
+                loop.multiply(panels, "weight", ("to", base, 4 * size), ("h", loop.row0, outside), rows)
+            loop.copy("h", "first_hidden", outside)
+            loop.copy("c", "first_cell", size)
+        pieces = loop.finish("lstm_backward") + weight_gradient(program, module, to, before, of_weight)
         if projection is not None:
             unprojected = Reference(rest[1], rest[1].shape, rest[1].strides)
             pieces += weight_gradient(program, module, rest[2], unprojected, of_projection)
         return pieces
 
-    return tuple(builder.routine(sources, list(specs), node, write, scratch))
+    return tuple(builder.routine(op.sources, list(specs), node, write, scratch))
 
 
 # -- GRU ---------------------------------------------------------------------------------------------------------
 
 
-def gru(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
-    gates, hidden, weight, bias, sizes, reverse = args
-    if not fits(builder, weight, sizes, gates, hidden, bias):
-        return NotImplemented
-    gates, hidden, bias = (plain(builder, each) for each in (gates, hidden, bias))
-    (batch, size), dtype, type = hidden.shape, weight.dtype, TYPES[weight.dtype]
-    sources = [gates, hidden, weight] + ([] if bias is None else [bias])
+@llvm.register("gru_layer")
+def gru(builder: Builder, op: GruLayer, specs: Any, node: Any) -> Any:
+    gates, hidden, weight, bias = op.gates, op.hidden, op.weight, op.bias
+    (batch, size), dtype, type = hidden.shape, op.dtype, TYPES[op.dtype]
     scratch = [Spec((batch, size), dtype), Spec((batch, 3 * size), dtype), packed_spec(type, dtype, size, 3 * size)]
 
     def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
-        sweep = Sweep(program, module, sizes, gates.value, hidden, reverse, type, weight.value.size)
+        loop = TimeLoop(program, module, op, gates.value, hidden, op.reverse)
         output, last_hidden, activated, before, h, now, packed = routine.others
-        sweep.name(
+        loop.name(
             gates=gates.value, hidden=hidden.value, bias=None if bias is None else bias.value, output=output, last_hidden=last_hidden,
             activated=activated, before=before, h=h, now=now,
         )  # fmt: skip
         panels = Panels(module, type, size, 3 * size)
-        sweep.packed("weight", weight, True, panels, packed)
-        c = sweep.c
+        loop.packed("weight", weight, True, panels, packed)
+        c = loop.c
         m = Arithmetic(c)
-        with sweep.blocks():
-            sweep.copy("hidden", "h", size)
-            with sweep.times() as (base, rows):
+        with loop.blocks():
+            loop.copy("hidden", "h", size)
+            with loop.times() as (base, rows):
                 start = None if bias is None else ("bias", base, 0)
-                sweep.multiply(
-                    panels, "weight", ("h", sweep.row0, size), ("now", sweep.row0, 3 * size), rows, start, "zero" if bias is None else "row"
+                loop.multiply(
+                    panels, "weight", ("h", loop.row0, size), ("now", loop.row0, 3 * size), rows, start, "zero" if bias is None else "row"
                 )
-                with sweep.elements(rows, base, size) as (row, own, column):
-                    own_r, own_z, own_n = (sweep.load("now", own, 3 * size, column, part, size) for part in range(3))
-                    given_r, given_z, given_n = (sweep.load("gates", row, 3 * size, column, part, size) for part in range(3))
+                with loop.elements(rows, base, size) as (row, own, column):
+                    own_r, own_z, own_n = (loop.load("now", own, 3 * size, column, part, size) for part in range(3))
+                    given_r, given_z, given_n = (loop.load("gates", row, 3 * size, column, part, size) for part in range(3))
                     reset, update = sigmoid(c, m.sum(given_r, own_r)), sigmoid(c, m.sum(given_z, own_z))
                     candidate = vector_math.tanh(c, m.sum(given_n, m.product(reset, own_n)))
-                    previous = sweep.load("h", own, size, column)
+                    previous = loop.load("h", own, size, column)
                     result = m.sum(m.product(candidate, m.rest(update)), m.product(update, previous))
                     for part, each in enumerate((reset, update, candidate, own_n)):
-                        sweep.store(each, "activated", row, 4 * size, column, part, size)
-                    sweep.store(previous, "before", row, size, column)
-                    sweep.store(result, "h", own, size, column)
-                    sweep.store(result, "output", row, size, column)
-            sweep.copy("h", "last_hidden", size)
-        return sweep.finish("gru")
+                        loop.store(each, "activated", row, 4 * size, column, part, size)
+                    loop.store(previous, "before", row, size, column)
+                    loop.store(result, "h", own, size, column)
+                    loop.store(result, "output", row, size, column)
+            loop.copy("h", "last_hidden", size)
+        return loop.finish("gru")
 
-    return tuple(builder.routine(sources, list(specs), node, write, scratch))
+    return tuple(builder.routine(op.sources, list(specs), node, write, scratch))
 
 
-def gru_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
-    *gradients, weight, activated, before, sizes, reverse = args
-    if not fits(builder, weight, sizes, *gradients, activated, before):
-        return NotImplemented
-    grad_output, grad_hidden, activated, before = (plain(builder, each) for each in (*gradients, activated, before))
-    (batch, size), dtype, type = grad_hidden.shape, weight.dtype, TYPES[weight.dtype]
-    sources = [grad_output, grad_hidden, weight, activated, before]
+@llvm.register("gru_backward")
+def gru_backward(builder: Builder, op: GruGradient, specs: Any, node: Any) -> Any:
+    grad_output, grad_hidden, weight, activated, before = op.grad_output, op.grad_hidden, op.weight, op.activated, op.before
+    (batch, size), dtype, type = grad_hidden.shape, op.dtype, TYPES[op.dtype]
     rows_of_all = before.shape[0]
     scratch = [
         Spec((batch, size), dtype),
@@ -426,37 +390,37 @@ def gru_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any)
     ]
 
     def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
-        sweep = Sweep(program, module, sizes, activated.value, grad_hidden, not reverse, type, weight.value.size)
+        loop = TimeLoop(program, module, op, activated.value, grad_hidden, not op.reverse)
         to, first_hidden, of_weight, of_bias, h, part_of_grad, packed, own_gates = routine.others
-        sweep.name(
+        loop.name(
             grad_output=grad_output.value, grad_hidden=grad_hidden.value, activated=activated.value, before=before.value,
             to=to, first_hidden=first_hidden, h=h, direct=part_of_grad, own=own_gates,
         )  # fmt: skip
         panels = Panels(module, type, 3 * size, size)
-        sweep.packed("weight", weight, False, panels, packed)
-        m = Arithmetic(sweep.c)
-        with sweep.blocks():
-            sweep.copy("grad_hidden", "h", size)
-            with sweep.times() as (base, rows):
-                with sweep.elements(rows, base, size) as (row, own, column):
-                    reset, update, candidate, own_n = (sweep.load("activated", row, 4 * size, column, part, size) for part in range(4))
-                    grad = m.sum(sweep.load("h", own, size, column), sweep.load("grad_output", row, size, column))
+        loop.packed("weight", weight, False, panels, packed)
+        m = Arithmetic(loop.c)
+        with loop.blocks():
+            loop.copy("grad_hidden", "h", size)
+            with loop.times() as (base, rows):
+                with loop.elements(rows, base, size) as (row, own, column):
+                    reset, update, candidate, own_n = (loop.load("activated", row, 4 * size, column, part, size) for part in range(4))
+                    grad = m.sum(loop.load("h", own, size, column), loop.load("grad_output", row, size, column))
                     to_candidate = m.product(grad, m.rest(update), m.rest(m.product(candidate, candidate)))
                     to_reset = m.product(to_candidate, own_n, reset, m.rest(reset))
-                    change = m.difference(sweep.load("before", row, size, column), candidate)
+                    change = m.difference(loop.load("before", row, size, column), candidate)
                     to_update = m.product(grad, change, update, m.rest(update))
                     for name, last in (("to", to_candidate), ("own", m.product(to_candidate, reset))):
                         for part, each in enumerate((to_reset, to_update, last)):
-                            sweep.store(each, name, row, 3 * size, column, part, size)
-                    sweep.store(m.product(grad, update), "direct", own, size, column)
-                sweep.multiply(
-                    panels, "weight", ("own", base, 3 * size), ("h", sweep.row0, size), rows, ("direct", sweep.row0, size), "matrix"
+                            loop.store(each, name, row, 3 * size, column, part, size)
+                    loop.store(m.product(grad, update), "direct", own, size, column)
+                loop.multiply(
+                    panels, "weight", ("own", base, 3 * size), ("h", loop.row0, size), rows, ("direct", loop.row0, size), "matrix"
                 )
-            sweep.copy("h", "first_hidden", size)
-        pieces = sweep.finish("gru_backward") + weight_gradient(program, module, own_gates, before, of_weight)
+            loop.copy("h", "first_hidden", size)
+        pieces = loop.finish("gru_backward") + weight_gradient(program, module, own_gates, before, of_weight)
         return pieces + column_sums(program, module, own_gates, of_bias)
 
-    return tuple(builder.routine(sources, list(specs), node, write, scratch))
+    return tuple(builder.routine(op.sources, list(specs), node, write, scratch))
 
 
 def column_sums(program: Lowering, module: Module, source: Value, result: Value) -> list[Piece]:
@@ -482,69 +446,60 @@ def column_sums(program: Lowering, module: Module, source: Value, result: Value)
 # -- plain recurrence --------------------------------------------------------------------------------------------
 
 
-def rnn(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
-    gates, hidden, weight, relu, sizes, reverse = args
-    if not fits(builder, weight, sizes, gates, hidden):
-        return NotImplemented
-    gates, hidden = (plain(builder, each) for each in (gates, hidden))
-    (batch, size), dtype, type = hidden.shape, weight.dtype, TYPES[weight.dtype]
+@llvm.register("rnn_layer")
+def rnn(builder: Builder, op: RnnLayer, specs: Any, node: Any) -> Any:
+    gates, hidden, weight = op.gates, op.hidden, op.weight
+    (batch, size), dtype, type = hidden.shape, op.dtype, TYPES[op.dtype]
     scratch = [Spec((batch, size), dtype), Spec((batch, size), dtype), packed_spec(type, dtype, size, size)]
 
     def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
-        sweep = Sweep(program, module, sizes, gates.value, hidden, reverse, type, weight.value.size)
+        loop = TimeLoop(program, module, op, gates.value, hidden, op.reverse)
         output, last_hidden, before, h, now, packed = routine.others
-        sweep.name(gates=gates.value, hidden=hidden.value, output=output, last_hidden=last_hidden, before=before, h=h, now=now)
+        loop.name(gates=gates.value, hidden=hidden.value, output=output, last_hidden=last_hidden, before=before, h=h, now=now)
         panels = Panels(module, type, size, size)
-        sweep.packed("weight", weight, True, panels, packed)
-        c = sweep.c
-        with sweep.blocks():
-            sweep.copy("hidden", "h", size)
-            with sweep.times() as (base, rows):
-                sweep.multiply(panels, "weight", ("h", sweep.row0, size), ("now", sweep.row0, size), rows, ("gates", base, size), "matrix")
-                with sweep.elements(rows, base, size) as (row, own, column):
-                    sweep.store(sweep.load("h", own, size, column), "before", row, size, column)
-                    now_value = sweep.load("now", own, size, column)
-                    result = c.intrinsic("maximum", now_value, c.like(now_value, 0.0)) if relu else vector_math.tanh(c, now_value)
-                    sweep.store(result, "h", own, size, column)
-                    sweep.store(result, "output", row, size, column)
-            sweep.copy("h", "last_hidden", size)
-        return sweep.finish("rnn")
+        loop.packed("weight", weight, True, panels, packed)
+        c = loop.c
+        with loop.blocks():
+            loop.copy("hidden", "h", size)
+            with loop.times() as (base, rows):
+                loop.multiply(panels, "weight", ("h", loop.row0, size), ("now", loop.row0, size), rows, ("gates", base, size), "matrix")
+                with loop.elements(rows, base, size) as (row, own, column):
+                    loop.store(loop.load("h", own, size, column), "before", row, size, column)
+                    now_value = loop.load("now", own, size, column)
+                    result = c.intrinsic("maximum", now_value, c.like(now_value, 0.0)) if op.relu else vector_math.tanh(c, now_value)
+                    loop.store(result, "h", own, size, column)
+                    loop.store(result, "output", row, size, column)
+            loop.copy("h", "last_hidden", size)
+        return loop.finish("rnn")
 
-    return tuple(builder.routine([gates, hidden, weight], list(specs), node, write, scratch))
+    return tuple(builder.routine(op.sources, list(specs), node, write, scratch))
 
 
-def rnn_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
-    *gradients, weight, output, before, relu, sizes, reverse = args
-    if not fits(builder, weight, sizes, *gradients, output, before):
-        return NotImplemented
-    grad_output, grad_hidden, output, before = (plain(builder, each) for each in (*gradients, output, before))
-    (batch, size), dtype, type = grad_hidden.shape, weight.dtype, TYPES[weight.dtype]
+@llvm.register("rnn_backward")
+def rnn_backward(builder: Builder, op: RnnGradient, specs: Any, node: Any) -> Any:
+    grad_output, grad_hidden, weight, output, before = op.grad_output, op.grad_hidden, op.weight, op.output, op.before
+    (batch, size), dtype, type = grad_hidden.shape, op.dtype, TYPES[op.dtype]
     scratch = [Spec((batch, size), dtype), packed_spec(type, dtype, size, size)]
 
     def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
-        sweep = Sweep(program, module, sizes, output.value, grad_hidden, not reverse, type, weight.value.size)
+        loop = TimeLoop(program, module, op, output.value, grad_hidden, not op.reverse)
         to, first_hidden, of_weight, h, packed = routine.others
-        sweep.name(grad_output=grad_output.value, grad_hidden=grad_hidden.value, output=output.value, to=to, first_hidden=first_hidden, h=h)
+        loop.name(grad_output=grad_output.value, grad_hidden=grad_hidden.value, output=output.value, to=to, first_hidden=first_hidden, h=h)
         panels = Panels(module, type, size, size)
-        sweep.packed("weight", weight, False, panels, packed)
-        c = sweep.c
+        loop.packed("weight", weight, False, panels, packed)
+        c = loop.c
         m = Arithmetic(c)
-        with sweep.blocks():
-            sweep.copy("grad_hidden", "h", size)
-            with sweep.times() as (base, rows):
-                with sweep.elements(rows, base, size) as (row, own, column):
-                    now = sweep.load("output", row, size, column)
-                    grad = m.sum(sweep.load("h", own, size, column), sweep.load("grad_output", row, size, column))
+        with loop.blocks():
+            loop.copy("grad_hidden", "h", size)
+            with loop.times() as (base, rows):
+                with loop.elements(rows, base, size) as (row, own, column):
+                    now = loop.load("output", row, size, column)
+                    grad = m.sum(loop.load("h", own, size, column), loop.load("grad_output", row, size, column))
                     zero, one = c.like(now, 0.0), c.like(now, 1.0)
-                    slope = c.select(c.compare("ogt", now, zero), one, zero) if relu else m.rest(m.product(now, now))
-                    sweep.store(m.product(grad, slope), "to", row, size, column)
-                sweep.multiply(panels, "weight", ("to", base, size), ("h", sweep.row0, size), rows)
-            sweep.copy("h", "first_hidden", size)
-        return sweep.finish("rnn_backward") + weight_gradient(program, module, to, before, of_weight)
+                    slope = c.select(c.compare("ogt", now, zero), one, zero) if op.relu else m.rest(m.product(now, now))
+                    loop.store(m.product(grad, slope), "to", row, size, column)
+                loop.multiply(panels, "weight", ("to", base, size), ("h", loop.row0, size), rows)
+            loop.copy("h", "first_hidden", size)
+        return loop.finish("rnn_backward") + weight_gradient(program, module, to, before, of_weight)
 
-    return tuple(builder.routine([grad_output, grad_hidden, weight, output, before], list(specs), node, write, scratch))
-
-
-ROUTINES.update({
-    "lstm_layer": lstm, "lstm_backward": lstm_backward, "gru_layer": gru, "gru_backward": gru_backward, "rnn_layer": rnn, "rnn_backward": rnn_backward,
-})  # fmt: skip
+    return tuple(builder.routine(op.sources, list(specs), node, write, scratch))

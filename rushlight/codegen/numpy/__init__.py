@@ -6,6 +6,6 @@ NumPy, and makes no decision of its own: where its results are right, so is the 
 
 from ...schedule.target import Target
 
-TARGET = Target("NumPy", matrix_products=False, routines=False)
+TARGET = Target("NumPy", matrix_products=False, lowerings="numpy")
 
 __all__ = ["TARGET"]

@@ -1,8 +1,7 @@
-"""Convolutions as native code: panels of windows, strip by strip, times the weights.
+"""The lowering of convolutions, and their im2col form: panels of windows, strip by strip, times the weights.
 
-A panel is small enough for the cache and is multiplied where it lies (``tiles.py``).  The transpose of a convolution, which is the gradient
-of its input too, is a few convolutions with some of the taps each.  The gradient of the weights is a panel times the gradient, turned.
-Images, groups and strips are units of work; what one unit computes does not depend on how many threads share them.
+A panel is small enough for the cache, and is multiplied there.  A transposed convolution is a few convolutions with some of the taps each.  The gradient of
+the weights is a panel times the transposed gradient.
 """
 
 from __future__ import annotations
@@ -10,13 +9,15 @@ from __future__ import annotations
 import itertools
 import math
 from contextlib import ExitStack, nullcontext
+from dataclasses import replace
 from typing import Any
 
 from ....core.base import Spec
 from ....graph import Node
-from ....ops.nn.sliding_windows import expand_ints
+from ....schedule.lowering import lowering
+from ....schedule.routines.convolution import Convolution, ConvolutionWeightGradient, WindowSweep
 from ....schedule.symbolic_shape import at_most, least, may_reach
-from ....schedule.tensor_ir import ROUTINES, Builder, Reference, Routine
+from ....schedule.tensor_ir import Builder, Routine
 from ..gemm.blas import FLOPS_PER_NANOSECOND
 from ..gemm.choose import choose_tile
 from ..gemm.micro_kernel import MicroKernel
@@ -25,26 +26,26 @@ from ..piece import Lowering, Piece
 from ..scratch_pool import ScratchPool, cache_lines
 from ..vectors import BYTES, Vectors, lanes
 from . import cost, direct, winograd, winograd_transforms
-from .im2col import UNROLLED, Strip, Sweep, forward_sweep, odd_step, transposed_sweep
+from .im2col import UNROLLED, Strip, odd_step
 from .image_routine import ImageRoutine, UnitIndices, begin_of, contiguous
 
+llvm = lowering("llvm")
 CODE_LIMIT = 64  # phases: for each there is code
 
 
-class Convolution(ImageRoutine):
+class Im2colConvolution(ImageRoutine):
     """A convolution, or its transpose: results from a source and weights of ``rows`` by ``channels`` and taps for each group."""
 
-    def __init__(
-        self, source: Reference, weight: Reference, bias: Reference | None, sweep: Sweep, groups: int, rows: int, turned: bool
-    ) -> None:
-        self.source, self.weight, self.bias, self.sweep, self.groups, self.rows = source, weight, bias, sweep, groups, rows
-        self.images, self.channels = source.shape[0], source.shape[1] // groups
-        self.type = TYPES[source.dtype]
+    def __init__(self, op: Convolution) -> None:
+        weight, sweep, groups, rows = op.weight, op.sweep, op.groups, op.rows
+        self.source, self.weight, self.bias, self.sweep, self.groups, self.rows = op.source, weight, op.bias, sweep, groups, rows
+        self.images, self.channels = op.images, op.channels
+        self.type = TYPES[op.source.dtype]
         self.blocks = cost.blocks(sweep, self.channels, BYTES[self.type], self.images * groups)
         self.strips = self.blocks.strips(sweep)
         if not may_reach(self.units, cost.UNITS) and rows > 16:
             self.parts = cost.divisor(rows, min(cost.UNITS / self.units, rows / 16))
-        self.weights = math.prod(weight.shape) if turned else 0
+        self.weights = math.prod(weight.shape) if op.transposed else 0
         taps = max(phase.depth for phase in sweep.phases)
         self.directly = cost.directly(rows, taps)  # without panels
         self.plain_product = (
@@ -60,11 +61,11 @@ class Convolution(ImageRoutine):
         self.slot = self.border + self.panel + self.temporary * len(sweep.phases)
         self.target = groups * rows * math.prod(sweep.target)
         self.allow_epilogue(cost.UNITS, cost.IMAGE_BYTES)
-        self.work = cost.Work(
-            sum(phase.depth for phase in sweep.phases) * math.prod(sweep.counts),
+        self.cost = cost.ConvolutionCost(
+            op.multiplications,
             math.prod(weight.shape[2:]) * math.prod(self.strips), math.prod(weight.shape) * BYTES[self.type],
         )  # fmt: skip
-        self.nanoseconds = 2.0 * self.work.multiplications * self.images * groups * self.channels * rows / FLOPS_PER_NANOSECOND
+        self.nanoseconds = 2.0 * self.cost.multiplications * self.images * groups * self.channels * rows / FLOPS_PER_NANOSECOND
 
     # -- code ----------------------------------------------------------------------------------------------------
 
@@ -177,19 +178,20 @@ class Convolution(ImageRoutine):
                 c.store(value, target, c.add(c.scale(row, strip.panel_step), pixel))
 
 
-def pixel_of(c: Code, sweep: Sweep, places: list[Scalar]) -> Scalar:
+def pixel_of(c: Code, sweep: WindowSweep, places: list[Scalar]) -> Scalar:
     """The number of a result, from its places along the dimensions."""
     _, height, width = sweep.counts
     return c.add(c.scale(places[0], height * width), c.add(c.scale(places[1], width), places[2]))
 
 
-class WeightGradient:
+class Im2colWeightGradient:
     """The gradient of a convolution's weights: for each part of the batch a sum, then the sum of these."""
 
-    def __init__(self, source: Reference, grad: Reference, sweep: Sweep, groups: int) -> None:
-        self.source, self.grad, self.sweep, self.groups = source, grad, sweep, groups
-        self.type = TYPES[source.dtype]
-        self.images, self.channels, self.rows = source.shape[0], source.shape[1] // groups, grad.shape[1] // groups
+    def __init__(self, op: ConvolutionWeightGradient) -> None:
+        sweep, groups = op.sweep, op.groups
+        self.source, self.grad, self.sweep, self.groups = op.source, op.grad, sweep, groups
+        self.type = TYPES[op.source.dtype]
+        self.images, self.channels, self.rows = op.images, op.channels, op.rows
         self.taps = sweep.phases[0].depth
         self.depth = self.channels * self.taps
         self.directly = cost.directly(self.rows, self.taps)
@@ -327,69 +329,46 @@ class WeightGradient:
         return name, self.groups * blocks
 
 
-# -- from ops ----------------------------------------------------------------------------------------------------
+# -- the choice of an algorithm ----------------------------------------------------------------------------------
 
 
-def possible(sweep: Sweep) -> bool:
+def is_possible(sweep: WindowSweep) -> bool:
     """Whether code for a sweep is of a reasonable size."""
     return len(sweep.phases) <= CODE_LIMIT and not any(phase.taps[2].count > UNROLLED and sweep.stride[2] > 1 for phase in sweep.phases)
 
 
-def convolution(builder: Builder, args: tuple[Any, ...], spec: Any, node: Node) -> Any:
-    """The routine of a convolution or a transposed one."""
-    source, weight, bias, stride, padding, dilation, transposed, _, groups = args
-    ndim = len(weight.shape) - 2
-    if (
-        source.dtype.char not in "fd"
-        or not 1 <= ndim <= 3
-        or not spec.size
-        or not weight.value.size
-        or 0 in source.shape
-        or 0 in weight.shape
-    ):
+@llvm.register("convolution")
+def convolution(builder: Builder, op: Convolution, spec: Any, node: Node) -> Any:
+    """The routine of a convolution or a transposed one: by Winograd's algorithm where that saves enough multiplications."""
+    if not is_possible(op.sweep):
         return NotImplemented
-    steps, pads, apart = (expand_ints(each, ndim, "convolution", "") for each in (stride, padding, dilation))
-    make = transposed_sweep if transposed else forward_sweep
-    sweep = make(source.shape[2:], weight.shape[2:], spec.shape[2:], steps, pads, apart)
-    if not possible(sweep):
-        return NotImplemented
-    source, weight = contiguous(builder, source), contiguous(builder, weight)
-    bias = None if bias is None else contiguous(builder, bias)
-    rows = weight.shape[1] if transposed else weight.shape[0] // groups
-    work: Any = Convolution(source, weight, bias, sweep, groups, rows, bool(transposed))
-    axes = winograd.axes_for(weight.shape[2:], steps, pads, apart, bool(transposed))
+    bias = None if op.bias is None else contiguous(builder, op.bias)
+    op = replace(op, source=contiguous(builder, op.source), weight=contiguous(builder, op.weight), bias=bias)
+    work: Any = Im2colConvolution(op)
+    axes = winograd.axes_for(op.weight.shape[2:], op.stride, op.padding, op.dilation, op.transposed)
     if axes is not None:
-        other = winograd.Convolution(source, weight, bias, axes, groups, rows, bool(transposed), (spec.shape[2], spec.shape[3]))
-        if other.tiles.possible and may_reach(other.units, cost.UNITS) and cost.saves(work.work, other.work, rows, work.channels):
+        other = winograd.WinogradConvolution(op, axes, (spec.shape[2], spec.shape[3]))
+        if other.tiles.possible and may_reach(other.units, cost.UNITS) and cost.saves(work.cost, other.cost, op.rows, op.channels):
             work = other
-    sources = [source, weight] + ([] if bias is None else [bias])
+    sources = [op.source, op.weight] + ([] if bias is None else [bias])
     made = builder.routine(sources, [spec], node, work.write, work.scratch())[0]
     routine: Any = made.value
     routine.joins = work.takes_epilogue
     return made
 
 
-def weight_gradient(builder: Builder, args: tuple[Any, ...], spec: Any, node: Node) -> Any:
+@llvm.register("convolution_weight_gradient")
+def weight_gradient(builder: Builder, op: ConvolutionWeightGradient, spec: Any, node: Node) -> Any:
     """The routine of the gradient of a convolution's weights."""
-    source, grad, kernel, stride, padding, dilation, groups = args
-    ndim = len(kernel)
-    if source.dtype.char not in "fd" or not 1 <= ndim <= 3 or not spec.size or 0 in source.shape or 0 in grad.shape:
+    if not is_possible(op.sweep):
         return NotImplemented
-    steps, pads, apart = (expand_ints(each, ndim, "convolution", "") for each in (stride, padding, dilation))
-    sweep = forward_sweep(source.shape[2:], tuple(kernel), grad.shape[2:], steps, pads, apart)
-    if not possible(sweep):
-        return NotImplemented
-    source, grad = contiguous(builder, source), contiguous(builder, grad)
-    work: Any = WeightGradient(source, grad, sweep, groups)
-    axes = winograd.axes_for(kernel, steps, pads, apart, False)
+    op = replace(op, source=contiguous(builder, op.source), grad=contiguous(builder, op.grad))
+    work: Any = Im2colWeightGradient(op)
+    axes = winograd.axes_for(op.kernel, op.stride, op.padding, op.dilation, False)
     if axes is not None:
-        other = winograd.WeightGradient(source, grad, axes, groups)
-        plain = cost.Work(9 * math.prod(sweep.counts), 0, 0)
+        other = winograd.WinogradWeightGradient(op, axes)
+        plain = cost.ConvolutionCost(9 * math.prod(op.sweep.counts), 0, 0)
         enough = may_reach(2 * other.units, least(cost.UNITS, work.units))
-        if other.tiles.possible and enough and cost.saves(plain, cost.Work(other.multiplications, 0, 0), work.rows, work.channels):
+        if other.tiles.possible and enough and cost.saves(plain, cost.ConvolutionCost(other.multiplications, 0, 0), op.rows, op.channels):
             work = other
-    return builder.routine([source, grad], [spec], node, work.write, work.scratch())[0]
-
-
-ROUTINES["convolution"] = convolution
-ROUTINES["convolution_weight_gradient"] = weight_gradient
+    return builder.routine([op.source, op.grad], [spec], node, work.write, work.scratch())[0]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from ....schedule.routines.convolution import WindowSweep
 from ....schedule.symbolic_shape import may_reach
-from .im2col import Sweep
 
 PANEL_BYTES = 320 << 10  # of a panel: with the rest that a product reads it stays in a core's second-level cache
 DEPTH = 128  # of a product: less than this, and writing the result takes longer than computing it
@@ -26,14 +26,14 @@ SHARED_BYTES = 8 << 20  # of weights: more than these, and they come from memory
 FETCHING = 20  # multiplications in the time that a weight takes to come from there
 
 
-class Blocks(NamedTuple):
+class ConvolutionBlocks(NamedTuple):
     """Sizes: of a strip of results (along an axis), and how many channels a panel has."""
 
     axis: int
     length: int
     channels: int
 
-    def strips(self, sweep: Sweep) -> list[int]:
+    def strips(self, sweep: WindowSweep) -> list[int]:
         """How many strips there are along each dimension."""
         found = [*sweep.counts[: self.axis], -(-sweep.counts[self.axis] // self.length)]
         return found + [1] * (3 - len(found))
@@ -53,7 +53,7 @@ def strip_length(count: int, limit: int) -> int:
     return -(-count // -(-count // limit))
 
 
-def blocks(sweep: Sweep, channels: int, itemsize: int, others: int) -> Blocks:
+def blocks(sweep: WindowSweep, channels: int, itemsize: int, others: int) -> ConvolutionBlocks:
     """The sizes of blocks for a source with so many channels; ``others`` is into how many units the work falls besides (images, groups)."""
     taps = max(phase.depth for phase in sweep.phases)
     depth = max(1, taps * channels)
@@ -66,7 +66,7 @@ def blocks(sweep: Sweep, channels: int, itemsize: int, others: int) -> Blocks:
     others *= math.prod(sweep.counts[:axis])
     if not may_reach(others, UNITS):  # few images: shorter strips, though not of less than a few vectors
         length = min(length, max(strip_length(count, -(-count * others // UNITS)), -(-64 // row)))
-    return Blocks(axis, length, divisor(channels, PANEL_BYTES / itemsize / (taps * length * row)) if taps else channels)
+    return ConvolutionBlocks(axis, length, divisor(channels, PANEL_BYTES / itemsize / (taps * length * row)) if taps else channels)
 
 
 def directly(rows: int, taps: int) -> bool:
@@ -79,7 +79,7 @@ def directly(rows: int, taps: int) -> bool:
     return taps <= TAPS and DIRECT * rows < panel
 
 
-class Work(NamedTuple):
+class ConvolutionCost(NamedTuple):
     """What one way of doing a convolution takes, for each image, channel and row of results: multiplications, and weights that are read."""
 
     multiplications: float
@@ -92,6 +92,6 @@ class Work(NamedTuple):
         return self.multiplications + (FETCHING * self.weights if self.bytes > SHARED_BYTES else 0)
 
 
-def saves(plain: Work, fewer: Work, rows: int, channels: int) -> bool:
+def saves(plain: ConvolutionCost, fewer: ConvolutionCost, rows: int, channels: int) -> bool:
     """Whether a convolution is done with fewer multiplications, given what both ways take."""
     return min(rows, channels) >= FEWEST and fewer.cost * SAVING <= plain.cost

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
+from ....schedule.routines.convolution import Phase
 from ..ir import Scalar
 from ..vectors import Vectors
-from .im2col import Phase, Strip
+from .im2col import Strip
 
 PRODUCTS = 128  # that are written out: rows of results times taps
 TAPS = 12  # whose sums are under way at once, in a gradient

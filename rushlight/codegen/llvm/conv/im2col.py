@@ -1,7 +1,7 @@
-"""Windows that slide over an image, as code: the image with its border, panels of its windows, results put in their places.
+"""im2col as code: the image with its padding, panels of its windows, results scattered to their positions.
 
-A :class:`Sweep` says how a convolution (or its transpose) goes over its source.  Work is done strip by strip: a strip is a part of the
-results along one dimension, for one place of those before it, so small that what is copied for it stays in the cache.
+Work is done strip by strip: a strip is a part of the results along one dimension, for one index of those before it, so small that what is copied for it
+stays in the cache.
 """
 
 from __future__ import annotations
@@ -9,118 +9,12 @@ from __future__ import annotations
 import itertools
 import math
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import NamedTuple
 
+from ....schedule.routines.convolution import Phase, Three, WindowSweep
 from ..ir import Code, Scalar
 from ..vectors import Vectors, fitting_lanes, lanes
 
-Three = tuple[int, int, int]
-UNROLLED = 16  # taps along a row that are written out one by one
-
-
-@dataclass(frozen=True)
-class Taps:
-    """The taps of a window along one dimension: how many, where the first lies from the window's place, how far apart they are."""
-
-    count: int
-    first: int
-    step: int
-    number: int = 0  # of the first, among those of the whole kernel
-    stride: int = 1  # from one to the next there
-
-    @property
-    def bounds(self) -> tuple[int, int]:
-        ends = (self.first, self.first + (self.count - 1) * self.step)
-        return min(ends), max(ends)
-
-
-class Phase(NamedTuple):
-    """The results with one remainder by the step: they all use the same taps."""
-
-    offset: Three
-    taps: tuple[Taps, Taps, Taps]
-
-    @property
-    def depth(self) -> int:
-        return math.prod(each.count for each in self.taps)
-
-
-class Sweep(NamedTuple):
-    """How windows go over a source of a size: result ``q`` of a phase reads ``q * stride + tap`` and lies at ``q * step + offset``."""
-
-    size: Three
-    counts: Three  # results of a phase
-    stride: Three
-    phases: tuple[Phase, ...]
-    step: Three
-    target: Three  # the size of the result
-
-    @property
-    def low(self) -> Three:
-        """The first place that a window at 0 reads."""
-        return self._ends(0)
-
-    @property
-    def high(self) -> Three:
-        """The last one."""
-        return self._ends(1)
-
-    def _ends(self, which: int) -> Three:
-        used = [phase for phase in self.phases if phase.depth]
-        if not used:
-            return 0, 0, 0
-        found = [[phase.taps[axis].bounds[which] for phase in used] for axis in range(3)]
-        a, b, c = (min(each) if which == 0 else max(each) for each in found)
-        return a, b, c
-
-    @property
-    def plain(self) -> bool:
-        """Whether results are made in the order in which they lie."""
-        return len(self.phases) == 1 and self.step == (1, 1, 1) and self.counts == self.target
-
-
-def three(values: tuple[int, ...], default: int) -> Three:
-    """Numbers for three dimensions; those that are missing come first."""
-    a, b, c = (*[default] * (3 - len(values)), *values)
-    return a, b, c
-
-
-def forward_sweep(size: tuple[int, ...], kernel: tuple[int, ...], counts: tuple[int, ...], stride: tuple[int, ...],
-                  padding: tuple[int, ...], dilation: tuple[int, ...]) -> Sweep:  # fmt: skip
-    """The windows of a convolution."""
-    kernels, pads, apart = three(kernel, 1), three(padding, 0), three(dilation, 1)
-    a, b, c = (Taps(kernels[axis], -pads[axis], apart[axis]) for axis in range(3))
-    shape = three(counts, 1)
-    return Sweep(three(size, 1), shape, three(stride, 1), (Phase((0, 0, 0), (a, b, c)),), (1, 1, 1), shape)
-
-
-def transposed_sweep(size: tuple[int, ...], kernel: tuple[int, ...], target: tuple[int, ...], stride: tuple[int, ...],
-                     padding: tuple[int, ...], dilation: tuple[int, ...]) -> Sweep:  # fmt: skip
-    """A transposed convolution as convolutions with some of the taps each: one for each remainder of a place by the stride."""
-    steps, kernels, pads, apart = three(stride, 1), three(kernel, 1), three(padding, 0), three(dilation, 1)
-    goal = three(target, 1)
-    found: list[list[Taps]] = []
-    for axis in range(3):
-        step, taps = steps[axis], []
-        for remainder in range(step):
-            numbers = [tap for tap in range(kernels[axis]) if (remainder + pads[axis] - apart[axis] * tap) % step == 0]
-            shifts = [(remainder + pads[axis] - apart[axis] * tap) // step for tap in numbers]
-            if not numbers:
-                taps.append(Taps(0, 0, 0))
-                continue
-            several = len(numbers) > 1
-            taps.append(
-                Taps(
-                    len(numbers), shifts[0], shifts[1] - shifts[0] if several else 1, numbers[0], numbers[1] - numbers[0] if several else 1
-                )
-            )
-        found.append(taps)
-    phases = []
-    for offset in itertools.product(*[range(step) for step in steps]):
-        phases.append(Phase((offset[0], offset[1], offset[2]), (found[0][offset[0]], found[1][offset[1]], found[2][offset[2]])))
-    a, b, c = (-(-goal[axis] // steps[axis]) for axis in range(3))
-    return Sweep(three(size, 1), (a, b, c), (1, 1, 1), tuple(phases), steps, goal)
+UNROLLED = 16  # taps along a row that are unrolled
 
 
 def odd_step(type: str, length: int) -> int:
@@ -151,7 +45,7 @@ class Strip:
     Of the dimensions before the axis it has one result, of those after it all.
     """
 
-    def __init__(self, c: Code, type: str, sweep: Sweep, axis: int, length: int) -> None:
+    def __init__(self, c: Code, type: str, sweep: WindowSweep, axis: int, length: int) -> None:
         self.c = c
         self.type = type
         self.sweep = sweep

@@ -1,6 +1,6 @@
-"""Convolutions with fewer multiplications as routines: strips of an image, tile by tile (``transforms.py`` says how).
+"""Convolutions by Winograd's algorithm: strips of an image, tile by tile (``winograd_transforms.py`` has the transforms).
 
-The sums of a strip of the source lie in the cache, and so do the products of a few rows of weights with them, which become results at once.
+The transformed source of a strip is in the cache, and so are the products of a few rows of weights with it, which become results at once.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ import math
 from typing import Any
 
 from ....core.base import Spec
+from ....schedule.routines.convolution import Convolution, ConvolutionWeightGradient
 from ....schedule.symbolic_shape import at_most
-from ....schedule.tensor_ir import Reference, Routine
+from ....schedule.tensor_ir import Routine
 from ..gemm.blas import FLOPS_PER_NANOSECOND
 from ..gemm.choose import choose_tile
 from ..gemm.micro_kernel import MicroKernel
@@ -20,15 +21,15 @@ from ..scratch_pool import ScratchPool, cache_lines
 from ..vectors import BYTES, lanes
 from . import cost, winograd_transforms
 from .image_routine import ImageRoutine, UnitIndices, begin_of
-from .winograd_transforms import Axes, axis_for
+from .winograd_transforms import WinogradAxes, axis_for
 
 
-def axes_for(kernel: tuple[int, ...], stride: Any, padding: Any, dilation: Any, transposed: bool) -> Axes | None:
+def axes_for(kernel: tuple[int, ...], stride: Any, padding: Any, dilation: Any, transposed: bool) -> WinogradAxes | None:
     """The tiles of a convolution; None where this is not the way to do it."""
     if tuple(kernel) != (3, 3) or any(each not in (1, 2) for each in stride) or any(each != 1 for each in dilation):
         return None
     down, across = (axis_for(step, pad, transposed) for step, pad in zip(stride, padding))
-    return Axes(down, across)
+    return WinogradAxes(down, across)
 
 
 def uneven(type: str, elements: int) -> int:
@@ -38,10 +39,10 @@ def uneven(type: str, elements: int) -> int:
     return (lines + (lines + 1) % 2 + (2 if lines % 64 >= 62 else 0)) * line
 
 
-class Tiles:
+class WinogradTiles:
     """The tiles of an image, strip by strip, and the memory that their sums take."""
 
-    def __init__(self, type: str, axes: Axes, size: tuple[int, int], target: tuple[int, int], channels: int, images: int) -> None:
+    def __init__(self, type: str, axes: WinogradAxes, size: tuple[int, int], target: tuple[int, int], channels: int, images: int) -> None:
         self.type, self.axes, self.size, self.target, self.channels, self.images = (
             type,
             axes,
@@ -127,23 +128,16 @@ def lookup(c: Code, index: Scalar, table: list[int]) -> Scalar:
     return found
 
 
-class Convolution(ImageRoutine):
+class WinogradConvolution(ImageRoutine):
     """A convolution, or its transpose."""
 
-    def __init__(self, source: Reference, weight: Reference, bias: Reference | None, axes: Axes, groups: int, rows: int, transposed: bool,
-                 target: tuple[int, int]) -> None:  # fmt: skip
-        self.source, self.weight, self.bias, self.axes, self.groups, self.rows, self.transposed = (
-            source,
-            weight,
-            bias,
-            axes,
-            groups,
-            rows,
-            transposed,
-        )
-        self.images, self.channels = source.shape[0], source.shape[1] // groups
+    def __init__(self, op: Convolution, axes: WinogradAxes, target: tuple[int, int]) -> None:
+        source, groups, rows = op.source, op.groups, op.rows
+        self.source, self.weight, self.bias, self.axes = source, op.weight, op.bias, axes
+        self.groups, self.rows, self.transposed = groups, rows, op.transposed
+        self.images, self.channels = op.images, op.channels
         self.type = TYPES[source.dtype]
-        self.tiles = Tiles(self.type, axes, (source.shape[2], source.shape[3]), target, self.channels, 1)
+        self.tiles = WinogradTiles(self.type, axes, (source.shape[2], source.shape[3]), target, self.channels, 1)
         self.strips = [1, self.tiles.strips, 1]
         self.target = groups * rows * math.prod(target)
         self.vectors = -(-self.tiles.count // lanes(self.type))
@@ -159,8 +153,8 @@ class Convolution(ImageRoutine):
         self.kind = uneven(self.type, self.padded * self.channels)
         self.weights = groups * axes.kinds * self.kind
         self.allow_epilogue(cost.UNITS, cost.IMAGE_BYTES)
-        self.work = cost.Work(self.tiles.multiplications, axes.kinds * self.tiles.strips, self.weights * BYTES[self.type])
-        self.nanoseconds = 2.0 * self.work.multiplications * self.images * groups * self.channels * rows / FLOPS_PER_NANOSECOND
+        self.cost = cost.ConvolutionCost(self.tiles.multiplications, axes.kinds * self.tiles.strips, self.weights * BYTES[self.type])
+        self.nanoseconds = 2.0 * self.cost.multiplications * self.images * groups * self.channels * rows / FLOPS_PER_NANOSECOND
 
     def transform_weights(self, module: Module) -> tuple[str, int]:
         c = Code(module)
@@ -232,13 +226,14 @@ class Convolution(ImageRoutine):
             c.call_function(winograd_transforms.gather_results(module, type, axes, tiles.wide, bool(bias)), *places_, *given)
 
 
-class WeightGradient:
+class WinogradWeightGradient:
     """The gradient of a convolution's weights: for each part of the batch sums, then the sum of these."""
 
-    def __init__(self, source: Reference, grad: Reference, axes: Axes, groups: int) -> None:
+    def __init__(self, op: ConvolutionWeightGradient, axes: WinogradAxes) -> None:
+        source, grad, groups = op.source, op.grad, op.groups
         self.source, self.grad, self.axes, self.groups = source, grad, axes, groups
         self.type = type = TYPES[source.dtype]
-        self.images, self.channels, self.rows = source.shape[0], source.shape[1] // groups, grad.shape[1] // groups
+        self.images, self.channels, self.rows = op.images, op.channels, op.rows
         size, target = (source.shape[2], source.shape[3]), (grad.shape[2], grad.shape[3])
         tiles = math.prod(-(-count // len(axis.result)) for count, axis in zip(target, axes))
         together = max(1, at_most(self.images, cost.DEPTH // 2 // tiles))  # images whose tiles are added up at once
@@ -251,9 +246,9 @@ class WeightGradient:
         fitting = cost.SUM_BYTES / (BYTES[type] * axes.products * min(tiles, cost.DEPTH // 2) * together)
         self.block = cost.divisor(self.channels, min(fitting, max(self.channels / wanted, cost.FEWEST / 2)))
         self.splits = cost.divisor(self.channels // self.block, wanted)
-        self.tiles = Tiles(type, axes, size, target, self.block, together)
+        self.tiles = WinogradTiles(type, axes, size, target, self.block, together)
         if self.tiles.strips > 1:
-            self.tiles = Tiles(type, axes, size, target, self.block, 1)
+            self.tiles = WinogradTiles(type, axes, size, target, self.block, 1)
         self.together = self.tiles.images
         self.units = self.parts * groups * self.splits
         self.line = self.tiles.across * self.tiles.results[1] * self.apart  # a row of pixels, with their channels side by side

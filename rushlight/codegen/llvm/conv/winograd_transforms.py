@@ -20,7 +20,7 @@ from ..vectors import Vectors, fitting_lanes
 Matrix = tuple[tuple[float, ...], ...]
 
 
-class Axis(NamedTuple):
+class WinogradAxis(NamedTuple):
     """Tiles along one dimension: which sums of the source and of the weights are multiplied, and which products a result is a sum of."""
 
     source: Matrix  # of each product: coefficients of the elements of a tile
@@ -55,28 +55,28 @@ class Axis(NamedTuple):
         return [self.shares.index(each) for each in zip(*self.result)]
 
 
-_PLAIN = Axis(
+_PLAIN = WinogradAxis(
     ((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, 1, 0, -1)),
     ((1, 0, 0), (0.5, 0.5, 0.5), (0.5, -0.5, 0.5), (0, 0, 1)),
     ((1, 1, 1, 0), (0, 1, -1, -1)), 2, 0,
 )  # fmt: skip
-_STEPS = Axis(  # the elements between those that the middle weight belongs to are shared by neighbours
+_STEPS = WinogradAxis(  # the elements between those that the middle weight belongs to are shared by neighbours
     ((1, 0, -1, 0, 0), (0, 0, 1, 0, 0), (0, 0, -1, 0, 1), (0, 1, 0, 0, 0), (0, 0, 0, 1, 0)),
     ((1, 0, 0), (1, 0, 1), (0, 0, 1), (0, 1, 0), (0, 1, 0)),
     ((1, 1, 0, 1, 0), (0, 1, 1, 0, 1)), 4, 0,
 )  # fmt: skip
 _BACK = ((0, 0, 1), (1, 0, 1), (1, 0, 0), (0, 1, 0), (0, 1, 0))  # weights of the transpose of that
-_BACK_EVEN = Axis(  # every other result has the middle weight alone: the second one of a tile, or the first
+_BACK_EVEN = WinogradAxis(  # every other result has the middle weight alone: the second one of a tile, or the first
     ((1, -1, 0), (0, 1, 0), (0, -1, 1), (0, 1, 0), (0, 0, 1)), _BACK,
     ((1, 1, 0, 0, 0), (0, 0, 0, 1, 0), (0, 1, 1, 0, 0), (0, 0, 0, 0, 1)), 2, 0,
 )  # fmt: skip
-_BACK_ODD = Axis(
+_BACK_ODD = WinogradAxis(
     ((1, -1, 0), (0, 1, 0), (0, -1, 1), (1, 0, 0), (0, 1, 0)), _BACK,
     ((0, 0, 0, 1, 0), (1, 1, 0, 0, 0), (0, 0, 0, 0, 1), (0, 1, 1, 0, 0)), 2, 0,
 )  # fmt: skip
 
 
-def axis_for(stride: int, padding: int, transposed: bool) -> Axis:
+def axis_for(stride: int, padding: int, transposed: bool) -> WinogradAxis:
     """The tiles of a convolution of 3 taps."""
     if not transposed:
         return (_PLAIN if stride == 1 else _STEPS)._replace(begin=-padding)
@@ -87,11 +87,11 @@ def axis_for(stride: int, padding: int, transposed: bool) -> Axis:
     return _BACK_EVEN._replace(begin=padding // 2 - 1)
 
 
-class Axes(NamedTuple):
+class WinogradAxes(NamedTuple):
     """Tiles of two dimensions."""
 
-    down: Axis
-    across: Axis
+    down: WinogradAxis
+    across: WinogradAxis
 
     @property
     def products(self) -> int:
@@ -151,7 +151,7 @@ def lanes_for(type: str, tiles: int) -> int:
     return fitting_lanes(type, max(tiles, 2))
 
 
-def line_length(axes: Axes, wide: int, tiles: int) -> int:
+def line_length(axes: WinogradAxes, wide: int, tiles: int) -> int:
     """Of a row of the source with its border: as far as vectors of tiles reach."""
     return axes.across.step * (-(-tiles // wide) * wide + 1)
 
@@ -159,7 +159,7 @@ def line_length(axes: Axes, wide: int, tiles: int) -> int:
 # -- the source --------------------------------------------------------------------------------------------------
 
 
-def spread_source(module: Module, type: str, axes: Axes, wide: int) -> str:
+def spread_source(module: Module, type: str, axes: WinogradAxes, wide: int) -> str:
     """The function that writes the sums of a strip of the source: for each product a matrix, channels by tiles.
 
     ``border`` is zero but for what is written here, the inside of an image: ``lines`` rows from ``first`` on, ``length`` elements each, from
@@ -212,7 +212,7 @@ def spread_source(module: Module, type: str, axes: Axes, wide: int) -> str:
 # -- results -----------------------------------------------------------------------------------------------------
 
 
-def gather_results(module: Module, type: str, axes: Axes, wide: int, starts: bool) -> str:
+def gather_results(module: Module, type: str, axes: WinogradAxes, wide: int, starts: bool) -> str:
     """The function that makes results of products: for some rows of weights, the tiles of a strip."""
     c = begin(module)
     rows, tile_rows, tile_columns, apart, block, first, height, width = _names("rows tile_rows tile_columns apart block first height width")
@@ -256,7 +256,7 @@ def gather_results(module: Module, type: str, axes: Axes, wide: int, starts: boo
 # -- weights -----------------------------------------------------------------------------------------------------
 
 
-def spread_weights(module: Module, type: str, axes: Axes) -> str:
+def spread_weights(module: Module, type: str, axes: WinogradAxes) -> str:
     """The function that writes the sums of weights, as a packed product reads them: by tiles of ``height`` rows, the last one with zeros.
 
     A unit is a tile of a group, which has ``tiles`` of them.
@@ -291,7 +291,7 @@ def spread_weights(module: Module, type: str, axes: Axes) -> str:
     return _function(c, "weights", "weight sums", "first last rows tiles channels row_step channel_step group_step height block")
 
 
-def gather_weights(module: Module, type: str, axes: Axes) -> str:
+def gather_weights(module: Module, type: str, axes: WinogradAxes) -> str:
     """The function that makes gradients of weights, rows by channels and taps, of sums over parts of a batch; of some channels.
 
     A part has a matrix of channels by rows for each sum of weights; the parts are added in their order.
@@ -356,7 +356,7 @@ def transpose(module: Module, type: str) -> str:
     return _function(c, "transpose", "source turned", "channels plane lines width apart line")
 
 
-def spread_gradient(module: Module, type: str, axes: Axes) -> str:
+def spread_gradient(module: Module, type: str, axes: WinogradAxes) -> str:
     """The function that writes sums of a turned strip: for each of them a matrix, tiles by channels."""
     c = begin(module)
     vectors, tile_rows, tile_columns, apart, line, block = _names("vectors tile_rows tile_columns apart line block")

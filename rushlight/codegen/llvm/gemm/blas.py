@@ -6,11 +6,12 @@ from contextlib import ExitStack
 from typing import Any
 
 from ....core.blas import Blas
+from ....schedule.routines.matmul import flattened, layout
 from ....schedule.symbolic_shape import differs, if_many, may_reach
 from ....schedule.tensor_ir import Product, Reference
 from ..ir import TYPES, Code, Scalar
 
-_ROW_MAJOR, _PLAIN, _TRANSPOSED = 101, 111, 112
+_ROW_MAJOR, _PLAIN, _TRANSPOSED = 101, 111, 112  # of cblas
 ROWS = 128  # of a block
 SMALL = 1024  # elements of the right matrix: products with smaller ones are not split
 FLOPS_PER_NANOSECOND = 60
@@ -63,13 +64,15 @@ class BlasProduct:
         """One call of ``cblas_?gemm``."""
         type, size = TYPES[self.value.dtype], self.blas.size
         pointers = [Scalar(c.address(pointer, place, type), "ptr") for pointer, place in (left, right, result)]
-        (plain_a, step_a), (plain_b, step_b) = layout(a), layout(b)
+        (transposed_a, step_a), (transposed_b, step_b) = layout(a), layout(b)
         width = c.integer(b.shape[-1])
         numbers = [rows, width, c.number(a.shape[-1]), c.number(step_a), c.number(step_b)]  # each may be the size of a batch
         height, across, deep, left_step, right_step = (
             Scalar(each.name, size) if size == "i64" or each.name.isdigit() else c.convert("trunc", each, size) for each in numbers
         )
-        modes = [Scalar(str(each), "i32") for each in (_ROW_MAJOR, plain_a, plain_b)]
+        modes = [
+            Scalar(str(each), "i32") for each in (_ROW_MAJOR, *(_TRANSPOSED if each else _PLAIN for each in (transposed_a, transposed_b)))
+        ]
         name = "sgemm" if type == "float" else "dgemm"
         function = Scalar(c.bound(name, self.blas.addresses[name]), "ptr")
         one, zero = c.constant(type, 1.0), c.constant(type, 0.0)
@@ -78,37 +81,3 @@ class BlasProduct:
             "void",
             (function, *modes, height, across, deep, one, pointers[0], left_step, pointers[1], right_step, zero, pointers[2], across),
         )
-
-
-def flattened(value: Product) -> tuple[Reference | None, Reference | None]:
-    """A batch of matrices times one matrix as one product with more rows, where the rows have one stride."""
-    a, b, batch = value.left, value.right, value.shape[:-2]
-    matrix = Reference(b.value, b.shape[-2:], b.strides[-2:], b.offset)
-    if all(size == 1 for size in batch):
-        return Reference(a.value, a.shape[-2:], a.strides[-2:], a.offset), matrix
-    if any(b.strides[: len(batch)]):
-        return None, None
-    sizes = [(size, stride) for size, stride in zip(a.shape[:-1], a.strides[:-1]) if size > 1]
-    for (_, stride), (size, step) in zip(sizes, sizes[1:]):
-        if stride != step * size:
-            return None, None
-    rows = 1
-    for size in a.shape[:-1]:
-        rows *= size
-    if sizes and a.shape[-1] > 1 and (a.strides[-1] != 1 or sizes[-1][1] < a.shape[-1]):
-        return None, None  # transposed: its rows have no single stride
-    step = sizes[-1][1] if sizes else 0
-    return Reference(a.value, (rows, a.shape[-1]), (step, a.strides[-1]), a.offset), matrix
-
-
-def layout(reference: Reference) -> tuple[int, int]:
-    """Whether a matrix is transposed, for BLAS, and its leading dimension."""
-    (height, width), (rows, columns) = reference.shape[-2:], reference.strides[-2:]
-    if (columns == 1 or width == 1) and (rows >= width or height == 1):
-        return _PLAIN, rows if height > 1 else width
-    return _TRANSPOSED, columns if width > 1 else height
-
-
-def is_transposed(reference: Reference) -> bool:
-    """Whether the columns of a matrix are contiguous, and not its rows."""
-    return layout(reference)[0] == _TRANSPOSED

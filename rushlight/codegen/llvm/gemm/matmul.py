@@ -11,37 +11,33 @@ from typing import Any
 
 from ....core.base import Spec
 from ....core.blas import blas
-from ....schedule.scalar_ir import Expression
+from ....schedule.lowering import lowering
+from ....schedule.routines.matmul import Gemm, layout
 from ....schedule.symbolic_shape import differs
-from ....schedule.tensor_ir import ROUTINES, Builder, Product, Reference, Routine
+from ....schedule.tensor_ir import Builder, Product, Reference, Routine
 from ..ir import FIRST, LAST, TYPES, Code, Module, Scalar, pointers
 from ..piece import Lowering, Piece
-from .blas import BlasProduct, flattened, is_transposed
+from .blas import BlasProduct
 from .choose import DEPTH_PARTS, choose_tile, decide, depth_is_split, generated_wins, is_possible, panel_width, unpacked_wins
 from .micro_kernel import MicroKernel
 from .panels import Panels, shared_work, workers_for
 
+llvm = lowering("llvm")
 BLOCK = 64  # rows that one piece of work takes
 PACKING, FLOPS = 0.15, 90  # nanoseconds for an element, operations in a nanosecond
 
 
-def matmul(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
-    """A product of matrices (with all dimensions of a batch in front) as a routine, or NotImplemented."""
-    left, right = args
-    if not differs(left.shape[-1]) and left.shape[-1] == 1:
-        return outer(builder, left, right, spec, node)
-    whole = Product(-1, tuple(spec.shape), spec.dtype, node)
-    whole.left, whole.right = left, right
-    a, b = flattened(whole)
-    if a is None or b is None:
-        return NotImplemented
+@llvm.register("matmul")
+def matmul(builder: Builder, op: Gemm, spec: Any, node: Any) -> Any:
+    """A product as a routine, or NotImplemented where it is left to BLAS."""
+    a, b = op.left, op.right
     (rows, depth), width, type = a.shape, b.shape[1], TYPES[spec.dtype]
     if is_unpacked(type, a, b):
         made: list[Reference] = builder.routine(
             [a, b], [spec], node, lambda program, module, routine: [unpacked(module, type, a, b, routine)]
         )
         return made[0]
-    generated = decide(generated_wins, rows, depth, width, spec.dtype.itemsize, is_transposed(b))
+    generated = decide(generated_wins, rows, depth, width, spec.dtype.itemsize, layout(b)[0])
     if not is_possible(generated):
         return NotImplemented
     split = generated * decide(depth_is_split, rows, depth, width) if a.strides[0] == 1 and b.strides[1] == 1 else 0
@@ -71,19 +67,6 @@ def only_if(wanted: Any, pieces: list[Piece]) -> list[Piece]:
     if not differs(wanted):
         return pieces
     return [each._replace(extent=each.extent * wanted, nanoseconds=each.nanoseconds * wanted) for each in pieces]
-
-
-def outer(builder: Builder, left: Reference, right: Reference, spec: Any, node: Any) -> Reference:
-    """An outer product, element by element: it fuses with what is computed from it."""
-    columns, rows = (Expression("operand", (), each.dtype, each) for each in (expanded(left, -1, spec), expanded(right, -2, spec)))
-    return builder.pointwise(Expression("mul", (columns, rows), spec.dtype), tuple(spec.shape), spec.dtype, node)
-
-
-def expanded(matrix: Reference, axis: int, spec: Any) -> Reference:
-    """A column (or row) expanded to the width (height) of a product."""
-    shape, strides = list(matrix.shape), list(matrix.strides)
-    shape[axis], strides[axis] = spec.shape[axis], 0
-    return Reference(matrix.value, tuple(shape), tuple(strides), matrix.offset)
 
 
 def unpacked(module: Module, type: str, a: Reference, b: Reference, result: Any) -> Piece:
@@ -198,6 +181,3 @@ class SplitDepth:
             Piece(multiply, [a.value, b.value, routine, *memory], self.workers, work),
             Piece(add, [routine, memory[1]], rows, DEPTH_PARTS * size * PACKING),
         ]
-
-
-ROUTINES["matmul"] = matmul
