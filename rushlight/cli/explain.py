@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 
 import numpy as np
@@ -37,6 +38,19 @@ def run(options: argparse.Namespace) -> int:
             args, kwargs = arguments(model, given.specs, draw(given.specs, sizes, stream))
             return explain(compiled)(*args, **kwargs)
 
+        if options.stages:
+            progress.step("compiling")
+            args, kwargs = arguments(model, given.specs, draw(given.specs, given.sizes, stream))
+            try:
+                printed = importlib.import_module("..stages", __package__).stages(model, *args, **kwargs)
+            except Exception as error:
+                raise raised("the program raised an exception", error) from error
+            found_stages = [{"stage": each.name, "room": each.room, "text": each.text} for each in printed]
+            if options.json:
+                give_json(found_stages)
+            else:
+                give("\n\n".join(f"== {each['stage']} ({each['room']})\n{each['text']}" for each in found_stages))
+            return DONE
         try:
             called(given.sizes)
             found = called(given.sizes)

@@ -121,6 +121,7 @@ def _explain(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--weights", metavar="FILE", help="tensors for the Module: .safetensors, or a checkpoint (.pt)")
     parser.add_argument("--graphs", action="store_true", help="print each graph as Python")
     parser.add_argument("--guards", action="store_true", help="print what is checked before a graph is used again")
+    parser.add_argument("--stages", action="store_true", help="print what each stage of the compiler makes, down to LLVM IR, for one call")
     parser.add_argument("-o", "--output", metavar="FILE.html", help="write all of it to one HTML page")
 
 
@@ -211,6 +212,7 @@ segment with its operations, where it ends and why, and which guards failed so t
 examples:
   rushlight explain model.py:Net --input 1x3x224x224
   rushlight explain model.py:Net --input Nx3x32x32 --graphs --guards
+  rushlight explain model.py:Net --input 1x3x32x32 --stages               graphs, schedule, kernel plans, LLVM IR
   rushlight explain model.py:Net --input Nx3x32x32 -o explained.html      all of it, as one page
   rushlight explain model.py:Net --input 1x3x32x32 --json | jq .breaks
 """,
