@@ -58,4 +58,4 @@ def test_the_command(tmp_path: Any) -> None:
     (tmp_path / "net.py").write_text("import rushlight\ndef double(x):\n    return (x * 2).sum()\n")
     done = start_python("-m", "rushlight", "explain", f"{tmp_path / 'net.py'}:double", "--input", "3", "--stages", "--json")
     assert done.returncode == 0, done.stderr
-    assert [each["stage"] for each in json.loads(done.stdout)][:3] == ["guards", "captured graph", "joint graph"]
+    assert [each["name"] for each in json.loads(done.stdout)["stages"]][:3] == ["guards", "captured graph", "joint graph"]

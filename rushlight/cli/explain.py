@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     specs = [inputs.parse(text) for text in options.input]
     if options.output is not None and not os.path.isdir(os.path.dirname(os.path.abspath(options.output))):
         raise Failure(f"can't write '{options.output}': its folder is not there")
-    with Progress(options.json, 5) as progress, users_code():
+    with Progress(options.json, 5 + options.stages) as progress, users_code():
         progress.step(f"loading {options.target}")
         model = target.model(options.target, options.weights)
         given = inputs.Inputs(model, specs, inputs.pairs(options.size, "--size"))
@@ -38,22 +39,14 @@ def run(options: argparse.Namespace) -> int:
             args, kwargs = arguments(model, given.specs, draw(given.specs, sizes, stream))
             return explain(compiled)(*args, **kwargs)
 
-        if options.stages:
-            progress.step("compiling")
-            args, kwargs = arguments(model, given.specs, draw(given.specs, given.sizes, stream))
-            try:
-                printed = importlib.import_module("..stages", __package__).stages(model, *args, **kwargs)
-            except Exception as error:
-                raise raised("the program raised an exception", error) from error
-            found_stages = [{"stage": each.name, "room": each.room, "text": each.text} for each in printed]
-            if options.json:
-                give_json(found_stages)
-            else:
-                give("\n\n".join(f"== {each['stage']} ({each['room']})\n{each['text']}" for each in found_stages))
-            return DONE
+        printed: list[Any] = []
         try:
             called(given.sizes)
             found = called(given.sizes)
+            if options.stages:
+                progress.step("compiling to native code")
+                args, kwargs = arguments(model, given.specs, draw(given.specs, given.sizes, stream))
+                printed = importlib.import_module("..stages", __package__).stages(model, *args, **kwargs)  # loads the whole compiler
         except Exception as error:
             raise raised("the program raised an exception", error) from error
         for sizes in list(other_sizes(given.sizes))[:2]:
@@ -63,11 +56,11 @@ def run(options: argparse.Namespace) -> int:
                 notes.append(f"note: the program does not take {sizes} ({first_line(error)})")
     for note in notes:
         say(note)
-    show(found, options)
+    show(found, printed, options)
     return DONE
 
 
-def show(found: Explanation, options: argparse.Namespace) -> None:
+def show(found: Explanation, printed: list[Any], options: argparse.Namespace) -> None:
     """Print it, and write the page."""
     if options.output is not None:
         try:
@@ -75,8 +68,10 @@ def show(found: Explanation, options: argparse.Namespace) -> None:
         except (OSError, RushlightError) as error:
             raise Failure(f"can't write '{options.output}': {getattr(error, 'strerror', None) or error}") from error
     if options.json:
-        give_json({**found.data(), "page": options.output})
+        give_json({**found.data(), "page": options.output, **({"stages": [each._asdict() for each in printed]} if printed else {})})
     else:
         give(found.text([*(["graph"] * options.graphs), *(["guards"] * options.guards)]).rstrip())
+        for each in printed:
+            give(f"\n== {each.name} ({each.room})\n{each.text}")
         if options.output is not None:
             give(f"\n{options.output}")
