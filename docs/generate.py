@@ -8,6 +8,11 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
+import os
+import platform
+import re
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -114,10 +119,36 @@ def missing_page() -> str:
     return head + "\n".join(rows) + f"\n\nWhole parts that are missing: {', '.join(whole)}.\n"
 
 
+BLOCK = re.compile(r"(<!-- stage: (.*?) -->\n).*?(<!-- end -->)", re.S)
+SHOWN = 40  # lines of LLVM IR
+
+
+def architecture_page() -> str:
+    """The architecture page with the stages of its example as they are printed for a common processor."""
+    example = DOCS / "stages_example.py"
+    environment = {**os.environ, "RUSHLIGHT_NATIVE_CPU": "x86-64-v3", "PYTHONPATH": str(DOCS.parent)}
+    done = subprocess.run([sys.executable, str(example)], env=environment, capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    source = example.read_text(encoding="utf-8")
+    found["source"] = source[source.index("class Tempered") : source.index("if __name__")].strip()
+    for name in found:
+        if name.endswith("LLVM IR"):
+            lines = found[name].splitlines()
+            start = next(at for at, line in enumerate(lines) if line.startswith("define void @kernel"))
+            found[name] = "\n".join([*lines[start : start + SHOWN], "  ..."])
+
+    def block(match: re.Match[str]) -> str:
+        return f"{match[1]}```text\n{textwrap.dedent(found[match[2]]).strip()}\n```\n{match[3]}"
+
+    return BLOCK.sub(block, (DOCS / "architecture.md").read_text(encoding="utf-8"))
+
+
 def pages() -> dict[str, str]:
     """Every page that is written, by its path in docs/."""
     found = classes()
     made = {"ops.md": rushlight.ops.document.page(), "missing-names.md": missing_page()}
+    if platform.machine() == "x86_64" and importlib.util.find_spec("llvmlite") is not None:
+        made["architecture.md"] = architecture_page()
     table = ERRORS
     for code, row in sorted(CODES.items()):
         kind = found[code]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import importlib
 import importlib.util
 import os
 import re
@@ -171,3 +172,14 @@ def test_the_readme_has_an_example() -> None:
 def test_the_table_of_the_readme_is_that_of_the_results() -> None:
     done = start_python(str(ROOT / "bench" / "readme_table.py"), "--check")
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", ["registries.md", "global-state.md"])
+def test_listed_objects_exist(page: str) -> None:
+    rows = [line.split("|")[1] for line in (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+    names = [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
+    assert len(names) > 10
+    for name in names:
+        module, _, attribute = name.partition(":")
+        owner = importlib.import_module(f"rushlight.{module}")
+        assert not attribute or hasattr(owner, attribute), name
