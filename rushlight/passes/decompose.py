@@ -17,11 +17,14 @@ from ..core.base import Spec, TensorBase, make, spec_of, storage_of
 from ..core.declare import Op, call_body, table
 from ..core.devices import device_of
 from ..core.dtypes import BY_NUMPY, HALF_PRECISION, dtype, float32
+from ..core.facets import Facet
 from ..core.families import broadcast_shapes, normalize_dims
 from ..core.state import fake_mode, state
 from ..graph import Graph, Interpreter, Node
 from ..graph.printer import source_of
 
+decomposition: Facet[Callable[..., Any]] = Facet("decomposition", "the op as a formula of simpler ops, which compiled code is made of")
+_WITH_INTEGERS = ("nll_forward", "nll_gradient")  # ops whose formulas take integers beside floats
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -29,7 +32,7 @@ class Declined(Exception):
     """A graph that native code can't take as a whole; says why."""
 
 
-class Expanded:
+class Decomposed:
     """A graph of primitive ops on values of known shapes."""
 
     def __init__(
@@ -49,9 +52,9 @@ class Expanded:
         self.notes = notes  # which nodes stay as they are, and why
 
 
-def expand(graph: Graph, examples: list[Any], attribute: Callable[[str], Any]) -> Expanded:
+def decompose(graph: Graph, examples: list[Any], attribute: Callable[[str], Any]) -> Decomposed:
     """Expand a graph for inputs like the examples: Specs for tensors, and other values, which are held fixed."""
-    tracer = Expander()
+    tracer = Decomposer()
     fakes = [make(each) if isinstance(each, Spec) else each for each in examples]
     nodes = [tracer.input(each, f"input_{at}") if isinstance(each, TensorBase) else None for at, each in enumerate(fakes)]
     enabled, state.grad_enabled = state.grad_enabled, False
@@ -76,13 +79,13 @@ def expand(graph: Graph, examples: list[Any], attribute: Callable[[str], Any]) -
     made.output(tuple(returned))
     made.eliminate_dead_code()
     tracer.release()
-    return Expanded(made, nodes, returned, runner.constants, runner.notes, written)
+    return Decomposed(made, nodes, returned, runner.constants, runner.notes, written)
 
 
 class Runner(Interpreter):
     """Runs the nodes of the graph on tensors without data; what fails on those stays one node that runs as it is."""
 
-    def __init__(self, tracer: Expander, graph: Graph, attribute: Callable[[str], Any]) -> None:
+    def __init__(self, tracer: Decomposer, graph: Graph, attribute: Callable[[str], Any]) -> None:
         super().__init__(None, graph)
         self.tracer = tracer
         self.attribute = attribute
@@ -159,7 +162,7 @@ def known(spec: Any) -> bool:
     return isinstance(spec, Spec) and all(type(size) is int for size in spec.shape)
 
 
-class Expander(Tracer):
+class Decomposer(Tracer):
     """Writes down primitive ops; composites and ops with a formula here go on to those they are made of."""
 
     def __init__(self) -> None:
@@ -169,10 +172,10 @@ class Expander(Tracer):
         base = op.functional or op
         if base.kernel is None and base.body is not None:
             return NotImplemented  # goes on to the body
-        formula = FORMULAS.get(op.name)
+        formula = decomposition.of(op)
         if formula is None and op.body is not None and not op.name.startswith(_KEPT):
             formula = lambda *values: call_body(op, values)  # noqa: E731
-        if formula is not None and out is None and (op.name in _BY_CLASS or all(of_floats(value) for value in args)):
+        if formula is not None and out is None and (op.name in _WITH_INTEGERS or all(of_floats(value) for value in args)):
             made = self.follow(formula, op, args)
             if made is not NotImplemented:
                 return made
@@ -226,6 +229,7 @@ def _call(name: str, *args: Any, **options: Any) -> Any:
     return table[name].call(*args, **options)
 
 
+@decomposition.register("softmax")
 def _softmax(input: Any, dim: int, dtype: Any = None) -> Any:
     if not input._array.ndim or not input._array.size or (dtype is not None and dtype.numpy != input._array.dtype):
         return NotImplemented
@@ -233,6 +237,7 @@ def _softmax(input: Any, dim: int, dtype: Any = None) -> Any:
     return powers * powers.sum(dim, True).reciprocal()
 
 
+@decomposition.register("log_softmax")
 def _log_softmax(input: Any, dim: int, dtype: Any = None) -> Any:
     if not input._array.ndim or not input._array.size or (dtype is not None and dtype.numpy != input._array.dtype):
         return NotImplemented
@@ -240,14 +245,17 @@ def _log_softmax(input: Any, dim: int, dtype: Any = None) -> Any:
     return shifted - shifted.exp().sum(dim, True).log()
 
 
+@decomposition.register("softmax_backward")
 def _softmax_backward(grad: Any, result: Any, dim: int) -> Any:
     return (grad - (grad * result).sum(dim, True)) * result if result._array.ndim else NotImplemented
 
 
+@decomposition.register("log_softmax_backward")
 def _log_softmax_backward(grad: Any, result: Any, dim: int) -> Any:
     return grad - result.exp() * grad.sum(dim, True) if result._array.ndim else NotImplemented
 
 
+@decomposition.register("standardize")
 def _standardize(input: Any, dims: Any, eps: float) -> Any:
     if not input._array.size:
         return NotImplemented
@@ -268,6 +276,7 @@ def _standardize(input: Any, dims: Any, eps: float) -> Any:
     return centred * (variance + eps).rsqrt(), mean, variance
 
 
+@decomposition.register("standardize_backward")
 def _standardize_backward(grad: Any, input: Any, result: Any, variance: Any, dims: Any, eps: float) -> Any:
     if not grad._array.size:
         return NotImplemented
@@ -276,6 +285,7 @@ def _standardize_backward(grad: Any, input: Any, result: Any, variance: Any, dim
     return (grad - result * slope - shift) * (variance + eps).rsqrt()
 
 
+@decomposition.register("layer_standardize_backward")
 def _layer_standardize_backward(grad: Any, input: Any, weight: Any, standard: Any, variance: Any, dims: Any, eps: float) -> Any:
     before = list(range(grad._array.ndim - len(dims)))
     of_weight = grad * standard
@@ -284,6 +294,7 @@ def _layer_standardize_backward(grad: Any, input: Any, weight: Any, standard: An
     return _call("standardize_backward", scaled, input, standard, variance, dims, eps), of_weight, of_bias
 
 
+@decomposition.register("linear")
 def _linear(input: Any, weight: Any, bias: Any = None) -> Any:
     if weight._array.ndim != 2 or not input._array.ndim:
         return NotImplemented
@@ -291,21 +302,19 @@ def _linear(input: Any, weight: Any, bias: Any = None) -> Any:
     return product if bias is None else product + bias
 
 
-def _added(product: str) -> Any:
-    """addmm and its like: ``beta * input + alpha * product``."""
-
-    def formula(input: Any, a: Any, b: Any, beta: Any = 1, alpha: Any = 1) -> Any:
-        if not all(isinstance(each, (int, float)) for each in (beta, alpha)):
-            return NotImplemented
-        made = _call(product, a, b)
-        made = made if alpha == 1 else made * alpha
-        if beta == 0:  # then what the input holds does not count
-            return made
-        return made + (input if beta == 1 else input * beta)
-
-    return formula
+@decomposition.register("addmm", "addmv", "baddbmm")
+def _add_product(input: Any, a: Any, b: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    """``beta * input + alpha * product``."""
+    if not all(isinstance(each, (int, float)) for each in (beta, alpha)):
+        return NotImplemented
+    made = _call("matmul", a, b)
+    made = made if alpha == 1 else made * alpha
+    if beta == 0:  # then NaN in the input does not count
+        return made
+    return made + (input if beta == 1 else input * beta)
 
 
+@decomposition.register("spread_back")
 def _spread_back(grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
     if not keepdim and dim is not None and len(shape):
         for axis in sorted(normalize_dims(dim, len(shape))):
@@ -313,6 +322,7 @@ def _spread_back(grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
     return grad.expand(tuple(shape))
 
 
+@decomposition.register("attention")
 def _attention(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: Any) -> Any:
     batch = [tuple(each._array.shape[:-2]) for each in (query, key, value)]
     if broadcast_shapes(batch) == broadcast_shapes(batch[:2]) and query._array.size and key._array.size:
@@ -320,6 +330,7 @@ def _attention(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale:
     return call_body(table["attention"], (query, key, value, mask, causal, scale))
 
 
+@decomposition.register("var_correction")
 def _variance(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
     array = input._array
     dims = list(normalize_dims(dim, array.ndim))
@@ -338,6 +349,7 @@ def _classes(input: Any, target: Any, weight: Any, ignore_index: int) -> tuple[i
     return 1 if input._array.ndim > 1 else 0, safe, weights
 
 
+@decomposition.register("nll_forward")
 def _nll(input: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
     if not of_floats(input) or target._array.dtype != np.int64 or not input._array.size:
         return NotImplemented
@@ -348,6 +360,7 @@ def _nll(input: Any, target: Any, weight: Any, reduction: str, ignore_index: int
     return loss, total
 
 
+@decomposition.register("nll_gradient")
 def _nll_gradient(grad: Any, shape: Any, target: Any, weight: Any, reduction: str, ignore_index: int, total: Any) -> Any:
     if not of_floats(grad) or target._array.dtype != np.int64 or not all(shape):
         return NotImplemented
@@ -357,12 +370,3 @@ def _nll_gradient(grad: Any, shape: Any, target: Any, weight: Any, reduction: st
     classes = _call("arange", shape[axis]).reshape([-1 if at == axis else 1 for at in range(len(shape))])
     zero = _call("zeros", (), dtype=BY_NUMPY[grad._array.dtype])
     return _call("where", classes == safe.unsqueeze(axis), values.unsqueeze(axis), zero)
-
-
-_BY_CLASS = ("nll_forward", "nll_gradient")  # formulas that take integers beside floats
-FORMULAS: dict[str, Callable[..., Any]] = {
-    "softmax": _softmax, "log_softmax": _log_softmax, "softmax_backward": _softmax_backward, "log_softmax_backward": _log_softmax_backward,
-    "standardize": _standardize, "standardize_backward": _standardize_backward, "layer_standardize_backward": _layer_standardize_backward,
-    "linear": _linear, "addmm": _added("matmul"), "addmv": _added("matmul"), "baddbmm": _added("matmul"),
-    "var_correction": _variance, "spread_back": _spread_back, "attention": _attention, "nll_forward": _nll, "nll_gradient": _nll_gradient,
-}  # fmt: skip

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from .fusion import Group, Step
+from .fusion import FusionGroup, OpStep
 from .in_place import may_refuse
-from .tensor_ir import Given, Partial, Reference, Routine, Value
+from .tensor_ir import Input, Leaf, PartialReduce, Reference, Routine, Value
 
 
 def sources(value: Value) -> list[Value]:
     """What is read where a value is used: itself, or what it is computed from in that place."""
-    if value.stored or isinstance(value, Given):
+    if value.stored or isinstance(value, Leaf):
         return [value]
     return [source for each in value.inputs() for source in sources(each.value)]
 
@@ -33,14 +33,14 @@ def join(steps: list[Any], outputs: list[Reference | None]) -> list[Any]:
     returned = {each.value for each in outputs if each is not None}
     order: dict[Any, Any] = {step: step for step in steps}  # what stands in the place of each
     for at, step in enumerate(steps):
-        value = step.value if isinstance(step, Step) else None
+        value = step.value if isinstance(step, OpStep) else None
         if not isinstance(value, Routine) or not value.joins:
             continue
         alone = len(users.get(value, ())) == 1 and value not in returned
         for group in users.get(value, ()):
             early = all(made.get(each, -1) < at for each in needs[group] if each is not value and each not in group.members)
             if order[group] is group and fits(group, value) and (early or alone):
-                joined = Step(value)
+                joined = OpStep(value)
                 joined.members = [*step.members, *group.members]
                 value.epilogue, value.kept = group, not alone
                 order[step], order[group] = (joined, None) if early else (None, joined)
@@ -48,14 +48,14 @@ def join(steps: list[Any], outputs: list[Reference | None]) -> list[Any]:
     return [order[step] for step in steps if order[step] is not None]
 
 
-def sooner(steps: list[Any], ends: dict[Value, Given]) -> list[Any]:
+def sooner(steps: list[Any], ends: dict[Value, Input]) -> list[Any]:
     """Have what inputs are in the end (``ends`` says which) computed as soon as all is there that it needs: a gradient is still in the cache then.
 
     Not before others have read the input, and not before it is known that the program can run.  What other steps read stays where it is.
     """
     needs = {step: needed(step) for step in steps}
     read = {value for step in steps for value in needs[step].difference(step.members)}
-    early = [step for step in steps if isinstance(step, Group) and step.axes is None and not ends.keys().isdisjoint(step.members)]
+    early = [step for step in steps if isinstance(step, FusionGroup) and step.axes is None and not ends.keys().isdisjoint(step.members)]
     early = [step for step in early if read.isdisjoint(step.members)]
     late = set(early)
     order = [step for step in steps if step not in late]
@@ -83,8 +83,8 @@ def needed(step: Any) -> set[Value]:
 
 def fits(group: Any, value: Routine) -> bool:
     """Whether a group goes over a result element by element, or folds within an image."""
-    if not isinstance(group, Group) or 0 in (group.axes or ()) or group.space != value.shape:
+    if not isinstance(group, FusionGroup) or 0 in (group.axes or ()) or group.space != value.shape:
         return False
-    if any(isinstance(each, Partial) for each in group.members):
+    if any(isinstance(each, PartialReduce) for each in group.members):
         return False
     return all(each.aligned() for member in group.members for each in member.inputs() if each.value is value)

@@ -15,10 +15,10 @@ from .scalar_ir import Expression
 from .simplify import sums_rows
 from .symbolic_shape import least, most, never_more, same
 from .target import Target
-from .tensor_ir import Call, Fold, Given, Partial, Pointwise, Product, Reference, Routine, Value
+from .tensor_ir import Call, Leaf, PartialReduce, Pointwise, Product, Reduce, Reference, Routine, Value
 
 
-class Group:
+class FusionGroup:
     """Values that are computed by one kernel."""
 
     def __init__(self, space: tuple[int, ...]) -> None:
@@ -39,10 +39,10 @@ class Group:
 
     def __repr__(self) -> str:
         names = [each.node.name if each.node is not None else "copy" for each in self.members]
-        return f"group over {list(self.space)}{f' folding {list(self.axes)}' if self.axes and self.rows else ''}: {', '.join(names)}"
+        return f"group over {list(self.space)}{f' reducing {list(self.axes)}' if self.axes and self.rows else ''}: {', '.join(names)}"
 
 
-class Step:
+class OpStep:
     """A product, a routine or a call."""
 
     def __init__(self, value: Any) -> None:
@@ -56,7 +56,7 @@ class Step:
         return f"{kind}: {self.value.node.name if self.value.node is not None else self.value}"
 
 
-class Grouping:
+class Fusion:
     """Forms the groups of a program, in the order of its values."""
 
     def __init__(self, values: list[Value], outputs: list[Reference], target: Target) -> None:
@@ -67,7 +67,7 @@ class Grouping:
         used = self.used(values, outputs)
         self.columns, late = self.find_columns([each for each in values if each in used])
         for value in sorted(values, key=lambda each: each in late):
-            if value not in used or isinstance(value, Given):
+            if value not in used or isinstance(value, Leaf):
                 continue
             if isinstance(value, (Product, Routine, Call)):
                 self.step(value)
@@ -100,7 +100,7 @@ class Grouping:
         columns: set[Value] = set()
         late: set[Value] = set()
         for value in values:
-            if not isinstance(value, Fold) or value.how != "add" or value.dtype.kind != "f" or not sums_rows(value.source, value.axes):
+            if not isinstance(value, Reduce) or value.how != "add" or value.dtype.kind != "f" or not sums_rows(value.source, value.axes):
                 continue
             found: set[Value] = set()
             waiting: list[Value] = [value]
@@ -109,7 +109,7 @@ class Grouping:
                 if user not in found:
                     found.add(user)
                     waiting += users.get(user, ())
-            if all(isinstance(user, (Pointwise, Fold)) and never_more(user.size, value.size) for user in found):
+            if all(isinstance(user, (Pointwise, Reduce)) and never_more(user.size, value.size) for user in found):
                 columns.add(value)
                 late |= found
         return columns, late
@@ -122,7 +122,7 @@ class Grouping:
             self.home[value] = self.home[value.first]
             self.home[value].members.append(value)
             return
-        step = self.home[value] = Step(value)
+        step = self.home[value] = OpStep(value)
         self.depend(step, value)
 
     def depend(self, home: Any, value: Value) -> None:
@@ -137,18 +137,18 @@ class Grouping:
 
     def place(self, value: Any) -> None:
         """Put a value into the group of something it is computed from, or into one of its own."""
-        space = value.source if isinstance(value, Fold) else value.shape
-        candidates: list[Group] = []
+        space = value.source if isinstance(value, Reduce) else value.shape
+        candidates: list[FusionGroup] = []
         for each in value.inputs():
             group = self.home.get(each.value)
-            if isinstance(group, Group) and each.aligned() and group not in candidates:
+            if isinstance(group, FusionGroup) and each.aligned() and group not in candidates:
                 candidates.append(group)
         for group in sorted(candidates, key=lambda each: -each.order):
             role = self.role(group, value, space)
             if role and not self.would_wait_for_itself(group, value):
                 break
         else:
-            group, role = Group(space), "column" if value in self.columns else "fold" if isinstance(value, Fold) else "full"
+            group, role = FusionGroup(space), "column" if value in self.columns else "fold" if isinstance(value, Reduce) else "full"
         if role == "column":
             group.axes = others(value)  # those of a group that is merged with it must be the same
         for other in candidates:
@@ -166,12 +166,12 @@ class Grouping:
         self.home[value] = group
         self.depend(group, value)
 
-    def begin_column(self, group: Group, value: Fold) -> None:
+    def begin_column(self, group: FusionGroup, value: Reduce) -> None:
         """Have a group add up what a fold adds up, for blocks of its rows; what is left to the fold are those sums."""
         count = math.prod(value.source[: len(value.axes)])
         smallest, largest = self.target.block_rows
         rows = least(most(-(-count // self.target.row_blocks), smallest), largest)
-        part = Partial(value.index, (-(-count // rows), *value.shape[1:]), value.dtype, value.node)
+        part = PartialReduce(value.index, (-(-count // rows), *value.shape[1:]), value.dtype, value.node)
         part.expression, part.rows, part.stored = value.expression, rows, True
         group.add(part)
         self.partials.append(part)
@@ -180,7 +180,7 @@ class Grouping:
         value.source, value.expression = part.shape, Expression("operand", (), part.dtype, Reference(part, part.shape, part.strides))
         self.columns.discard(value)
 
-    def can_merge(self, group: Group, other: Group, value: Value) -> bool:
+    def can_merge(self, group: FusionGroup, other: FusionGroup, value: Value) -> bool:
         """Whether two groups that a value is computed from can be one."""
         fits = same(group.space, other.space) and (group.axes == other.axes or None in (group.axes, other.axes))
         if not fits or len(group.members) + len(other.members) >= self.target.group_limit or self.would_wait_for_itself(other, value):
@@ -192,7 +192,7 @@ class Grouping:
             return False
         return not self.leads_to(group.needs - {other}, other) and not self.leads_to(other.needs - {group}, group)
 
-    def merge(self, group: Group, other: Group) -> None:
+    def merge(self, group: FusionGroup, other: FusionGroup) -> None:
         """Make one group of two."""
         group.members = sorted(group.members + other.members, key=lambda each: each.index)
         group.order = group.members[-1].index
@@ -207,7 +207,7 @@ class Grouping:
                 home.needs.add(group)
         group.needs.discard(group)
 
-    def role(self, group: Group, value: Any, space: tuple[int, ...]) -> str:
+    def role(self, group: FusionGroup, value: Any, space: tuple[int, ...]) -> str:
         """What a value would be in a group, or ''."""
         if len(group.members) >= self.target.group_limit:
             return ""
@@ -216,7 +216,7 @@ class Grouping:
             return ""
         if value in self.columns and same(group.space, space) and (group.axes == others(value) or (group.axes is None and not group.rows)):
             return "column"
-        if isinstance(value, Fold):
+        if isinstance(value, Reduce):
             fits = same(group.space, space) and group.axes in (None, value.axes)
             # A fold of what was computed from rows of other axes would need them all at once.
             return "fold" if fits and (group.axes is not None or not group.rows) else ""
@@ -226,11 +226,11 @@ class Grouping:
             return "row"
         return ""
 
-    def would_wait_for_itself(self, group: Group, value: Value) -> bool:
+    def would_wait_for_itself(self, group: FusionGroup, value: Value) -> bool:
         """Whether something else that the value needs is computed from the group."""
         return self.leads_to(self.before(value) - {group}, group)
 
-    def leads_to(self, homes: set[Any], group: Group) -> bool:
+    def leads_to(self, homes: set[Any], group: FusionGroup) -> bool:
         """Whether one of some groups and steps needs a group, directly or by way of others."""
         waiting, seen = list(homes), set(homes)
         while waiting:
@@ -249,14 +249,14 @@ class Grouping:
         found = self.inlined.get(value)
         if found is None:
             found = isinstance(value, Pointwise) and value.expression.cost <= self.target.inline_cost
-            found = found and all(isinstance(each.value, (Given, Product, Routine, Call)) or each.value.stored for each in value.inputs())
+            found = found and all(isinstance(each.value, (Leaf, Product, Routine, Call)) or each.value.stored for each in value.inputs())
             self.inlined[value] = found
         return found
 
     def mark_stored(self, values: list[Value], used: set[Value]) -> None:
         """A value that another group uses is stored, unless that can compute it by itself."""
         for value in values:
-            if value not in used or not isinstance(value, (Pointwise, Fold, Partial)):
+            if value not in used or not isinstance(value, (Pointwise, Reduce, PartialReduce)):
                 continue
             home = self.home[value]
             for each in value.inputs():
@@ -269,7 +269,7 @@ class Grouping:
         # Computed elsewhere, a value's own operands must be there first.
         for value in values:
             home = self.home.get(value)
-            if isinstance(home, Group):
+            if isinstance(home, FusionGroup):
                 for each in value.inputs():
                     if self.home.get(each.value) is not home and not each.value.stored and self.can_inline(each.value):
                         self.depend(home, each.value)
@@ -279,7 +279,7 @@ class Grouping:
     def scheduled(self) -> list[Any]:
         """Groups and steps so that each comes after what it needs; groups that store nothing are left out."""
         homes = list(dict.fromkeys(self.home.values()))
-        homes = [each for each in homes if isinstance(each, Step) or any(value.stored for value in each.members)]
+        homes = [each for each in homes if isinstance(each, OpStep) or any(value.stored for value in each.members)]
         alive = set(homes)
         needs = {home: {each for each in home.needs if each in alive} for home in homes}
         users: dict[Any, list[Any]] = {home: [] for home in homes}
@@ -301,7 +301,7 @@ class Grouping:
         return order
 
 
-def others(fold: Fold) -> tuple[int, ...]:
+def others(fold: Reduce) -> tuple[int, ...]:
     """The axes that a fold does not fold."""
     return tuple([at for at in range(len(fold.source)) if at not in fold.axes])
 

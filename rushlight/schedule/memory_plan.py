@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .epilogue import sources
-from .fusion import Group
+from .fusion import FusionGroup
 from .in_place import in_group
 from .symbolic_shape import hint, same
 from .tensor_ir import Call, Pointwise, Value
@@ -53,7 +53,7 @@ def reuse(steps: list[Any], lives: dict[Value, tuple[int, int]]) -> None:
     for value, (_, end) in lives.items():
         ending.setdefault(end, []).append(value)
     for at, step in enumerate(steps):
-        if not isinstance(step, Group):
+        if not isinstance(step, FusionGroup):
             continue
         for value in step.members:
             if value not in lives or not isinstance(value, Pointwise) or lives[value][1] == at:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core.dtypes import HALF_PRECISION
+from ..core.facets import Facet
 from ..core.families import broadcast_shapes
 from .symbolic_shape import Ratio, Size, differs, hint
 from .target import Target
@@ -398,14 +399,14 @@ def _sigmoid(a: Any) -> Array:
     return BINARY["divide"](where(a < 0, small, one), one + small)  # type: ignore[no-any-return]
 
 
-# Ops that are written here because NumPy does not have the functions, or their kernels lose digits.
-EXPRESSIONS: dict[str, Callable[..., Array]] = {
-    "erf": UNARY["erf"],
-    "gelu_exact": _gelu,
-    "normal_share": _normal_share,
-    "sigmoid": _sigmoid,
-    "silu": lambda a: a * _sigmoid(a),
-}
+scalar_kernel: Facet[Callable[..., Array]] = Facet(
+    "scalar kernel", "the op on one element, where its NumPy kernel can't be traced or loses digits"
+)
+scalar_kernel.set(UNARY["erf"], "erf")
+scalar_kernel.set(_gelu, "gelu_exact")
+scalar_kernel.set(_normal_share, "normal_share")
+scalar_kernel.set(_sigmoid, "sigmoid")
+scalar_kernel.set(lambda a: a * _sigmoid(a), "silu")
 
 
 class Functions:

@@ -1,4 +1,4 @@
-"""An expanded graph as values: what is computed element by element, what is folded, what is multiplied, what is called.
+"""An decomposed graph as values: what is computed element by element, what is reduced, what is multiplied, what is called.
 
 A node's tensor is a :class:`Reference`: a value seen through strides.  Views make references and compute nothing.
 """
@@ -18,9 +18,9 @@ from ..core.dtypes import HALF_PRECISION
 from ..core.families import Elementwise, Reduction
 from ..graph import Node
 from ..graph.calls import bind
-from ..passes.decompose import Declined, Expanded
+from ..passes.decompose import Declined, Decomposed
 from .lowering import lowering, routine
-from .scalar_ir import BOOL, EXPRESSIONS, FLOAT32, Array, Expression, Functions, NotExpressible, cast, check_target, constant, typed
+from .scalar_ir import BOOL, FLOAT32, Array, Expression, Functions, NotExpressible, cast, check_target, constant, scalar_kernel, typed
 from .scalar_ir import make as operation
 from .simplify import falling, first_axes, shorten
 from .symbolic_shape import differs, present, same
@@ -69,12 +69,21 @@ class Value:
         return f"{type(self).__name__.lower()} {self.index} {list(self.shape)} {self.dtype}"
 
 
-class Given(Value):
-    """An input of the program, or a tensor that is always the same."""
+class Leaf(Value):
+    """A value that is there before the first step runs."""
 
-    array: Any = None  # of the latter
-    made_by: Any = None  # the op and its arguments, where that depends on sizes that may differ
-    position = -1  # of the former
+
+class Input(Leaf):
+    """An input of the graph."""
+
+    position: int
+
+
+class Constant(Leaf):
+    """A tensor that is the same in every call."""
+
+    array: Any
+    made_by: Any = None  # the op and its arguments, where they depend on symbolic sizes
 
 
 class Pointwise(Value):
@@ -86,11 +95,11 @@ class Pointwise(Value):
         return operands(self.expression)
 
 
-class Fold(Value):
-    """All elements along some dimensions, which stay with size 1, folded into one."""
+class Reduce(Value):
+    """All elements along some dimensions, which stay with size 1, reduced into one."""
 
     how: str  # "add", "mul", "max", "min", "and", "or"
-    expression: Expression  # of an element of what is folded
+    expression: Expression  # of an element of what is reduced
     source: tuple[int, ...]  # the shape of that
     axes: tuple[int, ...]
 
@@ -98,7 +107,7 @@ class Fold(Value):
         return operands(self.expression)
 
 
-class Partial(Value):
+class PartialReduce(Value):
     """Sums along the dimensions that a group does not fold, for blocks of so many of its rows: the first dimension counts blocks."""
 
     expression: Expression  # of an element of what is added up
@@ -228,30 +237,30 @@ SIZES = Value(-2, (), np.dtype(np.int64), None)  # the table of sizes that may d
 
 
 class Builder:
-    """Makes the values of an expanded graph."""
+    """Makes the values of an decomposed graph."""
 
-    def __init__(self, expanded: Expanded, layouts: list[Any], target: Target) -> None:
+    def __init__(self, decomposed: Decomposed, layouts: list[Any], target: Target) -> None:
         self.target = target
         self.values: list[Value] = []
-        self.notes = list(expanded.notes)
-        self.writes = expanded.writes
+        self.notes = list(decomposed.notes)
+        self.writes = decomposed.writes
         self.references: dict[Node, Any] = {}
         self.last_effect: Call | None = None
         self.reshaped: set[Value] = set()  # results of routines that are seen in another shape where eager mode has a copy
-        self.last = set(expanded.outputs)
-        for position, (node, layout) in enumerate(zip(expanded.inputs, layouts)):
+        self.last = set(decomposed.outputs)
+        for position, (node, layout) in enumerate(zip(decomposed.inputs, layouts)):
             if node is not None:
-                self.given(node, layout).position = position
-        for node in expanded.graph.nodes:
+                self.leaf(Input, node, layout).position = position
+        for node in decomposed.graph.nodes:
             if node in self.references or node.op == "output":
                 continue
             if node.op == "placeholder":
-                array = expanded.constants[node.name]._array
-                self.given(node, elements(array)).array = array
+                array = decomposed.constants[node.name]._array
+                self.leaf(Constant, node, elements(array)).array = array
                 continue
             self.references[node] = self.node(node)
         self.outputs: list[Reference | None] = []
-        for node in expanded.outputs:
+        for node in decomposed.outputs:
             self.outputs.append(None if node is None else self.output(node, self.outputs))
         shorten(
             self.values, {each for each in self.values if isinstance(each, Pointwise)}, [each for each in self.outputs if each is not None]
@@ -292,10 +301,10 @@ class Builder:
     def make(self, kind: Any, shape: tuple[int, ...], dtype: np.dtype[Any], node: Node | None) -> Any:
         return kind(len(self.values), tuple(shape), dtype, node)
 
-    def given(self, node: Node, strides: tuple[int, ...]) -> Any:
-        """An input that lies in memory as it does."""
+    def leaf(self, kind: Any, node: Node, strides: tuple[int, ...]) -> Any:
+        """An input or a constant with such strides."""
         spec = node.meta["val"]
-        value = self.make(Given, spec.shape, spec.dtype, node)
+        value = self.make(kind, spec.shape, spec.dtype, node)
         value.strides = tuple([0 if size == 1 else stride for size, stride in zip(spec.shape, strides)])
         self.references[node] = self.add(value)
         return value
@@ -383,10 +392,11 @@ class Builder:
             for each in args
         ]
         arrays = typed(op, arrays) if any(map(differs, arrays)) else arrays
-        if (op.exact or op.name in EXPRESSIONS) and isinstance(op.family, Elementwise):  # other kernels widen by themselves
+        written = scalar_kernel.of(op)
+        if (op.exact or written is not None) and isinstance(op.family, Elementwise):  # other kernels widen by themselves
             arrays = in_single_precision(op, arrays)
-        if op.name in EXPRESSIONS:
-            made = EXPRESSIONS[op.name](*arrays)
+        if written is not None:
+            made: Any = written(*arrays)
         elif isinstance(op.family, Elementwise):
             made = op.family.execute(op, Functions(), arrays)
         else:
@@ -404,7 +414,7 @@ class Builder:
     def view(self, op: Op, args: tuple[Any, ...], spec: Any) -> Any:
         """A view computes nothing: it is the value, seen through other strides."""
         source = args[0]
-        if op.name == "strided_view" and not (isinstance(source.value, Given) and source.aligned()):
+        if op.name == "strided_view" and not (isinstance(source.value, Leaf) and source.aligned()):
             raise Declined("it looks at how a tensor lies in memory")
         try:
             made = seen(op, args, spec)
@@ -425,21 +435,21 @@ class Builder:
 
     # -- folds and products --------------------------------------------------------------------------------------
 
-    def fold(
+    def reduce(
         self, how: str, expression: Expression, source: tuple[int, ...], axes: tuple[int, ...], dtype: np.dtype[Any], node: Node
     ) -> Reference:
         """A fold of an expression along some axes, which stay with size 1."""
         check_target(expression, self.target)
-        value = self.make(Fold, tuple([1 if at in axes else size for at, size in enumerate(source)]), dtype, node)
+        value = self.make(Reduce, tuple([1 if at in axes else size for at, size in enumerate(source)]), dtype, node)
         value.how, value.expression, value.source, value.axes = how, expression, source, axes
         return self.add(value)
 
     def reduction(self, op: Op, args: tuple[Any, ...], node: Node) -> Any:
         """A reduction that folds elements by one operation."""
         source, axes, keepdim, others, compute, dtype = op.family.resolve(op, args)
-        if op.name not in _FOLDS or others or not source.shape or not math.prod(source.shape):
+        if op.name not in _REDUCTIONS or others or not source.shape or not math.prod(source.shape):
             return NotImplemented
-        how, prepare = _FOLDS[op.name]
+        how, prepare = _REDUCTIONS[op.name]
         compute = FLOAT32 if compute in HALF_PRECISION else compute
         element = Array(Expression("operand", (), source.dtype, source), source.shape)
         prepared = prepare(element if op.name == "count_nonzero" else element.astype(compute))
@@ -447,21 +457,21 @@ class Builder:
             how = "or" if how == "max" else "and"
         rest = first_axes(source.shape, axes) if how == "add" and prepared.dtype.kind == "f" else ()
         if rest:
-            part = self.fold(how, prepared.expression, source.shape, rest, prepared.dtype, node)
+            part = self.reduce(how, prepared.expression, source.shape, rest, prepared.dtype, node)
             last = tuple([axis for axis in sorted(axes) if axis not in rest])
-            folded = self.fold(how, Expression("operand", (), part.dtype, part), part.shape, last, part.dtype, node)
+            reduced = self.reduce(how, Expression("operand", (), part.dtype, part), part.shape, last, part.dtype, node)
         else:
-            folded = self.fold(how, prepared.expression, source.shape, tuple(sorted(axes)), prepared.dtype, node)
+            reduced = self.reduce(how, prepared.expression, source.shape, tuple(sorted(axes)), prepared.dtype, node)
         if op.name == "mean":
             count = math.prod([source.shape[axis] for axis in axes])
-            total = Array(Expression("operand", (), folded.dtype, folded), folded.shape)
-            folded = self.pointwise(operation("div", folded.dtype, total, count).expression, folded.shape, folded.dtype, node)
-        if folded.dtype != dtype:
-            folded = self.pointwise(Expression("operand", (), folded.dtype, folded), folded.shape, dtype, node)
+            total = Array(Expression("operand", (), reduced.dtype, reduced), reduced.shape)
+            reduced = self.pointwise(operation("div", reduced.dtype, total, count).expression, reduced.shape, reduced.dtype, node)
+        if reduced.dtype != dtype:
+            reduced = self.pointwise(Expression("operand", (), reduced.dtype, reduced), reduced.shape, dtype, node)
         if keepdim:
-            return folded
+            return reduced
         kept = [at for at in range(len(source.shape)) if at not in axes]
-        return Reference(folded.value, tuple([folded.shape[at] for at in kept]), tuple([folded.strides[at] for at in kept]))
+        return Reference(reduced.value, tuple([reduced.shape[at] for at in kept]), tuple([reduced.strides[at] for at in kept]))
 
     def product(self, left: Reference, right: Reference, spec: Spec, node: Node) -> Any:
         """A product of matrices by BLAS."""
@@ -514,9 +524,9 @@ class Builder:
             source.value.stored = True
         return [Reference(value, value.shape, value.strides) for value in made[: len(specs)]]
 
-    def ends(self) -> dict[Value, Given]:
+    def ends(self) -> dict[Value, Input]:
         """Of what inputs that are written to are in the end: which input."""
-        given = {each.position: each for each in self.values if isinstance(each, Given) and each.array is None}
+        given = {each.position: each for each in self.values if isinstance(each, Input)}
         last = self.outputs[len(self.outputs) - len(self.writes) :]
         return {each.value: given[at] for each, at in zip(last, self.writes) if each is not None}
 
@@ -553,7 +563,7 @@ class Builder:
         sized = has_sizes((args, list(kwargs.values())))
         made: Any = table[op.name].call(*present(args), **present(kwargs))
         array = made._array.copy(order="C")
-        value = self.make(Given, node.meta["val"].shape if sized else array.shape, array.dtype, node)
+        value = self.make(Constant, node.meta["val"].shape if sized else array.shape, array.dtype, node)
         value.array, value.made_by = array, (op.name, args, kwargs) if sized else None
         return self.add(value)
 
@@ -579,7 +589,7 @@ def _wide(element: Array) -> Array:
     return element.astype(_INT64)
 
 
-_FOLDS: dict[str, Any] = {
+_REDUCTIONS: dict[str, Any] = {
     "sum": ("add", lambda a: a), "mean": ("add", lambda a: a), "amax": ("max", lambda a: a), "amin": ("min", lambda a: a),
     "prod": ("mul", lambda a: a), "all": ("and", lambda a: a.astype(BOOL)), "any": ("or", lambda a: a.astype(BOOL)),
     "nansum": ("add", lambda a: Functions().where(a != a, a.dtype.type(0), a) if a.dtype.kind == "f" else a),

@@ -18,7 +18,7 @@ from ...passes.differentiate import Place
 from ...runtime.cpu.jit import log
 from ...schedule.symbolic_shape import Fixed, Sizes
 from ..aot import AheadOfTime, AotPlan, Halves
-from .executable import Program
+from .executable import CompiledSchedule
 from .shape_templates import Inputs, Laid, Pinned, Template, check_same, copied_for, evaluated, few, others, pinning, watching, with_value
 
 TEMPLATES = 6  # for one graph and one way in which its inputs lie
@@ -39,7 +39,7 @@ class General:
         self.attribute = attribute
         self.equal = equal
         self.templates: dict[tuple[Laid, ...], list[Template]] = {}  # by how inputs lie
-        self.programs: dict[Any, Program] = {}  # by that, and by sizes
+        self.programs: dict[Any, CompiledSchedule] = {}  # by that, and by sizes
         self.refused: list[str] = []  # why programs hold for one size alone
         self.fewer: dict[Any, General] = {}  # where some sizes are too small to be treated like others: the programs for any of the rest
 
@@ -56,7 +56,7 @@ class General:
 
         return None if inputs is None else General(module.graph, inputs, attribute)
 
-    def program(self, arrays: list[Any], given: Mapping[str, int] | None) -> Program | None:
+    def program(self, arrays: list[Any], given: Mapping[str, int] | None) -> CompiledSchedule | None:
         """The program for inputs like these, with such sizes (None: as they say themselves); None where there can't be one for any sizes."""
         values = self.inputs.values(arrays) if given is None else given
         small = few(values or {})
@@ -95,7 +95,7 @@ class General:
             self.fewer[small] = General(*self.pinned(dict(small), values), self.attribute)
         return self.fewer[small]
 
-    def made(self, laid: tuple[Laid, ...], values: Mapping[str, int]) -> Program | None:
+    def made(self, laid: tuple[Laid, ...], values: Mapping[str, int]) -> CompiledSchedule | None:
         """A program from the template that holds for such sizes, or from a new one."""
         known = self.templates.get(laid, [])
         for each in known:

@@ -18,13 +18,13 @@ from ...codegen.llvm.target import processor
 from ...core.base import Spec
 from ...core.blas import blas
 from ...graph import Graph
-from ...passes.decompose import Declined, expand
+from ...passes.decompose import Declined, decompose
 from ...runtime.call import launcher, trampoline
 from ...runtime.cpu.arena import Workspace
 from ...runtime.cpu.jit import log, machine
 from ...runtime.cpu.step_timer import clocks_for
 from ...runtime.cpu.thread_pool import Pool, pool
-from ...schedule.fusion import Group
+from ...schedule.fusion import FusionGroup
 from ...schedule.in_place import may_refuse, writes_inside
 from ...schedule.kernel_plan import KernelPlan
 from ...schedule.plan_kernel import plan_kernel
@@ -52,27 +52,27 @@ many:
 }"""
 
 
-def compile_graph(graph: Graph, examples: list[Any], attribute: Callable[[str], Any] | None = None) -> Program:
+def compile_graph(graph: Graph, examples: list[Any], attribute: Callable[[str], Any] | None = None) -> CompiledSchedule:
     """Compile a functional graph for inputs of the shapes and types of the examples (Specs; other values are held fixed).
 
     ``attribute`` gives what ``get_attr`` nodes name.  Inputs must lie in memory by the strides of their
     Specs.  Raises :class:`Declined` where the graph can't be taken.
     """
     started = time.perf_counter()
-    expanded = expand(graph, examples, attribute or no_attribute)
+    decomposed = decompose(graph, examples, attribute or no_attribute)
     layouts = [each.element_strides if isinstance(each, Spec) else None for each in examples]
     while True:
         try:
-            program = Program(Schedule(expanded, layouts, processor().target))
+            program = CompiledSchedule(Schedule(decomposed, layouts, processor().target))
             break
         except Failed as error:
             if not error.nodes:
                 raise
             log.warning("native code failed, and its ops are called instead: %s", error)
-            expanded.notes.append(f"{error}: its ops are called")
+            decomposed.notes.append(f"{error}: its ops are called")
             for node in error.nodes:
                 node.meta["opaque"] = True
-    expanded.graph.dissolve()
+    decomposed.graph.dissolve()
     program.seconds = time.perf_counter() - started
     if log.isEnabledFor(logging.INFO):
         log.info("%s", program.describe())
@@ -96,7 +96,7 @@ class Failed(Exception):
         self.nodes = {each.node for each in members if each.node is not None and not each.node.meta.get("opaque")}
 
 
-class Program:
+class CompiledSchedule:
     """What runs in the place of a graph."""
 
     def __init__(self, schedule: Schedule) -> None:
@@ -136,7 +136,7 @@ class Program:
         refuses = False  # whether one of those may
         for step in [*self.schedule.steps, None]:
             writes = refuses and step is not None and writes_inside(step)  # not before it is known that all is well
-            if step is not None and not writes and (isinstance(step, Group) or not isinstance(step.value, Call)):
+            if step is not None and not writes and (isinstance(step, FusionGroup) or not isinstance(step.value, Call)):
                 native.append(step)
                 refuses = refuses or may_refuse(step)
                 continue
@@ -176,7 +176,7 @@ class Program:
         """A function that runs several steps, given the table of addresses."""
         c = Code(module)
         workers = self.workers
-        quiet = workers is not None and blas().threads is not None and any(not isinstance(each, Group) for each in steps)
+        quiet = workers is not None and blas().threads is not None and any(not isinstance(each, FusionGroup) for each in steps)
         if workers is not None and quiet:
             self.tell_blas(c, workers, "quiet")
         planned: list[tuple[Any, list[Piece]]] = []
@@ -200,7 +200,7 @@ class Program:
                     piece = piece._replace(
                         name=module.same.get(piece.name, piece.name), buffers=[SizesFrom(module.sized[piece.name]), *piece.buffers]
                     )
-                if workers is None or not (quiet or isinstance(step, Group)):
+                if workers is None or not (quiet or isinstance(step, FusionGroup)):
                     self.call_alone(c, piece)
                 elif differs(piece.nanoseconds) or differs(work):
                     self.call_either(c, module, workers, piece, worthwhile)
@@ -253,12 +253,12 @@ class Program:
 
     def pieces(self, module: Module, step: Any) -> list[Piece]:
         """The functions of a step, which run one after the other."""
-        if isinstance(step, Group):
+        if isinstance(step, FusionGroup):
             return [self.kernel(module, step)]
         value = step.value
         return list(value.write(self, module, value)) if isinstance(value, Routine) else [self.product(module, value)]
 
-    def kernel(self, module: Module, group: Group, whole: bool = True) -> Piece:
+    def kernel(self, module: Module, group: FusionGroup, whole: bool = True) -> Piece:
         """The function for a group; where it is not ``whole``, it is called for ranges of elements."""
         plan = self.latest = plan_kernel(group, self.schedule.target, whole)
         plan.check()

@@ -10,10 +10,10 @@ from typing import Any
 from ...codegen.llvm.target import processor
 from ...core.base import Spec
 from ...graph.printer import source_of
-from ...passes.decompose import Declined, expand
+from ...passes.decompose import Declined, decompose
 from ...schedule.schedule import Schedule
 from ...schedule.tensor_ir import Call
-from .executable import Program
+from .executable import CompiledSchedule
 
 
 def parts_of(thing: Any) -> list[tuple[str, Any]]:
@@ -21,7 +21,7 @@ def parts_of(thing: Any) -> list[tuple[str, Any]]:
 
     Takes compiled functions and Modules, what the back-end gave for a graph, and programs.
     """
-    if isinstance(thing, Program) or hasattr(thing, "programs"):
+    if isinstance(thing, CompiledSchedule) or hasattr(thing, "programs"):
         return [("the graph", thing)]
     if "_compiled" in getattr(thing, "__dict__", {}):
         compiled = thing.__dict__["_compiled"]
@@ -44,7 +44,7 @@ def describe(thing: Any) -> str:
     """Groups, calls and reasons, in words."""
     lines: list[str] = []
     for title, part in parts_of(thing):
-        if isinstance(part, Program):
+        if isinstance(part, CompiledSchedule):
             texts = [part.describe()]
         elif getattr(part, "declined", ""):
             texts = [f"runs as in eager mode: {part.declined}"]
@@ -74,7 +74,7 @@ def outline(module: Any) -> str:
     try:
         plain = [each.sized(each.shape) for each in specs]
         layouts = [Spec(each.shape, each.dtype).element_strides for each in specs]
-        schedule = Schedule(expand(graph, plain, attribute), layouts, processor().target)
+        schedule = Schedule(decompose(graph, plain, attribute), layouts, processor().target)
     except Declined as error:
         return f"runs as in eager mode: {error}"
     return "\n".join(["to be compiled", *(f"  {each}" for each in schedule.steps), *(f"  note: {each}" for each in schedule.notes)])
@@ -84,7 +84,7 @@ def dump(thing: Any, path: str | os.PathLike[str]) -> None:
     """Write the kernels of something compiled to a file: for each, the user's lines, the computation in words, and LLVM's text."""
     lines: list[str] = []
     for title, part in parts_of(thing):
-        programs = [part] if isinstance(part, Program) else getattr(part, "programs", [])
+        programs = [part] if isinstance(part, CompiledSchedule) else getattr(part, "programs", [])
         for program in programs:
             lines += [f"; ==== {title} ====", *(f"; {line}" for line in program.describe().splitlines()), ""]
             lines += kernels_of(program)
@@ -95,7 +95,7 @@ def dump(thing: Any, path: str | os.PathLike[str]) -> None:
     Path(path).write_text("\n".join(lines), encoding="utf-8")
 
 
-def kernels_of(program: Program) -> list[str]:
+def kernels_of(program: CompiledSchedule) -> list[str]:
     """The text of a program, step by step."""
     module = program.module
     functions = {id(step): [] if module is None else module.functions[found] for step, found in program.written}

@@ -22,12 +22,12 @@ from ...core.declare import table
 from ...core.devices import device, device_of
 from ...core.symbolic import Expression, SymbolicFloat, SymbolicInt, escape, is_symbolic, size_of
 from ...graph import Graph, Node, map_aggregate
-from ...passes.decompose import expand
+from ...passes.decompose import decompose
 from ...schedule.memory_plan import arrange
 from ...schedule.schedule import Schedule
 from ...schedule.symbolic_shape import FORMULAS, LEAST, MOST, Fixed, Sizes, differs, written
 from ...schedule.tensor_ir import Builder, Call, Reference, Value
-from .executable import Program
+from .executable import CompiledSchedule
 
 # Other sizes that a graph is made for, given one (and how many there are before it): small ones and large ones first.
 _OTHERS: tuple[Callable[[int, int], int], ...] = (
@@ -296,28 +296,28 @@ def specs_for(
 
 def calls_in(graph: Graph, specs: list[Any], attribute: Callable[[str], Any]) -> int:
     """How many ops of a graph for one size are called."""
-    builder = Builder(expand(graph, specs, attribute), [each.element_strides for each in specs], processor().target)
+    builder = Builder(decompose(graph, specs, attribute), [each.element_strides for each in specs], processor().target)
     return sum(isinstance(each, Call) for each in builder.values)
 
 
 class Template:
-    """A program for any sizes, as long as guards hold; the sizes of one call make it a :class:`Program`."""
+    """A program for any sizes, as long as guards hold; the sizes of one call make it a :class:`CompiledSchedule`."""
 
     def __init__(self, graph: Graph, inputs: tuple[Laid, ...], sizes: Sizes, attribute: Callable[[str], Any]) -> None:
         """Plan and compile a graph with formulas for inputs that lie so."""
         self.sizes = sizes
         started = time.perf_counter()
         with watching(sizes):
-            expanded = expand(copied_for(graph, sizes.values, with_value), specs_for(inputs, sizes.values, with_value), attribute)
+            decomposed = decompose(copied_for(graph, sizes.values, with_value), specs_for(inputs, sizes.values, with_value), attribute)
         for values in others(sizes):
-            check_same(expanded.graph, expand(copied_for(graph, values), specs_for(inputs, values), attribute).graph, values)
-        sizes.take(expanded.graph)
+            check_same(decomposed.graph, decompose(copied_for(graph, values), specs_for(inputs, values), attribute).graph, values)
+        sizes.take(decomposed.graph)
         layouts = [each.strides_for(sizes.everywhere(each.shape)) for each in inputs]
-        schedule = Schedule(expanded, layouts, processor().target, sizes)
+        schedule = Schedule(decomposed, layouts, processor().target, sizes)
         called = schedule.calls()
         if called and called != calls_in(copied_for(graph, sizes.values), specs_for(inputs, sizes.values), attribute):
             raise Fixed("; ".join(["what is native code for one size is called for any", *schedule.notes]))
-        self.program = program = Program(schedule)
+        self.program = program = CompiledSchedule(schedule)
         program.seconds = time.perf_counter() - started
         self.holds = sizes.function(" and ".join(sizes.guards) or "True")
         self.calls = [each for each in program.parts if isinstance(each, Call)]
@@ -350,7 +350,7 @@ class Template:
         self.order = [numbers[each] for each in program.order]  # those that stand in the table, one after the other
         self.measure = sizes.function(f"[{', '.join(places)}]")
 
-    def instance(self, values: Mapping[str, int]) -> Program:
+    def instance(self, values: Mapping[str, int]) -> CompiledSchedule:
         """The program for some sizes, for which the guards must hold."""
         program = self.program
         numbers = self.measure(**values)
