@@ -1,8 +1,8 @@
-"""Which values are computed together, in one pass over memory.
+"""Fusion: which values one kernel computes.
 
-A group has a space, the shape that its loops run over, and at most one set of axes along which it folds.  Its members are
-values of the whole space, folds along the axes, and values of a row: one element for each fold.  Sums along the other axes, which
-nothing of the whole space is computed from, are begun there too: for blocks of rows, whose sums are added up afterwards.
+A fusion group has a space, the shape that its loops run over, and at most one set of reduced axes.  Its members are values of the
+whole space, reductions along those axes, and row values, which have one element per reduction.  A sum along the other axes (a
+column sum) that nothing of the whole space depends on starts in the group too: as partial sums of blocks of rows.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ import math
 from typing import Any
 
 from .scalar_ir import Expression
-from .simplify import sums_rows
+from .simplify import is_column_sum
 from .symbolic_shape import least, most, never_more, same
 from .target import Target
 from .tensor_ir import Call, Leaf, PartialReduce, Pointwise, Product, Reduce, Reference, Routine, Value
 
 
 class FusionGroup:
-    """Values that are computed by one kernel."""
+    """The values of one fused kernel."""
 
     def __init__(self, space: tuple[int, ...]) -> None:
         self.space = space
         self.axes: tuple[int, ...] | None = None
         self.members: list[Value] = []
-        self.rows: set[Value] = set()  # the members with one element for each row
-        self.needs: set[Any] = set()  # the steps that come before
+        self.rows: set[Value] = set()  # the members with one element per row
+        self.needs: set[Any] = set()  # the groups and steps that it depends on
         self.order = 0
 
     @property
@@ -43,11 +43,11 @@ class FusionGroup:
 
 
 class OpStep:
-    """A product, a routine or a call."""
+    """A step of one op: a product, a routine or a call."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
-        self.members = [value]  # all results that somebody uses
+        self.members = [value]  # all results that are used
         self.needs: set[Any] = set()
         self.order = value.index
 
@@ -57,7 +57,7 @@ class OpStep:
 
 
 class Fusion:
-    """Forms the groups of a program, in the order of its values."""
+    """Forms the fusion groups of a graph greedily, in the order of its values."""
 
     def __init__(self, values: list[Value], outputs: list[Reference], target: Target) -> None:
         self.target = target
@@ -92,7 +92,7 @@ class Fusion:
         return found
 
     def find_columns(self, values: list[Value]) -> tuple[set[Value], set[Value]]:
-        """Sums of many rows, which nothing of the whole space is computed from; and these with all that is computed from them, which comes late."""
+        """Column sums that nothing of the whole space depends on; and these with all their users, which are placed last."""
         users: dict[Value, list[Value]] = {}
         for value in values:
             for each in value.inputs():
@@ -100,7 +100,12 @@ class Fusion:
         columns: set[Value] = set()
         late: set[Value] = set()
         for value in values:
-            if not isinstance(value, Reduce) or value.how != "add" or value.dtype.kind != "f" or not sums_rows(value.source, value.axes):
+            if (
+                not isinstance(value, Reduce)
+                or value.how != "add"
+                or value.dtype.kind != "f"
+                or not is_column_sum(value.source, value.axes, self.target)
+            ):
                 continue
             found: set[Value] = set()
             waiting: list[Value] = [value]
@@ -117,7 +122,7 @@ class Fusion:
     # -- forming groups ------------------------------------------------------------------------------------------
 
     def step(self, value: Any) -> None:
-        """A product, routine or call of its own."""
+        """Make a step of a product, routine or call."""
         if isinstance(value, (Routine, Call)) and value.first is not None:
             self.home[value] = self.home[value.first]
             self.home[value].members.append(value)
@@ -129,14 +134,14 @@ class Fusion:
         home.needs |= self.before(value) - {home}
 
     def before(self, value: Value) -> set[Any]:
-        """The groups and steps that a value waits for."""
+        """The groups and steps that a value depends on."""
         found = [each.value for each in value.inputs()]
         if value.after is not None:
             found.append(value.after)
         return {self.home[each] for each in found if each in self.home}
 
     def place(self, value: Any) -> None:
-        """Put a value into the group of something it is computed from, or into one of its own."""
+        """Put a value into the group of one of its operands, or into a new one."""
         space = value.source if isinstance(value, Reduce) else value.shape
         candidates: list[FusionGroup] = []
         for each in value.inputs():
@@ -145,29 +150,29 @@ class Fusion:
                 candidates.append(group)
         for group in sorted(candidates, key=lambda each: -each.order):
             role = self.role(group, value, space)
-            if role and not self.would_wait_for_itself(group, value):
+            if role and not self.makes_cycle(group, value):
                 break
         else:
-            group, role = FusionGroup(space), "column" if value in self.columns else "fold" if isinstance(value, Reduce) else "full"
+            group, role = FusionGroup(space), "column" if value in self.columns else "reduction" if isinstance(value, Reduce) else "full"
         if role == "column":
-            group.axes = others(value)  # those of a group that is merged with it must be the same
+            group.axes = other_axes(value)  # those of a group that is merged with it must be the same
         for other in candidates:
-            if other is not group and role != "fold" and self.can_merge(group, other, value):
+            if other is not group and role != "reduction" and self.can_merge(group, other, value):
                 self.merge(group, other)
         if role == "column":
             self.begin_column(group, value)
             self.place(value)
             return
-        if role == "fold":
+        if role == "reduction":
             group.axes = value.axes
-        if role in ("fold", "row"):
+        if role in ("reduction", "row"):
             group.rows.add(value)
         group.add(value)
         self.home[value] = group
         self.depend(group, value)
 
     def begin_column(self, group: FusionGroup, value: Reduce) -> None:
-        """Have a group add up what a fold adds up, for blocks of its rows; what is left to the fold are those sums."""
+        """Have a group compute the partial sums of a column sum for blocks of its rows; the sum then adds those."""
         count = math.prod(value.source[: len(value.axes)])
         smallest, largest = self.target.block_rows
         rows = least(most(-(-count // self.target.row_blocks), smallest), largest)
@@ -181,9 +186,9 @@ class Fusion:
         self.columns.discard(value)
 
     def can_merge(self, group: FusionGroup, other: FusionGroup, value: Value) -> bool:
-        """Whether two groups that a value is computed from can be one."""
+        """Whether two groups that a value depends on can be one."""
         fits = same(group.space, other.space) and (group.axes == other.axes or None in (group.axes, other.axes))
-        if not fits or len(group.members) + len(other.members) >= self.target.group_limit or self.would_wait_for_itself(other, value):
+        if not fits or len(group.members) + len(other.members) >= self.target.group_limit or self.makes_cycle(other, value):
             return False
         if not all(each.aligned() for each in value.inputs() if self.home.get(each.value) is other):
             return False
@@ -193,7 +198,7 @@ class Fusion:
         return not self.leads_to(group.needs - {other}, other) and not self.leads_to(other.needs - {group}, group)
 
     def merge(self, group: FusionGroup, other: FusionGroup) -> None:
-        """Make one group of two."""
+        """Merge a group into another."""
         group.members = sorted(group.members + other.members, key=lambda each: each.index)
         group.order = group.members[-1].index
         group.axes = group.axes if group.axes is not None else other.axes
@@ -208,30 +213,34 @@ class Fusion:
         group.needs.discard(group)
 
     def role(self, group: FusionGroup, value: Any, space: tuple[int, ...]) -> str:
-        """What a value would be in a group, or ''."""
+        """The role that a value would have in a group: column, reduction, full, row; empty where it can't be a member."""
         if len(group.members) >= self.target.group_limit:
             return ""
         inside = [each for each in value.inputs() if self.home.get(each.value) is group]
         if not all(each.aligned() for each in inside):
             return ""
-        if value in self.columns and same(group.space, space) and (group.axes == others(value) or (group.axes is None and not group.rows)):
+        if (
+            value in self.columns
+            and same(group.space, space)
+            and (group.axes == other_axes(value) or (group.axes is None and not group.rows))
+        ):
             return "column"
         if isinstance(value, Reduce):
             fits = same(group.space, space) and group.axes in (None, value.axes)
-            # A fold of what was computed from rows of other axes would need them all at once.
-            return "fold" if fits and (group.axes is not None or not group.rows) else ""
+            # A reduction of what depends on row values of other axes needs all of them first.
+            return "reduction" if fits and (group.axes is not None or not group.rows) else ""
         if same(value.shape, group.space):
             return "full"
         if group.axes is not None and same(value.shape, group.row_shape) and all(each.value in group.rows for each in inside):
             return "row"
         return ""
 
-    def would_wait_for_itself(self, group: FusionGroup, value: Value) -> bool:
-        """Whether something else that the value needs is computed from the group."""
+    def makes_cycle(self, group: FusionGroup, value: Value) -> bool:
+        """Whether another dependency of the value depends on the group."""
         return self.leads_to(self.before(value) - {group}, group)
 
     def leads_to(self, homes: set[Any], group: FusionGroup) -> bool:
-        """Whether one of some groups and steps needs a group, directly or by way of others."""
+        """Whether one of some groups and steps depends on a group, directly or indirectly."""
         waiting, seen = list(homes), set(homes)
         while waiting:
             home = waiting.pop()
@@ -242,10 +251,10 @@ class Fusion:
             waiting.extend(new)
         return False
 
-    # -- what is stored ------------------------------------------------------------------------------------------
+    # -- stored values ------------------------------------------------------------------------------------------
 
     def can_inline(self, value: Value) -> bool:
-        """Whether a value is cheap enough to be computed wherever it is used."""
+        """Whether a value is cheap enough to be recomputed by each user."""
         found = self.inlined.get(value)
         if found is None:
             found = isinstance(value, Pointwise) and value.expression.cost <= self.target.inline_cost
@@ -254,7 +263,7 @@ class Fusion:
         return found
 
     def mark_stored(self, values: list[Value], used: set[Value]) -> None:
-        """A value that another group uses is stored, unless that can compute it by itself."""
+        """Mark the values that are stored: those that another group uses and does not recompute."""
         for value in values:
             if value not in used or not isinstance(value, (Pointwise, Reduce, PartialReduce)):
                 continue
@@ -266,7 +275,7 @@ class Fusion:
                 if each.aligned() and self.can_inline(source):
                     continue
                 source.stored = True
-        # Computed elsewhere, a value's own operands must be there first.
+        # Where a value is recomputed, its operands must be there.
         for value in values:
             home = self.home.get(value)
             if isinstance(home, FusionGroup):
@@ -277,7 +286,7 @@ class Fusion:
     # -- the order -----------------------------------------------------------------------------------------------
 
     def scheduled(self) -> list[Any]:
-        """Groups and steps so that each comes after what it needs; groups that store nothing are left out."""
+        """Groups and steps in topological order; groups that store nothing are left out."""
         homes = list(dict.fromkeys(self.home.values()))
         homes = [each for each in homes if isinstance(each, OpStep) or any(value.stored for value in each.members)]
         alive = set(homes)
@@ -297,17 +306,17 @@ class Fusion:
                 needs[user].discard(home)
                 if not needs[user]:
                     heapq.heappush(ready, (user.order, places[user]))
-        assert len(order) == len(homes), "groups wait for each other"
+        assert len(order) == len(homes), "groups depend on each other"
         return order
 
 
-def others(fold: Reduce) -> tuple[int, ...]:
-    """The axes that a fold does not fold."""
-    return tuple([at for at in range(len(fold.source)) if at not in fold.axes])
+def other_axes(value: Reduce) -> tuple[int, ...]:
+    """The axes that a reduction does not reduce."""
+    return tuple([at for at in range(len(value.source)) if at not in value.axes])
 
 
 def substituted(expression: Expression, inner: Any) -> Expression:
-    """An expression with others in the place of some operands."""
+    """An expression in which operands are replaced by expressions."""
     made: dict[int, Expression] = {}
 
     def visit(each: Expression) -> Expression:

@@ -1,4 +1,4 @@
-"""Inputs that a program writes to: which values can be computed right in their memory."""
+"""In-place updates: which final values of inputs are computed directly in the memory of the input."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from .fusion import FusionGroup
 from .tensor_ir import Call, Input, Leaf, Pointwise, Reduce, Reference, Routine, Value, operands
 
 
-def place(steps: list[Any], outputs: list[Reference | None], writes: list[int], inputs: list[Input]) -> list[tuple[int, int]]:
-    """Put what inputs are in the end into their memory (``value.place``); what can't be there is given as pairs of output and input.
+def plan_in_place(steps: list[Any], outputs: list[Reference | None], writes: list[int], inputs: list[Input]) -> list[tuple[int, int]]:
+    """Let final values of inputs use the input's memory (``value.place``); those that can't are returned as pairs of output and input, to be copied.
 
-    The last outputs are what the ``writes`` are in the end.  A value may take an input's memory when nothing reads the old elements any more:
-    other steps have run before, and in its own step every element is read before the new one is written.
+    The last outputs are the final values of the ``writes``.  A value may use an input's memory when nothing reads the old elements after it:
+    other readers run before, and its own step reads every element before it writes the new one.
     """
     count = len(outputs) - len(writes)
     given = {each.position: each for each in inputs}
@@ -35,7 +35,7 @@ def place(steps: list[Any], outputs: list[Reference | None], writes: list[int], 
 
 
 def is_whole(reference: Reference, target: Input) -> bool:
-    """Whether an output is a whole value that lies as an input does."""
+    """Whether an output is a whole value with the strides of an input."""
     value = reference.value
     return (
         isinstance(value, Pointwise) and value.dtype == target.dtype and value.shape == target.shape == reference.shape
@@ -44,12 +44,12 @@ def is_whole(reference: Reference, target: Input) -> bool:
 
 
 class Order:
-    """When values are computed and inputs are read."""
+    """The steps in which values are computed and inputs are read for the last time."""
 
     def __init__(self, steps: list[Any]) -> None:
         self.steps = steps
         self.made = {member: at for at, step in enumerate(steps) for member in step.members}
-        self.read: dict[Value, int] = {}  # for the last time
+        self.read: dict[Value, int] = {}
         for at, step in enumerate(steps):
             self.read.update((each.value, at) for member in step.members for each in references(member))
         self.refused = max((at for at, step in enumerate(steps) if may_refuse(step)), default=-1)
@@ -63,10 +63,10 @@ class Order:
 
 
 def may_refuse(step: Any) -> bool:
-    """Whether a step may find that the program can't run for these inputs: then nothing must have been written to them."""
+    """Whether a step may refuse to run for these inputs (an index out of range): nothing may have been written to them by then."""
     if isinstance(step, FusionGroup):
         return False
-    value = step.value  # native code refuses indices that are out of range, and nothing else
+    value = step.value
     return isinstance(value, Call) or (isinstance(value, Routine) and any(each.dtype.kind in "iu" for each in value.sources))
 
 
@@ -76,9 +76,9 @@ def writes_inside(step: Any) -> bool:
 
 
 def in_group(group: FusionGroup, value: Value, target: Value) -> bool:
-    """The same within the group that computes the value: elements are read in the same place, by what the value is computed from."""
+    """Whether that holds within the group that computes the value: old elements are read at the same index, by operands of the value."""
     row = value in group.rows
-    if group.axes is not None and not row:  # several passes over a row: nothing is read from it after the last
+    if group.axes is not None and not row:  # several passes over a row: the last one may write
         found = [each for member in group.members for each in references(member) if each.value is target]
         return in_last_pass(group, value) and all(each.aligned() and each.shape == value.shape for each in found)
     needed: set[Value] = {value}
@@ -96,7 +96,7 @@ def in_group(group: FusionGroup, value: Value, target: Value) -> bool:
 
 def in_last_pass(group: FusionGroup, value: Value) -> bool:
     """Whether an element is computed in the last pass over its row."""
-    passes: dict[Value, int] = {}  # in which a member is computed, or before which a row's value is known
+    passes: dict[Value, int] = {}  # in which a member is computed, or before which a row value is known
     for member in group.members:
         known = [passes[each.value] + isinstance(each.value, Reduce) for each in references(member) if each.value in passes]
         passes[member] = max(known, default=0)
@@ -104,7 +104,7 @@ def in_last_pass(group: FusionGroup, value: Value) -> bool:
 
 
 def references(value: Value) -> list[Reference]:
-    """What a value reads, with what is computed in its place taken apart."""
+    """The stored values that a value reads, with recomputed operands expanded."""
     found: list[Reference] = []
     for each in value.inputs():
         if each.value.stored or isinstance(each.value, Leaf) or not isinstance(each.value, Pointwise):

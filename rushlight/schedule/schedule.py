@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..passes.decompose import Decomposed
-from .epilogue import join, sooner
+from .epilogue import fuse_epilogues, update_early
 from .fusion import Fusion, FusionGroup
-from .in_place import place
+from .in_place import plan_in_place
 from .kernel_plan import KernelPlan, name_of
-from .memory_plan import arrange, plan
+from .memory_plan import assign_offsets, plan_memory
 from .plan_kernel import plan_kernel
 from .symbolic_shape import Sizes
 from .target import Target
@@ -32,18 +32,18 @@ class Schedule:
         values, results = self.builder.values, self.builder.outputs
         fusion = Fusion(values, [each for each in results if each is not None], self.target)
         self.partials = fusion.partials
-        self.steps: list[Any] = sooner(join(fusion.steps, results), self.builder.ends())
+        self.steps: list[Any] = update_early(fuse_epilogues(fusion.steps, results), self.builder.ends())
         self.inputs = [each for each in values if isinstance(each, Input)]
         self.constants = [each for each in values if isinstance(each, Constant)]
         self.writes = self.builder.writes  # the positions of inputs that are written to
         self.copies: list[tuple[Reference | None, int]] = [
-            (results[number], at) for number, at in place(self.steps, results, self.writes, self.inputs)
+            (results[number], at) for number, at in plan_in_place(self.steps, results, self.writes, self.inputs)
         ]  # results that are copied to inputs in the end
         self.outputs = results[: len(results) - len(self.writes)]
         made = [each.value for each in (*self.outputs, *(each for each, _ in self.copies)) if each is not None]
         self.roots = list(dict.fromkeys(each for each in made if not isinstance(each, (Leaf, Call))))  # values with memory of their own
-        self.live_ranges = plan(self.steps, set(self.roots))  # of values in the arena
-        self.offsets, self.arena = arrange(self.live_ranges)
+        self.live_ranges = plan_memory(self.steps, set(self.roots))  # of values in the arena
+        self.offsets, self.arena = assign_offsets(self.live_ranges)
         self.slots = self.number_buffers()
 
     def number_buffers(self) -> dict[Value, int]:

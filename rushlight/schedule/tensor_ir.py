@@ -22,7 +22,7 @@ from ..passes.decompose import Declined, Decomposed
 from .lowering import lowering, routine
 from .scalar_ir import BOOL, FLOAT32, Array, Expression, Functions, NotExpressible, cast, check_target, constant, scalar_kernel, typed
 from .scalar_ir import make as operation
-from .simplify import falling, first_axes, shorten
+from .simplify import axes_summed_first, exp_below_maximum, simplify
 from .symbolic_shape import differs, present, same
 from .target import Target
 from .view_strides import LiesOtherwise, elements, has_sizes, reshaped, seen
@@ -155,7 +155,7 @@ class Routine(Value):
     first: Routine | None = None  # of another than the first: that
     others: list[Routine]  # all of them, the first included
     scratch = False  # whether it is memory to work in
-    joins = False  # whether it can take a group that is computed from its result
+    takes_epilogue = False  # whether it can run a group on its result
     epilogue: Any = None  # that group
     kept = True  # whether others use the result as well
 
@@ -262,7 +262,7 @@ class Builder:
         self.outputs: list[Reference | None] = []
         for node in decomposed.outputs:
             self.outputs.append(None if node is None else self.output(node, self.outputs))
-        shorten(
+        simplify(
             self.values, {each for each in self.values if isinstance(each, Pointwise)}, [each for each in self.outputs if each is not None]
         )
         for each in self.outputs:
@@ -403,7 +403,7 @@ class Builder:
             made = op.kernel(Functions(), *arrays)
         if not isinstance(made, Array):
             raise NotExpressible("the kernel gives no expression")
-        return self.pointwise(falling(made.expression), spec.shape, spec.dtype, node)
+        return self.pointwise(exp_below_maximum(made.expression), spec.shape, spec.dtype, node)
 
     def copy(self, source: Reference, node: Node | None) -> Reference:
         """A copy in row-major order."""
@@ -455,7 +455,7 @@ class Builder:
         prepared = prepare(element if op.name == "count_nonzero" else element.astype(compute))
         if prepared.dtype == BOOL and how not in ("and", "or"):
             how = "or" if how == "max" else "and"
-        rest = first_axes(source.shape, axes) if how == "add" and prepared.dtype.kind == "f" else ()
+        rest = axes_summed_first(source.shape, axes, self.target) if how == "add" and prepared.dtype.kind == "f" else ()
         if rest:
             part = self.reduce(how, prepared.expression, source.shape, rest, prepared.dtype, node)
             last = tuple([axis for axis in sorted(axes) if axis not in rest])

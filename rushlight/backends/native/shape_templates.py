@@ -23,7 +23,7 @@ from ...core.devices import device, device_of
 from ...core.symbolic import Expression, SymbolicFloat, SymbolicInt, escape, is_symbolic, size_of
 from ...graph import Graph, Node, map_aggregate
 from ...passes.decompose import decompose
-from ...schedule.memory_plan import arrange
+from ...schedule.memory_plan import assign_offsets
 from ...schedule.schedule import Schedule
 from ...schedule.symbolic_shape import FORMULAS, LEAST, MOST, Fixed, Sizes, differs, written
 from ...schedule.tensor_ir import Builder, Call, Reference, Value
@@ -382,7 +382,7 @@ class Template:
         one.constants = [copies.get(each, each) for each in program.constants]  # type: ignore[misc]
         one.roots = [copies[each] for each in program.roots]
         one.outputs = [filled(each) for each in self.outputs]
-        one.offsets, one.arena = arrange({copies[each]: life for each, life in program.schedule.live_ranges.items()})
+        one.offsets, one.arena = assign_offsets({copies[each]: life for each, life in program.schedule.live_ranges.items()})
         one.slots = {copies.get(each, each): slot for each, slot in program.slots.items()}
         one.numbers = np.array([numbers[each] for each in self.order], np.int64)
         one.nanoseconds, one.splits = numbers[self.nanoseconds], program.splits or any(numbers[each] for each in self.flags)
