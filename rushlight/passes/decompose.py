@@ -1,6 +1,6 @@
-"""A graph as a longer one of simpler ops: composites by their bodies, fused kernels by formulas, writes as new values.
+"""Decomposition of a graph into simpler ops: composites by their bodies, fused ops by formulas, in-place ops as new values.
 
-The graph is run on tensors without data under a tracer, so that every shape in the result is known.
+The graph is interpreted on fake tensors under a tracer, so that every shape in the result is known.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 class Declined(Exception):
-    """A graph that native code can't take as a whole; says why."""
+    """A graph that can't be compiled; says why."""
 
 
 class Decomposed:
@@ -44,16 +44,16 @@ class Decomposed:
         notes: list[str],
         writes: list[int],
     ) -> None:
-        self.writes = writes  # the inputs that are written to; what they are in the end comes after the other outputs
+        self.writes = writes  # the positions of inputs that are written to; their final values come after the other outputs
         self.graph = graph
         self.inputs = inputs
         self.outputs = outputs
         self.constants = constants
-        self.notes = notes  # which nodes stay as they are, and why
+        self.notes = notes  # which nodes are not decomposed, and why
 
 
 def decompose(graph: Graph, examples: list[Any], attribute: Callable[[str], Any]) -> Decomposed:
-    """Expand a graph for inputs like the examples: Specs for tensors, and other values, which are held fixed."""
+    """Decompose a graph for inputs like the examples: Specs for tensors; other values are constants."""
     tracer = Decomposer()
     fakes = [make(each) if isinstance(each, Spec) else each for each in examples]
     nodes = [tracer.input(each, f"input_{at}") if isinstance(each, TensorBase) else None for at, each in enumerate(fakes)]
@@ -74,7 +74,7 @@ def decompose(graph: Graph, examples: list[Any], attribute: Callable[[str], Any]
     if runner.constants_written():
         raise Declined("it writes to a tensor of its own")
     if not isinstance(results, (tuple, list)) or not all(isinstance(each, Node) or each is None for each in outputs):
-        raise Declined("it returns other things than tensors")
+        raise Declined("it returns something that is no tensor")
     made = tracer.graph
     made.output(tuple(returned))
     made.eliminate_dead_code()
@@ -83,7 +83,7 @@ def decompose(graph: Graph, examples: list[Any], attribute: Callable[[str], Any]
 
 
 class Runner(Interpreter):
-    """Runs the nodes of the graph on tensors without data; what fails on those stays one node that runs as it is."""
+    """Interprets the graph on fake tensors; a node that fails on those stays one opaque node."""
 
     def __init__(self, tracer: Decomposer, graph: Graph, attribute: Callable[[str], Any]) -> None:
         super().__init__(None, graph)
@@ -94,7 +94,7 @@ class Runner(Interpreter):
         self.notes: list[str] = []
 
     def run_node(self, n: Node) -> Any:
-        if n.bodies and not isinstance(n.target, ApplyFunction):  # a custom Function is applied, and so its forward written down
+        if n.bodies and not isinstance(n.target, ApplyFunction):  # the forward of a custom Function is decomposed
             raise Declined(f"it has control flow{source_of(n, '; ')}")
         if n.op in ("placeholder", "output"):
             return super().run_node(n)
@@ -105,12 +105,12 @@ class Runner(Interpreter):
             return super().run_node(n)
         except Declined:
             raise
-        except Exception as error:  # shapes that depend on data, kernels that look at values: all is well if it can run as it is
+        except Exception as error:  # shapes or branches that depend on data: the node can still be called as it is
             self.notes.append(f"{n.name} runs as it is: {type(error).__name__}: {error}{source_of(n, '; ')}")
             return self.opaque(n)
 
     def opaque(self, n: Node) -> Any:
-        """A node that is called as it is, on tensors with data."""
+        """A node that is not decomposed, and called with real tensors."""
         op = n.table_op
         if op is None or op.functional is not None or n.is_impure() or op.returns == "list":
             raise Declined(f"{n.name} can't be taken{source_of(n, '; ')}")
@@ -139,7 +139,7 @@ class Runner(Interpreter):
             state.capture = tracer
 
     def fetch_attr(self, target: str) -> Any:
-        """A tensor that the graph holds: an input that is always the same."""
+        """A tensor that the graph holds: a constant."""
         if target not in self.fakes:
             value = self.attribute(target)
             if not isinstance(value, TensorBase):
@@ -153,7 +153,7 @@ class Runner(Interpreter):
         return self.fakes[target][0]
 
     def constants_written(self) -> bool:
-        """Whether the graph writes to a tensor of its own."""
+        """Whether the graph writes to one of its constants."""
         return any(self.tracer.entries[id(fake)].node is not node for fake, node in self.fakes.values())
 
 
@@ -163,7 +163,7 @@ def known(spec: Any) -> bool:
 
 
 class Decomposer(Tracer):
-    """Writes down primitive ops; composites and ops with a formula here go on to those they are made of."""
+    """Records primitive ops; composites and ops with a decomposition are followed into their bodies."""
 
     def __init__(self) -> None:
         super().__init__(functional=True, keep_function=lambda function: False)
@@ -171,7 +171,7 @@ class Decomposer(Tracer):
     def __call__(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
         base = op.functional or op
         if base.kernel is None and base.body is not None:
-            return NotImplemented  # goes on to the body
+            return NotImplemented  # the body is followed
         formula = decomposition.of(op)
         if formula is None and op.body is not None and not op.name.startswith(_KEPT):
             formula = lambda *values: call_body(op, values)  # noqa: E731
@@ -182,7 +182,7 @@ class Decomposer(Tracer):
         return super().__call__(op, args, out)
 
     def follow(self, formula: Callable[..., Any], op: Op, args: tuple[Any, ...]) -> Any:
-        """What a formula gives; as kernels do, it computes what has less than single precision in that, and rounds once."""
+        """The result of a formula; like kernels, it computes half precision in float32 and rounds once."""
         narrow = {value._array.dtype for value in args if isinstance(value, TensorBase) and value._array.dtype in HALF_PRECISION}
         state.interceptors.append(self)
         try:
@@ -191,7 +191,7 @@ class Decomposer(Tracer):
             if len(narrow) > 1 or any(isinstance(value, TensorBase) and value._array.dtype not in HALF_PRECISION for value in args):
                 return NotImplemented
             if any(isinstance(value, dtype) and value.numpy not in narrow for value in args):
-                return NotImplemented  # the result is of another type
+                return NotImplemented  # the result has another dtype
             wide = [_call("cast", value, float32) if isinstance(value, TensorBase) else value for value in args]
             made, kind = formula(*wide), BY_NUMPY[narrow.pop()]
             if made is NotImplemented:
@@ -203,7 +203,7 @@ class Decomposer(Tracer):
             state.interceptors.remove(self)
 
     def write(self, op: Op, args: tuple[Any, ...], recorded: tuple[Any, ...]) -> Any:
-        """An in-place op; what is copied as it is need not be computed."""
+        """An in-place op; a plain copy of a whole tensor needs no node."""
         target = args[0]
         source = args[1] if op.name == "copy_" and isinstance(args[1], TensorBase) else None
         if source is None or source._array.shape != target._array.shape or source._array.dtype != target._array.dtype:
@@ -214,11 +214,11 @@ class Decomposer(Tracer):
         return target
 
 
-_KEPT = ("lstm", "gru", "rnn", "quantized")  # composites that stay one call
+_KEPT = ("lstm", "gru", "rnn", "quantized")  # composites that are not decomposed
 
 
 def of_floats(value: Any) -> bool:
-    """Whether an argument is no tensor, or one of a type that formulas are as precise in as kernels."""
+    """Whether an argument is no tensor, or has a dtype in which formulas are as precise as kernels."""
     return not isinstance(value, TensorBase) or value._array.dtype in FLOATS or value._array.dtype in HALF_PRECISION
 
 
@@ -261,7 +261,7 @@ def _standardize(input: Any, dims: Any, eps: float) -> Any:
         return NotImplemented
     dims, shape = list(dims), input._array.shape
     if 0 in dims and 1 not in dims and len(dims) > 1 and shape[0] > 1 and math.prod([shape[each] for each in dims if each]) >= 32:
-        # Of each image first, while it is in the cache; the variance of all is that within images and that of their means.
+        # Per image first, while it is in the cache: the variance is the mean of variances within images plus the variance of their means.
         rest = [each for each in dims if each]
         part = input.mean(rest, True)
         within = input - part
@@ -326,7 +326,7 @@ def _spread_back(grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
 def _attention(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: Any) -> Any:
     batch = [tuple(each._array.shape[:-2]) for each in (query, key, value)]
     if broadcast_shapes(batch) == broadcast_shapes(batch[:2]) and query._array.size and key._array.size:
-        return NotImplemented  # there is native code for it as a whole
+        return NotImplemented  # there is a lowering of the whole op
     return call_body(table["attention"], (query, key, value, mask, causal, scale))
 
 
@@ -342,7 +342,7 @@ def _variance(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
 
 
 def _classes(input: Any, target: Any, weight: Any, ignore_index: int) -> tuple[int, Any, Any]:
-    """The axis of classes, the targets with those to ignore at 0, and the weight of every target."""
+    """The axis of classes, the targets with ignored ones as 0, and the weight of every target."""
     counted = target != ignore_index
     safe = target.masked_fill(~counted, 0)
     weights = _call("cast", counted, BY_NUMPY[input._array.dtype]) if weight is None else weight[safe].masked_fill(~counted, 0)

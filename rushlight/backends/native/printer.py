@@ -1,4 +1,4 @@
-"""What native code was made of a program, for people: groups, calls and reasons in words, and the kernels as text."""
+"""Descriptions of compiled graphs: their steps and notes, and a dump of kernel plans with LLVM text."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def parts_of(thing: Any) -> list[tuple[str, Any]]:
 
 
 def describe(thing: Any) -> str:
-    """Groups, calls and reasons, in words."""
+    """The steps of what is compiled, and why others run as in eager mode."""
     lines: list[str] = []
     for title, part in parts_of(thing):
         if isinstance(part, CompiledSchedule):
@@ -58,7 +58,7 @@ def describe(thing: Any) -> str:
 
 
 def outline(module: Any) -> str:
-    """What would become of a graph module that has not been called yet."""
+    """The steps that a graph module would be compiled to, where it has not been called yet."""
     graph = module.graph
     inputs = [node for node in graph.nodes if node.op == "placeholder"]
     specs: list[Any] = [node.meta.get("val") for node in inputs]
@@ -81,7 +81,7 @@ def outline(module: Any) -> str:
 
 
 def dump(thing: Any, path: str | os.PathLike[str]) -> None:
-    """Write the kernels of something compiled to a file: for each, the user's lines, the computation in words, and LLVM's text."""
+    """Write the kernels of something compiled to a file: for each, the user's lines, the kernel plan, and LLVM's text."""
     lines: list[str] = []
     for title, part in parts_of(thing):
         programs = [part] if isinstance(part, CompiledSchedule) else getattr(part, "programs", [])
@@ -96,7 +96,7 @@ def dump(thing: Any, path: str | os.PathLike[str]) -> None:
 
 
 def kernels_of(program: CompiledSchedule) -> list[str]:
-    """The text of a program, step by step."""
+    """The kernel plans and LLVM text of a compiled schedule, step by step."""
     module = program.module
     functions = {id(step): [] if module is None else module.functions[found] for step, found in program.written}
     lines: list[str] = []
