@@ -11,7 +11,7 @@ from .codegen.llvm.target import processor
 from .compiler import compile as compile_function
 from .compiler import explain
 from .core.errors import CaptureError
-from .passes.decompose import Declined, expand
+from .passes.decompose import Declined, decompose
 from .passes.differentiate import differentiate
 from .passes.partition import partition
 from .passes.rematerialize import rematerialize
@@ -65,7 +65,7 @@ def stages_of_graph(gm: Any, inputs: list[Any]) -> Iterator[Stage]:
         yield Stage(f"{name} graph", "passes/partition.py", str(graph))
         specs = [node.meta["val"] for node in graph.nodes if node.op == "placeholder"]
         try:
-            decomposed = expand(graph, specs, joint.constants.__getitem__)
+            decomposed = decompose(graph, specs, joint.constants.__getitem__)
         except Declined as error:
             yield Stage(f"no further stage of {name}", "passes/decompose.py", str(error))
             continue

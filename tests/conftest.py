@@ -27,12 +27,12 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The ops that native code called, because it has none of its own for them."""
     program = pytest.importorskip("rushlight.backends.native.executable", reason="native code needs llvmlite", exc_type=ImportError)
     found: list[str] = []
-    original = program.Program.compile
+    original = program.CompiledSchedule.compile
 
     def compile(self: Any) -> Any:
         parts = original(self)
         found.extend(each.node.name for each in parts if hasattr(each, "node"))
         return parts
 
-    monkeypatch.setattr(program.Program, "compile", compile)
+    monkeypatch.setattr(program.CompiledSchedule, "compile", compile)
     return found

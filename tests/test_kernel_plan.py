@@ -21,7 +21,7 @@ from rushlight.codegen.numpy.run import Run
 from rushlight.core.base import Spec
 from rushlight.core.declare import table
 from rushlight.nn import functional as F
-from rushlight.passes.decompose import Declined, expand
+from rushlight.passes.decompose import Declined, decompose
 from rushlight.schedule.kernel_plan import Element, KernelPlan, RowStage
 from rushlight.schedule.schedule import Schedule
 from rushlight.schedule.target import Target
@@ -30,7 +30,7 @@ from rushlight.schedule.tensor_ir import elements
 
 def scheduled(graph: Any, arrays: list[Any], target: Target = TARGET) -> Schedule:
     examples = [Spec(each.shape, each.dtype, elements(each)) for each in arrays]
-    return Schedule(expand(graph, examples, lambda name: None), [each.element_strides for each in examples], target)
+    return Schedule(decompose(graph, examples, lambda name: None), [each.element_strides for each in examples], target)
 
 
 def captured(function: Callable[..., Any], *inputs: Any) -> tuple[Any, list[Any], list[Any]]:

@@ -14,7 +14,7 @@ import pytest
 import rushlight as torch
 from rushlight.backends import native
 from rushlight.backends.native import printer
-from rushlight.backends.native.executable import Program
+from rushlight.backends.native.executable import CompiledSchedule
 from rushlight.capture.graph_module import Deferred, GraphModule
 from rushlight.capture.trace.capture import capture
 from rushlight.graph import Graph, Node
@@ -36,7 +36,7 @@ def trained(module: Any, calls: int = 3) -> Any:
     return compiled
 
 
-def programs(compiled: Any) -> list[Program]:
+def programs(compiled: Any) -> list[CompiledSchedule]:
     return [each for _, part in printer.parts_of(compiled) for each in part.programs]
 
 
@@ -50,7 +50,7 @@ def test_graphs_that_were_compiled_are_gone() -> None:
     compiled = trained(model())
     gc.collect()
     sizes = sorted(len(each.nodes) for each in alive(Graph) if id(each) not in before)
-    # What was captured, and its two parts, which run where native code can't; not the joint graph, nor what these were expanded to.
+    # What was captured, and its two parts, which run where native code can't; not the joint graph, nor what these were decomposed to.
     assert len([each for each in sizes if each]) == 3
     assert len(programs(compiled)) == 2
 
@@ -108,11 +108,11 @@ def test_compiling_again_and_again_keeps_nothing() -> None:
     for number in range(6):
         once(number)
     gc.collect()
-    before = len(alive(Graph)), len(alive(Program)), len(linecache.cache), len(gc.get_objects())
+    before = len(alive(Graph)), len(alive(CompiledSchedule)), len(linecache.cache), len(gc.get_objects())
     for number in range(20):
         once(number)
     gc.collect()
-    after = len(alive(Graph)), len(alive(Program)), len(linecache.cache), len(gc.get_objects())
+    after = len(alive(Graph)), len(alive(CompiledSchedule)), len(linecache.cache), len(gc.get_objects())
     assert after[:3] <= before[:3]
     assert after[3] < before[3] + 200
 

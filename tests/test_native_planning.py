@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import rushlight as torch
 from rushlight.backends.native import printer
-from rushlight.backends.native.executable import Program, compile_graph
+from rushlight.backends.native.executable import CompiledSchedule, compile_graph
 from rushlight.core.base import Spec
 from rushlight.core.declare import table
 from rushlight.graph import Graph
@@ -52,7 +52,7 @@ def test_pieces_take_the_least_memory_where_that_is_easy() -> None:
     assert packed([]) == []
 
 
-def chain(*ops: Any, size: int = 64) -> Program:
+def chain(*ops: Any, size: int = 64) -> CompiledSchedule:
     """A program of matrices of one size: each op is a name and the numbers of what it reads, of which 0 is the input."""
     graph = Graph()
     values = [graph.placeholder("x")]

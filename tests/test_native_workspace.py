@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.backends.native.executable import Program, compile_graph
+from rushlight.backends.native.executable import CompiledSchedule, compile_graph
 from rushlight.core.base import Spec
 from rushlight.core.declare import table
 from rushlight.graph import Graph
@@ -21,7 +21,7 @@ from rushlight.schedule.tensor_ir import elements
 pytest.importorskip("llvmlite")
 
 
-def program(size: int, name: str = "sin") -> Program:
+def program(size: int, name: str = "sin") -> CompiledSchedule:
     """A program that needs memory inside: op(x @ x) @ x."""
     graph = Graph()
     x = graph.placeholder("x")

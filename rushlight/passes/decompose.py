@@ -1,6 +1,6 @@
-"""A graph as a longer one of simpler ops: composites by their bodies, fused kernels by formulas, writes as new values.
+"""Decomposition of a graph into simpler ops: composites by their bodies, fused ops by formulas, in-place ops as new values.
 
-The graph is run on tensors without data under a tracer, so that every shape in the result is known.
+The graph is interpreted on fake tensors under a tracer, so that every shape in the result is known.
 """
 
 from __future__ import annotations
@@ -17,19 +17,22 @@ from ..core.base import Spec, TensorBase, make, spec_of, storage_of
 from ..core.declare import Op, call_body, table
 from ..core.devices import device_of
 from ..core.dtypes import BY_NUMPY, HALF_PRECISION, dtype, float32
+from ..core.facets import Facet
 from ..core.families import broadcast_shapes, normalize_dims
 from ..core.state import fake_mode, state
 from ..graph import Graph, Interpreter, Node
 from ..graph.printer import source_of
 
+decomposition: Facet[Callable[..., Any]] = Facet("decomposition", "the op as a formula of simpler ops, which compiled code is made of")
+_WITH_INTEGERS = ("nll_forward", "nll_gradient")  # ops whose formulas take integers beside floats
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 class Declined(Exception):
-    """A graph that native code can't take as a whole; says why."""
+    """A graph that can't be compiled; says why."""
 
 
-class Expanded:
+class Decomposed:
     """A graph of primitive ops on values of known shapes."""
 
     def __init__(
@@ -41,17 +44,17 @@ class Expanded:
         notes: list[str],
         writes: list[int],
     ) -> None:
-        self.writes = writes  # the inputs that are written to; what they are in the end comes after the other outputs
+        self.writes = writes  # the positions of inputs that are written to; their final values come after the other outputs
         self.graph = graph
         self.inputs = inputs
         self.outputs = outputs
         self.constants = constants
-        self.notes = notes  # which nodes stay as they are, and why
+        self.notes = notes  # which nodes are not decomposed, and why
 
 
-def expand(graph: Graph, examples: list[Any], attribute: Callable[[str], Any]) -> Expanded:
-    """Expand a graph for inputs like the examples: Specs for tensors, and other values, which are held fixed."""
-    tracer = Expander()
+def decompose(graph: Graph, examples: list[Any], attribute: Callable[[str], Any]) -> Decomposed:
+    """Decompose a graph for inputs like the examples: Specs for tensors; other values are constants."""
+    tracer = Decomposer()
     fakes = [make(each) if isinstance(each, Spec) else each for each in examples]
     nodes = [tracer.input(each, f"input_{at}") if isinstance(each, TensorBase) else None for at, each in enumerate(fakes)]
     enabled, state.grad_enabled = state.grad_enabled, False
@@ -71,18 +74,18 @@ def expand(graph: Graph, examples: list[Any], attribute: Callable[[str], Any]) -
     if runner.constants_written():
         raise Declined("it writes to a tensor of its own")
     if not isinstance(results, (tuple, list)) or not all(isinstance(each, Node) or each is None for each in outputs):
-        raise Declined("it returns other things than tensors")
+        raise Declined("it returns something that is no tensor")
     made = tracer.graph
     made.output(tuple(returned))
     made.eliminate_dead_code()
     tracer.release()
-    return Expanded(made, nodes, returned, runner.constants, runner.notes, written)
+    return Decomposed(made, nodes, returned, runner.constants, runner.notes, written)
 
 
 class Runner(Interpreter):
-    """Runs the nodes of the graph on tensors without data; what fails on those stays one node that runs as it is."""
+    """Interprets the graph on fake tensors; a node that fails on those stays one opaque node."""
 
-    def __init__(self, tracer: Expander, graph: Graph, attribute: Callable[[str], Any]) -> None:
+    def __init__(self, tracer: Decomposer, graph: Graph, attribute: Callable[[str], Any]) -> None:
         super().__init__(None, graph)
         self.tracer = tracer
         self.attribute = attribute
@@ -91,7 +94,7 @@ class Runner(Interpreter):
         self.notes: list[str] = []
 
     def run_node(self, n: Node) -> Any:
-        if n.bodies and not isinstance(n.target, ApplyFunction):  # a custom Function is applied, and so its forward written down
+        if n.bodies and not isinstance(n.target, ApplyFunction):  # the forward of a custom Function is decomposed
             raise Declined(f"it has control flow{source_of(n, '; ')}")
         if n.op in ("placeholder", "output"):
             return super().run_node(n)
@@ -102,12 +105,12 @@ class Runner(Interpreter):
             return super().run_node(n)
         except Declined:
             raise
-        except Exception as error:  # shapes that depend on data, kernels that look at values: all is well if it can run as it is
+        except Exception as error:  # shapes or branches that depend on data: the node can still be called as it is
             self.notes.append(f"{n.name} runs as it is: {type(error).__name__}: {error}{source_of(n, '; ')}")
             return self.opaque(n)
 
     def opaque(self, n: Node) -> Any:
-        """A node that is called as it is, on tensors with data."""
+        """A node that is not decomposed, and called with real tensors."""
         op = n.table_op
         if op is None or op.functional is not None or n.is_impure() or op.returns == "list":
             raise Declined(f"{n.name} can't be taken{source_of(n, '; ')}")
@@ -136,7 +139,7 @@ class Runner(Interpreter):
             state.capture = tracer
 
     def fetch_attr(self, target: str) -> Any:
-        """A tensor that the graph holds: an input that is always the same."""
+        """A tensor that the graph holds: a constant."""
         if target not in self.fakes:
             value = self.attribute(target)
             if not isinstance(value, TensorBase):
@@ -150,7 +153,7 @@ class Runner(Interpreter):
         return self.fakes[target][0]
 
     def constants_written(self) -> bool:
-        """Whether the graph writes to a tensor of its own."""
+        """Whether the graph writes to one of its constants."""
         return any(self.tracer.entries[id(fake)].node is not node for fake, node in self.fakes.values())
 
 
@@ -159,8 +162,8 @@ def known(spec: Any) -> bool:
     return isinstance(spec, Spec) and all(type(size) is int for size in spec.shape)
 
 
-class Expander(Tracer):
-    """Writes down primitive ops; composites and ops with a formula here go on to those they are made of."""
+class Decomposer(Tracer):
+    """Records primitive ops; composites and ops with a decomposition are followed into their bodies."""
 
     def __init__(self) -> None:
         super().__init__(functional=True, keep_function=lambda function: False)
@@ -168,18 +171,18 @@ class Expander(Tracer):
     def __call__(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
         base = op.functional or op
         if base.kernel is None and base.body is not None:
-            return NotImplemented  # goes on to the body
-        formula = FORMULAS.get(op.name)
+            return NotImplemented  # the body is followed
+        formula = decomposition.of(op)
         if formula is None and op.body is not None and not op.name.startswith(_KEPT):
             formula = lambda *values: call_body(op, values)  # noqa: E731
-        if formula is not None and out is None and (op.name in _BY_CLASS or all(of_floats(value) for value in args)):
+        if formula is not None and out is None and (op.name in _WITH_INTEGERS or all(of_floats(value) for value in args)):
             made = self.follow(formula, op, args)
             if made is not NotImplemented:
                 return made
         return super().__call__(op, args, out)
 
     def follow(self, formula: Callable[..., Any], op: Op, args: tuple[Any, ...]) -> Any:
-        """What a formula gives; as kernels do, it computes what has less than single precision in that, and rounds once."""
+        """The result of a formula; like kernels, it computes half precision in float32 and rounds once."""
         narrow = {value._array.dtype for value in args if isinstance(value, TensorBase) and value._array.dtype in HALF_PRECISION}
         state.interceptors.append(self)
         try:
@@ -188,7 +191,7 @@ class Expander(Tracer):
             if len(narrow) > 1 or any(isinstance(value, TensorBase) and value._array.dtype not in HALF_PRECISION for value in args):
                 return NotImplemented
             if any(isinstance(value, dtype) and value.numpy not in narrow for value in args):
-                return NotImplemented  # the result is of another type
+                return NotImplemented  # the result has another dtype
             wide = [_call("cast", value, float32) if isinstance(value, TensorBase) else value for value in args]
             made, kind = formula(*wide), BY_NUMPY[narrow.pop()]
             if made is NotImplemented:
@@ -200,7 +203,7 @@ class Expander(Tracer):
             state.interceptors.remove(self)
 
     def write(self, op: Op, args: tuple[Any, ...], recorded: tuple[Any, ...]) -> Any:
-        """An in-place op; what is copied as it is need not be computed."""
+        """An in-place op; a plain copy of a whole tensor needs no node."""
         target = args[0]
         source = args[1] if op.name == "copy_" and isinstance(args[1], TensorBase) else None
         if source is None or source._array.shape != target._array.shape or source._array.dtype != target._array.dtype:
@@ -211,11 +214,11 @@ class Expander(Tracer):
         return target
 
 
-_KEPT = ("lstm", "gru", "rnn", "quantized")  # composites that stay one call
+_KEPT = ("lstm", "gru", "rnn", "quantized")  # composites that are not decomposed
 
 
 def of_floats(value: Any) -> bool:
-    """Whether an argument is no tensor, or one of a type that formulas are as precise in as kernels."""
+    """Whether an argument is no tensor, or has a dtype in which formulas are as precise as kernels."""
     return not isinstance(value, TensorBase) or value._array.dtype in FLOATS or value._array.dtype in HALF_PRECISION
 
 
@@ -226,6 +229,7 @@ def _call(name: str, *args: Any, **options: Any) -> Any:
     return table[name].call(*args, **options)
 
 
+@decomposition.register("softmax")
 def _softmax(input: Any, dim: int, dtype: Any = None) -> Any:
     if not input._array.ndim or not input._array.size or (dtype is not None and dtype.numpy != input._array.dtype):
         return NotImplemented
@@ -233,6 +237,7 @@ def _softmax(input: Any, dim: int, dtype: Any = None) -> Any:
     return powers * powers.sum(dim, True).reciprocal()
 
 
+@decomposition.register("log_softmax")
 def _log_softmax(input: Any, dim: int, dtype: Any = None) -> Any:
     if not input._array.ndim or not input._array.size or (dtype is not None and dtype.numpy != input._array.dtype):
         return NotImplemented
@@ -240,20 +245,23 @@ def _log_softmax(input: Any, dim: int, dtype: Any = None) -> Any:
     return shifted - shifted.exp().sum(dim, True).log()
 
 
+@decomposition.register("softmax_backward")
 def _softmax_backward(grad: Any, result: Any, dim: int) -> Any:
     return (grad - (grad * result).sum(dim, True)) * result if result._array.ndim else NotImplemented
 
 
+@decomposition.register("log_softmax_backward")
 def _log_softmax_backward(grad: Any, result: Any, dim: int) -> Any:
     return grad - result.exp() * grad.sum(dim, True) if result._array.ndim else NotImplemented
 
 
+@decomposition.register("standardize")
 def _standardize(input: Any, dims: Any, eps: float) -> Any:
     if not input._array.size:
         return NotImplemented
     dims, shape = list(dims), input._array.shape
     if 0 in dims and 1 not in dims and len(dims) > 1 and shape[0] > 1 and math.prod([shape[each] for each in dims if each]) >= 32:
-        # Of each image first, while it is in the cache; the variance of all is that within images and that of their means.
+        # Per image first, while it is in the cache: the variance is the mean of variances within images plus the variance of their means.
         rest = [each for each in dims if each]
         part = input.mean(rest, True)
         within = input - part
@@ -268,6 +276,7 @@ def _standardize(input: Any, dims: Any, eps: float) -> Any:
     return centred * (variance + eps).rsqrt(), mean, variance
 
 
+@decomposition.register("standardize_backward")
 def _standardize_backward(grad: Any, input: Any, result: Any, variance: Any, dims: Any, eps: float) -> Any:
     if not grad._array.size:
         return NotImplemented
@@ -276,6 +285,7 @@ def _standardize_backward(grad: Any, input: Any, result: Any, variance: Any, dim
     return (grad - result * slope - shift) * (variance + eps).rsqrt()
 
 
+@decomposition.register("layer_standardize_backward")
 def _layer_standardize_backward(grad: Any, input: Any, weight: Any, standard: Any, variance: Any, dims: Any, eps: float) -> Any:
     before = list(range(grad._array.ndim - len(dims)))
     of_weight = grad * standard
@@ -284,6 +294,7 @@ def _layer_standardize_backward(grad: Any, input: Any, weight: Any, standard: An
     return _call("standardize_backward", scaled, input, standard, variance, dims, eps), of_weight, of_bias
 
 
+@decomposition.register("linear")
 def _linear(input: Any, weight: Any, bias: Any = None) -> Any:
     if weight._array.ndim != 2 or not input._array.ndim:
         return NotImplemented
@@ -291,21 +302,19 @@ def _linear(input: Any, weight: Any, bias: Any = None) -> Any:
     return product if bias is None else product + bias
 
 
-def _added(product: str) -> Any:
-    """addmm and its like: ``beta * input + alpha * product``."""
-
-    def formula(input: Any, a: Any, b: Any, beta: Any = 1, alpha: Any = 1) -> Any:
-        if not all(isinstance(each, (int, float)) for each in (beta, alpha)):
-            return NotImplemented
-        made = _call(product, a, b)
-        made = made if alpha == 1 else made * alpha
-        if beta == 0:  # then what the input holds does not count
-            return made
-        return made + (input if beta == 1 else input * beta)
-
-    return formula
+@decomposition.register("addmm", "addmv", "baddbmm")
+def _add_product(input: Any, a: Any, b: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    """``beta * input + alpha * product``."""
+    if not all(isinstance(each, (int, float)) for each in (beta, alpha)):
+        return NotImplemented
+    made = _call("matmul", a, b)
+    made = made if alpha == 1 else made * alpha
+    if beta == 0:  # then NaN in the input does not count
+        return made
+    return made + (input if beta == 1 else input * beta)
 
 
+@decomposition.register("spread_back")
 def _spread_back(grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
     if not keepdim and dim is not None and len(shape):
         for axis in sorted(normalize_dims(dim, len(shape))):
@@ -313,13 +322,15 @@ def _spread_back(grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
     return grad.expand(tuple(shape))
 
 
+@decomposition.register("attention")
 def _attention(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: Any) -> Any:
     batch = [tuple(each._array.shape[:-2]) for each in (query, key, value)]
     if broadcast_shapes(batch) == broadcast_shapes(batch[:2]) and query._array.size and key._array.size:
-        return NotImplemented  # there is native code for it as a whole
+        return NotImplemented  # there is a lowering of the whole op
     return call_body(table["attention"], (query, key, value, mask, causal, scale))
 
 
+@decomposition.register("var_correction")
 def _variance(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
     array = input._array
     dims = list(normalize_dims(dim, array.ndim))
@@ -331,13 +342,14 @@ def _variance(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
 
 
 def _classes(input: Any, target: Any, weight: Any, ignore_index: int) -> tuple[int, Any, Any]:
-    """The axis of classes, the targets with those to ignore at 0, and the weight of every target."""
+    """The axis of classes, the targets with ignored ones as 0, and the weight of every target."""
     counted = target != ignore_index
     safe = target.masked_fill(~counted, 0)
     weights = _call("cast", counted, BY_NUMPY[input._array.dtype]) if weight is None else weight[safe].masked_fill(~counted, 0)
     return 1 if input._array.ndim > 1 else 0, safe, weights
 
 
+@decomposition.register("nll_forward")
 def _nll(input: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
     if not of_floats(input) or target._array.dtype != np.int64 or not input._array.size:
         return NotImplemented
@@ -348,6 +360,7 @@ def _nll(input: Any, target: Any, weight: Any, reduction: str, ignore_index: int
     return loss, total
 
 
+@decomposition.register("nll_gradient")
 def _nll_gradient(grad: Any, shape: Any, target: Any, weight: Any, reduction: str, ignore_index: int, total: Any) -> Any:
     if not of_floats(grad) or target._array.dtype != np.int64 or not all(shape):
         return NotImplemented
@@ -357,12 +370,3 @@ def _nll_gradient(grad: Any, shape: Any, target: Any, weight: Any, reduction: st
     classes = _call("arange", shape[axis]).reshape([-1 if at == axis else 1 for at in range(len(shape))])
     zero = _call("zeros", (), dtype=BY_NUMPY[grad._array.dtype])
     return _call("where", classes == safe.unsqueeze(axis), values.unsqueeze(axis), zero)
-
-
-_BY_CLASS = ("nll_forward", "nll_gradient")  # formulas that take integers beside floats
-FORMULAS: dict[str, Callable[..., Any]] = {
-    "softmax": _softmax, "log_softmax": _log_softmax, "softmax_backward": _softmax_backward, "log_softmax_backward": _log_softmax_backward,
-    "standardize": _standardize, "standardize_backward": _standardize_backward, "layer_standardize_backward": _layer_standardize_backward,
-    "linear": _linear, "addmm": _added("matmul"), "addmv": _added("matmul"), "baddbmm": _added("matmul"),
-    "var_correction": _variance, "spread_back": _spread_back, "attention": _attention, "nll_forward": _nll, "nll_gradient": _nll_gradient,
-}  # fmt: skip

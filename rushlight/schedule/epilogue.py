@@ -1,29 +1,29 @@
-"""Groups that are computed from a routine's result while that is still in the cache: a scale, a bias, an activation, a residual."""
+"""Epilogues: groups that a routine runs on its result while that is in the cache (bias, activation, residual); and early updates of inputs."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from .fusion import Group, Step
+from .fusion import FusionGroup, OpStep
 from .in_place import may_refuse
-from .tensor_ir import Given, Partial, Reference, Routine, Value
+from .tensor_ir import Input, Leaf, PartialReduce, Reference, Routine, Value
 
 
 def sources(value: Value) -> list[Value]:
-    """What is read where a value is used: itself, or what it is computed from in that place."""
-    if value.stored or isinstance(value, Given):
+    """The stored values that are read where a value is used: itself, or the operands of its recomputation."""
+    if value.stored or isinstance(value, Leaf):
         return [value]
     return [source for each in value.inputs() for source in sources(each.value)]
 
 
-def join(steps: list[Any], outputs: list[Reference | None]) -> list[Any]:
-    """Give routines that can take one a group that is computed from their result.
+def fuse_epilogues(steps: list[Any], outputs: list[Reference | None]) -> list[Any]:
+    """Make groups epilogues of the routines whose results they read, where the routine takes one.
 
-    Where nobody else uses the result, it is not kept.
+    A result without other users is then not stored.
     """
     users: dict[Value, list[Any]] = {}
     needs: dict[Any, list[Value]] = {}
-    made: dict[Value, int] = {}  # when
+    made: dict[Value, int] = {}  # the step that computes a value
     for at, step in enumerate(steps):
         found = {source: None for member in step.members for each in member.inputs() for source in sources(each.value)}
         needs[step] = list(found)
@@ -31,16 +31,16 @@ def join(steps: list[Any], outputs: list[Reference | None]) -> list[Any]:
         for source in found:
             users.setdefault(source, []).append(step)
     returned = {each.value for each in outputs if each is not None}
-    order: dict[Any, Any] = {step: step for step in steps}  # what stands in the place of each
+    order: dict[Any, Any] = {step: step for step in steps}  # what replaces each step
     for at, step in enumerate(steps):
-        value = step.value if isinstance(step, Step) else None
-        if not isinstance(value, Routine) or not value.joins:
+        value = step.value if isinstance(step, OpStep) else None
+        if not isinstance(value, Routine) or not value.takes_epilogue:
             continue
         alone = len(users.get(value, ())) == 1 and value not in returned
         for group in users.get(value, ()):
             early = all(made.get(each, -1) < at for each in needs[group] if each is not value and each not in group.members)
-            if order[group] is group and fits(group, value) and (early or alone):
-                joined = Step(value)
+            if order[group] is group and is_epilogue(group, value) and (early or alone):
+                joined = OpStep(value)
                 joined.members = [*step.members, *group.members]
                 value.epilogue, value.kept = group, not alone
                 order[step], order[group] = (joined, None) if early else (None, joined)
@@ -48,19 +48,19 @@ def join(steps: list[Any], outputs: list[Reference | None]) -> list[Any]:
     return [order[step] for step in steps if order[step] is not None]
 
 
-def sooner(steps: list[Any], ends: dict[Value, Given]) -> list[Any]:
-    """Have what inputs are in the end (``ends`` says which) computed as soon as all is there that it needs: a gradient is still in the cache then.
+def update_early(steps: list[Any], ends: dict[Value, Input]) -> list[Any]:
+    """Move the final values of inputs (``ends`` says which) to right after their last operand: a gradient is still in the cache then.
 
-    Not before others have read the input, and not before it is known that the program can run.  What other steps read stays where it is.
+    They stay after all other readers of the input, and after all steps that may refuse to run.  Values that other steps read do not move.
     """
     needs = {step: needed(step) for step in steps}
     read = {value for step in steps for value in needs[step].difference(step.members)}
-    early = [step for step in steps if isinstance(step, Group) and step.axes is None and not ends.keys().isdisjoint(step.members)]
+    early = [step for step in steps if isinstance(step, FusionGroup) and step.axes is None and not ends.keys().isdisjoint(step.members)]
     early = [step for step in early if read.isdisjoint(step.members)]
     late = set(early)
     order = [step for step in steps if step not in late]
-    made: dict[Value, int] = {}  # after how many of these steps a value is there
-    seen: dict[Value, int] = {}  # after how many a value has been read
+    made: dict[Value, int] = {}  # after how many of these steps a value is computed
+    seen: dict[Value, int] = {}  # after how many it is read for the last time
     for at, step in enumerate(order, 1):
         made.update(dict.fromkeys(step.members, at))
         seen.update(dict.fromkeys(needs[step], at))
@@ -77,14 +77,14 @@ def sooner(steps: list[Any], ends: dict[Value, Given]) -> list[Any]:
 
 
 def needed(step: Any) -> set[Value]:
-    """What a step reads."""
+    """The stored values that a step reads."""
     return {source for member in step.members for each in member.inputs() for source in sources(each.value)}
 
 
-def fits(group: Any, value: Routine) -> bool:
-    """Whether a group goes over a result element by element, or folds within an image."""
-    if not isinstance(group, Group) or 0 in (group.axes or ()) or group.space != value.shape:
+def is_epilogue(group: Any, value: Routine) -> bool:
+    """Whether a group reads a result element by element, and reduces at most within an image."""
+    if not isinstance(group, FusionGroup) or 0 in (group.axes or ()) or group.space != value.shape:
         return False
-    if any(isinstance(each, Partial) for each in group.members):
+    if any(isinstance(each, PartialReduce) for each in group.members):
         return False
     return all(each.aligned() for member in group.members for each in member.inputs() if each.value is value)

@@ -1,8 +1,8 @@
-"""Which values are computed together, in one pass over memory.
+"""Fusion: which values one kernel computes.
 
-A group has a space, the shape that its loops run over, and at most one set of axes along which it folds.  Its members are
-values of the whole space, folds along the axes, and values of a row: one element for each fold.  Sums along the other axes, which
-nothing of the whole space is computed from, are begun there too: for blocks of rows, whose sums are added up afterwards.
+A fusion group has a space, the shape that its loops run over, and at most one set of reduced axes.  Its members are values of the
+whole space, reductions along those axes, and row values, which have one element per reduction.  A sum along the other axes (a
+column sum) that nothing of the whole space depends on starts in the group too: as partial sums of blocks of rows.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ import math
 from typing import Any
 
 from .scalar_ir import Expression
-from .simplify import sums_rows
+from .simplify import is_column_sum
 from .symbolic_shape import least, most, never_more, same
 from .target import Target
-from .tensor_ir import Call, Fold, Given, Partial, Pointwise, Product, Reference, Routine, Value
+from .tensor_ir import Call, Leaf, PartialReduce, Pointwise, Product, Reduce, Reference, Routine, Value
 
 
-class Group:
-    """Values that are computed by one kernel."""
+class FusionGroup:
+    """The values of one fused kernel."""
 
     def __init__(self, space: tuple[int, ...]) -> None:
         self.space = space
         self.axes: tuple[int, ...] | None = None
         self.members: list[Value] = []
-        self.rows: set[Value] = set()  # the members with one element for each row
-        self.needs: set[Any] = set()  # the steps that come before
+        self.rows: set[Value] = set()  # the members with one element per row
+        self.needs: set[Any] = set()  # the groups and steps that it depends on
         self.order = 0
 
     @property
@@ -39,15 +39,15 @@ class Group:
 
     def __repr__(self) -> str:
         names = [each.node.name if each.node is not None else "copy" for each in self.members]
-        return f"group over {list(self.space)}{f' folding {list(self.axes)}' if self.axes and self.rows else ''}: {', '.join(names)}"
+        return f"group over {list(self.space)}{f' reducing {list(self.axes)}' if self.axes and self.rows else ''}: {', '.join(names)}"
 
 
-class Step:
-    """A product, a routine or a call."""
+class OpStep:
+    """A step of one op: a product, a routine or a call."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
-        self.members = [value]  # all results that somebody uses
+        self.members = [value]  # all results that are used
         self.needs: set[Any] = set()
         self.order = value.index
 
@@ -56,8 +56,8 @@ class Step:
         return f"{kind}: {self.value.node.name if self.value.node is not None else self.value}"
 
 
-class Grouping:
-    """Forms the groups of a program, in the order of its values."""
+class Fusion:
+    """Forms the fusion groups of a graph greedily, in the order of its values."""
 
     def __init__(self, values: list[Value], outputs: list[Reference], target: Target) -> None:
         self.target = target
@@ -67,7 +67,7 @@ class Grouping:
         used = self.used(values, outputs)
         self.columns, late = self.find_columns([each for each in values if each in used])
         for value in sorted(values, key=lambda each: each in late):
-            if value not in used or isinstance(value, Given):
+            if value not in used or isinstance(value, Leaf):
                 continue
             if isinstance(value, (Product, Routine, Call)):
                 self.step(value)
@@ -92,7 +92,7 @@ class Grouping:
         return found
 
     def find_columns(self, values: list[Value]) -> tuple[set[Value], set[Value]]:
-        """Sums of many rows, which nothing of the whole space is computed from; and these with all that is computed from them, which comes late."""
+        """Column sums that nothing of the whole space depends on; and these with all their users, which are placed last."""
         users: dict[Value, list[Value]] = {}
         for value in values:
             for each in value.inputs():
@@ -100,7 +100,12 @@ class Grouping:
         columns: set[Value] = set()
         late: set[Value] = set()
         for value in values:
-            if not isinstance(value, Fold) or value.how != "add" or value.dtype.kind != "f" or not sums_rows(value.source, value.axes):
+            if (
+                not isinstance(value, Reduce)
+                or value.how != "add"
+                or value.dtype.kind != "f"
+                or not is_column_sum(value.source, value.axes, self.target)
+            ):
                 continue
             found: set[Value] = set()
             waiting: list[Value] = [value]
@@ -109,7 +114,7 @@ class Grouping:
                 if user not in found:
                     found.add(user)
                     waiting += users.get(user, ())
-            if all(isinstance(user, (Pointwise, Fold)) and never_more(user.size, value.size) for user in found):
+            if all(isinstance(user, (Pointwise, Reduce)) and never_more(user.size, value.size) for user in found):
                 columns.add(value)
                 late |= found
         return columns, late
@@ -117,61 +122,61 @@ class Grouping:
     # -- forming groups ------------------------------------------------------------------------------------------
 
     def step(self, value: Any) -> None:
-        """A product, routine or call of its own."""
+        """Make a step of a product, routine or call."""
         if isinstance(value, (Routine, Call)) and value.first is not None:
             self.home[value] = self.home[value.first]
             self.home[value].members.append(value)
             return
-        step = self.home[value] = Step(value)
+        step = self.home[value] = OpStep(value)
         self.depend(step, value)
 
     def depend(self, home: Any, value: Value) -> None:
         home.needs |= self.before(value) - {home}
 
     def before(self, value: Value) -> set[Any]:
-        """The groups and steps that a value waits for."""
+        """The groups and steps that a value depends on."""
         found = [each.value for each in value.inputs()]
         if value.after is not None:
             found.append(value.after)
         return {self.home[each] for each in found if each in self.home}
 
     def place(self, value: Any) -> None:
-        """Put a value into the group of something it is computed from, or into one of its own."""
-        space = value.source if isinstance(value, Fold) else value.shape
-        candidates: list[Group] = []
+        """Put a value into the group of one of its operands, or into a new one."""
+        space = value.source if isinstance(value, Reduce) else value.shape
+        candidates: list[FusionGroup] = []
         for each in value.inputs():
             group = self.home.get(each.value)
-            if isinstance(group, Group) and each.aligned() and group not in candidates:
+            if isinstance(group, FusionGroup) and each.aligned() and group not in candidates:
                 candidates.append(group)
         for group in sorted(candidates, key=lambda each: -each.order):
             role = self.role(group, value, space)
-            if role and not self.would_wait_for_itself(group, value):
+            if role and not self.makes_cycle(group, value):
                 break
         else:
-            group, role = Group(space), "column" if value in self.columns else "fold" if isinstance(value, Fold) else "full"
+            group, role = FusionGroup(space), "column" if value in self.columns else "reduction" if isinstance(value, Reduce) else "full"
         if role == "column":
-            group.axes = others(value)  # those of a group that is merged with it must be the same
+            group.axes = other_axes(value)  # those of a group that is merged with it must be the same
         for other in candidates:
-            if other is not group and role != "fold" and self.can_merge(group, other, value):
+            if other is not group and role != "reduction" and self.can_merge(group, other, value):
                 self.merge(group, other)
         if role == "column":
             self.begin_column(group, value)
             self.place(value)
             return
-        if role == "fold":
+        if role == "reduction":
             group.axes = value.axes
-        if role in ("fold", "row"):
+        if role in ("reduction", "row"):
             group.rows.add(value)
         group.add(value)
         self.home[value] = group
         self.depend(group, value)
 
-    def begin_column(self, group: Group, value: Fold) -> None:
-        """Have a group add up what a fold adds up, for blocks of its rows; what is left to the fold are those sums."""
+    def begin_column(self, group: FusionGroup, value: Reduce) -> None:
+        """Have a group compute the partial sums of a column sum for blocks of its rows; the sum then adds those."""
         count = math.prod(value.source[: len(value.axes)])
         smallest, largest = self.target.block_rows
         rows = least(most(-(-count // self.target.row_blocks), smallest), largest)
-        part = Partial(value.index, (-(-count // rows), *value.shape[1:]), value.dtype, value.node)
+        part = PartialReduce(value.index, (-(-count // rows), *value.shape[1:]), value.dtype, value.node)
         part.expression, part.rows, part.stored = value.expression, rows, True
         group.add(part)
         self.partials.append(part)
@@ -180,10 +185,10 @@ class Grouping:
         value.source, value.expression = part.shape, Expression("operand", (), part.dtype, Reference(part, part.shape, part.strides))
         self.columns.discard(value)
 
-    def can_merge(self, group: Group, other: Group, value: Value) -> bool:
-        """Whether two groups that a value is computed from can be one."""
+    def can_merge(self, group: FusionGroup, other: FusionGroup, value: Value) -> bool:
+        """Whether two groups that a value depends on can be one."""
         fits = same(group.space, other.space) and (group.axes == other.axes or None in (group.axes, other.axes))
-        if not fits or len(group.members) + len(other.members) >= self.target.group_limit or self.would_wait_for_itself(other, value):
+        if not fits or len(group.members) + len(other.members) >= self.target.group_limit or self.makes_cycle(other, value):
             return False
         if not all(each.aligned() for each in value.inputs() if self.home.get(each.value) is other):
             return False
@@ -192,8 +197,8 @@ class Grouping:
             return False
         return not self.leads_to(group.needs - {other}, other) and not self.leads_to(other.needs - {group}, group)
 
-    def merge(self, group: Group, other: Group) -> None:
-        """Make one group of two."""
+    def merge(self, group: FusionGroup, other: FusionGroup) -> None:
+        """Merge a group into another."""
         group.members = sorted(group.members + other.members, key=lambda each: each.index)
         group.order = group.members[-1].index
         group.axes = group.axes if group.axes is not None else other.axes
@@ -207,31 +212,35 @@ class Grouping:
                 home.needs.add(group)
         group.needs.discard(group)
 
-    def role(self, group: Group, value: Any, space: tuple[int, ...]) -> str:
-        """What a value would be in a group, or ''."""
+    def role(self, group: FusionGroup, value: Any, space: tuple[int, ...]) -> str:
+        """The role that a value would have in a group: column, reduction, full, row; empty where it can't be a member."""
         if len(group.members) >= self.target.group_limit:
             return ""
         inside = [each for each in value.inputs() if self.home.get(each.value) is group]
         if not all(each.aligned() for each in inside):
             return ""
-        if value in self.columns and same(group.space, space) and (group.axes == others(value) or (group.axes is None and not group.rows)):
+        if (
+            value in self.columns
+            and same(group.space, space)
+            and (group.axes == other_axes(value) or (group.axes is None and not group.rows))
+        ):
             return "column"
-        if isinstance(value, Fold):
+        if isinstance(value, Reduce):
             fits = same(group.space, space) and group.axes in (None, value.axes)
-            # A fold of what was computed from rows of other axes would need them all at once.
-            return "fold" if fits and (group.axes is not None or not group.rows) else ""
+            # A reduction of what depends on row values of other axes needs all of them first.
+            return "reduction" if fits and (group.axes is not None or not group.rows) else ""
         if same(value.shape, group.space):
             return "full"
         if group.axes is not None and same(value.shape, group.row_shape) and all(each.value in group.rows for each in inside):
             return "row"
         return ""
 
-    def would_wait_for_itself(self, group: Group, value: Value) -> bool:
-        """Whether something else that the value needs is computed from the group."""
+    def makes_cycle(self, group: FusionGroup, value: Value) -> bool:
+        """Whether another dependency of the value depends on the group."""
         return self.leads_to(self.before(value) - {group}, group)
 
-    def leads_to(self, homes: set[Any], group: Group) -> bool:
-        """Whether one of some groups and steps needs a group, directly or by way of others."""
+    def leads_to(self, homes: set[Any], group: FusionGroup) -> bool:
+        """Whether one of some groups and steps depends on a group, directly or indirectly."""
         waiting, seen = list(homes), set(homes)
         while waiting:
             home = waiting.pop()
@@ -242,21 +251,21 @@ class Grouping:
             waiting.extend(new)
         return False
 
-    # -- what is stored ------------------------------------------------------------------------------------------
+    # -- stored values ------------------------------------------------------------------------------------------
 
     def can_inline(self, value: Value) -> bool:
-        """Whether a value is cheap enough to be computed wherever it is used."""
+        """Whether a value is cheap enough to be recomputed by each user."""
         found = self.inlined.get(value)
         if found is None:
             found = isinstance(value, Pointwise) and value.expression.cost <= self.target.inline_cost
-            found = found and all(isinstance(each.value, (Given, Product, Routine, Call)) or each.value.stored for each in value.inputs())
+            found = found and all(isinstance(each.value, (Leaf, Product, Routine, Call)) or each.value.stored for each in value.inputs())
             self.inlined[value] = found
         return found
 
     def mark_stored(self, values: list[Value], used: set[Value]) -> None:
-        """A value that another group uses is stored, unless that can compute it by itself."""
+        """Mark the values that are stored: those that another group uses and does not recompute."""
         for value in values:
-            if value not in used or not isinstance(value, (Pointwise, Fold, Partial)):
+            if value not in used or not isinstance(value, (Pointwise, Reduce, PartialReduce)):
                 continue
             home = self.home[value]
             for each in value.inputs():
@@ -266,10 +275,10 @@ class Grouping:
                 if each.aligned() and self.can_inline(source):
                     continue
                 source.stored = True
-        # Computed elsewhere, a value's own operands must be there first.
+        # Where a value is recomputed, its operands must be there.
         for value in values:
             home = self.home.get(value)
-            if isinstance(home, Group):
+            if isinstance(home, FusionGroup):
                 for each in value.inputs():
                     if self.home.get(each.value) is not home and not each.value.stored and self.can_inline(each.value):
                         self.depend(home, each.value)
@@ -277,9 +286,9 @@ class Grouping:
     # -- the order -----------------------------------------------------------------------------------------------
 
     def scheduled(self) -> list[Any]:
-        """Groups and steps so that each comes after what it needs; groups that store nothing are left out."""
+        """Groups and steps in topological order; groups that store nothing are left out."""
         homes = list(dict.fromkeys(self.home.values()))
-        homes = [each for each in homes if isinstance(each, Step) or any(value.stored for value in each.members)]
+        homes = [each for each in homes if isinstance(each, OpStep) or any(value.stored for value in each.members)]
         alive = set(homes)
         needs = {home: {each for each in home.needs if each in alive} for home in homes}
         users: dict[Any, list[Any]] = {home: [] for home in homes}
@@ -297,17 +306,17 @@ class Grouping:
                 needs[user].discard(home)
                 if not needs[user]:
                     heapq.heappush(ready, (user.order, places[user]))
-        assert len(order) == len(homes), "groups wait for each other"
+        assert len(order) == len(homes), "groups depend on each other"
         return order
 
 
-def others(fold: Fold) -> tuple[int, ...]:
-    """The axes that a fold does not fold."""
-    return tuple([at for at in range(len(fold.source)) if at not in fold.axes])
+def other_axes(value: Reduce) -> tuple[int, ...]:
+    """The axes that a reduction does not reduce."""
+    return tuple([at for at in range(len(value.source)) if at not in value.axes])
 
 
 def substituted(expression: Expression, inner: Any) -> Expression:
-    """An expression with others in the place of some operands."""
+    """An expression in which operands are replaced by expressions."""
     made: dict[int, Expression] = {}
 
     def visit(each: Expression) -> Expression:

@@ -1,4 +1,4 @@
-"""Inputs that a program writes to: which values can be computed right in their memory."""
+"""In-place updates: which final values of inputs are computed directly in the memory of the input."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections import Counter
 from typing import Any
 
 from ..passes.decompose import Declined
-from .fusion import Group
-from .tensor_ir import Call, Fold, Given, Pointwise, Reference, Routine, Value, operands
+from .fusion import FusionGroup
+from .tensor_ir import Call, Input, Leaf, Pointwise, Reduce, Reference, Routine, Value, operands
 
 
-def place(steps: list[Any], outputs: list[Reference | None], writes: list[int], inputs: list[Given]) -> list[tuple[int, int]]:
-    """Put what inputs are in the end into their memory (``value.place``); what can't be there is given as pairs of output and input.
+def plan_in_place(steps: list[Any], outputs: list[Reference | None], writes: list[int], inputs: list[Input]) -> list[tuple[int, int]]:
+    """Let final values of inputs use the input's memory (``value.place``); those that can't are returned as pairs of output and input, to be copied.
 
-    The last outputs are what the ``writes`` are in the end.  A value may take an input's memory when nothing reads the old elements any more:
-    other steps have run before, and in its own step every element is read before the new one is written.
+    The last outputs are the final values of the ``writes``.  A value may use an input's memory when nothing reads the old elements after it:
+    other readers run before, and its own step reads every element before it writes the new one.
     """
     count = len(outputs) - len(writes)
     given = {each.position: each for each in inputs}
@@ -34,8 +34,8 @@ def place(steps: list[Any], outputs: list[Reference | None], writes: list[int], 
     return copied
 
 
-def is_whole(reference: Reference, target: Given) -> bool:
-    """Whether an output is a whole value that lies as an input does."""
+def is_whole(reference: Reference, target: Input) -> bool:
+    """Whether an output is a whole value with the strides of an input."""
     value = reference.value
     return (
         isinstance(value, Pointwise) and value.dtype == target.dtype and value.shape == target.shape == reference.shape
@@ -44,41 +44,41 @@ def is_whole(reference: Reference, target: Given) -> bool:
 
 
 class Order:
-    """When values are computed and inputs are read."""
+    """The steps in which values are computed and inputs are read for the last time."""
 
     def __init__(self, steps: list[Any]) -> None:
         self.steps = steps
         self.made = {member: at for at, step in enumerate(steps) for member in step.members}
-        self.read: dict[Value, int] = {}  # for the last time
+        self.read: dict[Value, int] = {}
         for at, step in enumerate(steps):
             self.read.update((each.value, at) for member in step.members for each in references(member))
         self.refused = max((at for at, step in enumerate(steps) if may_refuse(step)), default=-1)
 
-    def is_safe(self, value: Value, target: Given) -> bool:
+    def is_safe(self, value: Value, target: Input) -> bool:
         """Whether nothing reads the input's old elements after the value's are written."""
         at = self.made.get(value)
         if at is None or max(self.read.get(target, -1), self.refused) > at:
             return False
-        return isinstance(self.steps[at], Group) and in_group(self.steps[at], value, target)
+        return isinstance(self.steps[at], FusionGroup) and in_group(self.steps[at], value, target)
 
 
 def may_refuse(step: Any) -> bool:
-    """Whether a step may find that the program can't run for these inputs: then nothing must have been written to them."""
-    if isinstance(step, Group):
+    """Whether a step may refuse to run for these inputs (an index out of range): nothing may have been written to them by then."""
+    if isinstance(step, FusionGroup):
         return False
-    value = step.value  # native code refuses indices that are out of range, and nothing else
+    value = step.value
     return isinstance(value, Call) or (isinstance(value, Routine) and any(each.dtype.kind in "iu" for each in value.sources))
 
 
 def writes_inside(step: Any) -> bool:
     """Whether a step writes to an input."""
-    return any(isinstance(each.place, Given) for each in step.members)
+    return any(isinstance(each.place, Input) for each in step.members)
 
 
-def in_group(group: Group, value: Value, target: Value) -> bool:
-    """The same within the group that computes the value: elements are read in the same place, by what the value is computed from."""
+def in_group(group: FusionGroup, value: Value, target: Value) -> bool:
+    """Whether that holds within the group that computes the value: old elements are read at the same index, by operands of the value."""
     row = value in group.rows
-    if group.axes is not None and not row:  # several passes over a row: nothing is read from it after the last
+    if group.axes is not None and not row:  # several passes over a row: the last one may write
         found = [each for member in group.members for each in references(member) if each.value is target]
         return in_last_pass(group, value) and all(each.aligned() and each.shape == value.shape for each in found)
     needed: set[Value] = {value}
@@ -94,20 +94,20 @@ def in_group(group: Group, value: Value, target: Value) -> bool:
     return True
 
 
-def in_last_pass(group: Group, value: Value) -> bool:
+def in_last_pass(group: FusionGroup, value: Value) -> bool:
     """Whether an element is computed in the last pass over its row."""
-    passes: dict[Value, int] = {}  # in which a member is computed, or before which a row's value is known
+    passes: dict[Value, int] = {}  # in which a member is computed, or before which a row value is known
     for member in group.members:
-        known = [passes[each.value] + isinstance(each.value, Fold) for each in references(member) if each.value in passes]
+        known = [passes[each.value] + isinstance(each.value, Reduce) for each in references(member) if each.value in passes]
         passes[member] = max(known, default=0)
-    return passes[value] == max(at for member, at in passes.items() if member not in group.rows or isinstance(member, Fold))
+    return passes[value] == max(at for member, at in passes.items() if member not in group.rows or isinstance(member, Reduce))
 
 
 def references(value: Value) -> list[Reference]:
-    """What a value reads, with what is computed in its place taken apart."""
+    """The stored values that a value reads, with recomputed operands expanded."""
     found: list[Reference] = []
     for each in value.inputs():
-        if each.value.stored or isinstance(each.value, Given) or not isinstance(each.value, Pointwise):
+        if each.value.stored or isinstance(each.value, Leaf) or not isinstance(each.value, Pointwise):
             found.append(each)
         else:
             found += [inner.broadcast(each.shape) for inner in operands(each.value.expression)]

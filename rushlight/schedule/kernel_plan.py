@@ -22,7 +22,7 @@ import numpy as np
 from .scalar_ir import Expression
 from .symbolic_shape import differs, same
 from .target import Target
-from .tensor_ir import Fold, Partial, Value
+from .tensor_ir import PartialReduce, Reduce, Value
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,7 @@ class Store:
 class Accumulate:
     """Add an element to a reduction; the result is a row value after the pass."""
 
-    value: Fold
+    value: Reduce
     expression: Expression
     chunked: bool  # whether float32 sums of chunks are added in float64
 
@@ -135,7 +135,7 @@ class KernelPlan:
     unit: int  # elements of the parallel loop that a thread takes together
     lanes: int  # elements that are computed at once; 1: vectorization is left to the emitter
     calls: set[tuple[str, np.dtype[Any]]]  # functions (exp, ...) that are called and not inlined
-    partials: list[Partial]  # sums over the rows of a block; then the outer loops run over blocks
+    partials: list[PartialReduce]  # sums over the rows of a block; then the outer loops run over blocks
     nanoseconds: float  # estimated, on one thread
     body: list[Pass | RowStage] = field(default_factory=list)
     buffers: list[Value] = field(default_factory=list)  # the parameters, in order
@@ -220,8 +220,8 @@ class Checker:
 
     def check_pass(self, part: Pass) -> None:
         assert part.stores or part.reductions, f"pass {part.number} is empty"
-        results: list[Any] = [*part.stores, *part.reductions]
-        for each in results:
+        statements: list[Store | Accumulate] = [*part.stores, *part.reductions]
+        for each in statements:
             for found in locations(each.expression):
                 self.check_load(found)
         for store in part.stores:
@@ -391,7 +391,7 @@ def name_of(value: Any) -> str:
     return f"{value.node.name if value.node is not None else 'value'}.{value.index}"
 
 
-def identity(value: Fold) -> Any:
+def identity(value: Reduce) -> Any:
     """The neutral element of a reduction: its result for no elements."""
     if value.how in ("add", "or"):
         return 0

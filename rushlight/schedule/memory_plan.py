@@ -1,4 +1,4 @@
-"""Where the values that a program makes and uses inside lie in its memory."""
+"""The memory plan: live ranges of intermediate values, in-place reuse of their memory, and offsets in the arena."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .epilogue import sources
-from .fusion import Group
+from .fusion import FusionGroup
 from .in_place import in_group
 from .symbolic_shape import hint, same
 from .tensor_ir import Call, Pointwise, Value
@@ -15,25 +15,25 @@ from .tensor_ir import Call, Pointwise, Value
 ALIGNMENT = 64
 
 
-def plan(steps: list[Any], outside: set[Value]) -> dict[Value, tuple[int, int]]:
-    """From which step to which each value has memory in the arena; some lie where others did (``value.place``), and are not among them.
+def plan_memory(steps: list[Any], outside: set[Value]) -> dict[Value, tuple[int, int]]:
+    """The live range (first and last step) of every value in the arena; values that reuse the memory of others (``value.place``) are not among them.
 
     ``outside`` are values with memory of their own.
     """
-    lives = lifetimes(steps, outside)
-    reuse(steps, lives)
+    lives = live_ranges(steps, outside)
+    reuse_in_place(steps, lives)
     return lives
 
 
-def arrange(lives: dict[Value, tuple[int, int]]) -> tuple[dict[Value, int], int]:
+def assign_offsets(lives: dict[Value, tuple[int, int]]) -> tuple[dict[Value, int], int]:
     """The offset of every value in the arena, and the arena's size."""
     sizes = {value: -(-max(hint(value.size), 1) * value.dtype.itemsize // ALIGNMENT) * ALIGNMENT for value in lives}
     offsets = packed([(sizes[value], *life) for value, life in lives.items()])
     return dict(zip(lives, offsets)), max([offset + size for offset, size in zip(offsets, sizes.values())], default=0)
 
 
-def lifetimes(steps: list[Any], outside: set[Value]) -> dict[Value, tuple[int, int]]:
-    """For each value the steps that make it, and that use it last."""
+def live_ranges(steps: list[Any], outside: set[Value]) -> dict[Value, tuple[int, int]]:
+    """For each value the step that computes it and the step that uses it last."""
     found: dict[Value, tuple[int, int]] = {}
     for at, step in enumerate(steps):
         for value in step.members:
@@ -47,13 +47,13 @@ def lifetimes(steps: list[Any], outside: set[Value]) -> dict[Value, tuple[int, i
     return found
 
 
-def reuse(steps: list[Any], lives: dict[Value, tuple[int, int]]) -> None:
-    """Have a group compute results in the memory of what it is the last to read, element by element."""
+def reuse_in_place(steps: list[Any], lives: dict[Value, tuple[int, int]]) -> None:
+    """Let a group store results in the memory of values that it is the last to read, element by element."""
     ending: dict[int, list[Value]] = {}
     for value, (_, end) in lives.items():
         ending.setdefault(end, []).append(value)
     for at, step in enumerate(steps):
-        if not isinstance(step, Group):
+        if not isinstance(step, FusionGroup):
             continue
         for value in step.members:
             if value not in lives or not isinstance(value, Pointwise) or lives[value][1] == at:
@@ -70,7 +70,7 @@ def reuse(steps: list[Any], lives: dict[Value, tuple[int, int]]) -> None:
 
 
 def packed(pieces: list[tuple[int, int, int]]) -> list[int]:
-    """Offsets for pieces of memory (their sizes, and the steps from and to which they are used): large ones first, each as far down as it fits."""
+    """Offsets for blocks of memory (size, first and last step): large ones first, each at the lowest offset where it fits."""
     order = sorted(range(len(pieces)), key=lambda at: (-pieces[at][0], pieces[at][1]))
     count = len(pieces)
     starts, ends, low, high = (np.zeros(count, np.int64) for _ in range(4))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .fusion import Group, substituted
+from .fusion import FusionGroup, substituted
 from .kernel_plan import (
     Accumulate,
     Axis,
@@ -27,13 +27,13 @@ from .kernel_plan import (
 from .scalar_ir import FLOAT32, SINGLE_FUNCTIONS, UNARY_FUNCTIONS, Expression
 from .symbolic_shape import differs, may_reach, same
 from .target import Target
-from .tensor_ir import Fold, Partial, Pointwise, Reference, Value, operands, strides_of
+from .tensor_ir import PartialReduce, Pointwise, Reduce, Reference, Value, operands, strides_of
 
 _VECTOR_DTYPES = frozenset((FLOAT32, np.dtype(np.int32), np.dtype(np.bool_)))
 _INLINED = frozenset((*UNARY_FUNCTIONS, *SINGLE_FUNCTIONS))  # functions that are code in the kernel rather than an instruction
 
 
-def plan_kernel(group: Group, target: Target, whole: bool = True) -> KernelPlan:
+def plan_kernel(group: FusionGroup, target: Target, whole: bool = True) -> KernelPlan:
     """The plan of a group.  Where it is not ``whole``, the kernel is called for ranges of elements and not of units."""
     return Planner(group, target, whole).plan
 
@@ -41,7 +41,7 @@ def plan_kernel(group: Group, target: Target, whole: bool = True) -> KernelPlan:
 class Planner:
     """Plans the kernel of one group."""
 
-    def __init__(self, group: Group, target: Target, whole: bool) -> None:
+    def __init__(self, group: FusionGroup, target: Target, whole: bool) -> None:
         self.group = group
         self.target = target
         self.members = set(group.members)
@@ -57,7 +57,7 @@ class Planner:
 
     # -- what is computed ----------------------------------------------------------------------------------------
 
-    def own_expression(self, value: Pointwise | Fold) -> Expression:
+    def own_expression(self, value: Pointwise | Reduce) -> Expression:
         """A member's expression, in which what other groups compute and do not store is computed here."""
 
         def inner(operand: Expression) -> Expression:
@@ -79,7 +79,7 @@ class Planner:
         levels: dict[Value, int] = {}
         for value in self.group.members:
             known = [levels[each.value] for each in operands(self.expressions[value]) if self.inside(each)]
-            levels[value] = max(known, default=0) + (1 if isinstance(value, Fold) else 0)
+            levels[value] = max(known, default=0) + (1 if isinstance(value, Reduce) else 0)
         return levels
 
     def find_kept(self) -> set[Value]:
@@ -108,9 +108,9 @@ class Planner:
         """For each member of the whole space (and reduction), the latest pass that uses it."""
         wanted: dict[Value, int] = {}
         for value in reversed(self.group.members):
-            if value in self.group.rows and not isinstance(value, Fold):
+            if value in self.group.rows and not isinstance(value, Reduce):
                 continue
-            own = self.levels[value] - isinstance(value, Fold)
+            own = self.levels[value] - isinstance(value, Reduce)
             wanted[value] = max(wanted.get(value, 0), own)
             at = own if value in kept or value.stored else wanted[value]
             for each in operands(self.expressions[value]):
@@ -174,7 +174,7 @@ class Planner:
         tile = outer.pop() if group.rows and outer and not axes[-1].reduced else None
         if group.axes is None:
             inner = [outer.pop()]
-        partials = [each for each in group.members if isinstance(each, Partial)]
+        partials = [each for each in group.members if isinstance(each, PartialReduce)]
         parallel: Axis | None = None
         if not partials:
             parallel = outer[0] if outer else tile if tile is not None else inner[0] if group.axes is None else None
@@ -184,7 +184,7 @@ class Planner:
         work = sum(
             target.operation_nanoseconds * self.expressions[each].cost + target.element_nanoseconds
             for each in group.members
-            if each not in group.rows or isinstance(each, Fold)
+            if each not in group.rows or isinstance(each, Reduce)
         )
         return KernelPlan(
             target=target,
@@ -210,7 +210,7 @@ class Planner:
         long = last.reduced and type(last.size) is int and last.size > 2 * self.target.chunk
         if type(last.size) is not int or long or (last is plan.parallel and plan.unit == 1):
             return 1
-        if any(each.how not in ("add", "max", "min") or each.dtype != FLOAT32 for each in group.members if isinstance(each, Fold)):
+        if any(each.how not in ("add", "max", "min") or each.dtype != FLOAT32 for each in group.members if isinstance(each, Reduce)):
             return 1
         if any(each.strides[dim] != 1 for each in group.members if each not in group.rows):
             return 1
@@ -237,11 +237,11 @@ class Planner:
         for each in self.plan.partials:
             self.buffer(each)
         passes = max(
-            [levels[each] - (each in group.rows) for each in group.members if each not in group.rows or isinstance(each, Fold)], default=0
+            [levels[each] - (each in group.rows) for each in group.members if each not in group.rows or isinstance(each, Reduce)], default=0
         )
         self.add_rows(0)
         for number in range(passes + 1):
-            reductions = [each for each in group.members if isinstance(each, Fold) and levels[each] == number + 1]
+            reductions = [each for each in group.members if isinstance(each, Reduce) and levels[each] == number + 1]
             stores = [
                 each
                 for each in group.members
@@ -262,7 +262,7 @@ class Planner:
         if made:
             self.plan.body.append(RowStage(made))
 
-    def make_pass(self, number: int, reductions: list[Fold], stores: list[Value]) -> Pass:
+    def make_pass(self, number: int, reductions: list[Reduce], stores: list[Value]) -> Pass:
         plan = self.plan
         resolve = Resolver(self, number)
         # Kept values may be in the memory of results, so all is computed before anything is stored.  Around calls of functions, values that wait are costly.
@@ -283,7 +283,7 @@ class Planner:
 
     def place_for(self, value: Value) -> Location:
         """Where a pass stores a value."""
-        if isinstance(value, Partial):
+        if isinstance(value, PartialReduce):
             self.buffer(value)
             return BlockElement(value)
         if value.stored:

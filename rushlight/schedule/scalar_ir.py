@@ -1,7 +1,7 @@
-"""The kernel of a pointwise op as an expression.
+"""Scalar IR: the computation of one element as an expression, traced from the kernel of a pointwise op.
 
-A pointwise kernel is written with functions of ``xp`` and operators alone.  Called with :class:`Functions` in the place of
-NumPy, and with :class:`Array` in the place of arrays, it gives an :class:`Expression` of what it does to one element.
+A pointwise kernel uses functions of ``xp`` and operators alone.  Called with :class:`Functions` for NumPy and :class:`Array` for
+arrays, it gives an :class:`Expression`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core.dtypes import HALF_PRECISION
+from ..core.facets import Facet
 from ..core.families import broadcast_shapes
 from .symbolic_shape import Ratio, Size, differs, hint
 from .target import Target
@@ -28,25 +29,25 @@ SINGLE_FUNCTIONS = ("sin", "cos")
 OTHER_FUNCTIONS = ("decay", "raised_decay", "growth", "power")  # exp of what is not positive, and what simplify.py makes
 FUNCTIONS = frozenset((*UNARY_FUNCTIONS, *SINGLE_FUNCTIONS, *OTHER_FUNCTIONS))
 _COSTLY = FUNCTIONS | {"fmod"}
-EXPENSIVE = 20  # what a function such as exp costs, in additions
+EXPENSIVE = 20  # the cost of a function such as exp, in additions
 
 
 class NotExpressible(Exception):
-    """A kernel that does more than pointwise functions can say, or what native code does not have."""
+    """A kernel that scalar IR can't express, or that a target can't compute."""
 
 
 class Expression:
-    """A step of a computation on one element: an operation on other expressions, a constant, or an operand."""
+    """An operation on expressions, a constant, or an operand."""
 
     __slots__ = ("args", "cost", "data", "dtype", "known_operands", "op")
 
     def __init__(self, op: str, args: tuple[Expression, ...], dtype: np.dtype[Any], data: Any = None) -> None:
         if dtype not in _DTYPES and not (dtype in HALF_PRECISION and op in _MOVES):
-            raise NotExpressible(f"native code has no {dtype}")
+            raise NotExpressible(f"scalar IR has no {dtype}")
         self.op = op
         self.args = args
         self.dtype = dtype
-        self.data = data  # the value of a constant, what an operand stands for
+        self.data = data  # the value of a constant; what an operand refers to
         self.known_operands: list[Any] | None = None
         own = 0 if op in ("constant", "operand") else EXPENSIVE if op in _COSTLY else 4 if op in ("div", "sqrt") else 1
         self.cost: int = own + sum(each.cost for each in args)  # as if nothing were shared: an upper bound
@@ -56,16 +57,16 @@ class Expression:
 
 
 def constant(value: Any, dtype: np.dtype[Any]) -> Expression:
-    """A number of a type."""
+    """A number of a dtype."""
     if differs(value):
         if dtype not in (FLOAT32, FLOAT64) and not (dtype == np.int64 and isinstance(value, Size)):
-            raise NotExpressible(f"a number that may differ, as {dtype}")
+            raise NotExpressible(f"a symbolic number as {dtype}")
         return Expression("constant", (), dtype, value)
     return Expression("constant", (), dtype, np.asarray(value).astype(dtype).item())
 
 
 def cast(a: Expression, dtype: np.dtype[Any]) -> Expression:
-    """A value in another type."""
+    """A value cast to a dtype."""
     if a.dtype == dtype:
         return a
     if a.op == "constant":
@@ -93,12 +94,12 @@ def check_target(expression: Expression, target: Target) -> None:
 
 
 class Array:
-    """An expression that behaves like an array in a kernel; writes in place give it another expression."""
+    """Stands for an array in a kernel; an in-place operation replaces its expression."""
 
     __slots__ = ("expression", "shape")
     __array_ufunc__ = None
     __array_priority__ = 1000
-    size = 1  # kernels ask only whether it is large
+    size = 1  # kernels only ask whether it is large
     flags: Any
 
     def __init__(self, expression: Expression, shape: tuple[int, ...]) -> None:
@@ -128,19 +129,19 @@ class Array:
         return Array(self.expression, self.shape)
 
     def __bool__(self) -> bool:
-        raise NotExpressible("the kernel looks at values")
+        raise NotExpressible("the kernel branches on values")
 
     def __getattr__(self, name: str) -> Any:
         raise NotExpressible(f"the kernel uses array.{name}")
 
     def __getitem__(self, index: Any) -> Any:
-        raise NotExpressible("the kernel picks elements")
+        raise NotExpressible("the kernel indexes elements")
 
     __setitem__ = __getitem__
     __hash__ = None  # type: ignore[assignment]
 
     def become(self, other: Array) -> Array:
-        """Take the value of another array, in this one's type, as a write in place does."""
+        """Take the value of another array, cast to this one's dtype, as an in-place operation does."""
         self.expression = cast(other.expression, self.dtype)
         return self
 
@@ -176,7 +177,7 @@ for _name, _function in {"neg": "negative", "abs": "absolute", "invert": "invert
 
 
 def typed(op: Any, operands: list[Any]) -> list[Any]:
-    """Operands of a pointwise op with numbers that may differ as arrays, of the type that the op computes in."""
+    """Operands of a pointwise op with symbolic numbers as arrays of the dtype that the op computes in."""
     common, _ = op.family.dtypes(op, op.family.operands(op, [hint(each) for each in operands]))
     return [Array(constant(each, common), ()) if differs(each) else each for each in operands]
 
@@ -185,19 +186,19 @@ def typed(op: Any, operands: list[Any]) -> list[Any]:
 
 
 def kind_of(value: Any) -> Any:
-    """What NumPy's rules for types look at: a type, or a Python number as it is."""
+    """What NumPy's promotion takes: a dtype, or a Python number."""
     if isinstance(value, np.ndarray) and value.ndim:
         raise NotExpressible("the kernel uses an array of constants")
     return value.dtype if hasattr(value, "dtype") else hint(value)
 
 
 def element(value: Any, dtype: np.dtype[Any]) -> Expression:
-    """An operand as an expression of a type."""
+    """An operand as an expression of a dtype."""
     return cast(value.expression, dtype) if isinstance(value, Array) else constant(value, dtype)
 
 
 def make(op: str, dtype: np.dtype[Any], *operands: Any, compute: np.dtype[Any] | None = None, data: Any = None) -> Array:
-    """An operation on operands that are first brought to one type."""
+    """An operation on operands that are cast to one dtype."""
     given = tuple([element(each, dtype if compute is None else compute) for each in operands])
     return Array(
         Expression(op, given, dtype, data),
@@ -206,7 +207,7 @@ def make(op: str, dtype: np.dtype[Any], *operands: Any, compute: np.dtype[Any] |
 
 
 def common(*operands: Any) -> np.dtype[Any]:
-    """The type that NumPy computes operands in."""
+    """The dtype that NumPy computes operands in."""
     return np.result_type(*[kind_of(each) for each in operands])
 
 
@@ -227,7 +228,7 @@ def _comparison(op: str) -> Any:
         compute = common(a, b)
         for number in (a, b):
             if isinstance(number, int) and compute.kind in "iu" and not np.iinfo(compute).min <= number <= np.iinfo(compute).max:
-                raise NotExpressible("the kernel compares with a number that its type does not have")
+                raise NotExpressible("the kernel compares with a number outside the range of its dtype")
         return make(op, BOOL, a, b, compute=compute)
 
     return run
@@ -267,14 +268,14 @@ def _float_only(op: str, *types: np.dtype[Any]) -> Any:
     def run(*operands: Any) -> Array:
         dtype = common(*operands)
         if dtype not in (types or (FLOAT32, FLOAT64)):
-            raise NotExpressible(f"native code has no {op} of {dtype}")
+            raise NotExpressible(f"scalar IR has no {op} of {dtype}")
         return make(op, dtype, *operands)
 
     return run
 
 
 def _whole(op: str) -> Any:
-    """Rounding, which leaves integers as they are."""
+    """Rounding; integers stay as they are."""
     return lambda a: a.copy() if a.dtype.kind in "iub" else make(op, a.dtype, a)
 
 
@@ -317,7 +318,7 @@ def _remainder(a: Any, b: Any) -> Array:
 
 
 def _floor_divide(a: Any, b: Any) -> Array:
-    """The quotient rounded down, found from the exact remainder."""
+    """The quotient rounded down, computed from the exact remainder."""
     rest = BINARY["fmod"](a, b)
     a, b = (Array(element(each, rest.dtype), rest.shape) for each in (a, b))
     quotient = (a - rest) / b
@@ -330,7 +331,7 @@ def _floor_divide(a: Any, b: Any) -> Array:
 
 def _hypot(a: Any, b: Any) -> Array:
     if common(a, b) != FLOAT32:
-        raise NotExpressible("native code has hypot of float32 alone")
+        raise NotExpressible("scalar IR has hypot of float32 only")
     a, b = (Array(element(each, FLOAT64), each.shape if isinstance(each, Array) else ()) for each in (a, b))
     found = UNARY["sqrt"](a * a + b * b)
     return where(UNARY["isinf"](a) | UNARY["isinf"](b), np.inf, found).astype(FLOAT32)
@@ -387,29 +388,29 @@ def _gelu(a: Array) -> Array:
     return a * kind(0.5) * (kind(1) + UNARY["erf"](a * kind(math.sqrt(0.5))))
 
 
-def _normal_share(a: Array) -> Array:
+def _normal_cdf(a: Array) -> Array:
     kind = a.dtype.type
     return kind(0.5) * (kind(1) + UNARY["erf"](a * kind(math.sqrt(0.5))))
 
 
 def _sigmoid(a: Any) -> Array:
-    """``1 / (1 + exp(-a))`` by an exp of what is not positive, which never overflows, so that denormal results are right."""
+    """``1 / (1 + exp(-a))`` by an exp of a number that is not positive: it never overflows, so denormal results are right."""
     small, one = _float_only("decay")(-abs(a)), a.dtype.type(1)
     return BINARY["divide"](where(a < 0, small, one), one + small)  # type: ignore[no-any-return]
 
 
-# Ops that are written here because NumPy does not have the functions, or their kernels lose digits.
-EXPRESSIONS: dict[str, Callable[..., Array]] = {
-    "erf": UNARY["erf"],
-    "gelu_exact": _gelu,
-    "normal_share": _normal_share,
-    "sigmoid": _sigmoid,
-    "silu": lambda a: a * _sigmoid(a),
-}
+scalar_kernel: Facet[Callable[..., Array]] = Facet(
+    "scalar kernel", "the op on one element, where its NumPy kernel can't be traced or loses digits"
+)
+scalar_kernel.set(UNARY["erf"], "erf")
+scalar_kernel.set(_gelu, "gelu_exact")
+scalar_kernel.set(_normal_cdf, "normal_share")
+scalar_kernel.set(_sigmoid, "sigmoid")
+scalar_kernel.set(lambda a: a * _sigmoid(a), "silu")
 
 
 class Functions:
-    """Stands for NumPy in a kernel."""
+    """Stands for NumPy (``xp``) in a kernel."""
 
     float32, float64, int64, int32, bool_ = np.float32, np.float64, np.int64, np.int32, np.bool_
     pi, inf, nan, e, newaxis = np.pi, np.inf, np.nan, np.e, None

@@ -4,46 +4,46 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..passes.decompose import Expanded
-from .epilogue import join, sooner
-from .fusion import Group, Grouping
-from .in_place import place
+from ..passes.decompose import Decomposed
+from .epilogue import fuse_epilogues, update_early
+from .fusion import Fusion, FusionGroup
+from .in_place import plan_in_place
 from .kernel_plan import KernelPlan, name_of
-from .memory_plan import arrange, plan
+from .memory_plan import assign_offsets, plan_memory
 from .plan_kernel import plan_kernel
 from .symbolic_shape import Sizes
 from .target import Target
-from .tensor_ir import SIZES, Builder, Call, Given, Origin, Reference, Routine, Value
+from .tensor_ir import SIZES, Builder, Call, Constant, Input, Leaf, Origin, Reference, Routine, Value
 
 
 class Schedule:
     """What runs in the place of a graph, in which order, and where its values are."""
 
-    def __init__(self, expanded: Expanded, layouts: list[Any], target: Target, sizes: Sizes | None = None) -> None:
+    def __init__(self, decomposed: Decomposed, layouts: list[Any], target: Target, sizes: Sizes | None = None) -> None:
         """Schedule a decomposed graph for inputs with such strides; ``sizes`` are its symbolic sizes."""
         self.target = target
         self.sizes = sizes
-        self.builder = Builder(expanded, layouts, target)  # until the code is there: see release()
+        self.builder = Builder(decomposed, layouts, target)  # until the code is there: see release()
         self.notes = self.builder.notes
         self.fuse()
 
     def fuse(self) -> None:
         """Fusion, epilogues, order, in-place updates and memory."""
         values, results = self.builder.values, self.builder.outputs
-        fusion = Grouping(values, [each for each in results if each is not None], self.target)
+        fusion = Fusion(values, [each for each in results if each is not None], self.target)
         self.partials = fusion.partials
-        self.steps: list[Any] = sooner(join(fusion.steps, results), self.builder.ends())
-        self.inputs = [each for each in values if isinstance(each, Given) and each.array is None]
-        self.constants = [each for each in values if isinstance(each, Given) and each.array is not None]
+        self.steps: list[Any] = update_early(fuse_epilogues(fusion.steps, results), self.builder.ends())
+        self.inputs = [each for each in values if isinstance(each, Input)]
+        self.constants = [each for each in values if isinstance(each, Constant)]
         self.writes = self.builder.writes  # the positions of inputs that are written to
         self.copies: list[tuple[Reference | None, int]] = [
-            (results[number], at) for number, at in place(self.steps, results, self.writes, self.inputs)
+            (results[number], at) for number, at in plan_in_place(self.steps, results, self.writes, self.inputs)
         ]  # results that are copied to inputs in the end
         self.outputs = results[: len(results) - len(self.writes)]
         made = [each.value for each in (*self.outputs, *(each for each, _ in self.copies)) if each is not None]
-        self.roots = list(dict.fromkeys(each for each in made if not isinstance(each, (Given, Call))))  # values with memory of their own
-        self.live_ranges = plan(self.steps, set(self.roots))  # of values in the arena
-        self.offsets, self.arena = arrange(self.live_ranges)
+        self.roots = list(dict.fromkeys(each for each in made if not isinstance(each, (Leaf, Call))))  # values with memory of their own
+        self.live_ranges = plan_memory(self.steps, set(self.roots))  # of values in the arena
+        self.offsets, self.arena = assign_offsets(self.live_ranges)
         self.slots = self.number_buffers()
 
     def number_buffers(self) -> dict[Value, int]:
@@ -54,7 +54,7 @@ class Schedule:
         for value in [each for step in self.steps for each in step.members if each.place is not None]:
             slots[value] = slots[value.place]
         for step in self.steps:
-            if not isinstance(step, Group) and isinstance(step.value, Call):
+            if not isinstance(step, FusionGroup) and isinstance(step.value, Call):
                 for value in step.value.others:
                     slots[value] = len(slots)
         if self.sizes is not None:
@@ -81,7 +81,7 @@ class Schedule:
 
     def kernel_plans(self, step: Any) -> list[KernelPlan]:
         """The kernel plan of a fused group, or of a routine's epilogue."""
-        group = step if isinstance(step, Group) else getattr(step.value, "epilogue", None)
+        group = step if isinstance(step, FusionGroup) else getattr(step.value, "epilogue", None)
         return [] if group is None else [plan_kernel(group, self.target, whole=group is step)]
 
     def __str__(self) -> str:

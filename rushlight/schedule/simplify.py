@@ -1,4 +1,4 @@
-"""What is computed in another way than it is written, and comes to the same."""
+"""Algebraic simplification of tensor IR: GELU by one exp, softmax without a common factor, and how sums are split."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from typing import Any
 
 from .scalar_ir import EXPENSIVE, FLOAT32, Expression, constant
 from .symbolic_shape import differs, may_reach, same
-
-FEW_ROWS = 128  # that are added up at once
-LONG_ROW = 1 << 14  # elements of a row that stays in the cache
+from .target import Target
 
 
-def shorten(values: Iterable[Any], pointwise: set[Any], outputs: Iterable[Any]) -> None:
-    """Have GELU's ``x / 2 * (1 + tanh(y))`` computed at once where nothing else needs its parts, and softmax.
+def simplify(values: Iterable[Any], pointwise: set[Any], outputs: Iterable[Any]) -> None:
+    """Rewrite GELU's ``x / 2 * (1 + tanh(y))`` as one quotient where nothing else uses its parts, and the exp of softmax.
 
-    ``pointwise`` are those of the values that can be changed.
+    ``pointwise`` are the values whose expressions may be rewritten.
     """
     users: dict[Any, list[Any]] = {}
     for value in values:
@@ -27,14 +25,14 @@ def shorten(values: Iterable[Any], pointwise: set[Any], outputs: Iterable[Any]) 
         users.setdefault(each.value, []).append(None)
 
     def alone(operand: Expression) -> Expression:
-        """What an operand is computed by, if it is used nowhere else."""
+        """The expression that an operand is computed by, if it has no other user."""
         source = operand.data.value
         whole = source in pointwise and len(users[source]) == 1 and operand.data.aligned() and same(operand.data.shape, source.shape)
         return source.expression if whole else operand  # type: ignore[no-any-return]
 
     for value in pointwise:
         if value.expression.op == "decay":
-            share(value, users)
+            drop_common_factor(value, users)
     for op, exchange in (("add", tanh_and_one), ("mul", half_of_it)):
         for value in pointwise:
             if value.expression.op == op or value.expression.cost > EXPENSIVE:
@@ -44,9 +42,9 @@ def shorten(values: Iterable[Any], pointwise: set[Any], outputs: Iterable[Any]) 
 def exchanged(
     expression: Expression, op: str, exchange: Callable[..., Expression | None], alone: Callable[[Expression], Expression]
 ) -> Expression:
-    """An expression with an op computed otherwise: as ``exchange`` says, given the pairs of its arguments (or what makes them, if nothing else uses them)."""
+    """An expression in which a binary op is rewritten by ``exchange``, given its arguments (or their expressions, where they have no other user)."""
     parents: Counter[int] = Counter()
-    order: list[Expression] = []  # what is needed comes later
+    order: list[Expression] = []  # users before operands
     waiting = [expression]
     while waiting:
         each = waiting.pop()
@@ -69,14 +67,14 @@ def exchanged(
 
 
 def tanh_and_one(one: Expression, other: Expression, inside: Callable[[Expression], Expression]) -> Expression | None:
-    """``1 + tanh(x)`` by one exp, which is as exact where the tanh is next to -1; a factor of x is one of the exponent's."""
+    """``1 + tanh(x)`` as ``2 / (1 + exp(-2 x))``, which keeps its digits where tanh is near -1; a constant factor of x moves into the exponent."""
     if not is_number(one, 1) or other.op != "tanh":
         return None
     x, times = other.args[0], -2.0
     product = inside(x)
     if product.op == "mul" and product.dtype == FLOAT32:
         for number, factor in (product.args, product.args[::-1]):
-            if type(number.data) is float and 2.0**-8 < number.data < 2.0**8:  # of whose sixth power a coefficient is a multiple
+            if type(number.data) is float and 2.0**-8 < number.data < 2.0**8:  # its sixth power is part of a coefficient
                 x, times = factor, -2 * number.data
     return Expression("div", (constant(2, other.dtype), Expression("growth", (x,), other.dtype, times)), other.dtype)
 
@@ -92,12 +90,12 @@ def half_of_it(half: Expression, other: Expression, _: Any) -> Expression | None
 
 
 def is_number(expression: Expression, value: float) -> bool:
-    """Whether an expression is a certain constant."""
+    """Whether an expression is this constant."""
     return type(expression.data) is float and expression.data == value
 
 
 def replaced(expression: Expression, found: dict[int, Expression]) -> Expression:
-    """An expression with some of its parts exchanged."""
+    """An expression with some subexpressions replaced, by id."""
     if id(expression) not in found:
         args = tuple([replaced(each, found) for each in expression.args])
         same = all(one is other for one, other in zip(args, expression.args))
@@ -105,24 +103,24 @@ def replaced(expression: Expression, found: dict[int, Expression]) -> Expression
     return found[id(expression)]
 
 
-def falling(expression: Expression) -> Expression:
-    """exp of what is taken from its own maximum, as in softmax, by a function of numbers that are not positive."""
+def exp_below_maximum(expression: Expression) -> Expression:
+    """``exp(x - max(x))``, as in softmax, as ``decay``: the exp of numbers that are not positive, which can't overflow."""
     if expression.op != "exp" or expression.args[0].op != "operand":
         return expression
     difference = getattr(expression.args[0].data.value, "expression", None)
     if difference is None or difference.op != "sub" or any(each.op != "operand" for each in difference.args):
         return expression
     whole, largest = (each.data for each in difference.args)
-    fold = largest.value
-    if getattr(fold, "how", "") == "max" and fold.expression.op == "operand":
-        source = fold.expression.data
+    maximum = largest.value
+    if getattr(maximum, "how", "") == "max" and maximum.expression.op == "operand":
+        source = maximum.expression.data
         if source.value is whole.value and source.aligned() and whole.aligned() and largest.aligned():
             return Expression("decay", expression.args, expression.dtype)
     return expression
 
 
-def share(value: Any, users: dict[Any, list[Any]]) -> None:
-    """In softmax, whose exp is used for the sum and to be divided by it, leave out a factor that both have."""
+def drop_common_factor(value: Any, users: dict[Any, list[Any]]) -> None:
+    """In softmax, whose exp is summed and divided by the sum, leave out a power of two that cancels."""
     sums = [each for each in users.get(value, ()) if getattr(each, "how", "") == "add" and each.expression.op == "operand"]
     others = [each for each in users.get(value, ()) if each not in sums]
     inverses = users.get(sums[0], ()) if len(sums) == 1 else ()
@@ -134,23 +132,27 @@ def share(value: Any, users: dict[Any, list[Any]]) -> None:
 
 
 def is_inverse(value: Any) -> bool:
-    """Whether a value is one by another."""
+    """Whether a value is ``1 / x``."""
     expression = getattr(value, "expression", None)
     return expression is not None and expression.op == "div" and is_number(expression.args[0], 1) and expression.args[1].op == "operand"
 
 
-def sums_rows(shape: tuple[int, ...], axes: Sequence[int]) -> bool:
-    """Whether a sum along some axes is one of many rows, which can be added up block by block, each block in the cache."""
+def is_column_sum(shape: tuple[int, ...], axes: Sequence[int], target: Target) -> bool:
+    """Whether a sum is over many rows, so that it can be taken block by block, each block in the cache."""
     count = len(axes)
     rows, row = math.prod(shape[:count]), math.prod(shape[count:])
-    return tuple(sorted(axes)) == tuple(range(count)) and may_reach(rows, FEW_ROWS) and (differs(row) or 16 <= row <= LONG_ROW)
+    return (
+        tuple(sorted(axes)) == tuple(range(count))
+        and may_reach(rows, target.column_rows)
+        and (differs(row) or 16 <= row <= target.cached_row)
+    )
 
 
-def first_axes(shape: tuple[int, ...], axes: Sequence[int]) -> tuple[int, ...]:
-    """The axes that a sum is taken along before it is taken along the others; none where it is taken at once.
+def axes_summed_first(shape: tuple[int, ...], axes: Sequence[int], target: Target) -> tuple[int, ...]:
+    """The axes of the first of two sums that a sum is split into; none where it is not split.
 
-    A sum over images (or sequences) and their places runs through memory in its order if taken image by image.  A sum of everything
-    is taken by rows, which can be done side by side, and together with what else is done with a row.
+    A sum over a batch and over pixels reads memory in order if it is taken image by image.  A sum of all elements is taken by
+    rows, which run in parallel and fuse with other kernels of rows.
     """
     if len(axes) == len(shape):
         last = len(shape) - 1
@@ -158,7 +160,7 @@ def first_axes(shape: tuple[int, ...], axes: Sequence[int]) -> tuple[int, ...]:
             last -= 1
         large = last > 0 and math.prod(shape[last:]) >= 16 and may_reach(math.prod(shape[:last]), 64)
         return tuple(range(last, len(shape))) if large else ()
-    if len(shape) < 3 or 0 not in axes or len(axes) < 2 or not may_reach(shape[0], 8) or sums_rows(shape, axes):
+    if len(shape) < 3 or 0 not in axes or len(axes) < 2 or not may_reach(shape[0], 8) or is_column_sum(shape, axes, target):
         return ()
     rest = tuple([axis for axis in sorted(axes) if axis])
     return rest if may_reach(math.prod([shape[axis] for axis in rest]), 32) else ()

@@ -1,8 +1,8 @@
-"""Sizes that a plan is made for without knowing them: numbers that stand in native code as loads from a table.
+"""Symbolic sizes of a schedule: numbers that generated code loads from a table.
 
-A :class:`Size` behaves like a number in all that decides how a program is made, and is none: Python's and NumPy's own functions refuse it, so that
-its value can't slip into a plan unnoticed.  A comparison is decided by the value that the size has now, and holds under a guard; in text it is the name of
-a register, which every function fills from the table.
+A :class:`Size` takes part in arithmetic and comparisons like an int, and is none: Python's and NumPy's functions refuse it, so that its
+value can't get into a schedule unnoticed.  A comparison is decided by the hint (the present value) and recorded as a guard; in LLVM text a size is the
+name of a register, which every function loads from the table.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from ..core.base import Spec
 from ..core.symbolic import OPERATIONS, Expression, SymbolicFloat, SymbolicInt
 from ..graph import Graph, map_aggregate
 
-LEAST = 2  # of a size that may differ: 0 and 1 are treated unlike all others
+LEAST = 2  # the smallest symbolic size: 0 and 1 are specialized
 MOST = 1 << 40
-Bounds = tuple[int, int]  # the smallest and the largest that a number can be
+Bounds = tuple[int, int]  # the least and the greatest value of a number
 _UNKNOWN: Bounds = (-(1 << 500), 1 << 500)
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne
@@ -40,11 +40,11 @@ FORMULAS = {name: _on_formulas(name) for name in OPERATIONS}
 
 
 class Fixed(Exception):
-    """A plan that holds for one size alone; says why."""
+    """A schedule that holds for one size only (specialization); says why."""
 
 
 class Sizes:
-    """The symbols of a plan with their present values, the guards under which it holds, and the table of numbers that its code reads."""
+    """The symbols of a schedule with their hints, the guards under which it holds, and the table of numbers that its code reads."""
 
     def __init__(self, values: Mapping[str, int], equal: Mapping[str, Expression] | None = None) -> None:
         """``equal`` are symbols that are known to be equal to others."""
@@ -63,7 +63,7 @@ class Sizes:
         return Size(self, expression) if constant is None else constant
 
     def compare(self, how: str, a: Any, b: Any) -> bool:
-        """The outcome of a comparison, which is guarded where it may be another for other sizes."""
+        """The outcome of a comparison, with a guard where it may be another for other sizes."""
         found = bool(_COMPARISONS[how](hint(a), hint(b)))
         whole = isinstance(a, (int, Size)) and isinstance(b, (int, Size))
         if whole and (self.is_outside(a, b) or self.is_certain(how, formula(a) - formula(b))):
@@ -77,23 +77,23 @@ class Sizes:
         return found
 
     def first(self, expression: Expression) -> Expression:
-        """A formula in which of symbols that are equal one alone is left."""
+        """A formula in which equal symbols are replaced by one of them."""
         if not self.equal or self.equal.keys().isdisjoint(expression.symbols()):
             return expression
         made = expression.evaluate({name: self.equal.get(name) or Expression.symbol(name) for name in self.values}, FORMULAS)
         return made if isinstance(made, Expression) else Expression({(): made})
 
     def compared(self, how: str, a: Any, b: Any, found: bool) -> None:
-        """A comparison of sizes while a graph was made."""
+        """A comparison of symbolic integers during decomposition."""
         if self.compare(how, self.of(a), self.of(b)) is not found:
             raise Fixed("sizes are not what they were")
 
     def escaped(self, kind: str, size: Any) -> None:
-        """A size has become a plain number."""
+        """A symbolic integer has become a plain number."""
         raise Fixed(f"{kind}() of {getattr(size, 'expression', 'a number')}")
 
     def of(self, value: Any) -> Any:
-        """A number with a formula as one of this plan."""
+        """A symbolic number of a graph as one of this schedule."""
         if isinstance(value, SymbolicInt):
             return self.size(self.first(value.expression))
         if isinstance(value, SymbolicFloat):
@@ -112,7 +112,7 @@ class Sizes:
         return spec.sized([self.of(each) for each in spec.shape])
 
     def take(self, graph: Graph) -> None:
-        """Have a graph speak of the sizes of this plan."""
+        """Replace the symbolic numbers of a graph by those of this schedule."""
         for node in graph.nodes:
             if node.op == "output":
                 continue
@@ -120,7 +120,7 @@ class Sizes:
             node.meta["val"] = map_aggregate(node.meta.get("val"), lambda each: self.shape(each) if isinstance(each, Spec) else each)
 
     def is_outside(self, a: Any, b: Any) -> bool:
-        """Whether one of two numbers is plain, and less or more than the other can be: what is asked most often."""
+        """Whether one of two numbers is plain and outside of the bounds of the other: the most frequent case."""
         size, number = (a, b) if b.__class__ is int else (b, a)
         if number.__class__ is not int or size.__class__ is not Size:
             return False
@@ -143,7 +143,7 @@ class Sizes:
         return expression
 
     def limits(self, expression: Expression) -> Bounds:
-        """What a formula lies between; it may be less than that."""
+        """Bounds of a formula, not necessarily tight."""
         low = high = 0
         for monomial, factor in expression.terms.items():
             first = last = 1
@@ -177,24 +177,24 @@ class Sizes:
         return self.names.setdefault(text, f"made{len(self.names)}")
 
     def chosen(self, text: str, value: int, bounds: Bounds) -> Size:
-        """A size that is written so, is so large at present, and lies between bounds."""
+        """A size by its Python expression, its hint and its bounds."""
         name = self.name(text)
         self.present[name] = value
         self.bounds[name] = bounds
         return Size(self, Expression.symbol(name))
 
     def found_by(self, function: Callable[..., int], *arguments: Any, bounds: Bounds) -> Size:
-        """What a function makes of sizes and other plain values."""
+        """The result of a function of sizes and plain values, as a size."""
         self.functions[function.__name__] = function
         text = f"{function.__name__}({', '.join(map(written, arguments))})"
         return self.chosen(text, function(*map(hint, arguments)), bounds)
 
     def place(self, text: str) -> int:
-        """Where in the table a number is."""
+        """The position of a number in the table."""
         return self.numbers.setdefault(text, len(self.numbers))
 
     def function(self, results: str) -> Callable[..., Any]:
-        """What is written in terms of the symbols, as a function of their values."""
+        """A Python expression of the symbols as a function of their values."""
         lines = [
             f"def function({', '.join(self.values)}):",
             *[f"    {name} = {text}" for text, name in self.names.items()],
@@ -206,7 +206,7 @@ class Sizes:
 
 
 class Size:
-    """A whole number that may differ."""
+    """A symbolic integer of a schedule."""
 
     __slots__ = ("expression", "sizes", "value")
 
@@ -233,7 +233,7 @@ class Size:
         return self.sizes.compare("!=", self, 0)
 
     def __hash__(self) -> int:
-        return 0  # so that a table of sizes asks, and what it finds is guarded
+        return 0  # so that lookups in a dict compare, which records a guard
 
     def __str__(self) -> str:
         return f"%size.{self.sizes.place(str(self.expression))}"
@@ -246,7 +246,7 @@ class Size:
 
 
 class Ratio:
-    """A fraction that follows from sizes: a cost, one over a count."""
+    """A symbolic float: a cost, one over a count."""
 
     __slots__ = ("sizes", "text", "value")
 
@@ -312,12 +312,12 @@ for _name, _sign in {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "
 
 
 def differs(value: Any) -> bool:
-    """Whether a number may be another for other sizes."""
+    """Whether a number is symbolic."""
     return isinstance(value, (Size, Ratio))
 
 
 def hint(value: Any) -> Any:
-    """The present value of a number."""
+    """The hint of a symbolic number; another number as it is."""
     return value.value if isinstance(value, (Size, Ratio)) else value
 
 
@@ -332,7 +332,7 @@ def formula(value: Any) -> Expression:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two sizes or shapes are equal for all sizes.  Unlike ``==`` it guards nothing: what is equal by chance is taken for different."""
+    """Whether two sizes or shapes are equal for all sizes.  Unlike ``==`` it records no guard: what is equal by chance counts as different."""
     if a is b:
         return True
     if a.__class__ is Size:
@@ -343,13 +343,13 @@ def same(a: Any, b: Any) -> bool:
 
 
 def never_more(a: Any, b: Any) -> bool:
-    """Whether a number is at most another for all sizes; guards nothing."""
+    """Whether a number is at most another for all sizes; records no guard."""
     known = next((each.sizes for each in (a, b) if isinstance(each, Size)), None)
     return bool(a <= b) if known is None else known.limits(formula(a) - formula(b))[1] <= 0
 
 
 def written(value: Any) -> str:
-    """A number in terms of the symbols, as Python writes it."""
+    """A number as a Python expression of the symbols."""
     if isinstance(value, Size):
         return f"({value.expression})"
     if isinstance(value, (tuple, list)):
@@ -399,7 +399,7 @@ def if_many(size: Any, limit: int, many: int, few: int) -> Any:
 
 
 def at_most(size: Any, limit: int) -> int:
-    """The smaller of a size and a limit, or the limit where the size may differ: for what need not be as small as the size."""
+    """The smaller of a size and a limit; the limit where the size is symbolic."""
     return limit if isinstance(size, Size) else min(size, limit)
 
 

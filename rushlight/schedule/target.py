@@ -26,6 +26,8 @@ class Target:
     # -- reductions
     chunk: int = 512  # float32 elements of a row that are summed before the sum goes on in float64
     tile_chunk: int = 128  # the same where a tile of rows is summed at once
+    column_rows: int = 128  # rows from which on a sum over rows is taken block by block, each block in the cache ...
+    cached_row: int = 1 << 14  # ... where a row has at most so many elements
     row_blocks: int = 64  # blocks that a sum over rows is split into, where there are enough rows ...
     block_rows: tuple[int, int] = (8, 128)  # ... of at least and at most so many rows
     # -- fusion

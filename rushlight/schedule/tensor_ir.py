@@ -1,6 +1,6 @@
-"""An expanded graph as values: what is computed element by element, what is folded, what is multiplied, what is called.
+"""Tensor IR: the values of a decomposed graph, each pointwise, a reduction, a matrix product, the routine of an op, or a call.
 
-A node's tensor is a :class:`Reference`: a value seen through strides.  Views make references and compute nothing.
+The tensor of a node is a :class:`Reference`: a value with strides and an offset.  Views make references and compute nothing.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from ..core.dtypes import HALF_PRECISION
 from ..core.families import Elementwise, Reduction
 from ..graph import Node
 from ..graph.calls import bind
-from ..passes.decompose import Declined, Expanded
+from ..passes.decompose import Declined, Decomposed
 from .lowering import lowering, routine
-from .scalar_ir import BOOL, EXPRESSIONS, FLOAT32, Array, Expression, Functions, NotExpressible, cast, check_target, constant, typed
+from .scalar_ir import BOOL, FLOAT32, Array, Expression, Functions, NotExpressible, cast, check_target, constant, scalar_kernel, typed
 from .scalar_ir import make as operation
-from .simplify import falling, first_axes, shorten
+from .simplify import axes_summed_first, exp_below_maximum, simplify
 from .symbolic_shape import differs, present, same
 from .target import Target
-from .view_strides import LiesOtherwise, elements, has_sizes, reshaped, seen
+from .view_strides import IncompatibleStrides, elements, has_sizes, reshape_strides, view_of
 
 # Ops outside the family of pointwise ones whose kernels are pointwise all the same.
 _POINTWISE = frozenset(("cast", "clone", "masked_fill", "fill", "zero", "copy"))
 _FILLED = {"zeros": 0, "ones": 1, "zeros_like": 0, "ones_like": 1}
-_OF_THE_TYPE = ("nan_to_num", "nextafter")  # kernels that look at the limits of their type
+_DTYPE_LIMITS = ("nan_to_num", "nextafter")  # kernels that depend on the limits of their dtype
 _INT64 = np.dtype(np.int64)
 
 
 class Origin(NamedTuple):
-    """What is remembered of a node when a program is compiled, for describing it."""
+    """The name and source line of a node, which outlive the graph for descriptions."""
 
     name: str
     meta: dict[str, Any]
@@ -45,36 +45,45 @@ class Origin(NamedTuple):
 
 
 class Value:
-    """A tensor of the program."""
+    """A tensor of the graph."""
 
     def __init__(self, index: int, shape: tuple[int, ...], dtype: np.dtype[Any], node: Node | None) -> None:
         self.index = index
         self.shape = shape
         self.dtype = dtype
-        self.node: Any = node  # where it comes from; of a compiled program, an Origin
+        self.node: Any = node  # the node that it comes from; an Origin after compilation
         self.strides = strides_of(shape)  # in elements; 0 where a dimension has one element
         self.stored = False  # whether it is needed in memory
-        self.place: Value | None = None  # an input in whose memory it lies, since it is what that is in the end
-        self.after: Value | None = None  # what comes first though it is not computed from it
+        self.place: Value | None = None  # the value whose memory it uses instead of its own: in-place update or reuse
+        self.after: Value | None = None  # a value that is computed before, though it is no operand
 
     @property
     def size(self) -> int:
         return math.prod(self.shape)
 
     def inputs(self) -> list[Reference]:
-        """What it is computed from."""
+        """Its operands."""
         return []
 
     def __repr__(self) -> str:
         return f"{type(self).__name__.lower()} {self.index} {list(self.shape)} {self.dtype}"
 
 
-class Given(Value):
-    """An input of the program, or a tensor that is always the same."""
+class Leaf(Value):
+    """A value that is there before the first step runs."""
 
-    array: Any = None  # of the latter
-    made_by: Any = None  # the op and its arguments, where that depends on sizes that may differ
-    position = -1  # of the former
+
+class Input(Leaf):
+    """An input of the graph."""
+
+    position: int
+
+
+class Constant(Leaf):
+    """A tensor that is the same in every call."""
+
+    array: Any
+    made_by: Any = None  # the op and its arguments, where they depend on symbolic sizes
 
 
 class Pointwise(Value):
@@ -86,22 +95,22 @@ class Pointwise(Value):
         return operands(self.expression)
 
 
-class Fold(Value):
-    """All elements along some dimensions, which stay with size 1, folded into one."""
+class Reduce(Value):
+    """A reduction along some dimensions, which stay with size 1."""
 
     how: str  # "add", "mul", "max", "min", "and", "or"
-    expression: Expression  # of an element of what is folded
-    source: tuple[int, ...]  # the shape of that
+    expression: Expression  # of an element that is reduced
+    source: tuple[int, ...]  # the shape before the reduction
     axes: tuple[int, ...]
 
     def inputs(self) -> list[Reference]:
         return operands(self.expression)
 
 
-class Partial(Value):
-    """Sums along the dimensions that a group does not fold, for blocks of so many of its rows: the first dimension counts blocks."""
+class PartialReduce(Value):
+    """Partial sums over blocks of the rows of a group; the first dimension counts blocks."""
 
-    expression: Expression  # of an element of what is added up
+    expression: Expression  # of an element that is summed
     rows: int  # of a block
 
     def inputs(self) -> list[Reference]:
@@ -109,7 +118,7 @@ class Partial(Value):
 
 
 class Product(Value):
-    """A product of matrices, or of batches of them."""
+    """A matrix product, batched or not, by a library."""
 
     left: Reference
     right: Reference
@@ -125,7 +134,7 @@ class Call(Value):
     args: Any
     kwargs: Any
     part: int | None = None  # which of several results
-    first: Call | None = None  # of another than the first: that
+    first: Call | None = None  # the first result, of another than the first
     others: list[Call]
 
     def inputs(self) -> list[Reference]:
@@ -135,27 +144,27 @@ class Call(Value):
 
 
 class Routine(Value):
-    """Results of native code that is written for one op; the values that follow are its other results, and memory it works in.
+    """A result of a lowering of a whole op; the values that follow are its other results, and scratch memory.
 
-    ``write(program, module, routine)`` gives the pieces, which run one after the other.  Results that nobody uses have no memory
-    then (``program.slots``), and need not be computed.
+    ``write(lowering, module, routine)`` gives its functions, which run one after the other.  Results without users have no memory
+    (``lowering.slots``), and need not be computed.
     """
 
     sources: list[Reference]
     write: Callable[[Any, Any, Routine], list[Any]]
-    first: Routine | None = None  # of another than the first: that
+    first: Routine | None = None  # the first result, of another than the first
     others: list[Routine]  # all of them, the first included
-    scratch = False  # whether it is memory to work in
-    joins = False  # whether it can take a group that is computed from its result
+    scratch = False  # whether it is scratch memory
+    takes_epilogue = False  # whether it can run a group on its result
     epilogue: Any = None  # that group
-    kept = True  # whether others use the result as well
+    kept = True  # whether the result has other users
 
     def inputs(self) -> list[Reference]:
         return self.sources
 
 
 class Reference:
-    """A value seen through strides (in elements), from an offset on."""
+    """A value with strides (in elements) and an offset."""
 
     __slots__ = ("offset", "shape", "strides", "value")
 
@@ -179,7 +188,7 @@ class Reference:
         return Reference(self.value, shape, (0,) * extra + self.strides, self.offset)
 
     def aligned(self) -> bool:
-        """Whether it is the value itself, at most broadcast: element by element where the user's are."""
+        """Whether it is the whole value, at most broadcast: its element at an index is the value's at that index."""
         extra = len(self.shape) - len(self.value.shape)
         return extra >= 0 and not self.offset and same(self.strides, (0,) * extra + self.value.strides)
 
@@ -224,36 +233,36 @@ def collect(value: Any, found: list[Reference]) -> None:
 
 # A buffer of one number in every program: not zero where native code found what eager mode would refuse (an index out of range).
 STATUS = Value(-1, (), np.dtype(np.int64), None)
-SIZES = Value(-2, (), np.dtype(np.int64), None)  # the table of sizes that may differ, in a program for any of them
+SIZES = Value(-2, (), np.dtype(np.int64), None)  # the table of symbolic sizes
 
 
 class Builder:
-    """Makes the values of an expanded graph."""
+    """Makes the values of a decomposed graph."""
 
-    def __init__(self, expanded: Expanded, layouts: list[Any], target: Target) -> None:
+    def __init__(self, decomposed: Decomposed, layouts: list[Any], target: Target) -> None:
         self.target = target
         self.values: list[Value] = []
-        self.notes = list(expanded.notes)
-        self.writes = expanded.writes
+        self.notes = list(decomposed.notes)
+        self.writes = decomposed.writes
         self.references: dict[Node, Any] = {}
         self.last_effect: Call | None = None
-        self.reshaped: set[Value] = set()  # results of routines that are seen in another shape where eager mode has a copy
-        self.last = set(expanded.outputs)
-        for position, (node, layout) in enumerate(zip(expanded.inputs, layouts)):
+        self.reshaped: set[Value] = set()  # results of routines that are reshaped without the copy that eager mode makes
+        self.last = set(decomposed.outputs)
+        for position, (node, layout) in enumerate(zip(decomposed.inputs, layouts)):
             if node is not None:
-                self.given(node, layout).position = position
-        for node in expanded.graph.nodes:
+                self.leaf(Input, node, layout).position = position
+        for node in decomposed.graph.nodes:
             if node in self.references or node.op == "output":
                 continue
             if node.op == "placeholder":
-                array = expanded.constants[node.name]._array
-                self.given(node, elements(array)).array = array
+                array = decomposed.constants[node.name]._array
+                self.leaf(Constant, node, elements(array)).array = array
                 continue
             self.references[node] = self.node(node)
         self.outputs: list[Reference | None] = []
-        for node in expanded.outputs:
+        for node in decomposed.outputs:
             self.outputs.append(None if node is None else self.output(node, self.outputs))
-        shorten(
+        simplify(
             self.values, {each for each in self.values if isinstance(each, Pointwise)}, [each for each in self.outputs if each is not None]
         )
         for each in self.outputs:
@@ -261,7 +270,7 @@ class Builder:
                 each.value.stored = True
 
     def output(self, node: Node, before: list[Any]) -> Any:
-        """What is given out for a node, after others: a copy, where eager mode has one, and the one that it is of is given out as well."""
+        """The output for a node: a copy, where eager mode has one and the original is an output too."""
         found = self.references[node]
         shared = (
             isinstance(found, Reference)
@@ -270,8 +279,8 @@ class Builder:
         )
         return self.copy(found, None) if shared else found
 
-    def is_given_out(self, node: Node, part: int) -> bool:
-        """Whether one of a node's results, or a view of it, is an output, and so has to lie as it does in eager mode."""
+    def is_output(self, node: Node, part: int) -> bool:
+        """Whether one of a node's results, or a view of it, is an output, and so must have the strides of eager mode."""
         waiting = [each for each in node.users if each.target is operator.getitem and each.args[1] == part]
         seen = set(waiting)
         while waiting:
@@ -285,17 +294,17 @@ class Builder:
         return False
 
     def add(self, value: Any) -> Reference:
-        """A reference to a value that was just made."""
+        """Add a value; gives a reference to it."""
         self.values.append(value)
         return Reference(value, value.shape, value.strides)
 
     def make(self, kind: Any, shape: tuple[int, ...], dtype: np.dtype[Any], node: Node | None) -> Any:
         return kind(len(self.values), tuple(shape), dtype, node)
 
-    def given(self, node: Node, strides: tuple[int, ...]) -> Any:
-        """An input that lies in memory as it does."""
+    def leaf(self, kind: Any, node: Node, strides: tuple[int, ...]) -> Any:
+        """An input or a constant with such strides."""
         spec = node.meta["val"]
-        value = self.make(Given, spec.shape, spec.dtype, node)
+        value = self.make(kind, spec.shape, spec.dtype, node)
         value.strides = tuple([0 if size == 1 else stride for size, stride in zip(spec.shape, strides)])
         self.references[node] = self.add(value)
         return value
@@ -330,11 +339,11 @@ class Builder:
         return value
 
     def native(self, op: Op, args: tuple[Any, ...], spec: Any, node: Node) -> Any:
-        """The op as values that are computed here, or NotImplemented."""
+        """The op as values of this IR, or NotImplemented."""
         if op.name == "reshape":
             return self.reshape(args[0], spec)
         if op.name == "reshape_copy":
-            if isinstance(args[0].value, Routine):  # which may have laid out its result so that nothing needs to be copied
+            if isinstance(args[0].value, Routine):  # its strides may allow a view
                 made = self.reshape(args[0], spec)
                 self.reshaped.add(made.value)
                 return made
@@ -377,23 +386,24 @@ class Builder:
         return self.add(value)
 
     def elementwise(self, op: Op, args: tuple[Any, ...], spec: Spec, node: Node) -> Reference:
-        """A pointwise kernel, run for its expression."""
+        """A pointwise kernel, traced to an expression."""
         arrays = [
             Array(Expression("operand", (), each.dtype, each.broadcast(spec.shape)), each.shape) if isinstance(each, Reference) else each
             for each in args
         ]
         arrays = typed(op, arrays) if any(map(differs, arrays)) else arrays
-        if (op.exact or op.name in EXPRESSIONS) and isinstance(op.family, Elementwise):  # other kernels widen by themselves
+        written = scalar_kernel.of(op)
+        if (op.exact or written is not None) and isinstance(op.family, Elementwise):  # other kernels widen by themselves
             arrays = in_single_precision(op, arrays)
-        if op.name in EXPRESSIONS:
-            made = EXPRESSIONS[op.name](*arrays)
+        if written is not None:
+            made: Any = written(*arrays)
         elif isinstance(op.family, Elementwise):
             made = op.family.execute(op, Functions(), arrays)
         else:
             made = op.kernel(Functions(), *arrays)
         if not isinstance(made, Array):
-            raise NotExpressible("the kernel gives no expression")
-        return self.pointwise(falling(made.expression), spec.shape, spec.dtype, node)
+            raise NotExpressible("the kernel returns no expression")
+        return self.pointwise(exp_below_maximum(made.expression), spec.shape, spec.dtype, node)
 
     def copy(self, source: Reference, node: Node | None) -> Reference:
         """A copy in row-major order."""
@@ -402,69 +412,69 @@ class Builder:
     # -- views ---------------------------------------------------------------------------------------------------
 
     def view(self, op: Op, args: tuple[Any, ...], spec: Any) -> Any:
-        """A view computes nothing: it is the value, seen through other strides."""
+        """A view: the value with other strides."""
         source = args[0]
-        if op.name == "strided_view" and not (isinstance(source.value, Given) and source.aligned()):
-            raise Declined("it looks at how a tensor lies in memory")
+        if op.name == "strided_view" and not (isinstance(source.value, Leaf) and source.aligned()):
+            raise Declined("it depends on the strides of a tensor")
         try:
-            made = seen(op, args, spec)
-        except LiesOtherwise:
-            if isinstance(source.value, Routine):  # which may have laid it out otherwise than eager mode does
+            made = view_of(op, args, spec)
+        except IncompatibleStrides:
+            if isinstance(source.value, Routine):  # whose strides may differ from those of eager mode
                 return self.view(op, (self.copy(source, None), *args[1:]), spec)
             raise
         results = tuple([Reference(source.value, *each) for each in made])
         return results if isinstance(spec, (tuple, list)) else results[0]
 
     def reshape(self, source: Reference, spec: Spec) -> Reference:
-        """Other sizes: seen through other strides where that is possible, else a copy."""
-        strides = reshaped(source, spec.shape)
+        """A reshape: a view where strides allow it, else a copy."""
+        strides = reshape_strides(source, spec.shape)
         if strides is None:
             source = self.copy(source, None)
             strides = strides_of(spec.shape)
         return Reference(source.value, tuple(spec.shape), strides, source.offset)
 
-    # -- folds and products --------------------------------------------------------------------------------------
+    # -- reductions and products ---------------------------------------------------------------------------------
 
-    def fold(
+    def reduce(
         self, how: str, expression: Expression, source: tuple[int, ...], axes: tuple[int, ...], dtype: np.dtype[Any], node: Node
     ) -> Reference:
-        """A fold of an expression along some axes, which stay with size 1."""
+        """A reduction of an expression along some axes, which stay with size 1."""
         check_target(expression, self.target)
-        value = self.make(Fold, tuple([1 if at in axes else size for at, size in enumerate(source)]), dtype, node)
+        value = self.make(Reduce, tuple([1 if at in axes else size for at, size in enumerate(source)]), dtype, node)
         value.how, value.expression, value.source, value.axes = how, expression, source, axes
         return self.add(value)
 
     def reduction(self, op: Op, args: tuple[Any, ...], node: Node) -> Any:
-        """A reduction that folds elements by one operation."""
+        """A reduction by one associative operation."""
         source, axes, keepdim, others, compute, dtype = op.family.resolve(op, args)
-        if op.name not in _FOLDS or others or not source.shape or not math.prod(source.shape):
+        if op.name not in _REDUCTIONS or others or not source.shape or not math.prod(source.shape):
             return NotImplemented
-        how, prepare = _FOLDS[op.name]
+        how, prepare = _REDUCTIONS[op.name]
         compute = FLOAT32 if compute in HALF_PRECISION else compute
         element = Array(Expression("operand", (), source.dtype, source), source.shape)
         prepared = prepare(element if op.name == "count_nonzero" else element.astype(compute))
         if prepared.dtype == BOOL and how not in ("and", "or"):
             how = "or" if how == "max" else "and"
-        rest = first_axes(source.shape, axes) if how == "add" and prepared.dtype.kind == "f" else ()
+        rest = axes_summed_first(source.shape, axes, self.target) if how == "add" and prepared.dtype.kind == "f" else ()
         if rest:
-            part = self.fold(how, prepared.expression, source.shape, rest, prepared.dtype, node)
+            part = self.reduce(how, prepared.expression, source.shape, rest, prepared.dtype, node)
             last = tuple([axis for axis in sorted(axes) if axis not in rest])
-            folded = self.fold(how, Expression("operand", (), part.dtype, part), part.shape, last, part.dtype, node)
+            reduced = self.reduce(how, Expression("operand", (), part.dtype, part), part.shape, last, part.dtype, node)
         else:
-            folded = self.fold(how, prepared.expression, source.shape, tuple(sorted(axes)), prepared.dtype, node)
+            reduced = self.reduce(how, prepared.expression, source.shape, tuple(sorted(axes)), prepared.dtype, node)
         if op.name == "mean":
             count = math.prod([source.shape[axis] for axis in axes])
-            total = Array(Expression("operand", (), folded.dtype, folded), folded.shape)
-            folded = self.pointwise(operation("div", folded.dtype, total, count).expression, folded.shape, folded.dtype, node)
-        if folded.dtype != dtype:
-            folded = self.pointwise(Expression("operand", (), folded.dtype, folded), folded.shape, dtype, node)
+            total = Array(Expression("operand", (), reduced.dtype, reduced), reduced.shape)
+            reduced = self.pointwise(operation("div", reduced.dtype, total, count).expression, reduced.shape, reduced.dtype, node)
+        if reduced.dtype != dtype:
+            reduced = self.pointwise(Expression("operand", (), reduced.dtype, reduced), reduced.shape, dtype, node)
         if keepdim:
-            return folded
+            return reduced
         kept = [at for at in range(len(source.shape)) if at not in axes]
-        return Reference(folded.value, tuple([folded.shape[at] for at in kept]), tuple([folded.strides[at] for at in kept]))
+        return Reference(reduced.value, tuple([reduced.shape[at] for at in kept]), tuple([reduced.strides[at] for at in kept]))
 
     def product(self, left: Reference, right: Reference, spec: Spec, node: Node) -> Any:
-        """A product of matrices by BLAS."""
+        """A matrix product by a lowering, or by BLAS."""
         if left.dtype in HALF_PRECISION and left.dtype == right.dtype:
             left, right = (self.pointwise(Expression("operand", (), each.dtype, each), each.shape, FLOAT32, None) for each in (left, right))
             wide = self.product(left, right, Spec(spec.shape, FLOAT32), node)
@@ -492,17 +502,17 @@ class Builder:
         return Reference(made.value, tuple(spec.shape), strides_of(tuple(spec.shape))) if made.shape != tuple(spec.shape) else made
 
     def as_matrices(self, source: Reference) -> Reference:
-        """The reference, or a copy where its last two dimensions do not lie as BLAS wants them."""
+        """The reference, or a copy where BLAS does not take the strides of its last two dimensions."""
         rows, columns = source.strides[-2:]
         height, width = source.shape[-2:]
         plain = (columns == 1 or width == 1) and (rows >= width or height == 1)
-        turned = (rows == 1 or height == 1) and (columns >= height or width == 1)
-        return source if plain or turned else self.copy(source, None)
+        transposed = (rows == 1 or height == 1) and (columns >= height or width == 1)
+        return source if plain or transposed else self.copy(source, None)
 
     def routine(
         self, sources: list[Reference], specs: list[Any], node: Node | None, write: Any, scratch: Sequence[Spec] = ()
     ) -> list[Reference]:
-        """Results of native code that is written for one op, from what it reads; ``scratch`` is memory that it works in."""
+        """The results of a lowering of a whole op; ``scratch`` is memory that it works in."""
         made: list[Routine] = []
         for at, each in enumerate([*specs, *scratch]):
             value = self.make(Routine, each.shape, each.dtype, node)
@@ -514,9 +524,9 @@ class Builder:
             source.value.stored = True
         return [Reference(value, value.shape, value.strides) for value in made[: len(specs)]]
 
-    def ends(self) -> dict[Value, Given]:
-        """Of what inputs that are written to are in the end: which input."""
-        given = {each.position: each for each in self.values if isinstance(each, Given) and each.array is None}
+    def ends(self) -> dict[Value, Input]:
+        """The final values of inputs that are written to, with the inputs."""
+        given = {each.position: each for each in self.values if isinstance(each, Input)}
         last = self.outputs[len(self.outputs) - len(self.writes) :]
         return {each.value: given[at] for each, at in zip(last, self.writes) if each is not None}
 
@@ -529,7 +539,7 @@ class Builder:
         several = isinstance(spec, (tuple, list))
         specs = list(spec) if several else [spec]
         if not all(isinstance(each, Spec) for each in specs):
-            raise Declined(f"{node.name} gives what is no tensor")
+            raise Declined(f"{node.name} returns something that is no tensor")
         if op.factory and not node.is_impure() and not node.all_input_nodes:
             return self.constant_of(node, op, args, kwargs)
         made: list[Call] = []
@@ -549,22 +559,22 @@ class Builder:
         return tuple(references) if several else references[0]
 
     def constant_of(self, node: Node, op: Op, args: Any, kwargs: Any) -> Reference:
-        """What is always the same is computed now."""
+        """The result of a factory function, computed now."""
         sized = has_sizes((args, list(kwargs.values())))
         made: Any = table[op.name].call(*present(args), **present(kwargs))
         array = made._array.copy(order="C")
-        value = self.make(Given, node.meta["val"].shape if sized else array.shape, array.dtype, node)
+        value = self.make(Constant, node.meta["val"].shape if sized else array.shape, array.dtype, node)
         value.array, value.made_by = array, (op.name, args, kwargs) if sized else None
         return self.add(value)
 
 
 def in_single_precision(op: Op, values: list[Any]) -> list[Any]:
-    """Arguments with operands of less than single precision widened; numbers are first rounded, as beside tensors of less."""
+    """Arguments with half-precision operands cast to float32; numbers are rounded to half precision first, as eager mode does."""
     common, _ = op.family.dtypes(op, op.family.operands(op, values))
     if common not in HALF_PRECISION:
         return values
-    if op.name in _OF_THE_TYPE:
-        raise NotExpressible("it depends on the type")
+    if op.name in _DTYPE_LIMITS:
+        raise NotExpressible("it depends on the limits of the dtype")
     made = list(values)
     for position, _ in op.tensor_positions:
         value = values[position]
@@ -579,7 +589,7 @@ def _wide(element: Array) -> Array:
     return element.astype(_INT64)
 
 
-_FOLDS: dict[str, Any] = {
+_REDUCTIONS: dict[str, Any] = {
     "sum": ("add", lambda a: a), "mean": ("add", lambda a: a), "amax": ("max", lambda a: a), "amin": ("min", lambda a: a),
     "prod": ("mul", lambda a: a), "all": ("and", lambda a: a.astype(BOOL)), "any": ("or", lambda a: a.astype(BOOL)),
     "nansum": ("add", lambda a: Functions().where(a != a, a.dtype.type(0), a) if a.dtype.kind == "f" else a),

@@ -1,7 +1,7 @@
-"""How views lie in memory: the shape, the strides and the offset of what is seen of a value.
+"""Views in tensor IR: the shape, strides and offset that a view op gives.
 
-A view op is run on an array that lies as the value does, but is never looked at: its strides are the result.  Where sizes may differ there is no such array, and
-rules say it.
+The view op runs on an array with the strides of the value, whose elements are never read: the strides of its result are the answer.  With symbolic
+sizes there is no such array, and rules per op give the strides.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from ..passes.decompose import Declined
 from .scalar_ir import NotExpressible
 from .symbolic_shape import Fixed, differs
 
-_FROM_THE_START = frozenset("permute t transpose alias detach expand squeeze unsqueeze view_shape".split())
+_WITHOUT_OFFSET = frozenset("permute t transpose alias detach expand squeeze unsqueeze view_shape".split())
 
 
-class LiesOtherwise(NotExpressible):
-    """A view that eager mode has, but not of a value that lies in memory as this one does."""
+class IncompatibleStrides(NotExpressible):
+    """A view that does not exist for the strides of its value."""
 
 
-def seen(op: Op, args: tuple[Any, ...], spec: Any) -> list[tuple[Any, Any, Any]]:
+def view_of(op: Op, args: tuple[Any, ...], spec: Any) -> list[tuple[Any, Any, Any]]:
     """The shape, the strides and the offset (in elements) of each result of a view op on a reference; ``spec`` has the shapes."""
     if has_sizes(args):
-        return by_rules(op, args, spec)
+        return symbolic_view(op, args, spec)
     source, dtype = args[0], args[0].dtype
-    stand_in, start = laid_out(source)
+    stand_in, start = array_like(source)
     try:
         made = run(op, [stand_in, *args[1:]], np.ndarray)
     except Exception as error:
-        raise LiesOtherwise(f"its memory lies otherwise ({error})") from error
+        raise IncompatibleStrides(f"the strides of its operand do not allow it ({error})") from error
     results = []
     for each in made if isinstance(made, (tuple, list)) else (made,):
         if each.dtype != dtype or not np.may_share_memory(each, stand_in):
@@ -44,8 +44,8 @@ def seen(op: Op, args: tuple[Any, ...], spec: Any) -> list[tuple[Any, Any, Any]]
     return results
 
 
-def laid_out(source: Any) -> tuple[Any, int]:
-    """An array with the strides of a reference, in memory that is not touched, and where element 0 of the value would be."""
+def array_like(source: Any) -> tuple[Any, int]:
+    """An uninitialized array with the strides of a reference, and the address that element 0 of the value would have."""
     low = sum(min(0, stride * (size - 1)) for size, stride in zip(source.shape, source.strides))
     high = sum(max(0, stride * (size - 1)) for size, stride in zip(source.shape, source.strides))
     memory = np.empty(max(1, high - low + 1), source.dtype)
@@ -54,11 +54,11 @@ def laid_out(source: Any) -> tuple[Any, int]:
     return array, address(memory) - (low + source.offset) * source.dtype.itemsize
 
 
-def reshaped(source: Any, shape: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The strides of a reference seen with other sizes, or None where only a copy has them."""
+def reshape_strides(source: Any, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The strides of a reference in another shape, or None where that needs a copy."""
     if has_sizes((source, shape)):
         return view_strides(source.shape, source.strides, tuple(shape))
-    array, _ = laid_out(source)
+    array, _ = array_like(source)
     if array.size == 0:
         return contiguous_strides(tuple(shape))
     try:
@@ -68,35 +68,35 @@ def reshaped(source: Any, shape: tuple[int, ...]) -> tuple[int, ...] | None:
 
 
 def elements(array: Any) -> tuple[int, ...]:
-    """The strides of an array in elements; those that are no whole number of them can't be used."""
+    """The strides of an array in elements; raises Declined where one is no multiple of the item size."""
     if any(each % array.itemsize for each in array.strides):
-        raise Declined("an array whose elements lie askew")
+        raise Declined("an array whose strides are no multiple of its item size")
     return tuple([each // array.itemsize for each in array.strides])
 
 
 def address(array: Any) -> int:
-    """Where an array begins in memory."""
+    """The address of an array."""
     return int(array.__array_interface__["data"][0])
 
 
-# -- sizes that may differ ---------------------------------------------------------------------------------------
+# -- symbolic sizes ----------------------------------------------------------------------------------------------
 
 
 def has_sizes(value: Any) -> bool:
-    """Whether there are numbers that may differ in an argument, or in the shape of a reference."""
+    """Whether an argument has symbolic numbers, or is a reference with a symbolic shape."""
     if isinstance(value, (tuple, list)):
         return any(has_sizes(each) for each in value)
     return differs(value) or hasattr(value, "offset") and has_sizes((value.shape, value.strides, value.offset))
 
 
-def by_rules(op: Op, args: tuple[Any, ...], spec: Any) -> list[tuple[Any, Any, Any]]:
-    """The same as :func:`seen` where sizes may differ."""
+def symbolic_view(op: Op, args: tuple[Any, ...], spec: Any) -> list[tuple[Any, Any, Any]]:
+    """The same as :func:`view_of` for symbolic sizes."""
     source, shape, strides, offset = args[0], args[0].shape, list(args[0].strides), args[0].offset
-    if op.name in _FROM_THE_START:
+    if op.name in _WITHOUT_OFFSET:
         try:
             made = op.meta(op, [Spec(shape, source.dtype, tuple(strides)), *args[1:]])
         except RuntimeError as error:
-            raise LiesOtherwise(f"its memory lies otherwise ({error})") from error
+            raise IncompatibleStrides(f"the strides of its operand do not allow it ({error})") from error
         return [(made.shape, made.element_strides, offset)]
     if op.name in ("split_with_sizes", "split_evenly"):
         sizes, dim = args[1], args[2] % len(shape)
@@ -119,14 +119,14 @@ def by_rules(op: Op, args: tuple[Any, ...], spec: Any) -> list[tuple[Any, Any, A
     if op.name == "unfold":
         dim = args[1] % len(shape)
         return [(spec.shape, [*strides[:dim], strides[dim] * args[3], *strides[dim + 1 :], strides[dim]], offset)]
-    raise Fixed(f"{op.name} of a value whose sizes may differ")
+    raise Fixed(f"{op.name} of a value with symbolic sizes")
 
 
 def first_of(start: Any, size: Any) -> Any:
-    """The index that a slice begins with."""
+    """The start of a slice as an index that is not negative."""
     start = 0 if start is None else start
     if start < 0:
         start = start + size
     if not (start >= 0 and start <= size):
-        raise Fixed("a slice that begins outside")
+        raise Fixed("a slice that starts outside")
     return start

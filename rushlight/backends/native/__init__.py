@@ -31,14 +31,14 @@ from ...runtime.call.launcher import Refused, direct_call, may_write
 from ...runtime.cpu import thread_pool
 from ...runtime.cpu.jit import log, machine
 from ...runtime.cpu.step_timer import timed
-from ...schedule.tensor_ir import Given, elements
+from ...schedule.tensor_ir import Input, elements
 from ..aot import AheadOfTime, AotPlan, aot_eager
 from ..protocol import NO_LAUNCHER, Backend, Executable, GraphCompiler, GraphExecutable, Launcher
 from ..registry import register_backend
 from ..scalar_inputs import with_numbers
 from .autograd_launcher import programs, recorded_call
 from .dynamic_shapes import General, Plans
-from .executable import Program, compile_graph
+from .executable import CompiledSchedule, compile_graph
 from .printer import describe, dump
 
 ROUTINES_OF = (attention, convolution, gather_scatter, pooling, rnn, matmul)  # files that bring native code for ops of their own
@@ -73,7 +73,7 @@ class NativeGraph(GraphExecutable):
         self.module = module
         self.for_any = programs  # programs for symbolic sizes ...
         self.values = values  # ... which have these values, if they are known
-        self.programs: list[Program] = []
+        self.programs: list[CompiledSchedule] = []
         self.declined = ""  # why the graph runs op by op
         self.last: Any = None
 
@@ -120,7 +120,7 @@ class NativeGraph(GraphExecutable):
                 made.append(None)
                 continue
             value = reference.value
-            if isinstance(value, Given) and value.array is None:
+            if isinstance(value, Input):
                 base = args[value.position]
                 made.append(base if array is base._array else alias(base, array))
                 continue
@@ -131,7 +131,7 @@ class NativeGraph(GraphExecutable):
             storage_of(args[at]).version += 1
         return tuple(made)
 
-    def find(self, arrays: list[Any]) -> Program | None:
+    def find(self, arrays: list[Any]) -> CompiledSchedule | None:
         """The program for inputs that lie as these do, compiled where there is none yet."""
         kept = fixed(arrays)
         for program in self.programs:
@@ -220,7 +220,7 @@ def fixed(arrays: list[Any]) -> list[Any]:
     return [each for each in arrays if each.__class__ is not np.ndarray]
 
 
-def compile_module(module: Any, arrays: list[Any]) -> Program:
+def compile_module(module: Any, arrays: list[Any]) -> CompiledSchedule:
     """A program for a graph module and inputs that lie in memory as these arrays do."""
     examples = [Spec(each.shape, each.dtype, elements(each), CPU) if each.__class__ is np.ndarray else each for each in arrays]
     if not all(each.flags.aligned for each in arrays if each.__class__ is np.ndarray):

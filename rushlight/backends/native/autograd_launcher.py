@@ -15,7 +15,7 @@ from ...core.node import freed, modified, next_sequence, refresh
 from ...core.state import flags
 from ...runtime.call import trampoline
 from ...runtime.call.launcher import Text, can_be_entered, expected
-from ...schedule.tensor_ir import Given, strides_of
+from ...schedule.tensor_ir import Leaf, strides_of
 from ..aot import AotPlan, CompiledNode
 
 _ALIGNMENT = 64
@@ -209,7 +209,7 @@ def backward_call(plan: AotPlan, backward: Any, kept: Kept) -> Callable[..., Any
     lines.append("    if state.grad_enabled or state.capture is not None: return self.again(gradient)")
     text.enter(tensors, variables, None, lying_in, arrays)
     lines[-1] = "    if made is NotImplemented: return self.again(gradient)"
-    if any(isinstance(each.value, Given) for each in backward.outputs if each is not None):
+    if any(isinstance(each.value, Leaf) for each in backward.outputs if each is not None):
         return None  # a gradient that is an input as it is: the general way knows whose it is
     results = text.results()
     lines.append(f"    return ({''.join(f'{each}, ' for each in results)})")

@@ -1,7 +1,7 @@
-"""Graphs whose sizes may differ: their programs, filled in for each size that comes.
+"""Dynamic shapes: a graph with symbolic sizes is compiled once as a template, and instantiated for each size.
 
-A graph that was captured with symbolic sizes is planned for any of them where that is possible (``templates.py``).  For a size that the guards of no template allow
-another template is made, a few times; after that, or where none can be made, programs are compiled for the sizes that are there.
+For sizes that the guards of no template allow, another template is made, a few times (``shape_templates.py``).  After that, or where none can be made,
+the graph is specialized to the sizes of the call.
 """
 
 from __future__ import annotations
@@ -18,17 +18,30 @@ from ...passes.differentiate import Place
 from ...runtime.cpu.jit import log
 from ...schedule.symbolic_shape import Fixed, Sizes
 from ..aot import AheadOfTime, AotPlan, Halves
-from .executable import Program
-from .shape_templates import Inputs, Laid, Pinned, Template, check_same, copied_for, evaluated, few, others, pinning, watching, with_value
+from .executable import CompiledSchedule
+from .shape_templates import (
+    InputLayout,
+    Inputs,
+    Pinned,
+    Template,
+    check_same,
+    copied_for,
+    evaluated,
+    few,
+    others,
+    pinning,
+    watching,
+    with_value,
+)
 
-TEMPLATES = 6  # for one graph and one way in which its inputs lie
-LAYOUTS = 16  # such ways
-ATTEMPTS, MORE = 2, 8  # that may fail, a size being the same as another by chance: before one succeeds, and in all
-KEPT = 32  # programs that are filled in
+TEMPLATES = 6  # for one graph and one set of input strides
+LAYOUTS = 16  # sets of input strides
+ATTEMPTS, MORE = 2, 8  # that may fail, since a size is equal to another by chance: before the first success, and in all
+KEPT = 32  # instances
 
 
 class General:
-    """The programs of a graph with formulas."""
+    """The templates and instances of a graph with symbolic sizes."""
 
     def __init__(
         self, graph: Graph, inputs: Inputs, attribute: Callable[[str], Any], equal: Mapping[str, Expression] | None = None
@@ -38,14 +51,14 @@ class General:
         self.inputs = inputs
         self.attribute = attribute
         self.equal = equal
-        self.templates: dict[tuple[Laid, ...], list[Template]] = {}  # by how inputs lie
-        self.programs: dict[Any, Program] = {}  # by that, and by sizes
-        self.refused: list[str] = []  # why programs hold for one size alone
-        self.fewer: dict[Any, General] = {}  # where some sizes are too small to be treated like others: the programs for any of the rest
+        self.templates: dict[tuple[InputLayout, ...], list[Template]] = {}  # by the strides of inputs
+        self.programs: dict[Any, CompiledSchedule] = {}  # instances, by that and by sizes
+        self.refused: list[str] = []  # why there is no template
+        self.fewer: dict[Any, General] = {}  # where some sizes are 0 or 1: the graph specialized to those
 
     @staticmethod
     def of(module: Any) -> General | None:
-        """Those of a captured graph; None where none of its sizes may differ."""
+        """For a captured graph; None where it has no symbolic size."""
         inputs = Inputs.of(module.graph)
 
         def attribute(name: str) -> Any:
@@ -56,8 +69,8 @@ class General:
 
         return None if inputs is None else General(module.graph, inputs, attribute)
 
-    def program(self, arrays: list[Any], given: Mapping[str, int] | None) -> Program | None:
-        """The program for inputs like these, with such sizes (None: as they say themselves); None where there can't be one for any sizes."""
+    def program(self, arrays: list[Any], given: Mapping[str, int] | None) -> CompiledSchedule | None:
+        """The instance for such inputs and sizes (None: those of the inputs); None where there is no template for them."""
         values = self.inputs.values(arrays) if given is None else given
         small = few(values or {})
         if values is not None and small:
@@ -75,7 +88,7 @@ class General:
                     self.graph, self.inputs = self.pinned(error.names, values)
                     return self.program(arrays, None)
                 self.refused.append(why(error))
-            except Exception as error:  # also a mistake of ours: what is made for one size does not depend on it
+            except Exception as error:  # also an error of the compiler: a specialized graph does not depend on it
                 self.refused.append(why(error))
             if found is None:
                 return None
@@ -85,18 +98,18 @@ class General:
         return found
 
     def pinned(self, names: Collection[str], values: Mapping[str, int]) -> tuple[Graph, Inputs]:
-        """The graph and its inputs with some sizes as they are now."""
+        """The graph and its inputs, specialized to some of the present sizes."""
         one = pinning(names, values)
         return copied_for(self.graph, values, lambda each, _: one(each)), self.inputs.pinned(names, values)
 
     def without(self, small: Any, values: Mapping[str, int]) -> General:
-        """The programs for such small sizes, whatever the others are."""
+        """The templates of the graph specialized to such small sizes."""
         if small not in self.fewer:
             self.fewer[small] = General(*self.pinned(dict(small), values), self.attribute)
         return self.fewer[small]
 
-    def made(self, laid: tuple[Laid, ...], values: Mapping[str, int]) -> Program | None:
-        """A program from the template that holds for such sizes, or from a new one."""
+    def made(self, laid: tuple[InputLayout, ...], values: Mapping[str, int]) -> CompiledSchedule | None:
+        """An instance of the template whose guards hold for such sizes, or of a new one."""
         known = self.templates.get(laid, [])
         for each in known:
             if each.holds(**values):
@@ -116,15 +129,15 @@ def gives_up(refused: list[str], made: Mapping[Any, list[Any]]) -> bool:
 
 
 def why(error: Exception) -> str:
-    """Why nothing was made for any sizes; said to the log."""
+    """Why there is no template; logged."""
     found = f"{type(error).__name__}: {error}"
-    log.info("a graph is compiled for each size by itself: %s", found)
-    log.debug("where that was found out", exc_info=True)
+    log.info("a graph is specialized to each size: %s", found)
+    log.debug("traceback", exc_info=True)
     return found
 
 
 class Written:
-    """The module of a graph with formulas for one size, which is made when it is first needed."""
+    """The module of a graph specialized to one size, made when it is first used."""
 
     def __init__(self, constants: dict[str, Any], graph: Graph, values: Mapping[str, int]) -> None:
         self.given = constants, graph, values
@@ -137,7 +150,7 @@ class Written:
 
 
 class Parts:
-    """A captured graph, differentiated for any sizes for which guards hold."""
+    """A captured graph, differentiated for all sizes for which its guards hold."""
 
     def __init__(self, owner: AheadOfTime, inputs: Inputs, args: Any, values: Mapping[str, int], gradients: bool) -> None:
         self.owner = owner
@@ -145,7 +158,7 @@ class Parts:
         sizes = Sizes(values)
         laid = inputs.laid([each._array for each in args], values)
         if laid is None:
-            raise Fixed("inputs that lie otherwise")
+            raise Fixed("inputs with other strides")
         with watching(sizes):
             self.joint, self.parts, self.whole = owner.halves([example(each, one, values) for each, one in zip(args, laid)], gradients)
         places: list[Any] = []
@@ -172,25 +185,25 @@ class Parts:
         return AotPlan(self.owner, args, self.gradients, Halves(self.joint, self.parts, self.whole, forward, backward))
 
 
-def example(tensor: Any, laid: Laid, values: Mapping[str, int], plain: bool = False) -> Any:
-    """A tensor without data in the place of an input."""
+def example(tensor: Any, laid: InputLayout, values: Mapping[str, int], plain: bool = False) -> Any:
+    """A fake tensor for an input."""
     made = make(laid.spec(tuple([(evaluated if plain else with_value)(each, values) for each in laid.shape])))
     made._requires_grad = tensor._requires_grad
     return made
 
 
 class Plans:
-    """Plans for a captured graph, made for any sizes."""
+    """Plans of a captured graph with symbolic sizes."""
 
     def __init__(self, owner: AheadOfTime, inputs: Inputs | None = None) -> None:
         self.owner = owner
         self.inputs = inputs or Inputs.of(owner.gm.graph)
-        self.fewer: dict[Any, Plans] = {}  # where some sizes are too small to be treated like others: the plans for any of the rest
+        self.fewer: dict[Any, Plans] = {}  # where some sizes are 0 or 1: the plans specialized to those
         self.known: dict[Any, list[Parts]] = {}
         self.refused: list[str] = []
 
     def plan(self, args: Any, gradients: bool) -> AotPlan | None:
-        """A plan for such inputs; None where it must be made for their sizes alone."""
+        """A plan for such inputs; None where it must be specialized to their sizes."""
         values = None if self.inputs is None or gives_up(self.refused, self.known) else self.inputs.values([each._array for each in args])
         if values is None or self.inputs is None:
             return None
@@ -211,7 +224,7 @@ class Plans:
         except Pinned as error:
             if error.names and error.names < values.keys():
                 self.inputs = self.inputs.pinned(error.names, values)
-                self.known.clear()  # those are asked with all the sizes
+                self.known.clear()  # their guards take all sizes
                 return self.plan(args, gradients)
             self.refused.append(why(error))
             return None

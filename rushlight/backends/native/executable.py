@@ -1,4 +1,4 @@
-"""A compiled graph: native code for most of it, calls of ops for the rest, and the memory they work in."""
+"""A compiled schedule: native functions and calls of ops in execution order, and the memory they work in."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from ...codegen.llvm.target import processor
 from ...core.base import Spec
 from ...core.blas import blas
 from ...graph import Graph
-from ...passes.decompose import Declined, expand
+from ...passes.decompose import Declined, decompose
 from ...runtime.call import launcher, trampoline
 from ...runtime.cpu.arena import Workspace
 from ...runtime.cpu.jit import log, machine
 from ...runtime.cpu.step_timer import clocks_for
 from ...runtime.cpu.thread_pool import Pool, pool
-from ...schedule.fusion import Group
+from ...schedule.fusion import FusionGroup
 from ...schedule.in_place import may_refuse, writes_inside
 from ...schedule.kernel_plan import KernelPlan
 from ...schedule.plan_kernel import plan_kernel
@@ -32,13 +32,13 @@ from ...schedule.schedule import Schedule
 from ...schedule.symbolic_shape import differs, written
 from ...schedule.tensor_ir import SIZES, STATUS, Call, Routine, Value
 
-WORTH_SPLITTING = 30_000  # nanoseconds of work: a thread that sleeps takes some to wake up
+WORTH_SPLITTING = 30_000  # nanoseconds of work from which on a function is split among threads: a sleeping thread takes time to wake up
 MUCH, WORTH_WHILE_AWAKE = (
     500_000,
     5_000,
-)  # in a program that has so much work, threads are awake; what one has computed, it has in its cache
+)  # where all functions together take so long, threads stay awake, and each has its part of the data in its cache
 
-# Calls a task whose sizes may differ as a whole, or has the pool split it: a number of the table of sizes says which.
+# Calls a task with symbolic sizes as a whole, or has the thread pool split it: a number in the table of sizes says which.
 EITHER = """define void @NAME(ptr %parallel, ptr %pool, ptr %task, ptr %pointers, i64 %extent, i64 %split) #0 {
 entry:
   %alone = icmp eq i64 %split, 0
@@ -52,27 +52,26 @@ many:
 }"""
 
 
-def compile_graph(graph: Graph, examples: list[Any], attribute: Callable[[str], Any] | None = None) -> Program:
-    """Compile a functional graph for inputs of the shapes and types of the examples (Specs; other values are held fixed).
+def compile_graph(graph: Graph, examples: list[Any], attribute: Callable[[str], Any] | None = None) -> CompiledSchedule:
+    """Compile a functional graph for inputs with the shapes, dtypes and strides of the examples (Specs; other values are constants).
 
-    ``attribute`` gives what ``get_attr`` nodes name.  Inputs must lie in memory by the strides of their
-    Specs.  Raises :class:`Declined` where the graph can't be taken.
+    ``attribute`` looks up what ``get_attr`` nodes name.  Raises :class:`Declined` where the graph can't be compiled.
     """
     started = time.perf_counter()
-    expanded = expand(graph, examples, attribute or no_attribute)
+    decomposed = decompose(graph, examples, attribute or no_attribute)
     layouts = [each.element_strides if isinstance(each, Spec) else None for each in examples]
     while True:
         try:
-            program = Program(Schedule(expanded, layouts, processor().target))
+            program = CompiledSchedule(Schedule(decomposed, layouts, processor().target))
             break
         except Failed as error:
             if not error.nodes:
                 raise
             log.warning("native code failed, and its ops are called instead: %s", error)
-            expanded.notes.append(f"{error}: its ops are called")
+            decomposed.notes.append(f"{error}: its ops are called")
             for node in error.nodes:
                 node.meta["opaque"] = True
-    expanded.graph.dissolve()
+    decomposed.graph.dissolve()
     program.seconds = time.perf_counter() - started
     if log.isEnabledFor(logging.INFO):
         log.info("%s", program.describe())
@@ -81,12 +80,12 @@ def compile_graph(graph: Graph, examples: list[Any], attribute: Callable[[str], 
 
 
 def no_attribute(name: str) -> Any:
-    """In the place of what gives the attributes of a graph that has none."""
+    """The lookup of attributes for a graph that has none."""
     raise Declined(f"the graph refers to '{name}', which was not given")
 
 
 class Failed(Exception):
-    """A group or step that no native code could be made for."""
+    """A step for which code generation failed."""
 
     def __init__(self, step: Any, error: Exception) -> None:
         super().__init__(
@@ -96,8 +95,8 @@ class Failed(Exception):
         self.nodes = {each.node for each in members if each.node is not None and not each.node.meta.get("opaque")}
 
 
-class Program:
-    """What runs in the place of a graph."""
+class CompiledSchedule:
+    """Runs in the place of a graph: called with arrays, it gives arrays."""
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
@@ -107,20 +106,20 @@ class Program:
         self.offsets, self.arena = schedule.offsets, schedule.arena
         self.seconds = 0.0
         self.sizes = schedule.sizes  # symbolic ones, which are in a table
-        self.order: list[int] = []  # which of them, one after the other
-        self.numbers: Any = None  # the array of that table
-        self.filled = False  # whether it is one for any sizes, with numbers filled in
-        self.flags: list[str] = []  # in terms of the sizes: whether steps are split
-        self.kernels: list[str] = []  # names, one for each group
+        self.order: list[int] = []  # the symbolic sizes that the code reads, in the order of the table
+        self.numbers: Any = None  # the table of sizes, as an array
+        self.filled = False  # whether it is an instance of a template for symbolic sizes
+        self.flags: list[str] = []  # expressions of the sizes that say whether functions are split
+        self.kernels: list[str] = []  # their functions' names, one for each fused group
         self.latest: KernelPlan | None = None
         self.clocks = clocks_for(self.schedule.steps)
         self.workers = pool() if pool().compiled is not None else None
-        self.packed = b""  # the text of native code
-        self.written: list[tuple[Any, slice]] = []  # for each step, which functions it was the first to need
-        self.fixed: list[Any] = []  # the inputs that are no arrays
-        self.nanoseconds = 0.0  # about how long native code takes on one thread
-        self.splits = False  # whether the pool takes part
-        self.spaces: list[Workspace] = []  # for calls that find somebody inside
+        self.packed = b""  # the LLVM text, compressed
+        self.written: list[tuple[Any, slice]] = []  # for each step, the functions that were emitted for it
+        self.fixed: list[Any] = []  # the inputs that are no arrays, which the code depends on
+        self.nanoseconds = 0.0  # estimated time of native code on one thread
+        self.splits = False  # whether the thread pool is used
+        self.spaces: list[Workspace] = []  # for calls while another call runs
         self.launchers: dict[Any, Any] = {}  # generated calls, by what is checked of the tensors
         self.parts = self.compile()
         self.latest = None
@@ -129,14 +128,14 @@ class Program:
     # -- code ----------------------------------------------------------------------------------------------------
 
     def compile(self) -> list[Any]:
-        """Native functions and calls, in the order in which they run."""
+        """Native functions and calls, in execution order."""
         module = Module()
         parts: list[Any] = []
         native: list[Any] = []
-        refuses = False  # whether one of those may
+        refuses = False  # whether one of those may refuse to run
         for step in [*self.schedule.steps, None]:
-            writes = refuses and step is not None and writes_inside(step)  # not before it is known that all is well
-            if step is not None and not writes and (isinstance(step, Group) or not isinstance(step.value, Call)):
+            writes = refuses and step is not None and writes_inside(step)  # inputs are written to after all that may refuse to run
+            if step is not None and not writes and (isinstance(step, FusionGroup) or not isinstance(step.value, Call)):
                 native.append(step)
                 refuses = refuses or may_refuse(step)
                 continue
@@ -158,12 +157,12 @@ class Program:
                 raise Failed(self.culprit(module), error) from error
             self.packed = module.packed()
             self.order = module.sizes
-        self.entry = self.compiled.address("entry") if alone else None  # native code for the whole program: takes the table
+        self.entry = self.compiled.address("entry") if alone else None  # native code for the whole schedule: takes the table of addresses
         kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
         return [kind(self.compiled.address(each)) if isinstance(each, str) else each for each in parts]
 
     def culprit(self, module: Module) -> Any:
-        """The step whose functions LLVM does not take, or None."""
+        """The step whose functions LLVM rejects, or None."""
         known = module.known()
         for step, functions in self.written:
             try:
@@ -176,7 +175,7 @@ class Program:
         """A function that runs several steps, given the table of addresses."""
         c = Code(module)
         workers = self.workers
-        quiet = workers is not None and blas().threads is not None and any(not isinstance(each, Group) for each in steps)
+        quiet = workers is not None and blas().threads is not None and any(not isinstance(each, FusionGroup) for each in steps)
         if workers is not None and quiet:
             self.tell_blas(c, workers, "quiet")
         planned: list[tuple[Any, list[Piece]]] = []
@@ -184,7 +183,7 @@ class Program:
             before = len(module.functions)
             try:
                 planned.append((step, self.pieces(module, step)))
-            except Exception as error:  # a mistake of ours: the rest of the graph can do without this step
+            except Exception as error:  # an error of the code generator: the ops of this step can be called instead
                 raise Failed(step, error) from error
             self.written.append((step, slice(before, len(module.functions))))
         work = sum(piece.nanoseconds for _, pieces in planned for piece in pieces)
@@ -200,7 +199,7 @@ class Program:
                     piece = piece._replace(
                         name=module.same.get(piece.name, piece.name), buffers=[SizesFrom(module.sized[piece.name]), *piece.buffers]
                     )
-                if workers is None or not (quiet or isinstance(step, Group)):
+                if workers is None or not (quiet or isinstance(step, FusionGroup)):
                     self.call_alone(c, piece)
                 elif differs(piece.nanoseconds) or differs(work):
                     self.call_either(c, module, workers, piece, worthwhile)
@@ -209,7 +208,7 @@ class Program:
                     self.call_split(c, module, workers, piece)
                 else:
                     self.call_alone(c, piece)
-                if STATUS in piece.buffers:  # what follows would compute with, and perhaps write, what is no result
+                if STATUS in piece.buffers:  # what follows would use, and perhaps store, an invalid result
                     found = c.let("i64", f"load i64, ptr {self.pointer(c, STATUS)}")
                     go_on = c.fresh("good")
                     c.do(f"br i1 {c.compare('eq', found, c.integer(0)).name}, label %{go_on}, label %finish")
@@ -228,19 +227,19 @@ class Program:
         module.put(name, c.function(name, "ptr %table", numbers=numbers), quick=True)
 
     def call_alone(self, c: Code, piece: Piece) -> None:
-        """Run a piece as a whole."""
+        """Call a function for its whole range."""
         given = [f"ptr {self.pointer(c, each)}" for each in piece.buffers]
         c.do(f"call void @{piece.name}({', '.join([*given, 'i64 0', f'i64 {c.number(piece.extent).name}'])})")
 
     def call_split(self, c: Code, module: Module, workers: Pool, piece: Piece) -> None:
-        """Have the pool run a piece, part by part."""
+        """Have the thread pool call a function for parts of its range."""
         function, state = c.bound("parallel", workers.parallel), c.bound("pool", workers.address)
         c.do(
             f"call void {function}(ptr {state}, ptr @{self.task(module, piece)}, ptr {self.pointers(c, piece)}, i64 {c.number(piece.extent).name})"
         )
 
     def call_either(self, c: Code, module: Module, workers: Pool, piece: Piece, worthwhile: Any) -> None:
-        """Run a piece whose sizes may differ: they say whether it is split."""
+        """Call a function with symbolic sizes, which say whether it is split."""
         assert self.sizes is not None
         self.flags.append(f"int({written(piece.extent)} > 1 and {written(piece.nanoseconds)} > {worthwhile})")
         given = [
@@ -252,28 +251,28 @@ class Program:
         c.do(f"call void @{module.add('either', EITHER, quick=True)}({', '.join(given)})")
 
     def pieces(self, module: Module, step: Any) -> list[Piece]:
-        """The functions of a step, which run one after the other."""
-        if isinstance(step, Group):
+        """The functions of a step, in execution order."""
+        if isinstance(step, FusionGroup):
             return [self.kernel(module, step)]
         value = step.value
         return list(value.write(self, module, value)) if isinstance(value, Routine) else [self.product(module, value)]
 
-    def kernel(self, module: Module, group: Group, whole: bool = True) -> Piece:
-        """The function for a group; where it is not ``whole``, it is called for ranges of elements."""
+    def kernel(self, module: Module, group: FusionGroup, whole: bool = True) -> Piece:
+        """Plan, check and emit the kernel of a fused group; where it is not ``whole``, it is called for ranges of elements."""
         plan = self.latest = plan_kernel(group, self.schedule.target, whole)
         plan.check()
         self.kernels.append(Kernel(module, plan, f"kernel{len(self.kernels)}").name)
         return Piece(self.kernels[-1], list(plan.buffers), plan.extent, plan.nanoseconds)
 
     def product(self, module: Module, value: Any) -> Piece:
-        """The function for a product."""
+        """The function of a matrix product by BLAS."""
         work, c = BlasProduct(blas(), value), Code(module)
         work.emit(c, "%b0", "%b1", "%b2", Scalar("%first", "i64"), Scalar("%last", "i64"))
         name = module.add(f"product{value.index}", c.function("NAME", "ptr %b0, ptr %b1, ptr %b2, i64 %first, i64 %last"))
         return Piece(name, [value.left.value, value.right.value, value], work.extent, work.nanoseconds)
 
     def pointer(self, c: Code, value: Value | SizesFrom) -> str:
-        """The address of a value, from the table."""
+        """The address of a value, loaded from the table."""
         if isinstance(value, SizesFrom):
             return c.address(self.pointer(c, SIZES), c.integer(value.offset), "i64")
         if value is STATUS:
@@ -282,7 +281,7 @@ class Program:
         return c.let("ptr", f"load ptr, ptr {at}").name
 
     def pointers(self, c: Code, piece: Piece) -> str:
-        """The addresses that a piece works on, one after the other on the stack."""
+        """The addresses of a function's buffers, in an array on the stack."""
         count = len(piece.buffers)
         place = c.shared_slot("ptr", count)
         for at, each in enumerate(piece.buffers):
@@ -290,7 +289,7 @@ class Program:
         return place
 
     def task(self, module: Module, piece: Piece) -> str:
-        """A function as what the pool calls: on addresses one after the other, for a part of its work."""
+        """A function in the form that the thread pool calls: an array of addresses and a range."""
         c = Code(module)
         places = [c.address("%pointers", c.integer(at), "ptr") for at in range(len(piece.buffers))]
         given = [f"ptr {c.let('ptr', f'load ptr, ptr {each}').name}" for each in places]
@@ -298,25 +297,25 @@ class Program:
         return module.add(f"task{len(module.names)}", c.function("NAME", "ptr %pointers, i64 %first, i64 %last"), quick=True)
 
     def tell_blas(self, c: Code, workers: Pool, name: str) -> None:
-        """Have BLAS use one thread, or as many as before."""
+        """Have BLAS use one thread, or restore its number of threads."""
         get, set_ = blas().threads or (0, 0)
         given = [c.bound("pool", workers.address), c.bound("blas_get", get), c.bound("blas_set", set_)]
         c.do(f"call void {c.bound(name, getattr(workers, name))}({', '.join(f'ptr {each}' for each in given)})")
 
     @property
     def module(self) -> PrintedModule | None:
-        """The functions that were compiled, as text; None where there are none."""
+        """The LLVM module that was compiled; None where there is none."""
         return Module.unpacked(self.packed) if self.packed else None
 
     @property
     def text(self) -> str:
-        """All native code as text."""
+        """The LLVM text."""
         return str(self.module or "")
 
     # -- running -------------------------------------------------------------------------------------------------
 
     def accepts(self, arrays: list[Any]) -> bool:
-        """Whether the inputs lie in memory as those that this was compiled for."""
+        """Whether inputs have the shapes, dtypes and strides that this was compiled for."""
         for value in self.inputs:
             array = arrays[value.position]
             if array.shape != value.shape or array.dtype is not value.dtype or not same_layout(array, value.strides):
@@ -324,7 +323,7 @@ class Program:
         return True
 
     def __call__(self, arrays: list[Any]) -> list[Any]:
-        """The outputs for some inputs, which it must accept."""
+        """The outputs for inputs that it accepts."""
         if self.workers is not None:
             self.workers.prepare()
         if self.workspace.arena.take():
@@ -332,7 +331,7 @@ class Program:
                 return self.workspace.run(arrays)
             finally:
                 self.workspace.arena.flag.value = 0
-        space = self.spaces.pop() if self.spaces else Workspace(self, alone=True)  # for one more call at the same time
+        space = self.spaces.pop() if self.spaces else Workspace(self, alone=True)  # for a concurrent call
         try:
             return space.run(arrays)
         finally:
@@ -340,11 +339,11 @@ class Program:
 
     @functools.cached_property
     def workspace(self) -> Workspace:
-        """The memory of calls that come one at a time."""
+        """The memory of calls that do not overlap."""
         return Workspace(self, alone=False)
 
     def describe(self) -> str:
-        """What became of the graph, in words."""
+        """The steps of the schedule, as text."""
         lines = [
             f"compiled {'for any sizes ' if self.filled else ''}in {self.seconds * 1e3:.0f} ms: {len(self.kernels)} kernels, {self.arena} bytes of memory inside"
         ]
@@ -354,6 +353,6 @@ class Program:
 
 
 def same_layout(array: Any, strides: tuple[int, ...]) -> bool:
-    """Whether an array has strides (in elements), where it matters."""
+    """Whether an array has these strides (in elements) in dimensions of more than one element, and is aligned."""
     size = array.itemsize
     return all(have == want * size for have, want, count in zip(array.strides, strides, array.shape) if count > 1) and array.flags.aligned

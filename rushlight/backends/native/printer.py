@@ -1,4 +1,4 @@
-"""What native code was made of a program, for people: groups, calls and reasons in words, and the kernels as text."""
+"""Descriptions of compiled graphs: their steps and notes, and a dump of kernel plans with LLVM text."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 from ...codegen.llvm.target import processor
 from ...core.base import Spec
 from ...graph.printer import source_of
-from ...passes.decompose import Declined, expand
+from ...passes.decompose import Declined, decompose
 from ...schedule.schedule import Schedule
 from ...schedule.tensor_ir import Call
-from .executable import Program
+from .executable import CompiledSchedule
 
 
 def parts_of(thing: Any) -> list[tuple[str, Any]]:
@@ -21,7 +21,7 @@ def parts_of(thing: Any) -> list[tuple[str, Any]]:
 
     Takes compiled functions and Modules, what the back-end gave for a graph, and programs.
     """
-    if isinstance(thing, Program) or hasattr(thing, "programs"):
+    if isinstance(thing, CompiledSchedule) or hasattr(thing, "programs"):
         return [("the graph", thing)]
     if "_compiled" in getattr(thing, "__dict__", {}):
         compiled = thing.__dict__["_compiled"]
@@ -41,10 +41,10 @@ def parts_of(thing: Any) -> list[tuple[str, Any]]:
 
 
 def describe(thing: Any) -> str:
-    """Groups, calls and reasons, in words."""
+    """The steps of what is compiled, and why others run as in eager mode."""
     lines: list[str] = []
     for title, part in parts_of(thing):
-        if isinstance(part, Program):
+        if isinstance(part, CompiledSchedule):
             texts = [part.describe()]
         elif getattr(part, "declined", ""):
             texts = [f"runs as in eager mode: {part.declined}"]
@@ -58,7 +58,7 @@ def describe(thing: Any) -> str:
 
 
 def outline(module: Any) -> str:
-    """What would become of a graph module that has not been called yet."""
+    """The steps that a graph module would be compiled to, where it has not been called yet."""
     graph = module.graph
     inputs = [node for node in graph.nodes if node.op == "placeholder"]
     specs: list[Any] = [node.meta.get("val") for node in inputs]
@@ -74,17 +74,17 @@ def outline(module: Any) -> str:
     try:
         plain = [each.sized(each.shape) for each in specs]
         layouts = [Spec(each.shape, each.dtype).element_strides for each in specs]
-        schedule = Schedule(expand(graph, plain, attribute), layouts, processor().target)
+        schedule = Schedule(decompose(graph, plain, attribute), layouts, processor().target)
     except Declined as error:
         return f"runs as in eager mode: {error}"
     return "\n".join(["to be compiled", *(f"  {each}" for each in schedule.steps), *(f"  note: {each}" for each in schedule.notes)])
 
 
 def dump(thing: Any, path: str | os.PathLike[str]) -> None:
-    """Write the kernels of something compiled to a file: for each, the user's lines, the computation in words, and LLVM's text."""
+    """Write the kernels of something compiled to a file: for each, the user's lines, the kernel plan, and LLVM's text."""
     lines: list[str] = []
     for title, part in parts_of(thing):
-        programs = [part] if isinstance(part, Program) else getattr(part, "programs", [])
+        programs = [part] if isinstance(part, CompiledSchedule) else getattr(part, "programs", [])
         for program in programs:
             lines += [f"; ==== {title} ====", *(f"; {line}" for line in program.describe().splitlines()), ""]
             lines += kernels_of(program)
@@ -95,8 +95,8 @@ def dump(thing: Any, path: str | os.PathLike[str]) -> None:
     Path(path).write_text("\n".join(lines), encoding="utf-8")
 
 
-def kernels_of(program: Program) -> list[str]:
-    """The text of a program, step by step."""
+def kernels_of(program: CompiledSchedule) -> list[str]:
+    """The kernel plans and LLVM text of a compiled schedule, step by step."""
     module = program.module
     functions = {id(step): [] if module is None else module.functions[found] for step, found in program.written}
     lines: list[str] = []

@@ -1,8 +1,7 @@
-"""Programs for sizes that may differ: planned and compiled once, and filled with numbers for each size that comes.
+"""Templates: schedules with symbolic sizes, compiled once, whose numbers are computed for each size.
 
-The graph is made on sizes with formulas (``core/sizes.py``), everything after it on sizes that are no numbers at all (``sizes.py``); every comparison on the way
-becomes a guard.  The graph is then made again for other sizes, as plain numbers, and must come out the same.  What does not hold for a size, or can't be made for
-any size, is compiled for the size that is there.
+The graph is decomposed on symbolic integers (``core/symbolic.py``), and scheduled on sizes that are no numbers at all (``schedule/symbolic_shape.py``);
+every comparison on the way becomes a guard.  The graph is then decomposed again for other sizes, as plain numbers, and must come out the same.
 """
 
 from __future__ import annotations
@@ -22,35 +21,35 @@ from ...core.declare import table
 from ...core.devices import device, device_of
 from ...core.symbolic import Expression, SymbolicFloat, SymbolicInt, escape, is_symbolic, size_of
 from ...graph import Graph, Node, map_aggregate
-from ...passes.decompose import expand
-from ...schedule.memory_plan import arrange
+from ...passes.decompose import decompose
+from ...schedule.memory_plan import assign_offsets
 from ...schedule.schedule import Schedule
 from ...schedule.symbolic_shape import FORMULAS, LEAST, MOST, Fixed, Sizes, differs, written
 from ...schedule.tensor_ir import Builder, Call, Reference, Value
-from .executable import Program
+from .executable import CompiledSchedule
 
-# Other sizes that a graph is made for, given one (and how many there are before it): small ones and large ones first.
+# Other sizes for which a template is checked, given one (and how many there are before it): small ones and large ones first.
 _OTHERS: tuple[Callable[[int, int], int], ...] = (
     lambda size, at: LEAST + 1 + at, lambda size, at: 64 * size + 1 + at, lambda size, at: 2 * size + 1, lambda size, at: size + 1, lambda size, at: size + 8,
     lambda size, at: max(size - 1, LEAST), lambda size, at: 2 * size, lambda size, at: size + 64,
 )  # fmt: skip
-CHECKS = 2  # for how many of them
+CHECKS = 2  # of them
 
 
-class Laid(NamedTuple):
-    """An input as a program takes it: its sizes, some with formulas, and how it lies in memory.
+class InputLayout(NamedTuple):
+    """The layout of an input: its shape, partly symbolic, and its strides in elements.
 
-    It has strides in elements.  Where one depends on sizes that may differ (None), what is inside of the dimension lies one after the other.
+    A stride that depends on symbolic sizes is None: it is the extent of the dimension inside of it.
     """
 
     shape: tuple[Any, ...]
     dtype: Any
     strides: tuple[int | None, ...]
-    order: tuple[int, ...]  # dimensions from the innermost on; those of stride 0 are none of them
+    order: tuple[int, ...]  # dimensions from the innermost to the outermost, without those of stride 0
     device: device
 
     def spec(self, shape: tuple[Any, ...]) -> Spec:
-        """A tensor without data that lies so, in such a shape."""
+        """A Spec with these strides, in such a shape."""
         return Spec(shape, self.dtype, self.strides_for(shape), self.device)
 
     def strides_for(self, shape: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -62,8 +61,8 @@ class Laid(NamedTuple):
         return tuple(made)
 
     @staticmethod
-    def of(array: Any, spec: Any) -> Laid | None:
-        """How an array lies whose sizes are as said; None where that may be so for these sizes alone."""
+    def of(array: Any, spec: Any) -> InputLayout | None:
+        """The layout of an array with such symbolic sizes; None where its strides may depend on the present sizes."""
         steps = [0 if size == 1 else step // array.itemsize for size, step in zip(array.shape, array.strides)]
         order = sorted([dim for dim, step in enumerate(steps) if step], key=lambda dim: abs(steps[dim]))
         known: list[int | None] = list(steps)
@@ -74,15 +73,15 @@ class Laid(NamedTuple):
                     return None
                 known[dim] = None
             differing, last = differing or isinstance(spec.shape[dim], SymbolicInt), dim
-        return Laid(spec.shape, array.dtype, tuple(known), tuple(order), device_of(array))
+        return InputLayout(spec.shape, array.dtype, tuple(known), tuple(order), device_of(array))
 
 
 class Inputs:
-    """The inputs of a graph with formulas, and which of their sizes may differ."""
+    """The inputs of a graph, and their symbolic sizes."""
 
     def __init__(self, specs: list[Any]) -> None:
         self.specs = specs
-        self.places: dict[str, tuple[int, int]] = {}  # of a symbol: the input and the dimension that it is read from
+        self.places: dict[str, tuple[int, int]] = {}  # by symbol: the input and dimension that its value is read from
         for position, spec in enumerate(specs):
             for dim, size in enumerate(spec.shape) if isinstance(spec, Spec) else ():
                 name = size.expression.as_symbol if isinstance(size, SymbolicInt) else None
@@ -91,28 +90,28 @@ class Inputs:
 
     @staticmethod
     def of(graph: Graph) -> Inputs | None:
-        """Those of a graph that was captured; None where no size may differ."""
+        """The inputs of a captured graph; None where there is no symbolic size."""
         found = Inputs([node.meta.get("val") for node in graph.nodes if node.op == "placeholder"])
         return found if found.places else None
 
     def pinned(self, names: Collection[str], values: Mapping[str, int]) -> Inputs:
-        """The same with some sizes as they are now."""
+        """The inputs specialized to some of the present sizes."""
         one = pinning(names, values)
         return Inputs([spec.sized(tuple([one(size) for size in spec.shape])) if isinstance(spec, Spec) else spec for spec in self.specs])
 
     def values(self, arrays: list[Any]) -> dict[str, int] | None:
-        """The sizes in a call; None where it is not one of those that a program for any size takes."""
+        """The values of symbols in a call; None where no template takes the call."""
         try:
             found = {name: arrays[position].shape[dim] for name, (position, dim) in self.places.items()}
         except (AttributeError, IndexError):
             return None
-        for array, spec in zip(arrays, self.specs):  # sizes that were pinned must be what they were then
+        for array, spec in zip(arrays, self.specs):  # specialized sizes must be equal
             if isinstance(spec, Spec) and any(type(size) is int and size != given for size, given in zip(spec.shape, array.shape)):
                 return None
         return found if found and max(found.values()) <= MOST else None
 
-    def laid(self, arrays: list[Any], values: Mapping[str, int]) -> tuple[Laid, ...] | None:
-        """How the inputs lie in a call; None where a program for any size does not take it."""
+    def laid(self, arrays: list[Any], values: Mapping[str, int]) -> tuple[InputLayout, ...] | None:
+        """The layouts of the inputs of a call; None where no template takes them."""
         made = []
         for array, spec in zip(arrays, self.specs, strict=True):
             if array.__class__ is not np.ndarray or not isinstance(spec, Spec) or array.dtype != spec.dtype or not array.flags.aligned:
@@ -121,7 +120,7 @@ class Inputs:
                 step % array.itemsize for step in array.strides
             ):
                 return None
-            one = Laid.of(array, spec)
+            one = InputLayout.of(array, spec)
             if one is None:
                 return None
             made.append(one)
@@ -129,12 +128,12 @@ class Inputs:
 
 
 def few(values: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    """The sizes that programs for any sizes do not take, and which they are."""
+    """The sizes that are too small for templates, by symbol."""
     return tuple([(name, size) for name, size in values.items() if size < LEAST])
 
 
 def pinning(names: Collection[str], values: Mapping[str, int]) -> Callable[[Any], Any]:
-    """What makes a number with a formula one in which some sizes are as they are now."""
+    """A function that specializes symbolic numbers to some of the present sizes."""
     known = {name: values[name] if name in names else Expression.symbol(name) for name in values}
 
     def one(value: Any) -> Any:
@@ -156,14 +155,14 @@ def pinning(names: Collection[str], values: Mapping[str, int]) -> Callable[[Any]
 
 
 def symbols_in(value: Any) -> set[str]:
-    """The symbols that a number follows from."""
+    """The symbols that a number depends on."""
     if isinstance(value, SymbolicFloat):
         return set().union(*map(symbols_in, value.arguments))
     return value.expression.symbols() if isinstance(value, SymbolicInt) else set()
 
 
 def with_value(value: Any, values: Mapping[str, int]) -> Any:
-    """A number with its formula, and its value for such values of symbols."""
+    """A symbolic number with its value for such values of symbols as the hint."""
     if isinstance(value, SymbolicInt):
         return SymbolicInt(value.expression.evaluate(values), value.expression)
     if isinstance(value, SymbolicFloat):
@@ -172,7 +171,7 @@ def with_value(value: Any, values: Mapping[str, int]) -> Any:
 
 
 def evaluated(value: Any, values: Mapping[str, int]) -> Any:
-    """What a number with a formula is for such values of symbols."""
+    """The value of a symbolic number for such values of symbols."""
     if isinstance(value, SymbolicInt):
         return value.expression.evaluate(values)
     if isinstance(value, SymbolicFloat):
@@ -182,7 +181,7 @@ def evaluated(value: Any, values: Mapping[str, int]) -> Any:
 
 @contextmanager
 def watching(sizes: Sizes) -> Iterator[None]:
-    """Comparisons of sizes with formulas are guarded while this lasts."""
+    """Comparisons of symbolic sizes become guards in this context."""
     before, escape.compared = escape.compared, sizes.compared
     try:
         yield
@@ -191,20 +190,20 @@ def watching(sizes: Sizes) -> Iterator[None]:
 
 
 def replaced(values: Mapping[str, int], old: int, new: int) -> dict[str, int]:
-    """Sizes with another in the place of one."""
+    """Sizes with one replaced by another."""
     return {name: new if size == old else size for name, size in values.items()}
 
 
 class Pinned(Fixed):
-    """Some sizes can't be others."""
+    """Guards that no other value of some sizes satisfies."""
 
     def __init__(self, names: set[str]) -> None:
-        super().__init__("there is no other size for which it would hold")
+        super().__init__("there is no other size for which the guards hold")
         self.names = names
 
 
 def others(sizes: Sizes) -> list[dict[str, int]]:
-    """A few other sizes for which the guards hold; what is equal stays so."""
+    """A few other sizes for which the guards hold; equal sizes stay equal."""
     holds = sizes.function(" and ".join(sizes.guards) or "True")
     distinct = sorted(set(sizes.values.values()))
     found: list[dict[str, int]] = []
@@ -222,7 +221,7 @@ def others(sizes: Sizes) -> list[dict[str, int]]:
 
 
 def check_same(graph: Graph, other: Graph, values: Mapping[str, int]) -> None:
-    """Make sure that a graph with formulas is, for some sizes, what is made for those."""
+    """Check that a graph with symbolic sizes, evaluated for some sizes, is the graph that is made for those."""
     for one, plain in zip_longest(graph.nodes, other.nodes):
         same = one is not None and plain is not None and one.name == plain.name and one.op == plain.op and one.target == plain.target
         if not same or not comes_to(one.args, plain.args, values) or not comes_to(one.kwargs, plain.kwargs, values):
@@ -232,7 +231,7 @@ def check_same(graph: Graph, other: Graph, values: Mapping[str, int]) -> None:
 
 
 def comes_to(value: Any, plain: Any, values: Mapping[str, int]) -> bool:
-    """Whether an argument with formulas is, for some sizes, what another one is."""
+    """Whether a symbolic argument, evaluated for some sizes, equals a plain one."""
     if isinstance(value, (tuple, list)):
         return (
             isinstance(plain, (tuple, list))
@@ -263,7 +262,7 @@ def comes_to(value: Any, plain: Any, values: Mapping[str, int]) -> bool:
 
 
 def copied_for(graph: Graph, values: Mapping[str, int], convert: Callable[[Any, Mapping[str, int]], Any] = evaluated) -> Graph:
-    """A graph for such sizes: with plain numbers, or with formulas that have these values."""
+    """A copy of a graph for such sizes: with plain numbers, or with symbolic numbers that have them as hints."""
     made = Graph()
     here: dict[Node, Node] = {}
 
@@ -278,7 +277,7 @@ def copied_for(graph: Graph, values: Mapping[str, int], convert: Callable[[Any, 
 
 
 class Placed:
-    """A reference, or a number that may differ (of no value), by the places of its sizes among the numbers of a template."""
+    """A reference or (without a value) a symbolic number, by the positions of its sizes among the numbers of a template."""
 
     __slots__ = ("places", "value")
 
@@ -288,36 +287,36 @@ class Placed:
 
 
 def specs_for(
-    inputs: tuple[Laid, ...], values: Mapping[str, int], convert: Callable[[Any, Mapping[str, int]], Any] = evaluated
+    inputs: tuple[InputLayout, ...], values: Mapping[str, int], convert: Callable[[Any, Mapping[str, int]], Any] = evaluated
 ) -> list[Spec]:
-    """Inputs without data for such sizes: plain numbers, or formulas that have these values."""
+    """Specs of inputs for such sizes: plain numbers, or symbolic ones that have them as hints."""
     return [each.spec(tuple([convert(size, values) for size in each.shape])) for each in inputs]
 
 
 def calls_in(graph: Graph, specs: list[Any], attribute: Callable[[str], Any]) -> int:
-    """How many ops of a graph for one size are called."""
-    builder = Builder(expand(graph, specs, attribute), [each.element_strides for each in specs], processor().target)
+    """The number of results of called ops, for a graph specialized to one size."""
+    builder = Builder(decompose(graph, specs, attribute), [each.element_strides for each in specs], processor().target)
     return sum(isinstance(each, Call) for each in builder.values)
 
 
 class Template:
-    """A program for any sizes, as long as guards hold; the sizes of one call make it a :class:`Program`."""
+    """A compiled schedule with symbolic sizes, for all sizes for which its guards hold; an instance is one for the sizes of a call."""
 
-    def __init__(self, graph: Graph, inputs: tuple[Laid, ...], sizes: Sizes, attribute: Callable[[str], Any]) -> None:
-        """Plan and compile a graph with formulas for inputs that lie so."""
+    def __init__(self, graph: Graph, inputs: tuple[InputLayout, ...], sizes: Sizes, attribute: Callable[[str], Any]) -> None:
+        """Schedule and compile a graph with symbolic sizes for inputs of such layouts."""
         self.sizes = sizes
         started = time.perf_counter()
         with watching(sizes):
-            expanded = expand(copied_for(graph, sizes.values, with_value), specs_for(inputs, sizes.values, with_value), attribute)
+            decomposed = decompose(copied_for(graph, sizes.values, with_value), specs_for(inputs, sizes.values, with_value), attribute)
         for values in others(sizes):
-            check_same(expanded.graph, expand(copied_for(graph, values), specs_for(inputs, values), attribute).graph, values)
-        sizes.take(expanded.graph)
+            check_same(decomposed.graph, decompose(copied_for(graph, values), specs_for(inputs, values), attribute).graph, values)
+        sizes.take(decomposed.graph)
         layouts = [each.strides_for(sizes.everywhere(each.shape)) for each in inputs]
-        schedule = Schedule(expanded, layouts, processor().target, sizes)
+        schedule = Schedule(decomposed, layouts, processor().target, sizes)
         called = schedule.calls()
         if called and called != calls_in(copied_for(graph, sizes.values), specs_for(inputs, sizes.values), attribute):
-            raise Fixed("; ".join(["what is native code for one size is called for any", *schedule.notes]))
-        self.program = program = Program(schedule)
+            raise Fixed("; ".join(["an op that is compiled for one size is called for symbolic sizes", *schedule.notes]))
+        self.program = program = CompiledSchedule(schedule)
         program.seconds = time.perf_counter() - started
         self.holds = sizes.function(" and ".join(sizes.guards) or "True")
         self.calls = [each for each in program.parts if isinstance(each, Call)]
@@ -329,7 +328,7 @@ class Template:
         ]
         made = [each for each in program.constants if each.made_by is not None]
         self.made = made
-        # Shapes and numbers are computed once, however often they come; all else is said by their places.
+        # Every shape and number is computed once, and referred to by its position.
         places: dict[str, int] = {}
 
         def place(value: Any) -> int:
@@ -347,11 +346,11 @@ class Template:
         self.recipes = [(place(each.shape), place(each.strides), place(sizes_in(each.made_by[1:]))) for each in made]
         self.nanoseconds, self.flags = place(program.nanoseconds), [place(each) for each in program.flags]
         numbers = [place(each) for each in sizes.numbers]
-        self.order = [numbers[each] for each in program.order]  # those that stand in the table, one after the other
+        self.order = [numbers[each] for each in program.order]  # the numbers of the table that the code reads
         self.measure = sizes.function(f"[{', '.join(places)}]")
 
-    def instance(self, values: Mapping[str, int]) -> Program:
-        """The program for some sizes, for which the guards must hold."""
+    def instance(self, values: Mapping[str, int]) -> CompiledSchedule:
+        """The compiled schedule for some sizes, for which the guards must hold."""
         program = self.program
         numbers = self.measure(**values)
         copies: dict[Value, Value] = {}
@@ -382,7 +381,7 @@ class Template:
         one.constants = [copies.get(each, each) for each in program.constants]  # type: ignore[misc]
         one.roots = [copies[each] for each in program.roots]
         one.outputs = [filled(each) for each in self.outputs]
-        one.offsets, one.arena = arrange({copies[each]: life for each, life in program.schedule.live_ranges.items()})
+        one.offsets, one.arena = assign_offsets({copies[each]: life for each, life in program.schedule.live_ranges.items()})
         one.slots = {copies.get(each, each): slot for each, slot in program.slots.items()}
         one.numbers = np.array([numbers[each] for each in self.order], np.int64)
         one.nanoseconds, one.splits = numbers[self.nanoseconds], program.splits or any(numbers[each] for each in self.flags)
@@ -391,14 +390,14 @@ class Template:
 
 
 def made_again(made_by: Any, numbers: Iterator[Any]) -> Any:
-    """The array that an op makes, with numbers in the place of those that may differ."""
+    """The array that a factory op makes, with numbers for its symbolic arguments."""
     name, *arguments = made_by
     args, kwargs = map_aggregate(arguments, lambda each: next(numbers) if differs(each) else each)
     return table[name].call(*args, **kwargs)._array.copy(order="C")
 
 
 def sizes_in(value: Any) -> list[Any]:
-    """The numbers in an argument that may differ."""
+    """The symbolic numbers in an argument."""
     found: list[Any] = []
     map_aggregate(value, lambda each: found.append(each) if differs(each) else None)
     return found

@@ -65,7 +65,7 @@ def order_in_memory(builder: Builder, node: Any, part: int, source: Reference, s
 
     HeadIndices that were cut out of a wider tensor so give results that can be put together to one without being copied.
     """
-    if builder.is_given_out(node, part):
+    if builder.is_output(node, part):
         return list(range(len(shape)))
     return [*sorted(range(len(shape) - 1), key=lambda at: -source.strides[at]), len(shape) - 1]
 

@@ -9,7 +9,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from ...core.base import make
 from ...graph import map_aggregate
-from ...schedule.fusion import Group
+from ...schedule.fusion import FusionGroup
 from ...schedule.kernel_plan import KernelPlan
 from ...schedule.plan_kernel import plan_kernel
 from ...schedule.schedule import Schedule
@@ -31,7 +31,7 @@ class Run:
         self.memory: dict[Value, Any] = {each: arrays[each.position] for each in schedule.inputs}
         self.memory.update((each, each.array) for each in schedule.constants)
         for step in schedule.steps:
-            if isinstance(step, Group):
+            if isinstance(step, FusionGroup):
                 self.kernel(step)
             else:
                 assert isinstance(step.value, Call), "a routine of another target"
@@ -39,7 +39,7 @@ class Run:
         for source, position in [(self.array(each), at) for each, at in schedule.copies]:
             arrays[position][...] = source
 
-    def kernel(self, group: Group) -> None:
+    def kernel(self, group: FusionGroup) -> None:
         plan = plan_kernel(group, self.schedule.target)
         plan.check()
         for value in plan.buffers:

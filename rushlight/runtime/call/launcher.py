@@ -15,7 +15,7 @@ import numpy as np
 from ...core.base import alias, make, storage_of
 from ...core.state import state
 from ...schedule.in_place import may_refuse
-from ...schedule.tensor_ir import Given, Reference, Value, strides_of
+from ...schedule.tensor_ir import Constant, Input, Reference, Value, strides_of
 from . import trampoline
 
 
@@ -78,7 +78,7 @@ def direct_call(
 
 def can_be_entered(program: Any) -> bool:
     """Whether a program is one native function, and gives nothing but tensors that it makes or is given."""
-    constants = any(isinstance(each.value, Given) and each.value.array is not None for each in program.outputs if each is not None)
+    constants = any(isinstance(each.value, Constant) for each in program.outputs if each is not None)
     return program.entry is not None and not program.copies and not constants
 
 
@@ -210,7 +210,7 @@ def outputs_of(program: Any) -> tuple[dict[Value, tuple[int, ...]], list[tuple[s
         value = reference.value
         shape = shapes.setdefault(value, value.shape)
         same = reference.shape == shape and not reference.offset
-        if isinstance(value, Given):
+        if isinstance(value, Input):
             same = same and reference.strides == value.strides
             source = f"t{value.position}"
             results.append((source, None) if same else (f"alias({source}, view({source}._array, REFERENCE))", reference))

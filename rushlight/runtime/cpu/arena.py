@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core.base import TensorBase, make
 from ...schedule.memory_plan import ALIGNMENT
-from ...schedule.tensor_ir import SIZES, Call, Given, Reference, Value
+from ...schedule.tensor_ir import SIZES, Call, Constant, Input, Reference, Value
 from ...schedule.view_strides import address
 from ..call import launcher
 from .thread_pool import pool
@@ -104,8 +104,10 @@ class Workspace:
 
     def array_of(self, value: Any, arrays: list[Any], made: dict[Value, Any]) -> Any:
         """The array of a value that has one of its own, or None."""
-        if isinstance(value, Given):
-            return arrays[value.position] if value.array is None else value.array
+        if isinstance(value, Input):
+            return arrays[value.position]
+        if isinstance(value, Constant):
+            return value.array
         return made.get(value)
 
     def seen_through(self, reference: Reference, arrays: list[Any], made: dict[Value, Any]) -> Any:

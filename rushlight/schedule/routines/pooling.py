@@ -9,7 +9,7 @@ from typing import Any
 
 from ...ops.nn.pooling import make_pool
 from ...ops.nn.pooling_kernels import Pool, even_pool
-from ...passes.decompose import FORMULAS
+from ...passes.decompose import decomposition
 from ..lowering import routine
 from ..tensor_ir import Builder, Reference
 from .convolution import Three, three
@@ -204,7 +204,7 @@ for _ndim in (1, 2, 3):
     routine.set(mean_pool(_ndim), f"avg_pool{_ndim}d")
     routine.set(adaptive_mean_pool(_ndim), f"adaptive_avg_pool{_ndim}d")
     routine.set(adaptive_max_pool(_ndim), f"adaptive_max_pool{_ndim}d_with_indices")
-    FORMULAS[f"adaptive_avg_pool{_ndim}d"] = _global_mean(_ndim)
+    decomposition.set(_global_mean(_ndim), f"adaptive_avg_pool{_ndim}d")
 routine.set(max_pool_gradient(False), "max_pool_backward")
 routine.set(max_pool_gradient(True), "max_pool_select")
-FORMULAS["resample_backward"] = _global_mean_gradient
+decomposition.set(_global_mean_gradient, "resample_backward")

@@ -21,7 +21,7 @@ from ....graph import Graph
 from ....runtime.cpu.jit import log
 from ....schedule.tensor_ir import Call, elements
 from ..dynamic_shapes import General
-from ..executable import Program, compile_graph, no_attribute
+from ..executable import CompiledSchedule, compile_graph, no_attribute
 from ..shape_templates import Inputs
 
 LIMIT = 128  # programs that are kept: those that came last
@@ -67,7 +67,7 @@ def prepare(key: Any, name: str, args: tuple[Any, ...]) -> Any:
     return program
 
 
-def filled_in(name: str, args: tuple[Any, ...]) -> Program | None:
+def filled_in(name: str, args: tuple[Any, ...]) -> CompiledSchedule | None:
     """A program from one for any first sizes, where several have come before; else None."""
     arrays = [each for each in args if each.__class__ is np.ndarray]
     if not all(each.ndim for each in arrays):
@@ -94,7 +94,7 @@ def filled_in(name: str, args: tuple[Any, ...]) -> Program | None:
     return found if found is not None and found.accepts(arrays) else None
 
 
-def program_for(name: str, args: tuple[Any, ...]) -> Program:
+def program_for(name: str, args: tuple[Any, ...]) -> CompiledSchedule:
     """A program of one op for arrays that lie as these do, and other arguments as they are."""
     return compile_graph(*graph_for(name, args))
 

@@ -21,7 +21,7 @@ from ....core.kernel_providers import runs_once
 from ....ops.pointwise.unary import ThroughDouble
 from ....runtime.cpu.jit import log
 from ....runtime.cpu.parallel_task import Task
-from ....schedule.scalar_ir import EXPRESSIONS, Array, Expression, Functions, cast, check_target
+from ....schedule.scalar_ir import Array, Expression, Functions, cast, check_target, scalar_kernel
 
 QUICK = frozenset(("tanh", "power"))  # kernels that NumPy has made as fast
 VARIANTS = 16  # of one op; a program that keeps giving other options is better served by NumPy
@@ -118,8 +118,9 @@ def expression_of(op: Op, arguments: list[Any], positions: list[int], compute: n
         value = arguments[position]
         given[position] = Array(cast(Expression("operand", (), value.dtype, at), compute), value.shape)
     kernel: Callable[..., Any]
-    if op.name in EXPRESSIONS:
-        kernel = EXPRESSIONS[op.name]
+    written = scalar_kernel.of(op)
+    if written is not None:
+        kernel = written
     elif isinstance(op.ufunc, ThroughDouble):
         kernel = lambda operand: getattr(Functions(), op.ufunc.ufunc.__name__)(operand.astype(np.float64))  # noqa: E731
     elif op.kernel.__class__ is str:

@@ -353,7 +353,7 @@ def convolution(builder: Builder, op: Convolution, spec: Any, node: Node) -> Any
     sources = [op.source, op.weight] + ([] if bias is None else [bias])
     made = builder.routine(sources, [spec], node, work.write, work.scratch())[0]
     routine: Any = made.value
-    routine.joins = work.takes_epilogue
+    routine.takes_epilogue = work.takes_epilogue
     return made
 
 
