@@ -169,7 +169,7 @@ def test_no_byte_beyond_an_array() -> None:
         import numpy as np
         sys.path.insert(0, TESTS)
         import test_native_convolutions as tests
-        from rushlight.backends.native import workspace
+        from rushlight.runtime.cpu import arena as workspace
 
         protect = ctypes.CDLL(None).mprotect
         protect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
