@@ -19,7 +19,7 @@ from ...core.base import Spec
 from ...core.blas import blas
 from ...graph import Graph
 from ...passes.decompose import Declined, expand
-from ...runtime.call import launcher, trampoline
+from ...runtime.call import launcher
 from ...runtime.cpu.arena import Workspace
 from ...runtime.cpu.jit import log, machine
 from ...runtime.cpu.step_timer import clocks_for
@@ -148,7 +148,7 @@ class Program:
                 native = [step]
             elif step is not None:
                 parts.append(step.value)
-        alone = bool(parts) and all(isinstance(each, str) for each in parts) and trampoline.OFFSETS is not None
+        alone = bool(parts) and all(isinstance(each, str) for each in parts)
         if alone:
             module.put("entry", launcher.entry(self, parts), quick=True)
         if any(isinstance(each, str) for each in parts):

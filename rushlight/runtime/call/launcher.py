@@ -1,6 +1,7 @@
-"""The call of a program from Python, written out for its inputs and outputs: memory for the results, one native call, and tensors.
+"""Launchers: the call of a program from Python, generated for its inputs and outputs.
 
-Whether the inputs are what the program was compiled for is looked at in native code (``entering.py``).
+A trampoline checks that the inputs are what the program was compiled for, allocates the results and calls native code; the generated function
+around it compares arguments that are no tensors, and makes views of the results.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ from ...core.state import state
 from ...schedule.in_place import may_refuse
 from ...schedule.tensor_ir import Given, Reference, Value, strides_of
 from . import trampoline
+from .object_layout import OFFSETS
+from .python_trampoline import make_python_trampoline
+from .settings import settings
+from .trampoline import make_trampoline
 
 
 class Refused(Exception):
@@ -122,7 +127,8 @@ class Text:
         program = self.program
         if results is None:
             results = self.new_tensors()
-        self.names["enter"] = trampoline.way_in(program.entry, program.workspace, tensors, results, given, len(arrays), program.nanoseconds)
+        make_entry = make_trampoline if OFFSETS is not None and settings.trampoline else make_python_trampoline
+        self.names["enter"] = make_entry(program.entry, program.workspace, tensors, results, given, len(arrays), program.nanoseconds)
         if program.splits:
             self.lines.append("    prepare()")
         self.lines.append(f"    made = enter({', '.join([*variables, *arrays])})")
