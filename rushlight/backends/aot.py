@@ -50,7 +50,7 @@ class AheadOfTime(Executable):
     def __init__(self, gm: Any, compiler: GraphCompiler | Callable[..., Any] | None = None) -> None:
         self.gm = gm
         self.compiler = compiler if compiler is None or isinstance(compiler, GraphCompiler) else GraphCompiler(compiler)
-        self.enables = any(node.target is set_grad_mode and node.args == (True,) for node in gm.graph.nodes)
+        self.enables = any(node.target is set_grad_mode and node.args == (True,) for node in list(gm.graph.nodes))
         self.plans: dict[Any, Any] = {}
         self.refused: list[str] = []  # why the graph runs op by op, for some kinds of inputs
         self.last: Any = None  # the plan that was used last, where it can be relaunched
@@ -164,7 +164,7 @@ class AotPlan:
         self.backwards: dict[Any, Any] = {}
         if self.differentiable:
             self.backwards[tuple(joint.differentiable)] = backward
-        self.hooks = sum(node.target is hook_gradient for node in owner.gm.graph.nodes)  # how many hooks the program registers
+        self.hooks = sum(node.target is hook_gradient for node in list(owner.gm.graph.nodes))  # how many hooks the program registers
         self.node = type("CompiledFunction", (CompiledGraph,), {"plan": self})
         self.count = len(joint.values)
         self.several = self.count > 1

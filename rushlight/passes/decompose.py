@@ -91,7 +91,9 @@ class Runner(Interpreter):
         self.notes: list[str] = []
 
     def run_node(self, n: Node) -> Any:
-        if n.bodies and not isinstance(n.target, ApplyFunction):  # a custom Function is applied, and so its forward written down
+        if n.meta.get("bodies") and not isinstance(
+            n.target, ApplyFunction
+        ):  # a custom Function is applied, and so its forward written down
             raise Declined(f"it has control flow{source_of(n, '; ')}")
         if n.op in ("placeholder", "output"):
             return super().run_node(n)

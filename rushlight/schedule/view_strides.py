@@ -86,7 +86,9 @@ def has_sizes(value: Any) -> bool:
     """Whether there are numbers that may differ in an argument, or in the shape of a reference."""
     if isinstance(value, (tuple, list)):
         return any(has_sizes(each) for each in value)
-    return differs(value) or hasattr(value, "offset") and has_sizes((value.shape, value.strides, value.offset))
+    return value.__class__ is not int and (
+        differs(value) or hasattr(value, "offset") and has_sizes((value.shape, value.strides, value.offset))
+    )
 
 
 def by_rules(op: Op, args: tuple[Any, ...], spec: Any) -> list[tuple[Any, Any, Any]]:
