@@ -31,7 +31,7 @@ from .scalar_inputs import with_numbers
 
 _new = object.__new__
 LIMIT = 16  # for how many kinds of inputs (sizes, layouts) a graph is differentiated
-GENERAL = 32  # how many plans are kept that were filled in for a size
+GENERAL = 32  # plans that are kept of those that were instantiated for symbolic sizes
 
 
 class Halves(NamedTuple):
@@ -99,7 +99,7 @@ class AheadOfTime(Executable):
         return found
 
     def describe(self) -> str:
-        """What became of the graphs, in words."""
+        """What became of the graphs."""
         parts = [f"runs op by op, since it can't be differentiated ahead of time: {each}" for each in dict.fromkeys(self.refused)]
         for number, plan in enumerate(each for each in self.plans.values() if each is not None):
             named = [("forward", plan.forward), *[("backward", each) for each in plan.backwards.values()]]
@@ -110,7 +110,7 @@ class AheadOfTime(Executable):
         return "\n".join(parts)
 
     def forget(self) -> None:
-        """Keep no more than some plans for sizes that may differ: another is made quickly."""
+        """Keep a limited number of plans that were instantiated for symbolic sizes: another is made quickly."""
         made = [key for key, each in self.plans.items() if each is not None and each.general]
         for key in made[: max(0, len(made) - GENERAL)]:
             del self.plans[key]
@@ -343,7 +343,7 @@ class CompiledGraph(Function):
 
 
 class CompiledNode(Node):
-    """The node of a compiled graph that was called in short: what is kept, the inputs, and the versions that those had."""
+    """The node of a compiled graph that was relaunched: saved values, the inputs, and their versions."""
 
     __slots__ = ()
 
@@ -395,7 +395,7 @@ def _example(tensor: Any) -> Any:
 
 
 def _share_memory(args: Any) -> bool:
-    """Whether two inputs lie in the same memory, so that a write to one is seen in the other."""
+    """Whether two inputs share their storage, so that a write to one is seen in the other."""
     storages = [id(each._storage) for each in args if each._storage is not None]
     return len(set(storages)) < len(storages)
 

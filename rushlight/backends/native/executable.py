@@ -20,8 +20,8 @@ from ...core.blas import blas
 from ...graph import Graph
 from ...passes.decompose import Declined, expand
 from ...runtime.call import launcher
-from ...runtime.cpu.arena import Workspace
-from ...runtime.cpu.jit import log, machine
+from ...runtime.cpu.arena import CallArena
+from ...runtime.cpu.jit import jit, log
 from ...runtime.cpu.step_timer import clocks_for
 from ...runtime.cpu.thread_pool import Pool, pool
 from ...schedule.fusion import Group
@@ -120,7 +120,7 @@ class Program:
         self.fixed: list[Any] = []  # the inputs that are no arrays
         self.nanoseconds = 0.0  # about how long native code takes on one thread
         self.splits = False  # whether the pool takes part
-        self.spaces: list[Workspace] = []  # for calls that find somebody inside
+        self.spaces: list[CallArena] = []  # for calls that find somebody inside
         self.launchers: dict[Any, Any] = {}  # generated calls, by what is checked of the tensors
         self.parts = self.compile()
         self.latest = None
@@ -153,7 +153,7 @@ class Program:
             module.put("entry", launcher.entry(self, parts), quick=True)
         if any(isinstance(each, str) for each in parts):
             try:
-                self.compiled = machine().compile(module.parts(), module.bindings)
+                self.compiled = jit().compile(module.parts(), module.bindings)
             except RuntimeError as error:
                 raise Failed(self.culprit(module), error) from error
             self.packed = module.packed()
@@ -167,7 +167,7 @@ class Program:
         known = module.known()
         for step, functions in self.written:
             try:
-                machine().emit(Part(alone(module.functions[functions], known)))
+                jit().emit(Part(alone(module.functions[functions], known)))
             except RuntimeError:
                 return step
         return None
@@ -327,21 +327,21 @@ class Program:
         """The outputs for some inputs, which it must accept."""
         if self.workers is not None:
             self.workers.prepare()
-        if self.workspace.arena.take():
+        if self.call_arena.arena.take():
             try:
-                return self.workspace.run(arrays)
+                return self.call_arena.run(arrays)
             finally:
-                self.workspace.arena.flag.value = 0
-        space = self.spaces.pop() if self.spaces else Workspace(self, alone=True)  # for one more call at the same time
+                self.call_arena.arena.flag.value = 0
+        space = self.spaces.pop() if self.spaces else CallArena(self, alone=True)  # for one more call at the same time
         try:
             return space.run(arrays)
         finally:
             self.spaces.append(space)
 
     @functools.cached_property
-    def workspace(self) -> Workspace:
+    def call_arena(self) -> CallArena:
         """The memory of calls that come one at a time."""
-        return Workspace(self, alone=False)
+        return CallArena(self, alone=False)
 
     def describe(self) -> str:
         """What became of the graph, in words."""

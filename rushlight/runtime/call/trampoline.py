@@ -20,7 +20,7 @@ from ...codegen.llvm.ir import Part, Scalar
 from ...core.base import runtime
 from ...nn import Parameter
 from .object_layout import OFFSETS, PLAIN, WRITABLE, Offsets
-from .pyobject_code import FASTCALL, NULL, BuiltIn, Objects, table_of
+from .pyobject_code import FASTCALL, NULL, BuiltinFunction, ObjectCode, table_of
 
 _ANY = -(1 << 63)  # a stride that is not compared
 _NEW_FROM_DESCR = 94  # where NumPy's table of functions has the one that makes arrays
@@ -129,10 +129,10 @@ def _numpy_function(number: int) -> int:
 
 
 @functools.cache
-def _function() -> BuiltIn:
+def _function() -> BuiltinFunction:
     assert OFFSETS is not None
     writer = TrampolineCode(OFFSETS)
-    return BuiltIn("enter", writer.c, "ptr %self, ptr %arguments, i64 %count", writer.write(), FASTCALL, 1)
+    return BuiltinFunction("enter", writer.c, "ptr %self, ptr %arguments, i64 %count", writer.write(), FASTCALL, 1)
 
 
 def code() -> list[Part]:
@@ -145,7 +145,7 @@ class TrampolineCode:
 
     def __init__(self, offsets: Offsets) -> None:
         self.at = offsets
-        self.c = c = Objects()
+        self.c = c = ObjectCode()
         self.zero = c.integer(0)
         self.table = table_of(c)
         self.arguments = Scalar("%arguments", "ptr")
