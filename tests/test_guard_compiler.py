@@ -9,10 +9,18 @@ import pytest
 
 import rushlight as torch
 from rushlight.runtime.call import guard_vm
+from rushlight.runtime.call.settings import settings
 
 pytest.importorskip("llvmlite")
 nn, F = torch.nn, torch.nn.functional
 BEFORE, AFTER = 9, 9  # calls: the guards are left to native code after a few
+NATIVE = pytest.mark.parametrize("evaluator", ["virtual machine"], indirect=True)
+
+
+@pytest.fixture(autouse=True, params=["virtual machine", "Python"])
+def evaluator(request, monkeypatch):
+    """Every test runs with both evaluators of guards, but for those of the virtual machine itself."""
+    monkeypatch.setattr(settings, "guard_vm", request.param == "virtual machine")
 
 
 class Program:
@@ -193,6 +201,7 @@ def taken(compiled):
     return seen
 
 
+@NATIVE
 def test_guards_are_left_to_native_code():
     assert guard_vm.available()
     model, optimizer, compiled, given = steady()
@@ -207,6 +216,7 @@ def test_guards_are_left_to_native_code():
     assert len(compiled._compiled.cache.entries[None]) == 1
 
 
+@NATIVE
 def test_what_is_refused_often_is_looked_at_anew():
     model, _, compiled, given = steady()
     model.__dict__["_modules"] = dict(model.__dict__["_modules"])  # another dict with the same layers
@@ -218,6 +228,7 @@ def test_what_is_refused_often_is_looked_at_anew():
     assert seen == [True] and len(compiled._compiled.cache.entries[None]) == 1
 
 
+@NATIVE
 def test_modes_and_threads_are_seen():
     model, _, compiled, given = steady(20)
     seen = taken(compiled)
@@ -388,6 +399,7 @@ def test_an_index_out_of_range_leaves_parameters_alone():
     assert compiled(torch.tensor([0, 1])).item() >= 0
 
 
+@NATIVE
 def test_dicts_whose_changes_are_not_counted(monkeypatch):
     """As in later Pythons: every key is asked for in every check."""
     monkeypatch.setattr(guard_vm, "has_versions", lambda: False)

@@ -24,14 +24,14 @@ from rushlight.backends import aot, native
 from rushlight.backends.native.shape_templates import Inputs
 from rushlight.codegen.llvm import vector_math
 from rushlight.runtime.cpu import code_cache
-from rushlight.runtime.cpu.jit import machine
+from rushlight.runtime.cpu.jit import jit
 
 # -- the cache ---------------------------------------------------------------------------------------------------
 
 PROGRAM = """
 import rushlight as torch
 from rushlight import nn
-from rushlight.runtime.cpu.jit import machine
+from rushlight.runtime.cpu.jit import jit
 torch.manual_seed(0)
 model = nn.Sequential(nn.Linear(8, 8), nn.GELU(), nn.LayerNorm(8), nn.Linear(8, 1))
 compiled = torch.compile(model)
@@ -40,7 +40,7 @@ for _ in range(3):
     model.zero_grad()
     loss = compiled(x).square().sum()
     loss.backward()
-print(machine().emitted, float(loss).hex(), float(model[0].weight.grad.sum()).hex())
+print(jit().emitted, float(loss).hex(), float(model[0].weight.grad.sum()).hex())
 """
 
 
@@ -106,7 +106,7 @@ def test_another_batch_size_is_not_compiled() -> None:
                 compiled(torch.randn(size, 16)).sum()
             if gradients:
                 compiled(torch.randn(20, 16)).sum().backward()
-            before = machine().emitted
+            before = jit().emitted
             for size in (21, 33, 48, 13):
                 x = torch.randn(size, 16)
                 found = compiled(x)
@@ -119,7 +119,7 @@ def test_another_batch_size_is_not_compiled() -> None:
                     for one, other in zip(slopes, model.parameters(), strict=True):
                         np.testing.assert_allclose(one, other.grad.numpy(), 1e-4, 1e-5)
                 np.testing.assert_allclose(found.detach().numpy(), model(x).detach().numpy(), 1e-5, 1e-5)
-            assert machine().emitted == before
+            assert jit().emitted == before
 
 
 def test_plans_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

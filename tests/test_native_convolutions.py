@@ -169,7 +169,7 @@ def test_no_byte_beyond_an_array() -> None:
         import numpy as np
         sys.path.insert(0, TESTS)
         import test_native_convolutions as tests
-        from rushlight.runtime.cpu import arena as workspace
+        from rushlight.runtime.cpu import arena
 
         protect = ctypes.CDLL(None).mprotect
         protect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
@@ -192,7 +192,7 @@ def test_no_byte_beyond_an_array() -> None:
             def empty(self, shape, dtype):
                 return guarded(shape if isinstance(shape, tuple) else (shape,), dtype, self.at_end)
 
-        workspace.np = Guarding()
+        arena.np = Guarding()
         for at_end in (True, False):
             Guarding.at_end = at_end
             for name, case in tests.SHAPES.items():

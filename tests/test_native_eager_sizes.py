@@ -16,7 +16,7 @@ if importlib.util.find_spec("llvmlite") is None:
 
 from rushlight.backends.native import dynamic_shapes
 from rushlight.backends.native.eager import ops
-from rushlight.runtime.cpu.jit import machine
+from rushlight.runtime.cpu.jit import jit
 
 
 @pytest.fixture
@@ -52,9 +52,9 @@ def test_many_batches(made: list[Any]) -> None:
             assert not made
         if number == ops.SEVERAL + 1:
             assert len(made) >= 5
-            emitted = machine().emitted
+            emitted = jit().emitted
         if count == 3:  # the last that are large
-            assert machine().emitted == emitted
+            assert jit().emitted == emitted
         x = torch.randn(count, 8, 24, 24)
         for one, wanted in zip(step(x, w, b), step(x.double(), w.double(), b.double()), strict=True):
             np.testing.assert_allclose(one, wanted, 1e-3, 2e-4 * float(np.abs(wanted).max()), err_msg=f"batch of {count}")

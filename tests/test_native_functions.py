@@ -16,7 +16,7 @@ if importlib.util.find_spec("llvmlite") is None:
 import rushlight as torch
 from rushlight.codegen.llvm import vector_math
 from rushlight.codegen.llvm.ir import Code, Module, Scalar
-from rushlight.runtime.cpu.jit import machine
+from rushlight.runtime.cpu.jit import jit
 
 ALLOWED = {np.float32: 2.0, np.float64: 4.0}  # units in the last place
 SPECIAL = [
@@ -56,7 +56,7 @@ def compiled(function: Any, kind: Any, operands: int = 1) -> Any:
         c.store(function(c, *[c.load(f"%x{at}", index, type) for at in range(operands)]), "%out", index)
     parameters = ", ".join([*(f"ptr noalias %x{at}" for at in range(operands)), "ptr noalias %out", "i64 %count"])
     module.functions.append(c.function("all", parameters))
-    held = machine().compile(str(module))
+    held = jit().compile(str(module))
     call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (operands + 1), ctypes.c_int64)(held.address("all"))
 
     def run(*arrays: Any) -> Any:

@@ -12,14 +12,14 @@ pytestmark = pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgri
 # Reads one more element than there are, which the checker has to see.
 MISTAKEN = """
 import ctypes, numpy as np
-from rushlight.runtime.cpu.jit import machine
+from rushlight.runtime.cpu.jit import jit
 text = '''
 define float @sum(ptr %array) {
   %far = getelementptr float, ptr %array, i64 300
   %value = load float, ptr %far
   ret float %value
 }'''
-compiled = machine().compile(text)
+compiled = jit().compile(text)
 ctypes.CFUNCTYPE(ctypes.c_float, ctypes.c_void_p)(compiled.address("sum"))(np.zeros(300, np.float32).ctypes.data)
 """
 

@@ -28,7 +28,7 @@ from rushlight.codegen.llvm.target import VARIABLE, Processor, host, whole_vecto
 from rushlight.codegen.llvm.vectors import lanes
 from rushlight.runtime.call import trampoline
 from rushlight.runtime.cpu import thread_pool
-from rushlight.runtime.cpu.jit import Machine
+from rushlight.runtime.cpu.jit import Jit
 
 machine_module = importlib.import_module("rushlight.runtime.cpu.jit")
 target_module = importlib.import_module("rushlight.codegen.llvm.target")
@@ -50,7 +50,7 @@ class Nowhere:
         return 0
 
 
-class Elsewhere(Machine):
+class Elsewhere(Jit):
     """A machine that compiles for a processor, and keeps what comes out."""
 
     def __init__(self, processor: Processor) -> None:

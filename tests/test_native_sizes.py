@@ -16,7 +16,7 @@ from rushlight.backends import native
 from rushlight.backends.native import dynamic_shapes
 from rushlight.core.symbolic import Expression, SymbolicInt
 from rushlight.nn import functional as F
-from rushlight.runtime.cpu.jit import machine
+from rushlight.runtime.cpu.jit import jit
 from rushlight.schedule.symbolic_shape import Fixed, Size, Sizes, if_many, least, may_reach, most, same, written
 
 # -- numbers -----------------------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ def test_a_new_size_needs_no_compiler(counted: Counted) -> None:
     compiled = torch.compile(model)
     for count in (70, *[75] * 20):  # in the end guards are asked by native code, which is compiled once
         compiled(torch.randn(count, 24)).sum().backward()
-    before, made = machine().emitted, counted.made
+    before, made = jit().emitted, counted.made
     filled = counted.filled
     for count in (80, 81, 100, 99, 80):
         x = torch.randn(count, 24)
@@ -255,7 +255,7 @@ def test_a_new_size_needs_no_compiler(counted: Counted) -> None:
         model(x).sum().backward()
         for one, other in zip(slopes, model.parameters(), strict=True):
             np.testing.assert_allclose(one, other.grad.numpy(), 1e-4, 1e-5)
-    assert machine().emitted == before and counted.made == made and counted.filled == filled + 8
+    assert jit().emitted == before and counted.made == made and counted.filled == filled + 8
     assert "compiled for any sizes in" in native.describe(compiled) and "group over [s0, 24]" in native.describe(compiled)
 
 

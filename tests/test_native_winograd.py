@@ -20,7 +20,7 @@ from rushlight.codegen.llvm.conv.winograd_transforms import axis_for
 from rushlight.codegen.llvm.gemm.choose import choose_tile
 from rushlight.codegen.llvm.vectors import lanes
 from rushlight.ops.nn.convolution_kernels import convolve
-from rushlight.runtime.cpu.jit import machine
+from rushlight.runtime.cpu.jit import jit
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_tiles_of_a_product() -> None:
     for vectors in range(1, 20):
         for rows in (None, 27, 36, 64):
             height, width = choose_tile(rows, vectors)
-            assert vectors % width == 0 and height * width + width + 1 <= machine().processor.registers
+            assert vectors % width == 0 and height * width + width + 1 <= jit().processor.registers
             assert rows is None or height <= 9
     assert choose_tile(27, 2)[0] in (4, 9)  # no row is left over, or few
 

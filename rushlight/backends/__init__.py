@@ -1,6 +1,9 @@
-"""What runs programs: the switches of PyTorch's libraries, by the names under which programs set and ask them.
+"""Back-ends of ``compile``, and the switches of PyTorch's libraries by the names under which programs set and ask them.
 
-None of those libraries is here, and each says so.  Their settings are accepted, checked and remembered; they have no effect.
+In: a captured graph.  Out: an executable.  Read ``protocol.py`` first (what ``compile`` asks of a back-end), then ``registry.py``, ``aot.py``
+(differentiated ahead of time) and ``native/`` (machine code).
+
+None of PyTorch's libraries is here, and each says so.  Their settings are accepted, checked and remembered; they have no effect.
 
 >>> import rushlight
 >>> rushlight.backends.cudnn.benchmark = True

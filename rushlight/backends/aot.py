@@ -31,7 +31,7 @@ from .scalar_inputs import with_numbers
 
 _new = object.__new__
 LIMIT = 16  # for how many kinds of inputs (sizes, layouts) a graph is differentiated
-GENERAL = 32  # how many plans are kept that were filled in for a size
+GENERAL = 32  # plans that are kept of those that were instantiated for symbolic sizes
 
 
 class Halves(NamedTuple):
@@ -50,7 +50,7 @@ class AheadOfTime(Executable):
     def __init__(self, gm: Any, compiler: GraphCompiler | Callable[..., Any] | None = None) -> None:
         self.gm = gm
         self.compiler = compiler if compiler is None or isinstance(compiler, GraphCompiler) else GraphCompiler(compiler)
-        self.enables = any(node.target is set_grad_mode and node.args == (True,) for node in gm.graph.nodes)
+        self.enables = any(node.target is set_grad_mode and node.args == (True,) for node in list(gm.graph.nodes))
         self.plans: dict[Any, Any] = {}
         self.refused: list[str] = []  # why the graph runs op by op, for some kinds of inputs
         self.last: Any = None  # the plan that was used last, where it can be relaunched
@@ -99,7 +99,7 @@ class AheadOfTime(Executable):
         return found
 
     def describe(self) -> str:
-        """What became of the graphs, in words."""
+        """What became of the graphs."""
         parts = [f"runs op by op, since it can't be differentiated ahead of time: {each}" for each in dict.fromkeys(self.refused)]
         for number, plan in enumerate(each for each in self.plans.values() if each is not None):
             named = [("forward", plan.forward), *[("backward", each) for each in plan.backwards.values()]]
@@ -110,7 +110,7 @@ class AheadOfTime(Executable):
         return "\n".join(parts)
 
     def forget(self) -> None:
-        """Keep no more than some plans for sizes that may differ: another is made quickly."""
+        """Keep a limited number of plans that were instantiated for symbolic sizes: another is made quickly."""
         made = [key for key, each in self.plans.items() if each is not None and each.general]
         for key in made[: max(0, len(made) - GENERAL)]:
             del self.plans[key]
@@ -164,7 +164,7 @@ class AotPlan:
         self.backwards: dict[Any, Any] = {}
         if self.differentiable:
             self.backwards[tuple(joint.differentiable)] = backward
-        self.hooks = sum(node.target is hook_gradient for node in owner.gm.graph.nodes)  # how many hooks the program registers
+        self.hooks = sum(node.target is hook_gradient for node in list(owner.gm.graph.nodes))  # how many hooks the program registers
         self.node = type("CompiledFunction", (CompiledGraph,), {"plan": self})
         self.count = len(joint.values)
         self.several = self.count > 1
@@ -343,7 +343,7 @@ class CompiledGraph(Function):
 
 
 class CompiledNode(Node):
-    """The node of a compiled graph that was called in short: what is kept, the inputs, and the versions that those had."""
+    """The node of a compiled graph that was relaunched: saved values, the inputs, and their versions."""
 
     __slots__ = ()
 
@@ -395,7 +395,7 @@ def _example(tensor: Any) -> Any:
 
 
 def _share_memory(args: Any) -> bool:
-    """Whether two inputs lie in the same memory, so that a write to one is seen in the other."""
+    """Whether two inputs share their storage, so that a write to one is seen in the other."""
     storages = [id(each._storage) for each in args if each._storage is not None]
     return len(set(storages)) < len(storages)
 

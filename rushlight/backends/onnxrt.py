@@ -54,9 +54,9 @@ onnxrt = register_backend(OnnxRuntimeBackend())
 
 
 class ExportedGraph(GraphExecutable):
-    """A graph as a function: its runs of exportable nodes as sessions, in a graph with what lies between.
+    """A graph whose runs of exportable nodes are sessions; the nodes between them run op by op.
 
-    The first call runs the graph as it is, and notes how values lie in memory: random numbers fill a tensor, and a program may look
+    The first call runs the graph as it is, and notes the strides of values: random numbers fill a tensor, and a program may look
     at a result, in that order, while ONNX Runtime knows no layouts.
     """
 
@@ -91,7 +91,7 @@ class ExportedGraph(GraphExecutable):
 
 
 class Layouts(Interpreter):
-    """Runs a graph, and notes the strides of values that do not lie in memory row by row."""
+    """Runs a graph, and notes the strides of values that are not contiguous."""
 
     def __init__(self, module: Any) -> None:
         super().__init__(module)

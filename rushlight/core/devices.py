@@ -194,7 +194,10 @@ def device_type_of(array: Any) -> DeviceType:
 
 def device_of(array: Any) -> device:
     """The device that an array (or a Spec) is on."""
-    return CPU if array.__class__ is np.ndarray else device_type_of(array).device_of(array)
+    if array.__class__ is np.ndarray:
+        return CPU
+    kind = device_type_of(array)
+    return (array.device or META) if kind.name == "meta" else kind.device_of(array)  # a Spec names its device
 
 
 def available(wanted: Any) -> device:

@@ -12,7 +12,7 @@ import numpy as np
 from . import recording
 from .base import Spec, Storage, TensorBase, View, make, storage_of
 from .declare import MISSING, Op, call_body, table
-from .devices import META, device_of, device_type_of, device_types
+from .devices import CPU, META, device_of, device_type_of, device_types
 from .dtypes import BY_NUMPY, FLOATING, can_cast, legacy_name
 from .errors import (
     ArgumentError,
@@ -156,7 +156,7 @@ def run(op: Op, values: list[Any], kind: Any) -> Any:
     if kind is not np.ndarray or op.factory:
         if op.factory:
             place = factory_device(op, values)
-            if place == META or state.fake or (kind is Spec and device_argument(op, values) is None):
+            if (place is not CPU and place == META) or state.fake or (kind is Spec and device_argument(op, values) is None):
                 return infer(op, values, place)
         if kind is QuantizedArray or (kind is MIXED and any(map(is_quantized, values))):
             return run_quantized(op, values)

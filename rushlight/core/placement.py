@@ -49,15 +49,15 @@ def common_device(op: Op, values: list[Any]) -> device:
             if isinstance(array, Spec) and array.__class__ is not Spec:
                 raise OperationError(array.outside)
             here = device_of(array)
-            if here == CPU and not array.ndim:
+            if (here is CPU or here == CPU) and not array.shape:
                 scalars.append((holder, index))
             elif found is None:
                 found = here
-            elif here != found:
+            elif here is not found and here != found:
                 raise device_mismatch(here, found)
     if found is None:
         return CPU
-    if found != CPU and not any_fake(op, values):
+    if found is not CPU and found != CPU and not any_fake(op, values):
         for holder, index in scalars:
             holder[index] = on_device(holder[index], found)
     return found

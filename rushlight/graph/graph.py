@@ -248,8 +248,9 @@ class Graph:
         args, kwargs = map_arg(node.args, arg_transform), map_arg(node.kwargs, arg_transform)
         copied = self.create_node(node.op, node.target, args, kwargs, node.name, node.type)
         copied.meta = dict(node.meta)
-        if node.bodies:
-            copied.meta["bodies"] = {name: copy.deepcopy(body) for name, body in node.bodies.items()}
+        bodies = node.meta.get("bodies")
+        if bodies:
+            copied.meta["bodies"] = {name: copy.deepcopy(body) for name, body in bodies.items()}
         return copied
 
     def graph_copy(self, g: Graph, val_map: dict[Node, Any], return_output_node: bool = False) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core.errors import ArgumentError, GraphError
 from .graph import Graph
-from .node import Node, last_uses, map_arg
+from .node import PLAIN, Node, last_uses, map_arg
 from .printer import source_of
 
 
@@ -66,8 +66,9 @@ class Interpreter:
     def run_node(self, n: Node) -> Any:
         """Run one node on the values of its arguments."""
         args, kwargs = self.fetch_args_kwargs_from_env(n)
-        if n.bodies:
-            kwargs["bodies"] = {name: self.body(graph) for name, graph in n.bodies.items()}
+        bodies = n.meta.get("bodies")
+        if bodies:
+            kwargs["bodies"] = {name: self.body(graph) for name, graph in bodies.items()}
         return getattr(self, n.op)(n.target, args, kwargs)
 
     def body(self, graph: Graph) -> Callable[..., Any]:
@@ -82,18 +83,24 @@ class Interpreter:
 
     def fetch_args_kwargs_from_env(self, n: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The values of a node's arguments."""
-        return self.map_nodes_to_values(n.args, n), self.map_nodes_to_values(n.kwargs, n)
+        return self.map_nodes_to_values(n._args, n), self.map_nodes_to_values(n._kwargs, n)
 
     def map_nodes_to_values(self, args: Any, n: Node) -> Any:
         """Nested arguments with values for nodes."""
         env = self.env
-
-        def value_of(each: Node) -> Any:
-            if each not in env:
-                raise GraphError(f"node '{n.name}' uses '{each.name}', which has no value yet")
-            return env[each]
-
-        return map_arg(args, value_of)
+        try:
+            if args.__class__ is tuple:  # mostly nodes and constants
+                return tuple(
+                    [
+                        env[each] if each.__class__ is Node else each if each.__class__ in PLAIN else map_arg(each, env.__getitem__)
+                        for each in args
+                    ]
+                )
+            return map_arg(args, env.__getitem__) if args or not isinstance(args, dict) else {}
+        except KeyError as error:
+            if not isinstance(error.args[0], Node):
+                raise
+            raise GraphError(f"node '{n.name}' uses '{error.args[0].name}', which has no value yet") from None
 
     def placeholder(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The next argument of ``run``, all that are left (``*name``), or the default."""

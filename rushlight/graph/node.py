@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 OPCODES = ("placeholder", "get_attr", "call_function", "call_method", "call_module", "output")
 
-_PLAIN = frozenset((int, float, str, bool, type(None), complex, type(...)))
+PLAIN = frozenset((int, float, str, bool, type(None), complex, type(...)))
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -79,7 +79,7 @@ class Node:
             kind = each.__class__
             if kind is Node:
                 inputs[each] = None
-            elif kind not in _PLAIN:
+            elif kind not in PLAIN:
                 each = _freeze(each, inputs)
             frozen.append(each)
         keywords = FrozenDict({key: _freeze(each, inputs) for key, each in kwargs.items()}) if kwargs else _NO_KEYWORDS
@@ -285,7 +285,7 @@ def _freeze(value: Any, inputs: dict[Node, None]) -> Any:
     if kind is Node:
         inputs[value] = None
         return value
-    if kind in _PLAIN:
+    if kind in PLAIN:
         return value
     if isinstance(value, tuple):
         items = [_freeze(each, inputs) for each in value]
@@ -327,7 +327,7 @@ def map_arg(argument: Any, function: Callable[[Node], Any]) -> Any:
     kind = argument.__class__
     if kind is Node:
         return function(argument)
-    if kind in _PLAIN:
+    if kind in PLAIN:
         return argument
     if kind is tuple:  # the commonest; the rest goes the general way
         return tuple([map_arg(each, function) for each in argument])
@@ -338,7 +338,7 @@ def last_uses(graph: Graph) -> dict[Node, list[Node]]:
     """For each node, those whose values nobody needs after it: its last inputs, and itself where it has no users."""
     found: dict[Node, list[Node]] = {}
     seen: set[Node] = set()
-    for node in reversed(graph.nodes):
+    for node in list(reversed(graph.nodes)):
         dead = [each for each in node._inputs if each not in seen]
         seen.update(dead)
         if not node.users and node.op != "output":

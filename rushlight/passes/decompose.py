@@ -94,7 +94,8 @@ class Runner(Interpreter):
         self.notes: list[str] = []
 
     def run_node(self, n: Node) -> Any:
-        if n.bodies and not isinstance(n.target, ApplyFunction):  # the forward of a custom Function is decomposed
+        # the forward of a custom Function is decomposed
+        if n.meta.get("bodies") and not isinstance(n.target, ApplyFunction):
             raise Declined(f"it has control flow{source_of(n, '; ')}")
         if n.op in ("placeholder", "output"):
             return super().run_node(n)

@@ -45,6 +45,7 @@ class Planner:
         self.group = group
         self.target = target
         self.members = set(group.members)
+        self.known_inside: dict[Reference, bool] = {}
         self.expressions = {each: self.own_expression(each) for each in group.members}  # type: ignore[arg-type]
         self.levels = self.find_levels()
         self.kept = self.find_kept()
@@ -72,7 +73,10 @@ class Planner:
 
     def inside(self, reference: Reference) -> bool:
         """Whether an operand is a member's element at the same index."""
-        return reference.value in self.members and reference.aligned()
+        found = self.known_inside.get(reference)
+        if found is None:
+            found = self.known_inside[reference] = reference.value in self.members and reference.aligned()
+        return found
 
     def find_levels(self) -> dict[Value, int]:
         """The pass in which a member can be computed; of a row value, the pass before which it is known."""

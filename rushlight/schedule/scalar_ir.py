@@ -58,7 +58,7 @@ class Expression:
 
 def constant(value: Any, dtype: np.dtype[Any]) -> Expression:
     """A number of a dtype."""
-    if differs(value):
+    if value.__class__ is not int and differs(value):
         if dtype not in (FLOAT32, FLOAT64) and not (dtype == np.int64 and isinstance(value, Size)):
             raise NotExpressible(f"a symbolic number as {dtype}")
         return Expression("constant", (), dtype, value)

@@ -23,7 +23,7 @@ from .lowering import lowering, routine
 from .scalar_ir import BOOL, FLOAT32, Array, Expression, Functions, NotExpressible, cast, check_target, constant, scalar_kernel, typed
 from .scalar_ir import make as operation
 from .simplify import axes_summed_first, exp_below_maximum, simplify
-from .symbolic_shape import differs, present, same
+from .symbolic_shape import Size, differs, present, same
 from .target import Target
 from .view_strides import IncompatibleStrides, elements, has_sizes, reshape_strides, view_of
 
@@ -171,7 +171,7 @@ class Reference:
     def __init__(self, value: Value, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0) -> None:
         self.value = value
         self.shape = shape
-        self.strides = tuple([0 if same(size, 1) else stride for size, stride in zip(shape, strides)])
+        self.strides = tuple([0 if size.__class__ is not Size and size == 1 else stride for size, stride in zip(shape, strides)])
         self.offset = offset
 
     @property
@@ -190,7 +190,12 @@ class Reference:
     def aligned(self) -> bool:
         """Whether it is the whole value, at most broadcast: its element at an index is the value's at that index."""
         extra = len(self.shape) - len(self.value.shape)
-        return extra >= 0 and not self.offset and same(self.strides, (0,) * extra + self.value.strides)
+        if extra < 0 or self.offset:
+            return False
+        strides = (0,) * extra + self.value.strides
+        if {int}.issuperset(map(type, (*self.strides, *strides))):
+            return self.strides == strides
+        return same(self.strides, strides)
 
     def __repr__(self) -> str:
         return f"{self.value!r} as {list(self.shape)} by {list(self.strides)} from {self.offset}"
@@ -198,7 +203,7 @@ class Reference:
 
 def strides_of(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Row-major strides in elements, 0 where there is one element."""
-    return tuple([0 if same(size, 1) else stride for size, stride in zip(shape, contiguous_strides(shape))])
+    return tuple([0 if size.__class__ is not Size and size == 1 else stride for size, stride in zip(shape, contiguous_strides(shape))])
 
 
 def operands(expression: Expression) -> list[Reference]:

@@ -86,7 +86,9 @@ def has_sizes(value: Any) -> bool:
     """Whether an argument has symbolic numbers, or is a reference with a symbolic shape."""
     if isinstance(value, (tuple, list)):
         return any(has_sizes(each) for each in value)
-    return differs(value) or hasattr(value, "offset") and has_sizes((value.shape, value.strides, value.offset))
+    return value.__class__ is not int and (
+        differs(value) or hasattr(value, "offset") and has_sizes((value.shape, value.strides, value.offset))
+    )
 
 
 def symbolic_view(op: Op, args: tuple[Any, ...], spec: Any) -> list[tuple[Any, Any, Any]]:

@@ -27,16 +27,16 @@ from ...core.state import state
 from ...passes.decompose import Declined
 from ...runtime.call import trampoline
 from ...runtime.call.guard_compiler import compile_guards
-from ...runtime.call.launcher import Refused, direct_call, may_write
+from ...runtime.call.launcher import Refused, make_launcher, may_write
 from ...runtime.cpu import thread_pool
-from ...runtime.cpu.jit import log, machine
+from ...runtime.cpu.jit import jit, log
 from ...runtime.cpu.step_timer import timed
 from ...schedule.tensor_ir import Input, elements
 from ..aot import AheadOfTime, AotPlan, aot_eager
 from ..protocol import NO_LAUNCHER, Backend, Executable, GraphCompiler, GraphExecutable, Launcher
 from ..registry import register_backend
 from ..scalar_inputs import with_numbers
-from .autograd_launcher import programs, recorded_call
+from .autograd_launcher import make_autograd_launcher, programs
 from .dynamic_shapes import General, Plans
 from .executable import CompiledSchedule, compile_graph
 from .printer import describe, dump
@@ -47,7 +47,7 @@ _said: list[str] = []
 
 if importlib.util.find_spec("llvmlite") is not None:
     # LLVM is loaded together with this back-end, and what all programs need is compiled while the first one is captured.
-    machine().ahead([*thread_pool.code(), *trampoline.code()])
+    jit().ahead([*thread_pool.code(), *trampoline.code()])
 
 if "native" in os.environ.get("RUSHLIGHT_LOGS", "").split(","):
     log.addHandler(logging.StreamHandler())
@@ -105,7 +105,7 @@ class NativeGraph(GraphExecutable):
             if program is None:
                 return self.module.forward(*args)
             if None not in program.launchers:
-                program.launchers[None] = (direct_call(program, args) or NO_LAUNCHER)[0]
+                program.launchers[None] = (make_launcher(program, args) or NO_LAUNCHER)[0]
         if program.writes and not may_write(program, args, arrays):
             return self.module.forward(*args)
         made: list[Any] = []
@@ -132,7 +132,7 @@ class NativeGraph(GraphExecutable):
         return tuple(made)
 
     def find(self, arrays: list[Any]) -> CompiledSchedule | None:
-        """The program for inputs that lie as these do, compiled where there is none yet."""
+        """The program for inputs with these sizes and strides, compiled where there is none yet."""
         kept = fixed(arrays)
         for program in self.programs:
             if program.fixed == kept and program.accepts(arrays):
@@ -196,7 +196,7 @@ class NativeExecutable(Executable):
             return NO_LAUNCHER
         if isinstance(used, AotPlan) and used.differentiable:
             if used.launcher is None and None not in programs(used):  # both have run
-                call = recorded_call(used, args)
+                call = make_autograd_launcher(used, args)
                 used.launcher = NO_LAUNCHER if call is None else Launcher(call)
             return used.launcher or NO_LAUNCHER
         # A plan whose outputs are those of its forward, which computes all gradients and does its writes, is launched as a graph is.
@@ -207,7 +207,7 @@ class NativeExecutable(Executable):
         needs = tuple([isinstance(each, TensorBase) and each._requires_grad for each in args])
         key = (needs, tuple(map(type, args)))
         if key not in program.launchers:
-            program.launchers[key] = Launcher(*(direct_call(program, args, needs, gradients) or NO_LAUNCHER))
+            program.launchers[key] = Launcher(*(make_launcher(program, args, needs, gradients) or NO_LAUNCHER))
         return program.launchers[key]  # type: ignore[no-any-return]
 
     def describe(self) -> str:
@@ -216,15 +216,15 @@ class NativeExecutable(Executable):
 
 
 def fixed(arrays: list[Any]) -> list[Any]:
-    """The inputs that are no arrays."""
+    """The inputs that are no arrays: programs are specialized to them."""
     return [each for each in arrays if each.__class__ is not np.ndarray]
 
 
 def compile_module(module: Any, arrays: list[Any]) -> CompiledSchedule:
-    """A program for a graph module and inputs that lie in memory as these arrays do."""
+    """A program for a graph module and inputs with the sizes and strides of these arrays."""
     examples = [Spec(each.shape, each.dtype, elements(each), CPU) if each.__class__ is np.ndarray else each for each in arrays]
     if not all(each.flags.aligned for each in arrays if each.__class__ is np.ndarray):
-        raise Declined("an input whose elements lie askew")
+        raise Declined("an input whose elements are not aligned")
 
     def attribute(name: str) -> Any:
         found = module

@@ -1,6 +1,6 @@
-"""Calls of a compiled graph that gradients go through, written out: one native call forward, one backward, and one node between them.
+"""Launchers of graphs whose gradients are recorded: one native call forward, one backward, and one autograd node between them.
 
-What the forward keeps for the backward lies in one piece of memory that nobody else sees, with no tensors around it.
+The values that the forward saves for the backward share one private block of memory, with no tensors around them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ...core.base import make
 from ...core.node import freed, modified, next_sequence, refresh
 from ...core.state import flags
 from ...runtime.call import trampoline
-from ...runtime.call.launcher import Text, can_be_entered, expected
+from ...runtime.call.launcher import LauncherSource, can_launch, expected
 from ...schedule.tensor_ir import Leaf, strides_of
 from ..aot import AotPlan, CompiledNode
 
@@ -22,8 +22,8 @@ _ALIGNMENT = 64
 _new = object.__new__
 
 
-class Kept:
-    """What is kept for the backward: of each value, the number of the input or of the output that it is, or where it lies in the block."""
+class SavedLayout:
+    """Where the values saved for the backward are: each is an input, an output, or at an offset in the block."""
 
     def __init__(self) -> None:
         self.inputs: dict[int, int] = {}
@@ -32,7 +32,7 @@ class Kept:
         self.size = 0  # of the block, in bytes
 
     def place(self, position: int, root: Any, shape: tuple[int, ...]) -> None:
-        """Find a place in the block."""
+        """Allocate space in the block."""
         for offset, other, seen in self.inside.values():
             if other is root:
                 self.inside[position] = offset, other, seen
@@ -46,10 +46,10 @@ class RecordedNode(CompiledNode):
 
     __slots__ = ()
 
-    kept: Kept
+    kept: SavedLayout
 
     def again(self, gradient: Any) -> Any:
-        """The gradients where something is not as usual."""
+        """The gradients by the general way."""
         block, outputs, args, versions = self.saved
         values: list[Any] = []
         kept = self.kept
@@ -64,7 +64,7 @@ class RecordedNode(CompiledNode):
         return self.general(gradient, values, args, versions)
 
     def changed(self, at: int) -> Exception:
-        """What is said where an input that was kept has been written to."""
+        """The error where a saved input has been written to."""
         _, _, args, versions = self.saved
         return modified(self, args[at], args[at]._storage.version, versions[at])
 
@@ -81,15 +81,15 @@ def programs(plan: AotPlan) -> tuple[Any, Any]:
     return getattr(forward, "last", None), getattr(backward, "last", None)
 
 
-def recorded_call(plan: AotPlan, args: tuple[Any, ...]) -> Callable[..., Any] | None:
+def make_autograd_launcher(plan: AotPlan, args: tuple[Any, ...]) -> Callable[..., Any] | None:
     """A function of arguments like these, whose outputs have one node as their history; None where it can't be written."""
     forward, backward = programs(plan)
-    if not plan.relaunches or not can_be_entered(forward) or not can_be_entered(backward):
+    if not plan.relaunches or not can_launch(forward) or not can_launch(backward):
         return None
     if forward.writes or backward.writes or forward.fixed or backward.fixed:
         return None
-    text = Text(f"def call({', '.join(f't{at}' for at in range(len(args)))}):", forward)
-    kept = lying(plan, forward, text)
+    text = LauncherSource(f"def call({', '.join(f't{at}' for at in range(len(args)))}):", forward)
+    kept = saved_layout(plan, forward, text)
     if kept is None:
         return None
     back = backward_call(plan, backward, kept)
@@ -99,9 +99,9 @@ def recorded_call(plan: AotPlan, args: tuple[Any, ...]) -> Callable[..., Any] | 
     return forward_call(plan, forward, text, kept, node, args)
 
 
-def lying(plan: AotPlan, forward: Any, text: Text) -> Kept | None:
-    """Where each kept value lies; None where one is a view, or an output is anything but a tensor of its own."""
-    kept = Kept()
+def saved_layout(plan: AotPlan, forward: Any, text: LauncherSource) -> SavedLayout | None:
+    """The layout of saved values; None where one is a view, or an output is anything but a tensor of its own."""
+    kept = SavedLayout()
     values = [written for written, _ in text.outputs[: plan.count]]
     if len(set(values)) < len(values) or not all(each in text.fresh for each in values):
         return None
@@ -118,7 +118,9 @@ def lying(plan: AotPlan, forward: Any, text: Text) -> Kept | None:
     return kept
 
 
-def forward_call(plan: AotPlan, forward: Any, text: Text, kept: Kept, node: Any, args: tuple[Any, ...]) -> Callable[..., Any]:
+def forward_call(
+    plan: AotPlan, forward: Any, text: LauncherSource, kept: SavedLayout, node: Any, args: tuple[Any, ...]
+) -> Callable[..., Any]:
     """The forward: native code, then the node."""
     count, names, lines = plan.count, text.names, text.lines
     names.update(flags=flags, new=_new, Node=node, next_sequence=next_sequence, refresh=refresh)
@@ -163,9 +165,9 @@ def forward_call(plan: AotPlan, forward: Any, text: Text, kept: Kept, node: Any,
     return text.function()
 
 
-def backward_call(plan: AotPlan, backward: Any, kept: Kept) -> Callable[..., Any] | None:
+def backward_call(plan: AotPlan, backward: Any, kept: SavedLayout) -> Callable[..., Any] | None:
     """The backward, as a method of the node."""
-    text = Text("def call(self, gradient):", backward)
+    text = LauncherSource("def call(self, gradient):", backward)
     names, lines = text.names, text.lines
     names.update(freed=freed)
     lines += ["    if self.saved is None: raise freed(self)", "    block, outputs, args, versions = self.saved"]

@@ -19,9 +19,9 @@ from ...core.base import Spec
 from ...core.blas import blas
 from ...graph import Graph
 from ...passes.decompose import Declined, decompose
-from ...runtime.call import launcher, trampoline
-from ...runtime.cpu.arena import Workspace
-from ...runtime.cpu.jit import log, machine
+from ...runtime.call import launcher
+from ...runtime.cpu.arena import CallArena
+from ...runtime.cpu.jit import jit, log
 from ...runtime.cpu.step_timer import clocks_for
 from ...runtime.cpu.thread_pool import Pool, pool
 from ...schedule.fusion import FusionGroup
@@ -119,7 +119,7 @@ class CompiledSchedule:
         self.fixed: list[Any] = []  # the inputs that are no arrays, which the code depends on
         self.nanoseconds = 0.0  # estimated time of native code on one thread
         self.splits = False  # whether the thread pool is used
-        self.spaces: list[Workspace] = []  # for calls while another call runs
+        self.spaces: list[CallArena] = []  # for calls while another call runs
         self.launchers: dict[Any, Any] = {}  # generated calls, by what is checked of the tensors
         self.parts = self.compile()
         self.latest = None
@@ -147,12 +147,12 @@ class CompiledSchedule:
                 native = [step]
             elif step is not None:
                 parts.append(step.value)
-        alone = bool(parts) and all(isinstance(each, str) for each in parts) and trampoline.OFFSETS is not None
+        alone = bool(parts) and all(isinstance(each, str) for each in parts)
         if alone:
             module.put("entry", launcher.entry(self, parts), quick=True)
         if any(isinstance(each, str) for each in parts):
             try:
-                self.compiled = machine().compile(module.parts(), module.bindings)
+                self.compiled = jit().compile(module.parts(), module.bindings)
             except RuntimeError as error:
                 raise Failed(self.culprit(module), error) from error
             self.packed = module.packed()
@@ -166,7 +166,7 @@ class CompiledSchedule:
         known = module.known()
         for step, functions in self.written:
             try:
-                machine().emit(Part(alone(module.functions[functions], known)))
+                jit().emit(Part(alone(module.functions[functions], known)))
             except RuntimeError:
                 return step
         return None
@@ -326,21 +326,21 @@ class CompiledSchedule:
         """The outputs for inputs that it accepts."""
         if self.workers is not None:
             self.workers.prepare()
-        if self.workspace.arena.take():
+        if self.call_arena.arena.take():
             try:
-                return self.workspace.run(arrays)
+                return self.call_arena.run(arrays)
             finally:
-                self.workspace.arena.flag.value = 0
-        space = self.spaces.pop() if self.spaces else Workspace(self, alone=True)  # for a concurrent call
+                self.call_arena.arena.flag.value = 0
+        space = self.spaces.pop() if self.spaces else CallArena(self, alone=True)  # for a concurrent call
         try:
             return space.run(arrays)
         finally:
             self.spaces.append(space)
 
     @functools.cached_property
-    def workspace(self) -> Workspace:
+    def call_arena(self) -> CallArena:
         """The memory of calls that do not overlap."""
-        return Workspace(self, alone=False)
+        return CallArena(self, alone=False)
 
     def describe(self) -> str:
         """The steps of the schedule, as text."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+DIGITS = frozenset("-0123456789")  # with which the name of a constant number begins
 NUMBER_TYPES = ("i64", "float", "double")  # of constants that can be passed as arguments instead
 
 
@@ -21,7 +22,7 @@ class Scalar(NamedTuple):
     @property
     def is_number(self) -> bool:
         """Whether it is a constant number, as opposed to a register or a symbol."""
-        return self.name[0] in "-0123456789"
+        return self.name[0] in DIGITS
 
 
 class Parameter(NamedTuple):

@@ -192,7 +192,7 @@ class Code:
 
     def constant(self, type: str, value: Any) -> Scalar:
         """A constant of a type."""
-        if differs(value):
+        if value.__class__ is not int and differs(value):
             if type == "i64":
                 return self.integer(value)
             return self._symbolic(type, value.sizes.place(f"bits({written(value)})"))
@@ -212,7 +212,7 @@ class Code:
 
     def integer(self, value: Any) -> Scalar:
         """A plain or symbolic integer as an operand."""
-        if differs(value):
+        if value.__class__ is not int and differs(value):
             return self._symbolic("i64", value.sizes.place(str(value.expression)))
         return Scalar(str(value), "i64")
 
@@ -231,7 +231,7 @@ class Code:
 
         So the code for another batch size is the same, and is not compiled again.  Equal numbers are one variable.
         """
-        if differs(value) or value < 2:  # 0 and 1 shape the code
+        if value.__class__ is not int and differs(value) or value < 2:  # 0 and 1 shape the code
             return self.integer(value)
         return self.variable("i64", f"number{self.numbers.setdefault(value, len(self.numbers))}")
 

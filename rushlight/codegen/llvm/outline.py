@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from typing import NamedTuple
 
-from .instructions import NUMBER_TYPES, Block, Function, Instruction, Parameter, Scalar
+from .instructions import DIGITS, NUMBER_TYPES, Block, Function, Instruction, Parameter, Scalar
 
 SEVERAL = 8  # functions of one outline that are remembered
 PROGRAMS = 64  # for which they are
@@ -29,7 +29,7 @@ def free_numbers(function: Function, block: Block, at: int, instruction: Instruc
     """The operands of an instruction that could be arguments: numbers, but in vector instructions and as the trip count of a short innermost loop."""
     if instruction.type[:1] == "<":
         return []
-    found = [place for place, each in enumerate(instruction.operands) if each.type in NUMBER_TYPES and each.is_number]
+    found = [place for place, each in enumerate(instruction.operands) if each.type in NUMBER_TYPES and each.name[0] in DIGITS]
     if not found or (instruction.opcode == "call" and instruction.is_vector):
         return []
     if at == 1 and block.innermost and not function.vectorized and abs(int(instruction.operands[1].name)) < SMALL:
@@ -41,8 +41,9 @@ def outline(function: Function) -> Outline:
     """The outline of a function."""
     lines = [function.head(), repr(function.variables), repr(function.size_loads), repr(function.stack), *function.preamble]
     numbers: list[str] = []
+    generic: list[str | Instruction] = []
     for block in function.blocks:
-        lines.append(block.name)
+        generic.append(block.name)
         for at, each in enumerate(block.instructions):
             places = free_numbers(function, block, at, each)
             if places:
@@ -51,7 +52,8 @@ def outline(function: Function) -> Outline:
                     numbers.append(operands[place].name)
                     operands[place] = Scalar("#", operands[place].type)
                 each = each._replace(operands=tuple(operands))
-            lines.append(str(each))
+            generic.append(each)
+    lines += map(str, generic)
     return Outline(hashlib.sha256("\n".join(lines).encode()).hexdigest(), tuple(numbers))
 
 

@@ -23,6 +23,7 @@ from . import guard_vm
 from .guard_vm import Layout, Op
 from .object_layout import own_of, word_of
 from .pyobject_code import WORD
+from .settings import settings
 
 _CONSTANTS = (int, float, complex, str, bytes, bool, type(None))  # immutable: the same object is an equal one
 _OBJECT = (6, 16)  # the codes of slots that hold objects, in CPython's ``PyMemberDef``
@@ -59,7 +60,7 @@ class CompiledGuards:
 
 def compile_guards(program: Sequence[Read | Guard], slots: Any) -> CompiledGuards | None:
     """Translate a guard program for calls like the present one, whose variables are ``slots``; None where a guard does not hold now."""
-    if not guard_vm.available():
+    if not settings.guard_vm or not guard_vm.available():
         return None
     instructions = Instructions(slots)
     left: list[Read | Guard] = []

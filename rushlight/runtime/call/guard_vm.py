@@ -17,7 +17,7 @@ from typing import Any
 
 from ...codegen.llvm.ir import Scalar
 from .object_layout import OFFSETS, word_of
-from .pyobject_code import NULL, ONE, WORD, BuiltIn, Objects, table_of
+from .pyobject_code import NULL, ONE, WORD, BuiltinFunction, ObjectCode, table_of
 
 
 class Op(IntEnum):
@@ -113,12 +113,12 @@ def check(registers: Sequence[int], instructions: Sequence[tuple[int, ...]], res
 
 
 @functools.cache
-def _function() -> BuiltIn:
-    c = Objects()
-    return BuiltIn("check_guards", c, "ptr %self, ptr %given", write(c), ONE, 1)
+def _function() -> BuiltinFunction:
+    c = ObjectCode()
+    return BuiltinFunction("check_guards", c, "ptr %self, ptr %given", write(c), ONE, 1)
 
 
-def write(c: Objects) -> Scalar:
+def write(c: ObjectCode) -> Scalar:
     """The function; it ends where it refuses, and that is what it gives."""
     assert OFFSETS is not None
     zero, one = c.integer(0), c.integer(1)

@@ -1,6 +1,7 @@
-"""The call of a program from Python, written out for its inputs and outputs: memory for the results, one native call, and tensors.
+"""Launchers: the call of a program from Python, generated for its inputs and outputs.
 
-Whether the inputs are what the program was compiled for is looked at in native code (``entering.py``).
+A trampoline checks that the inputs are what the program was compiled for, allocates the results and calls native code; the generated function
+around it compares arguments that are no tensors, and makes views of the results.
 """
 
 from __future__ import annotations
@@ -17,14 +18,18 @@ from ...core.state import state
 from ...schedule.in_place import may_refuse
 from ...schedule.tensor_ir import Constant, Input, Reference, Value, strides_of
 from . import trampoline
+from .object_layout import OFFSETS
+from .python_trampoline import make_python_trampoline
+from .settings import settings
+from .trampoline import make_trampoline
 
 
 class Refused(Exception):
-    """Native code met what eager mode refuses; there, the call says what it is."""
+    """Native code met an input that eager mode refuses; the eager call raises the error."""
 
 
 def status_of(program: Any) -> int:
-    """Where in the table the status is: behind all else."""
+    """The index of the status word in the table: after all addresses."""
     return len(program.slots)
 
 
@@ -41,7 +46,7 @@ def entry(program: Any, segments: list[str]) -> str:
     return "\n".join([*lines, "  ret i32 0", "stop:", "  store i64 0, ptr %status", "  ret i32 1", "}"])
 
 
-def direct_call(
+def make_launcher(
     program: Any, args: tuple[Any, ...], needs: Sequence[bool] | None = None, replaces: Mapping[int, int] | None = None
 ) -> tuple[Callable[..., Any], bool] | None:
     """A function of arguments like these (tensors and others) that gives the outputs, as tensors, and whether it leaves gradients to the caller.
@@ -49,12 +54,12 @@ def direct_call(
     It gives NotImplemented where the arguments are not what the program was compiled for.  None where a program can't be called so.
     ``needs`` says of programs that compute all gradients themselves which arguments require one: then tensors must be of the very classes,
     too, and modes are not looked at.  Others take no arguments that require a gradient where gradients are recorded.  ``replaces`` says of
-    outputs which argument they become the gradient of, in the place of the one that it has: where all of them are found, the function does that.
+    outputs which argument they become the gradient of, replacing the present one: where all of them are found, the function assigns them.
     """
-    if not can_be_entered(program):
+    if not can_launch(program):
         return None
     parameters = ", ".join(f"t{at}" for at in range(len(args)))
-    call = Text(f"def call({parameters}):", program)
+    call = LauncherSource(f"def call({parameters}):", program)
     if needs is None:
         call.lines.append("    if state.capture is not None: return NotImplemented")
         call.lines.append(f"    if state.grad_enabled and any_requires_grad({parameters}): return NotImplemented")
@@ -76,8 +81,8 @@ def direct_call(
     return call.function(), not replaced
 
 
-def can_be_entered(program: Any) -> bool:
-    """Whether a program is one native function, and gives nothing but tensors that it makes or is given."""
+def can_launch(program: Any) -> bool:
+    """Whether a program is one native function, whose outputs are tensors that it makes or inputs."""
     constants = any(isinstance(each.value, Constant) for each in program.outputs if each is not None)
     return program.entry is not None and not program.copies and not constants
 
@@ -89,8 +94,8 @@ def expected(program: Any, value: Any, requires_grad: bool | None = None, type: 
     )
 
 
-class Text:
-    """The text of a function that calls a program."""
+class LauncherSource:
+    """The source of a launcher."""
 
     def __init__(self, head: str, program: Any) -> None:
         self.program = program
@@ -103,7 +108,7 @@ class Text:
         }  # fmt: skip
 
     def compare_others(self, count: int) -> None:
-        """Arguments that are no tensors must be the same."""
+        """Compare the arguments that are no tensors."""
         known = {value.position for value in self.program.inputs}
         others = [at for at in range(count) if at not in known]
         for at, each in zip(others, self.program.fixed):
@@ -118,11 +123,12 @@ class Text:
         given: Sequence[trampoline.Given] = (),
         arrays: Sequence[str] = (),
     ) -> None:
-        """Call native code: with tensors, then with arrays that values lie in."""
+        """Call native code: with tensors, then with arrays that hold further values."""
         program = self.program
         if results is None:
             results = self.new_tensors()
-        self.names["enter"] = trampoline.way_in(program.entry, program.workspace, tensors, results, given, len(arrays), program.nanoseconds)
+        make_entry = make_trampoline if OFFSETS is not None and settings.trampoline else make_python_trampoline
+        self.names["enter"] = make_entry(program.entry, program.call_arena, tensors, results, given, len(arrays), program.nanoseconds)
         if program.splits:
             self.lines.append("    prepare()")
         self.lines.append(f"    made = enter({', '.join([*variables, *arrays])})")
@@ -164,7 +170,7 @@ class Text:
 
 @functools.lru_cache(256)
 def bytecode(text: str) -> Any:
-    """What Python runs for such text: calls for other sizes differ in their names' values alone."""
+    """The compiled source: launchers for other sizes differ in the values of names alone."""
     return compile(text, "<call of a native program>", "exec")
 
 
@@ -174,7 +180,7 @@ def any_requires_grad(*args: Any) -> bool:
 
 
 def share_memory(args: Any, writes: Any) -> bool:
-    """Whether one of the arguments that are written to lies in the same memory as another."""
+    """Whether one of the arguments that are written to shares its storage with another."""
     written: set[int] = set()
     others: set[int] = set()
     for at, each in enumerate(args):

@@ -1,4 +1,4 @@
-"""Where CPython and NumPy keep the fields of tensors and arrays: found out by trying, once."""
+"""The layout of CPython's and NumPy's objects: the offsets of the fields of tensors and arrays, found by experiment at import."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MANAGED, _BEFORE = 1 << 4, -24  # of a type's flags: CPython keeps the dict of 
 
 
 class Offsets(NamedTuple):
-    """Where fields lie, in bytes from the beginning of an object."""
+    """Offsets of fields, in bytes from the beginning of an object."""
 
     kind: int  # of any object: its type
     array: int  # of a tensor
@@ -44,12 +44,12 @@ def word_of(thing: Any, offset: int) -> int:
 
 
 def own_of(kind: type) -> int:
-    """Where instances of a type have their dict; 0 where they have none."""
+    """The offset of the dict of a type's instances; 0 where they have none."""
     return _BEFORE if kind.__flags__ & _MANAGED else kind.__dictoffset__
 
 
 def find_offsets() -> Offsets | None:
-    """Where fields lie in this Python; None where they are not found."""
+    """The offsets in this Python; None where they are not found."""
     if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED") or ctypes.sizeof(ctypes.c_void_p) != 8:
         return None
     head = object.__basicsize__

@@ -1,4 +1,4 @@
-"""Machine code that works on objects of Python: it reads their fields, calls functions of CPython's, and is a built-in function itself."""
+"""Builder of machine code that works on Python objects: it reads their fields, calls CPython's C functions, and becomes a built-in function."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ...codegen.llvm.ir import Code, Module, Part, Scalar
-from ..cpu.jit import machine
+from ..cpu.jit import jit
 from .object_layout import OFFSETS
 
 FASTCALL, ONE = 0x80, 0x08  # how a built-in function takes its arguments: as an array and their number, or one alone
@@ -17,15 +17,15 @@ WORD = 8  # bytes
 
 
 class Table(ctypes.Array):  # type: ignore[type-arg]
-    """What a built-in function knows; it is the function's ``__self__``, and holds what that needs."""
+    """The constants of a built-in function: its ``__self__``, which also keeps alive what the function refers to."""
 
     _type_ = ctypes.c_int64
     _length_ = 1
     kept: Any
 
 
-class Objects(Code):
-    """Code that works on objects.  Pointers are scalars like all else."""
+class ObjectCode(Code):
+    """Emits code that works on objects.  Pointers are scalars as all other operands are."""
 
     def __init__(self) -> None:
         super().__init__(Module())
@@ -36,11 +36,11 @@ class Objects(Code):
         return self.let(type, f"load {type}, ptr {self.beyond(pointer, offset).name}")
 
     def beyond(self, pointer: Scalar, offset: int) -> Scalar:
-        """The address so many bytes on."""
+        """The address at a byte offset."""
         return self.let("ptr", f"getelementptr i8, ptr {pointer.name}, i64 {offset}")
 
     def words_from(self, pointer: Scalar, index: Scalar | int) -> Scalar:
-        """The address so many words on."""
+        """The address at a word offset."""
         return self.let("ptr", f"getelementptr i64, ptr {pointer.name}, i64 {index if isinstance(index, int) else index.name}")
 
     def word(self, pointer: Scalar, index: Scalar | int, type: str = "i64") -> Scalar:
@@ -52,7 +52,7 @@ class Objects(Code):
         self.do(f"store {value.type} {value.name}, ptr {self.words_from(pointer, index).name}")
 
     def outside(self, name: str, address: int) -> Scalar:
-        """The address of something that the code knows by a name."""
+        """The address of a symbol."""
         return Scalar(self.bound(name, address), "ptr")
 
     def object(self, name: str, value: Any) -> Scalar:
@@ -131,10 +131,10 @@ class Objects(Code):
 NULL = Scalar("null", "ptr")
 
 
-class BuiltIn:
+class BuiltinFunction:
     """The machine code of a built-in function."""
 
-    def __init__(self, name: str, code: Objects, parameters: str, result: Scalar, flags: int, effort: int) -> None:
+    def __init__(self, name: str, code: ObjectCode, parameters: str, result: Scalar, flags: int, effort: int) -> None:
         self.name, self.flags = name, flags
         code.module.put(name, code.function(name, parameters, result))
         self.part = Part(str(code.module), effort)
@@ -142,7 +142,7 @@ class BuiltIn:
 
     @functools.cached_property
     def compiled(self) -> Any:
-        return machine().compile([self.part], self.bindings)
+        return jit().compile([self.part], self.bindings)
 
     def of(self, words: Sequence[int], kept: Any) -> Callable[..., Any]:
         """The function as an object, given the words of its table and what has to stay."""
@@ -163,7 +163,7 @@ _new_function = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_o
 )
 
 
-def table_of(c: Objects) -> Scalar:
+def table_of(c: ObjectCode) -> Scalar:
     """The table of the built-in function that is written."""
     assert OFFSETS is not None
     return c.field(Scalar("%self", "ptr"), OFFSETS.memory)

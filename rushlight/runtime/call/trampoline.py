@@ -1,9 +1,9 @@
-"""The way into native code: a built-in function, made of machine code, that looks at tensors and makes tensors itself.
+"""The trampoline: a built-in function, made of machine code, that checks tensors, calls native code and makes the result tensors.
 
-Asking a tensor for its array, and that for its shape, type and strides, takes longer in Python than a small kernel runs, and so does making
-a tensor.  Here a function of CPython's own calling convention reads those fields where CPython and NumPy keep them, compares them with what
-a program was compiled for, and calls the program.  Where the fields lie is found out by trying; where they are not found, programs are
-called in the general way.
+To read the array of a tensor, and its shape, dtype and strides, takes longer in Python than a small kernel runs, and so does making a tensor.
+Here a function of CPython's own calling convention reads those fields where CPython and NumPy keep them, compares them with what a program
+was compiled for, and calls the program.  The offsets of the fields are found by experiment (``object_layout.py``); where they are not found,
+or where ``RUSHLIGHT_TRAMPOLINE=0``, ``python_trampoline.py`` does the same.  ``bench/call_overhead.py`` measures the difference.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ...codegen.llvm.ir import Part, Scalar
 from ...core.base import runtime
 from ...nn import Parameter
 from .object_layout import OFFSETS, PLAIN, WRITABLE, Offsets
-from .pyobject_code import FASTCALL, NULL, BuiltIn, Objects, table_of
+from .pyobject_code import FASTCALL, NULL, BuiltinFunction, ObjectCode, table_of
 
-_ANY = -(1 << 63)  # of a stride: it does not matter
+_ANY = -(1 << 63)  # a stride that is not compared
 _NEW_FROM_DESCR = 94  # where NumPy's table of functions has the one that makes arrays
 LONG = 60_000  # nanoseconds: other threads of Python may run while a program does that takes as long
 NEW, BLOCK, INSIDE = range(3)  # results: a tensor of its own, memory for several values, one of those
@@ -37,7 +37,7 @@ _DONE, _DECLINED, _FAILED = (Scalar(str(each), "i32") for each in range(3))  # h
 
 
 class Expected(NamedTuple):
-    """What an argument must be for a program: an array of such a shape and type in a tensor."""
+    """What a tensor among the arguments must be for a program."""
 
     slot: int  # of the program's addresses
     shape: tuple[int, ...]
@@ -65,14 +65,14 @@ class Result(NamedTuple):
 
 
 class Given(NamedTuple):
-    """A value that lies in an array which is among the arguments, so many bytes from its beginning."""
+    """A value inside an array among the arguments, so many bytes from its beginning."""
 
     place: int
     slot: int
     offset: int = 0
 
 
-def way_in(
+def make_trampoline(
     address: int,
     space: Any,
     tensors: Sequence[Expected],
@@ -108,7 +108,7 @@ def way_in(
         steps = [step * each.dtype.itemsize if size > 1 else _ANY for size, step in zip(each.shape, each.strides)]
         one[_RECORD + rank : _RECORD + rank + len(steps)] = steps
         words += one
-    unseen = OFFSETS.own and nanoseconds <= LONG  # while the program runs, nobody may come to see a gradient of before
+    unseen = OFFSETS.own and nanoseconds <= LONG  # while the program runs, nobody may come to see the old gradient
     for result in results:
         one = [0] * (_RESULT + rank)
         one[_KIND], one[_RESULT_SLOT], one[_OFFSET], one[_RESULT_DIMENSIONS] = result.kind, result.slot, result.offset, len(result.shape)
@@ -129,10 +129,10 @@ def _numpy_function(number: int) -> int:
 
 
 @functools.cache
-def _function() -> BuiltIn:
+def _function() -> BuiltinFunction:
     assert OFFSETS is not None
-    entering = Entering(OFFSETS)
-    return BuiltIn("enter", entering.c, "ptr %self, ptr %arguments, i64 %count", entering.write(), FASTCALL, 1)
+    writer = TrampolineCode(OFFSETS)
+    return BuiltinFunction("enter", writer.c, "ptr %self, ptr %arguments, i64 %count", writer.write(), FASTCALL, 1)
 
 
 def code() -> list[Part]:
@@ -140,12 +140,12 @@ def code() -> list[Part]:
     return [_function().part] if OFFSETS is not None else []
 
 
-class Entering:
-    """Writes the function.  It holds Python's lock, but for the program itself where that takes long."""
+class TrampolineCode:
+    """Emits the function.  It holds Python's lock, except around a program that takes long."""
 
     def __init__(self, offsets: Offsets) -> None:
         self.at = offsets
-        self.c = c = Objects()
+        self.c = c = ObjectCode()
         self.zero = c.integer(0)
         self.table = table_of(c)
         self.arguments = Scalar("%arguments", "ptr")
@@ -187,11 +187,11 @@ class Entering:
         outcome = c.slot("i32")
         c.write(_FAILED, outcome)
         with c.loop(self.zero, self.tensors) as index:
-            self.look_at(self.argument(index), self.tensor_record(index))
+            self.check_tensor(self.argument(index), self.tensor_record(index))
         with c.only_if(c.compare("sgt", c.word(self.table, _WRITTEN), self.zero)):
-            self.lie_apart()
+            self.check_storages()
         with c.loop(self.zero, self.given) as index:
-            self.lie_in(c.words_from(self.value_records, c.scale(index, _VALUE)))
+            self.locate(c.words_from(self.value_records, c.scale(index, _VALUE)))
         with c.loop(
             self.zero, self.tensors
         ) as index:  # what follows may run the collector of garbage, and so anything: tensors may get other arrays
@@ -244,8 +244,8 @@ class Entering:
         c.keep(refused)
         return refused
 
-    def look_at(self, thing: Scalar, record: Scalar) -> None:
-        """Compare an argument with what it has to be, and note where its elements are."""
+    def check_tensor(self, thing: Scalar, record: Scalar) -> None:
+        """Compare an argument with what it has to be, and store the address of its elements."""
         c, at = self.c, self.at
         kind, type = c.field(thing, at.kind), c.word(record, _TYPE, "ptr")
         usual = c.either(c.same(kind, self.tensor), c.same(kind, c.object("parameter", Parameter)))
@@ -280,8 +280,8 @@ class Entering:
         rank = c.convert("sext", c.field(array, at.rank, "i32"), "i64")
         c.need(c.both(c.same(c.field(array, at.dtype), dtype), c.same(rank, dimensions)), otherwise)
 
-    def lie_apart(self) -> None:
-        """What is written to lies in no other's memory."""
+    def check_storages(self) -> None:
+        """Tensors that are written to share no storage with others."""
         c = self.c
         with c.loop(self.zero, self.tensors) as one:
             mine = self.tensor_record(one)
@@ -289,8 +289,8 @@ class Entering:
                 apart = c.differ(c.word(mine, _STORAGE), c.word(self.tensor_record(other), _STORAGE))
                 c.need(c.either(c.same(one, other), apart), "refuse")
 
-    def lie_in(self, record: Scalar) -> None:
-        """Note where a value is that lies in an array."""
+    def locate(self, record: Scalar) -> None:
+        """Store the address of a value inside an array."""
         c = self.c
         data = c.field(self.argument(c.word(record, _VALUE_PLACE)), self.at.data, "i64")
         c.put(c.add(data, c.word(record, _VALUE_OFFSET)), self.space, c.word(record, _VALUE_SLOT))
@@ -382,7 +382,7 @@ class Entering:
         return old
 
     def is_private(self, tensor: Scalar) -> Scalar:
-        """Whether nobody shares the elements of a tensor, and it has nothing but elements."""
+        """Whether nobody shares the storage of a tensor, and it has nothing but elements."""
         c, at = self.c, self.at
         array, own = c.field(tensor, at.array), c.field(tensor, at.own)
         answer, inspect, after = c.slot("i1"), c.fresh("inspect"), c.fresh("after")

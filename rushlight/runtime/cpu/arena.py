@@ -1,4 +1,4 @@
-"""The memory that a program works in, and a call of it from Python, array by array."""
+"""Arenas: the memory that programs work in, and the general call of a program from Python, array by array."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ NUMBERS = ctypes.c_int64
 
 
 class Arena:
-    """Memory in which programs work.  While a call is inside, its flag is set, and other calls have to work elsewhere."""
+    """Memory in which programs work.  While a call uses it, its flag is set, and other calls use another."""
 
     def __init__(self) -> None:
         self.flag = NUMBERS()
-        self.users: weakref.WeakSet[Workspace] = weakref.WeakSet()
+        self.users: weakref.WeakSet[CallArena] = weakref.WeakSet()
         self.memory = np.empty(0, np.uint8)
 
     def take(self) -> bool:
-        """Whether nobody was inside: then this call is, until it clears the flag."""
+        """Whether the arena was free: then it belongs to this call, until that clears the flag."""
         return pool().compiled is not None and not pool().take(ctypes.addressof(self.flag))
 
-    def join(self, space: Workspace) -> None:
-        """Give a workspace its memory here; where it needs more than there is, all others move too."""
+    def join(self, space: CallArena) -> None:
+        """Give a call its memory here; where it needs more than there is, all others move too."""
         self.users.add(space)
         moved = [space]
         if space.program.arena + ALIGNMENT > self.memory.size:
@@ -42,8 +42,8 @@ class Arena:
             for value, offset in each.program.offsets.items():
                 each.table[each.program.slots[value]] = start + offset
 
-    def leave(self, space: Workspace) -> None:
-        """Memory that nobody works in any more is given back."""
+    def leave(self, space: CallArena) -> None:
+        """Free the memory when its last user is gone."""
         self.users.discard(space)
         if not self.users:
             self.memory = np.empty(0, np.uint8)
@@ -53,7 +53,7 @@ LARGE = 1 << 18  # bytes: programs that need as much share their memory
 _shared = Arena()
 
 
-class Workspace:
+class CallArena:
     """The table of addresses and the arena of one call at a time.
 
     Large programs share an arena, so that those of a training step take as much memory as the largest of them.
@@ -62,7 +62,7 @@ class Workspace:
     def __init__(self, program: Any, alone: bool) -> None:
         self.program = program
         self.table = (NUMBERS * (launcher.status_of(program) + 1))()
-        together = not alone and program.arena >= LARGE and _shared.take()  # nobody may be inside while others move
+        together = not alone and program.arena >= LARGE and _shared.take()  # no call may use it while addresses change
         self.arena = _shared if together else Arena()
         try:
             self.arena.join(self)
@@ -73,7 +73,7 @@ class Workspace:
         if program.numbers is not None:
             self.table[program.slots[SIZES]] = address(program.numbers)
         self.place = ctypes.addressof(self.table)
-        self.busy = ctypes.addressof(self.arena.flag)  # where it is said that somebody is inside
+        self.busy = ctypes.addressof(self.arena.flag)  # the address of the flag
 
     def __del__(self) -> None:
         self.arena.leave(self)

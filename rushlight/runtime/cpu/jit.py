@@ -1,4 +1,4 @@
-"""LLVM: from text to functions in memory."""
+"""The JIT: LLVM IR as text to functions in memory, through the code cache."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _lock = threading.Lock()  # LLVM's text reader and passes run on one thread at a
 
 def _wait() -> None:
     """Before a fork: what is being compiled ahead is waited for, since the child would have half of it."""
-    for each in _machine:
+    for each in _jit:
         for thread in list(each.coming.values()):
             thread.join()
 
@@ -44,7 +44,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_wait, after_in_child=_new_lock)
 
 
-class Machine:
+class Jit:
     """Compiles for this processor, or for another one that is given."""
 
     def __init__(self, processor: Processor | None = None) -> None:
@@ -118,7 +118,7 @@ class Machine:
         """The name of code: of all that it depends on."""
         return hashlib.sha256("\n".join((part.text, str(part.effort), self.processor.words, self.versions)).encode()).hexdigest()
 
-    def compile(self, parts: str | Sequence[Part], bindings: dict[str, int] | None = None) -> Compiled:
+    def compile(self, parts: str | Sequence[Part], bindings: dict[str, int] | None = None) -> CompiledCode:
         """Functions from text, or from texts whose functions call each other; a mistake in one raises RuntimeError.
 
         ``bindings`` are addresses of functions and data outside, and numbers, by the names of the variables that :meth:`Code.bound` and
@@ -127,7 +127,7 @@ class Machine:
         started = time.perf_counter()
         with _lock:
             engine = self.load(self.code_for([Part(parts)] if isinstance(parts, str) else parts))
-        compiled = Compiled(engine)
+        compiled = CompiledCode(engine)
         for name, value in (bindings or {}).items():
             ctypes.c_int64.from_address(engine.get_global_value_address(name)).value = value
         self.spent += time.perf_counter() - started
@@ -195,7 +195,7 @@ class Making:
     not necessary for what takes long (``unlocked``).
     """
 
-    def __init__(self, machine: Machine, part: Part) -> None:
+    def __init__(self, machine: Jit, part: Part) -> None:
         self.machine = machine
         llvm = machine.llvm
         self.module = llvm.parse_assembly(part.text, llvm.create_context())
@@ -258,7 +258,7 @@ def unlocked(function: Any) -> Any:
     return getattr(function, "_cfn", function)
 
 
-class Compiled:
+class CompiledCode:
     """Functions in memory, which stay there as long as this is held."""
 
     def __init__(self, engine: Any) -> None:
@@ -269,11 +269,11 @@ class Compiled:
         return int(self.engine.get_function_address(name))
 
 
-_machine: list[Machine] = []
+_jit: list[Jit] = []
 
 
-def machine() -> Machine:
+def jit() -> Jit:
     """The one machine; raises ImportError where llvmlite is not installed."""
-    if not _machine:
-        _machine.append(Machine())
-    return _machine[0]
+    if not _jit:
+        _jit.append(Jit())
+    return _jit[0]

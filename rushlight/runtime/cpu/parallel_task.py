@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 
 from ...codegen.llvm.ir import Module
-from .jit import machine
+from .jit import jit
 from .thread_pool import pool
 
 _PARALLEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
@@ -16,7 +16,7 @@ class Task:
     """A function of a module that takes ``count`` words (addresses, or sizes by value) and a range, compiled."""
 
     def __init__(self, module: Module, inner: str, count: int) -> None:
-        self.compiled = machine().compile(f"{module}\n{entry(inner, count)}")
+        self.compiled = jit().compile(f"{module}\n{entry(inner, count)}")
         self.address = self.compiled.address("task")
         self.words = ctypes.c_int64 * count
         self.workers = pool() if pool().compiled is not None else None

@@ -18,7 +18,7 @@ import threading
 
 from ...codegen.llvm.ir import Part
 from ...core.parallel import pool as eager_pool
-from .jit import Compiled, machine
+from .jit import CompiledCode, jit
 
 SPIN = 2000  # how often a worker looks for a job before it sleeps: some 40 microseconds
 PIECES = 4  # for each thread
@@ -242,9 +242,9 @@ class Pool:
         self.address = start
         self.workers = 0
         self.lock = threading.Lock()
-        self.compiled: Compiled | None = None
+        self.compiled: CompiledCode | None = None
         if code():
-            self.compiled = machine().compile(code())
+            self.compiled = jit().compile(code())
             self.parallel = self.compiled.address("parallel")
             self.quiet, self.restore = self.compiled.address("quiet_blas"), self.compiled.address("restore_blas")
             # Called with Python's own lock held, as the native code is that looks at the same flags.

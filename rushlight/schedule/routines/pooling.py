@@ -28,7 +28,9 @@ class PoolWindows:
 
     @staticmethod
     def of(pool: Pool) -> PoolWindows:
-        size, counts, kernel, stride, dilation = (three(tuple(each), 1) for each in (pool.size, pool.counts, pool.kernel, pool.stride, pool.dilation))
+        size, counts, kernel, stride, dilation = (
+            three(tuple(each), 1) for each in (pool.size, pool.counts, pool.kernel, pool.stride, pool.dilation)
+        )
         return PoolWindows(size, counts, kernel, stride, three(tuple(pool.padding), 0), dilation)
 
     @property

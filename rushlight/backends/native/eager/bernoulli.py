@@ -14,7 +14,7 @@ import numpy as np
 
 from ....codegen.llvm.instructions import Function
 from ....codegen.llvm.ir import TYPES, Code, Module, Scalar
-from ....runtime.cpu.jit import log, machine
+from ....runtime.cpu.jit import jit, log
 
 WORDS, AHEAD = 624, 397  # of the twister: words of its state, and how far ahead a new one looks
 CHUNK = 1024  # elements whose words are made at once
@@ -43,7 +43,7 @@ def prepare(dtype: np.dtype[Any]) -> None:
         found = None
         try:
             if dtype in TYPES and lies_as_expected():
-                compiled = machine().compile(text(TYPES[dtype]))
+                compiled = jit().compile(text(TYPES[dtype]))
                 found = (_SIGNATURE(compiled.address("choose")), compiled)
         except Exception as error:  # nothing is lost: NumPy makes the words
             log.info("no native code for random choices: %s: %s", type(error).__name__, error)

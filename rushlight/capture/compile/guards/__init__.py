@@ -1,4 +1,5 @@
-"""Guards: the conditions under which a captured segment holds, and the sources from which values are reached.
+"""Guards: the conditions under which a cache entry holds, as records.
 
-In: what a capture looked at.  Out: a check of the present state.  Read ``sources.py`` first, then ``guards.py``.
+In: what a capture read, by its source.  Out: an ordered program of reads and guards, which Python evaluates (``python_guards.py``), the guard VM of
+the runtime takes over after a few calls (``native_guards.py``), or words explain.  Read ``guard.py`` first, then ``sources.py`` and ``guards.py``.
 """

@@ -72,7 +72,7 @@ class Kind(Enum):
 class Guard:
     """One condition under which a captured program holds."""
 
-    __slots__ = ("expected", "kind", "line", "message", "others", "source")
+    __slots__ = ("expected", "kind", "message", "others", "place", "source")
 
     def __init__(
         self,
@@ -81,14 +81,22 @@ class Guard:
         expected: Any = None,
         others: tuple[Source, ...] = (),
         message: str | Callable[[], str] | None = None,
-        line: tuple[str, int] | None = None,
+        place: tuple[Any, Any, int] | None = None,
     ) -> None:
         self.kind = kind
         self.source = source
         self.expected = expected
         self.others = others
         self.message = message  # replaces the words that follow from the kind
-        self.line = line  # file and line of the user's program that relies on it
+        self.place = place  # code, bytecode and index of the instruction in the user's program that relies on it
+
+    @property
+    def line(self) -> tuple[str, int] | None:
+        """File and line of the user's program that relies on it."""
+        if self.place is None:
+            return None
+        code, bytecode, index = self.place
+        return code.co_filename, bytecode.instructions[index].position.line or code.co_firstlineno
 
     def __repr__(self) -> str:
         return f"<guard: {describe(self)}>"

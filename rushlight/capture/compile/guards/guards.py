@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import enum
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from types import BuiltinFunctionType, FunctionType, MethodWrapperType, ModuleType
 from typing import Any
 
@@ -17,6 +17,7 @@ from ....core.dtypes import default, dtype
 from ....core.state import state
 from ....core.symbolic import SymbolicInt
 from ....nn.modules.module import Module
+from ...tracer.tracer import PACKAGE_FOLDER
 from .guard import Guard, Kind, Read, Relation, TensorType, describe, failure, sources_in
 from .modes import ambient
 from .python_guards import MISSING, GuardPrinter, namespace_of, read_source
@@ -33,12 +34,12 @@ CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque)
 class Guards:
     """The guard program of a capture: an ordered list of reads (`Read`) and conditions (`Guard`)."""
 
-    def __init__(self, entry: bool = False, line: Callable[[], tuple[str, int] | None] = lambda: None) -> None:
+    def __init__(self, entry: bool = False, observer: Any = None) -> None:
         self.bytecode: list[Read | Guard] = []
         self.conditions: list[Guard] = []
         self.names = Names()
         self.names.entry = entry
-        self.line = line  # gives the line of the user's program that is being captured
+        self.observer = observer  # whose `frame` is being captured; None when the capture is over
         self.variables: dict[Source, str] = {}  # that hold the values of sources
         self.results: set[str] = set()  # variables that are used after the guards
         self.made: set[Any] = set()
@@ -83,9 +84,12 @@ class Guards:
         self.made.add(identity)
         others = tuple(others)
         for each in (source, *others):
-            if each is not None:
+            if each is not None and each not in self.variables:
                 self.variable(each)
-        guard = Guard(kind, source, expected, others, message, self.line())
+        frame = None if self.observer is None else self.observer.frame
+        while frame is not None and frame.code.co_filename.startswith(PACKAGE_FOLDER):
+            frame = frame.caller
+        guard = Guard(kind, source, expected, others, message, None if frame is None else (frame.code, frame.bytecode, frame.index))
         self.bytecode.append(guard)
         self.conditions.append(guard)
 
@@ -251,7 +255,8 @@ TENSOR_KINDS = frozenset((Kind.TENSOR, Kind.DEVICE, Kind.SHAPE, Kind.RANK, Kind.
 
 
 def _place(guard: Guard) -> str:
-    return "" if guard.line is None else f" ({guard.line[0].rpartition('/')[2]}:{guard.line[1]})"
+    line = guard.line
+    return "" if line is None else f" ({line[0].rpartition('/')[2]}:{line[1]})"
 
 
 def is_op(function: Any) -> bool:

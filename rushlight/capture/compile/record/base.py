@@ -60,7 +60,7 @@ class CaptureState(Semantics):
 
     def __init__(self, frame: Frame, dynamic: Any = None, careful: bool = False, entry: bool = False) -> None:
         self.frame: Frame = frame
-        self.guards = Guards(entry, self.user_line)
+        self.guards = Guards(entry, self)
         self.new_source = Sources()
         self.sources: dict[int, Source] = {}
         self.held: list[Any] = []
@@ -97,7 +97,7 @@ class CaptureState(Semantics):
     def close(self) -> None:
         """The capture is over: let go of what it has seen."""
         self.closed = True
-        self.frame = None  # type: ignore[assignment]
+        self.frame = self.guards.observer = None  # type: ignore[assignment]
         for each in (
             self.sources,
             self.held,
@@ -395,7 +395,7 @@ class CaptureState(Semantics):
         if not symbols <= set(self.symbol_sources):
             self.discard_reason = "a choice by a size that depends on the values of tensors, in something that is called as it is"
             return
-        self.guards.guard_relation("==", size.expression, int.__int__(size), True, {name: self.symbol_sources[name] for name in symbols})
+        self.guards.relation("==", size.expression, int.__int__(size), True, {name: self.symbol_sources[name] for name in symbols})
 
     def specialize(self, *values: Any) -> None:
         """Sizes are used as plain numbers: they must be the same in later calls."""
@@ -496,11 +496,6 @@ class CaptureState(Semantics):
         while frame is not None and frame.code.co_filename.startswith(PACKAGE_FOLDER):
             frame = frame.caller
         return frame
-
-    def user_line(self) -> tuple[str, int] | None:
-        """File and line of the user's program that is being captured."""
-        frame = self.user_frame()
-        return None if frame is None else (frame.code.co_filename, frame.line)
 
     def finish_guards(self) -> None:
         """Objects that were changed must be as different from others as they were."""

@@ -130,8 +130,9 @@ def compile_graph(backend: Backend, tracer: Any) -> tuple[Executable | None, Any
     """The executable of the recorded graph (None where it computes nothing), what is called to run it, and the graph as a module."""
     module = (Deferred if tracer.deferred is not None else GraphModule)(tracer.constants, tracer.graph)
     examples = [value for _, value in tracer.inputs]
-    assert sum(node.op == "placeholder" for node in tracer.graph.nodes) == len(examples)
-    if not any(node.op.startswith("call_") for node in tracer.graph.nodes):
+    nodes = list(tracer.graph.nodes)
+    assert sum(node.op == "placeholder" for node in nodes) == len(examples)
+    if not any(node.op.startswith("call_") for node in nodes):
         return None, (module.forward if tracer.graph.output_node().all_input_nodes else None), module
     counters["stats"]["unique_graphs"] += 1
     try:

@@ -15,7 +15,7 @@ from rushlight.backends.native.executable import CompiledSchedule, compile_graph
 from rushlight.core.base import Spec
 from rushlight.core.declare import table
 from rushlight.graph import Graph
-from rushlight.runtime.cpu import arena as workspace
+from rushlight.runtime.cpu import arena as arenas
 from rushlight.schedule.tensor_ir import elements
 
 pytest.importorskip("llvmlite")
@@ -43,8 +43,8 @@ def wanted(array: Any, name: str = "sin") -> Any:
 @pytest.fixture
 def shared(monkeypatch: pytest.MonkeyPatch) -> Any:
     """An arena that the programs of other tests are not in."""
-    arena = workspace.Arena()
-    monkeypatch.setattr(workspace, "_shared", arena)
+    arena = arenas.Arena()
+    monkeypatch.setattr(arenas, "_shared", arena)
     return arena
 
 
@@ -54,18 +54,18 @@ def numbers(size: int, seed: int = 0) -> Any:
 
 def test_large_programs_share_their_memory(shared: Any) -> None:
     small, large = program(300), program(400, "cos")
-    assert min(small.arena, large.arena) >= workspace.LARGE
+    assert min(small.arena, large.arena) >= arenas.LARGE
     for _ in range(2):
         np.testing.assert_allclose(small([numbers(300)])[0], wanted(numbers(300)), 1e-4)
         np.testing.assert_allclose(large([numbers(400)])[0], wanted(numbers(400), "cos"), 1e-4)
-    assert small.workspace.arena is large.workspace.arena is shared
-    assert shared.memory.size == large.arena + workspace.ALIGNMENT
+    assert small.call_arena.arena is large.call_arena.arena is shared
+    assert shared.memory.size == large.arena + arenas.ALIGNMENT
 
 
 def test_small_programs_have_their_own(shared: Any) -> None:
     made = program(8)
     np.testing.assert_allclose(made([numbers(8)])[0], wanted(numbers(8)), 1e-4)
-    assert made.workspace.arena is not shared
+    assert made.call_arena.arena is not shared
 
 
 def test_a_call_that_finds_somebody_inside_works_elsewhere(shared: Any) -> None:

@@ -11,7 +11,7 @@ import rushlight
 pytest.importorskip("llvmlite")
 from rushlight.codegen.llvm.ir import Part
 from rushlight.core.blas import blas
-from rushlight.runtime.cpu.jit import machine
+from rushlight.runtime.cpu.jit import jit
 from rushlight.runtime.cpu.thread_pool import pool
 
 TIMES = 300_000
@@ -61,7 +61,7 @@ def test_pieces_are_run_once() -> None:
     rushlight.set_num_threads(max(2, before))
     try:
         workers.prepare()
-        compiled = machine().compile([Part(TEXT, 0)])
+        compiled = jit().compile([Part(TEXT, 0)])
         drive = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4, ctypes.c_int64)(compiled.address("drive"))
         few, many = (ctypes.c_int64 * 8)(), (ctypes.c_int64 * 8)()
         drive(workers.parallel, workers.address, ctypes.addressof(few), ctypes.addressof(many), TIMES)

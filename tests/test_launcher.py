@@ -1,4 +1,4 @@
-"""Calls of compiled programs in short: what native code looks at, what it makes, and when it leaves a call to the general way."""
+"""Launchers of compiled programs: what they check, what they make, and when they leave a call to the general way; with both trampolines."""
 
 import gc
 import sys
@@ -11,9 +11,16 @@ import pytest
 import rushlight as torch
 from rushlight.backends.protocol import Launcher
 from rushlight.runtime.call import trampoline
+from rushlight.runtime.call.settings import settings
 
 pytest.importorskip("llvmlite")
 nn, F = torch.nn, torch.nn.functional
+
+
+@pytest.fixture(autouse=True, params=["machine code", "Python"])
+def trampolines(request, monkeypatch):
+    """Every test runs with both."""
+    monkeypatch.setattr(settings, "trampoline", request.param == "machine code")
 
 
 def spied(compiled):
@@ -45,11 +52,11 @@ def model_and_step(lr=0.1):
     return model, optimizer, step
 
 
-def test_where_fields_lie_is_found():
+def test_the_layout_of_objects_is_found():
     assert trampoline.OFFSETS is not None
 
 
-def test_a_training_step_is_one_short_call():
+def test_a_training_step_is_one_launch():
     x, y = torch.randn(5, 6), torch.randn(5, 1)
     model, _, step = model_and_step()
     expected = [step(x, y).item() for _ in range(6)]
