@@ -34,7 +34,8 @@ class FunctionCtx:
     _materialize = True
     _node: Any = None
     needs_input_grad: tuple[bool, ...] = ()
-    _tensor_inputs: list[bool]
+    _tensor_inputs: list[bool]  # which arguments of apply are tensors
+    _device: Any  # of the outputs; None for the CPU
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors (or None) for backward; a later call replaces an earlier one."""

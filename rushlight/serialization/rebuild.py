@@ -94,7 +94,7 @@ def rebuild_tensor_v3(
     """A tensor of a given type over a storage of bytes."""
     if not isinstance(storage, UntypedStorage) or not isinstance(kind, dtype):
         raise ArgumentError("a tensor in this file does not lie over a storage of bytes, or has no type")
-    if getattr(storage, "foreign_order", False) and kind.itemsize > 1:
+    if storage.foreign_order and kind.itemsize > 1:
         raise NotSupported(f"a tensor of {kind} from a machine of the other byte order can't be read")
     return _marked(_rebuild(storage._storage, kind, storage_offset, size, stride, requires_grad), metadata, storage)
 
