@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core.base import Spec, Storage, make
-from ..core.devices import device
+from ..core.devices import device, device_type_of
 from ..core.dtypes import BY_NAME, dtype
 from ..core.errors import ArgumentError, NotSupported
 from ..core.quantized import SCHEMES, Quantizer, per_tensor_affine, qscheme
@@ -57,7 +57,7 @@ def _marked(tensor: Any, metadata: Any, storage: Any) -> Any:
         return tensor
     if not set(marks) <= {"conj", "neg"}:
         raise NotSupported(f"a tensor in this file has the marks {marks}, which rushlight does not know")
-    result = make(np.empty_like(tensor._array))
+    result = make(device_type_of(tensor._array).arrays.empty_like(tensor._array))
 
     def compute() -> None:
         values = tensor._array.conj() if "conj" in marks else tensor._array

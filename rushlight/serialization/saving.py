@@ -32,7 +32,7 @@ from ..tensor.generator import Generator
 from ..tensor.interop import user_attributes
 from ..tensor.layout import layout
 from ..tensor.quantized import quantizer_of
-from ..tensor.storage import STORAGE_TYPES, TypedStorage, UntypedStorage, bytes_of
+from ..tensor.storage import STORAGE_TYPES, TypedStorage, UntypedStorage
 from .locations import location_tag
 from .names import path_of
 from .options import options
@@ -81,8 +81,8 @@ class StorageTable:
         storage, kind = held.storage, held.kind
         untyped = UntypedStorage(storage)
         size = untyped.nbytes()
-        # Several storage objects may lie over the same memory: `tensor.data` makes a second one.
-        place = (untyped.data_ptr(), size) if size and storage.array.__class__ is not Spec else id(storage)
+        # Several storage objects may share memory: `tensor.data` makes a second one.
+        place = (str(untyped.device), untyped.data_ptr(), size) if size and storage.array.__class__ is not Spec else id(storage)
         key = self.keys.get(place)
         if key is None:
             number = len(self.keys)
@@ -98,7 +98,7 @@ class StorageTable:
 
     def data(self, key: str) -> Any:
         """The bytes of a storage."""
-        return bytes_of(self.storages[key])
+        return UntypedStorage(self.storages[key])._host_bytes
 
 
 def _holds(tensor: Any) -> _HeldStorage:
@@ -124,7 +124,7 @@ def _reduce_data(tensor: Any) -> tuple[Any, tuple[Any, ...]]:
     held = _holds(tensor)
     offset = tensor.storage_offset()
     if not 0 <= offset * tensor.itemsize <= UntypedStorage(held.storage).nbytes():
-        offset = 0  # a tensor without elements may lie anywhere
+        offset = 0  # the address of a tensor without elements says nothing
     common: Any = (
         held, offset, tuple(tensor._array.shape), tuple(tensor.stride()), tensor.requires_grad, OrderedDict(),
     )  # fmt: skip
