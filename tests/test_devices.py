@@ -366,6 +366,12 @@ def test_a_function_and_its_missing_gradients() -> None:
     assert x.grad.device.type == "toy"
 
 
+def test_gradcheck() -> None:
+    x = torch.rand(2, 3, dtype=torch.float64, device="toy", requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: (x * x).sum(0).tanh(), (x,))
+    assert torch.autograd.gradgradcheck(lambda x: (x * x * x).sum(), (x,))
+
+
 def test_to() -> None:
     x = torch.randn(2, 3, requires_grad=True)
     y = x.to("toy", torch.float64)
