@@ -6,7 +6,10 @@ may be.  So these tests find every place that computes with an array whose devic
 
 from __future__ import annotations
 
+import copy
+import io
 import operator
+import pickle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -363,6 +366,12 @@ def test_a_function_and_its_missing_gradients() -> None:
     assert x.grad.device.type == "toy"
 
 
+def test_gradcheck() -> None:
+    x = torch.rand(2, 3, dtype=torch.float64, device="toy", requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: (x * x).sum(0).tanh(), (x,))
+    assert torch.autograd.gradgradcheck(lambda x: (x * x * x).sum(), (x,))
+
+
 def test_to() -> None:
     x = torch.randn(2, 3, requires_grad=True)
     y = x.to("toy", torch.float64)
@@ -415,6 +424,26 @@ def test_storage() -> None:
     assert x.storage().cpu().tolist() == list(range(6))
     y = torch.empty(0, dtype=torch.uint8, device="toy").set_(storage, 1, (2, 2), (2, 1))
     assert y.tolist() == [[1, 2], [3, 4]] and y.device == x.device
+
+
+def test_files_and_copies() -> None:
+    x = torch.arange(6.0, device="toy").reshape(2, 3).requires_grad_()
+    file = io.BytesIO()
+    torch.save({"x": x, "row": x.detach()[1], "there": torch.ones(2, device="toy:1"), "here": torch.ones(2)}, file)
+    for place, expected in (
+        (None, ["toy:0", "toy:0", "toy:1", "cpu"]),
+        ("cpu", ["cpu"] * 4),
+        ("toy:1", ["toy:1"] * 4),
+        ("meta", ["meta"] * 4),
+    ):
+        file.seek(0)
+        loaded = torch.load(file, map_location=place)
+        assert [str(each.device) for each in loaded.values()] == expected
+        if place != "meta":
+            assert loaded["row"].tolist() == [3, 4, 5] and loaded["row"].storage_offset() == 3
+    for twin in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x)):
+        assert twin.device == x.device and twin.requires_grad and twin.tolist() == x.tolist()
+        assert twin.data_ptr() != x.data_ptr()
 
 
 # -- fake tensors ------------------------------------------------------------------------------------------------

@@ -1,4 +1,8 @@
-"""Automatic differentiation: ``backward``, ``grad``, custom Functions, grad modes."""
+"""Automatic differentiation: ``backward``, ``grad``, custom Functions, grad modes, forward mode.
+
+In: the graph of nodes that calls of ops record (``core/node.py``).  Out: gradients in ``.grad``, or returned by ``grad``.  Read
+``engine.py`` first, then ``function.py``.
+"""
 
 from __future__ import annotations
 

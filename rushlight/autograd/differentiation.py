@@ -1,4 +1,4 @@
-"""``backward`` and ``grad``: what a user asks of the engine."""
+"""``backward`` and ``grad``: the public functions that run the engine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _starting_gradients(roots: list[Any], gradients: list[Any]) -> list[Any]:
-    """The gradients to begin with: ones for scalars where none is given, checked otherwise."""
+    """The gradients of the roots: those that were passed, checked, and 1 for scalars without one."""
     found = []
     for index, (root, gradient) in enumerate(zip(roots, gradients)):
         array = root._array

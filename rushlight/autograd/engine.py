@@ -1,4 +1,4 @@
-"""The engine: carry gradients from outputs to leaves.
+"""The engine: propagates gradients from outputs to leaves.
 
 Nodes wait in a heap ordered by when they were recorded, latest first, so that each runs once, after all its users.
 There is no recursion, and a node's inputs are dropped as soon as it has run.
@@ -29,7 +29,7 @@ _add = np.add
 
 
 def _one_variable() -> int:
-    """How many references are counted to what one variable holds."""
+    """The reference count of an object that one variable refers to."""
     held = object()
     return getrefcount(held)
 
@@ -96,13 +96,13 @@ def run_backward(
                     array, own = result._array, edge._array
                     fits = array.dtype is own.dtype and array.ndim == own.ndim and array.shape == own.shape
                     leaves[edge] = result if fits else _fit(current, position, edge, result)
-                else:  # one of several outputs, or a gradient is there already
+                else:  # one of several outputs, or a second gradient
                     _receive(edge, _fit(current, position, edge, result), pending, heap, leaves)
             result = results = current = None  # type: ignore[assignment]
         for leaf in list(leaves):
             gradient = leaves.pop(leaf)
             if wanted is None and leaf._grad is None and not create_graph and not leaf._backward_hooks and not leaf._post_accumulate_hooks:
-                array = gradient._array  # most are like this: nobody else has the first gradient of a leaf
+                array = gradient._array  # the common case: nothing else refers to the first gradient of a leaf
                 alone = (
                     getrefcount(gradient) <= _ALONE and gradient._storage is None and array.__class__ is np.ndarray and array.base is None
                 )
@@ -123,7 +123,7 @@ def run_backward(
 
 
 def _receive(edge: Any, gradient: Any, pending: dict[Any, Any], heap: list[Any], leaves: dict[Any, Any]) -> None:
-    """Put a gradient where it is waited for, adding to what is there."""
+    """Add a gradient to the pending gradients of its node or leaf."""
     index = 0
     if edge.__class__ is tuple:
         edge, index = edge
@@ -144,7 +144,7 @@ def _receive(edge: Any, gradient: Any, pending: dict[Any, Any], heap: list[Any],
 
 
 def through_hooks(hooks: Any, gradient: Any) -> Any:
-    """A gradient as tensor hooks leave it."""
+    """A gradient after the hooks of its tensor."""
     for hook in list(hooks.values()):
         changed = hook(gradient)
         if changed is not None:
@@ -153,7 +153,7 @@ def through_hooks(hooks: Any, gradient: Any) -> Any:
 
 
 class _Targets:
-    """For ``grad(inputs=...)``: which nodes lie on the way to the inputs, and the gradients that arrived there."""
+    """For ``grad(inputs=...)``: the nodes on paths to the inputs, and the gradients that arrived there."""
 
     def __init__(self, roots: list[Any], targets: list[Any]) -> None:
         self.leaves = {id(each) for each in targets if each._grad_fn is None}
@@ -212,7 +212,7 @@ class _Targets:
 
 
 def _fit(current: Node, position: int, edge: Any, gradient: Any) -> Any:
-    """A gradient in the shape and type of what it belongs to: broadcasting is summed away, types are cast back."""
+    """A gradient in the shape and dtype of its tensor: broadcast dimensions are summed, the dtype is cast back."""
     index = 0
     if edge.__class__ is tuple:
         edge, index = edge
@@ -250,7 +250,7 @@ def _sum_to(current: Node, position: int, gradient: Any, shape: Any) -> Any:
 
 
 def _before(current: Node, gradient: Any) -> Any:
-    """Hooks that see the gradient before the node runs: of tensors, then of the node; then retained gradients."""
+    """Run the hooks that get the gradient before the node does: of tensors, then of the node; and store retained gradients."""
     gradients = gradient if current.multiple else [gradient]
     if current.tensor_hooks:
         for index, hooks in current.tensor_hooks.items():
@@ -305,7 +305,7 @@ def _after(current: Node, results: Any, gradient: Any) -> Any:
 
 
 def _run_watched(current: Node, gradient: Any) -> Any:
-    """Anomaly mode: name the forward line of a node that fails or makes NaN."""
+    """Anomaly mode: report the forward line of a node that fails or produces NaN."""
     try:
         results = current.backward(gradient)
     except Exception:
@@ -341,7 +341,7 @@ def _show_trace(current: Node) -> None:
 
 
 def accumulate(leaf: Any, gradient: Any) -> None:
-    """Add a gradient to ``leaf.grad``; the first is taken over as it is where nobody else holds it."""
+    """Add a gradient to ``leaf.grad``; the first is used without a copy where nothing else refers to it."""
     with _accumulate_lock:
         present = leaf._grad
         if present is None:
@@ -368,7 +368,7 @@ def _owned(gradient: Any) -> bool:
 
 
 def _count_references() -> int:
-    """How many references _owned sees to a gradient that only the engine holds: counted, since it is CPython's affair."""
+    """The reference count that ``_owned`` finds for a gradient that only the engine holds; measured, as it depends on the interpreter."""
     seen: list[int] = []
     original = globals()["_owned"]
 
@@ -393,7 +393,7 @@ node_module.accumulate = accumulate
 
 
 def refreshed(tensor: Any) -> Any:
-    """The tensor, with a view's history brought up to date."""
+    """The tensor; the history of a view is updated first."""
     if tensor._storage is not None and tensor._view is not None:
         refresh(tensor)
     return tensor

@@ -1,4 +1,4 @@
-"""Forward mode: tangents carried along with values, and products with Jacobians.
+"""Forward-mode differentiation: tangents propagated with values, and Jacobian-vector products.
 
 There is one gradient system, the recorded graph, and forward mode is read off it: the gradient of an output is linear in
 the gradient that it starts from, and differentiating it by that gives the product of the Jacobian with a vector.  So it
@@ -32,7 +32,7 @@ from .function import Function
 
 
 class StartOfDerivative(Node):
-    """Passes gradients on: it gives a tensor that is part of a graph a place of its own to be differentiated by."""
+    """The identity: makes a tensor inside a graph a variable of its own to differentiate by."""
 
     __slots__ = ()
 
@@ -75,13 +75,13 @@ def _ends(tensor: Any) -> Any:
 
 
 def depends(tensor: Any, starts: list[Any]) -> bool:
-    """Whether a tensor was computed from one of the starting points, as far as gradients know."""
+    """Whether a tensor depends on one of the starting points through the recorded graph."""
     wanted = {id(edge_of(each)) for each in starts}
     return any(id(end) in wanted for end in _ends(tensor))
 
 
 def outlives(tensor: Any, starts: list[Any]) -> bool:
-    """Whether gradients of a tensor are wanted by others than the new variables that a derivative started from."""
+    """Whether a tensor depends on leaves other than the variables that this derivative introduced."""
     own = {id(each) for each in starts}
     return any(isinstance(end, TensorBase) and id(end) not in own for end in _ends(tensor))
 
@@ -138,7 +138,7 @@ class Forward:
         return output
 
     def _below(self, cls: Any, args: tuple[Any, ...]) -> Any:
-        """Wrapped arguments: let who wrapped them unwrap them first, and come back for what it applies then."""
+        """Wrapped arguments: the transform that wrapped them unwraps them first, and applies the Function again."""
         stack, passed = state.interceptors, []
         try:
             while stack:
@@ -214,7 +214,7 @@ class _Dual:
         node.shape = node.dtype = None
         results: list[Any] = [None] * len(self.args)
         for index, place in enumerate(node.places):
-            result = results[place] = _leaf(self.args[place])  # only its derivative counts, and so zeros will do
+            result = results[place] = _leaf(self.args[place])  # only its derivative is used, so zeros are enough
             result._grad_fn, result._output_index = node, index
         return tuple(results)
 
@@ -271,7 +271,7 @@ def enter_dual_level() -> int:
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """End the level: tangents are forgotten."""
+    """End the level and drop its tangents."""
     if not _levels:
         raise GradientError("Dual level must be a positive number.")
     _levels.pop().__exit__()
@@ -288,7 +288,7 @@ class dual_level:
 
 
 def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
-    """A tensor with a tangent, which operations carry along."""
+    """A tensor with a tangent, which operations propagate."""
     if not _levels:
         raise GradientError("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
     for name, each in (("primal", tensor), ("tangent", tangent)):

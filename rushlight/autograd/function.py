@@ -1,4 +1,4 @@
-"""Custom differentiable functions: what the project is for.
+"""Custom differentiable functions.
 
 A user writes a class with ``forward`` and ``backward``; ``apply`` runs the forward with recording off and leaves one node
 in the graph, whose backward is the user's.
@@ -34,7 +34,8 @@ class FunctionCtx:
     _materialize = True
     _node: Any = None
     needs_input_grad: tuple[bool, ...] = ()
-    _tensor_inputs: list[bool]
+    _tensor_inputs: list[bool]  # which arguments of apply are tensors
+    _device: Any  # of the outputs; None for the CPU
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors (or None) for backward; a later call replaces an earlier one."""
@@ -77,7 +78,7 @@ class FunctionCtx:
 
 
 class FunctionNode(Node):
-    """The node that an ``apply`` leaves in the graph."""
+    """The node that ``apply`` records."""
 
     __slots__ = ("context",)
 
@@ -112,7 +113,7 @@ class FunctionNode(Node):
         return results
 
     def _wrong_gradient(self, results: tuple[Any, ...]) -> FunctionError:
-        """The error for the first gradient that no tensor can take, or that is none."""
+        """The error for the first result of backward that is no tensor and not None."""
         for index, (result, is_tensor) in enumerate(zip(results, self.context._tensor_inputs)):
             if result is not None and not is_tensor:
                 return FunctionError(
@@ -152,7 +153,7 @@ class FunctionNode(Node):
 
 
 def _where(function: Any) -> str:
-    """The place of the user's backward, for error messages."""
+    """File and line of the user's backward, for error messages."""
     code = getattr(function._user_backward(), "__code__", None)
     return f' (File "{code.co_filename}", line {code.co_firstlineno}, in {function.__name__}.backward)' if code else ""
 
@@ -268,7 +269,7 @@ def bound_arguments(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 
 def begin(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], Any, list[Any], bool]:
-    """What an application starts with: its arguments in place, a context, the edges to its inputs, and whether it is recorded."""
+    """The arguments of an application, its context, the edges to its inputs, and whether it is recorded."""
     if kwargs or cls.setup_context is not Function.setup_context:
         args = bound_arguments(cls, args, kwargs)
     context = FunctionCtx()
@@ -295,7 +296,7 @@ def begin(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tupl
 
 
 def _run_elsewhere(cls: Any, context: Any, args: tuple[Any, ...]) -> Any:
-    """Let whoever asked for it run the forward: a compiled program, between two of its graphs."""
+    """Run the forward by ``state.run_forward``, which a compiled program sets between two of its graphs."""
     if cls.setup_context is Function.setup_context:
         return state.run_forward(cls.forward, (context, *args))
     output = state.run_forward(cls.forward, args)
@@ -307,7 +308,7 @@ _SingleLevelFunction = Function
 
 
 def _intercepted(cls: Any, args: tuple[Any, ...]) -> Any:
-    """Offer the call to captures and modes, innermost first: to those that have a method ``function``."""
+    """Offer the call to the interceptors that have a method ``function``, innermost first."""
     stack = state.interceptors
     asked: list[Any] = []
     try:
@@ -345,7 +346,7 @@ def _bind(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
 
 
 def finish(cls: Any, context: Any, args: tuple[Any, ...], edges: list[Any], output: Any, requires: bool) -> Any:
-    """Turn what forward returned into outputs that belong to the graph."""
+    """Make the results of forward outputs of the recorded node."""
     single = not isinstance(output, (tuple, list))
     if (
         single and requires and not context._dirty and not context._non_differentiable and isinstance(output, TensorBase)

@@ -13,7 +13,7 @@ from .grad_mode import enable_grad
 
 
 def _tuple(value: Any, name: str, function: str) -> tuple[tuple[Any, ...], bool]:
-    """A tuple of tensors, and whether it was one to begin with."""
+    """A tuple of tensors, and whether the argument was a tuple."""
     is_tuple = isinstance(value, tuple)
     several = value if is_tuple else (value,)
     for index, each in enumerate(several):

@@ -1,4 +1,4 @@
-"""Whether operations are recorded: ``no_grad`` and its like, as contexts and as decorators."""
+"""Grad modes: ``no_grad``, ``enable_grad`` and ``inference_mode``, as contexts and as decorators."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class set_grad_enabled(_Mode):
 
 
 class inference_mode(_Mode):
-    """Record nothing, and mark what is made as never to be recorded."""
+    """Record nothing, and mark new tensors as inference tensors, which are never recorded."""
 
     def __new__(cls, mode: Any = True) -> Any:
         instance = super().__new__(cls)

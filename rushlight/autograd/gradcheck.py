@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core.base import TensorBase
 from ..core.declare import table
+from ..core.devices import device_of, device_type_of, on_device
 from ..core.dtypes import BY_NUMPY, FLOATING
 from ..core.errors import RushlightError
 from ..core.state import state
@@ -33,7 +34,17 @@ def _differentiable(tensors: Any) -> list[Any]:
     return [each for each in tensors if isinstance(each, TensorBase) and refreshed(each)._requires_grad]
 
 
-def _steps(array: np.ndarray, eps: float) -> Iterator[tuple[tuple[int, ...], Any, complex]]:
+def _host(tensor: Any) -> Any:
+    """The elements of a tensor as a NumPy array."""
+    return device_type_of(tensor._array).to_host(tensor._array)
+
+
+def _write(tensor: Any, values: Any) -> None:
+    """Write a NumPy array to a tensor, unseen by the gradient graph."""
+    tensor._array[...] = on_device(np.asarray(values, tensor._array.dtype), device_of(tensor._array))
+
+
+def _steps(array: Any, eps: float) -> Iterator[tuple[tuple[int, ...], Any, complex]]:
     """Every element, moved by eps; a complex one in both its directions."""
     for index in np.ndindex(*array.shape):
         yield index, eps, 1.0
@@ -51,9 +62,9 @@ def _numerical(function: Callable[..., Any], inputs: tuple[Any, ...], target: An
         for index, step, _ in _steps(array, eps):
             original = array[index]
             array[index] = original + step
-            above = [np.array(each._array) for each in _outputs(function, inputs)]
+            above = [_host(each).copy() for each in _outputs(function, inputs)]
             array[index] = original - step
-            below = [np.array(each._array) for each in _outputs(function, inputs)]
+            below = [_host(each).copy() for each in _outputs(function, inputs)]
             array[index] = original
             rows.append([((a - b) / (2 * eps)).reshape(-1) for a, b in zip(above, below)])
     finally:
@@ -71,9 +82,9 @@ def _analytical(output: Any, target: Any) -> np.ndarray:
             seed = np.zeros(output._array.shape, output._array.dtype)
             seed[index] = direction
             start = table["zeros_like"].call(output.detach())
-            start._array[...] = seed
+            _write(start, seed)
             (found,) = grad(output, [target], [start], retain_graph=True, allow_unused=True)
-            gradient = np.zeros(target._array.shape, target._array.dtype) if found is None else np.asarray(found._array)
+            gradient = np.zeros(target._array.shape, target._array.dtype) if found is None else _host(found)
             if gradient.shape != target._array.shape:
                 raise GradcheckError(f"backward gave a gradient of shape {gradient.shape} for an input of shape {target._array.shape}")
             parts = gradient.reshape(-1)
@@ -218,9 +229,10 @@ def gradgradcheck(
         seeds = []
         for each in outputs:
             seed = table["zeros_like"].call(each.detach())
-            seed._array[...] = stream.uniform(-1, 1, each._array.shape)
+            values = stream.uniform(-1, 1, each._array.shape)
             if each._array.dtype.kind == "c":
-                seed._array[...] += 1j * stream.uniform(-1, 1, each._array.shape)
+                values = values + 1j * stream.uniform(-1, 1, each._array.shape)
+            _write(seed, values)
             seed._requires_grad = True
             seeds.append(seed)
     else:

@@ -1,4 +1,4 @@
-"""The gradient graph as a user may look at it and step into it: nodes, edges, saved-tensor hooks."""
+"""The public view of the gradient graph: nodes, edges, hooks on saved tensors."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
 
 
 class GradientEdge(NamedTuple):
-    """A place in the graph where a gradient arrives: a node and one of its outputs."""
+    """An edge of the graph: a node and the index of one of its outputs."""
 
     node: Any
     output_nr: int
@@ -65,7 +65,7 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
 
 
 def increment_version(tensor: Any) -> None:
-    """Tell autograd that a tensor (or several) was changed in place behind its back."""
+    """Increase the version of tensors that were changed in place by code that autograd does not see."""
     for each in [tensor] if isinstance(tensor, TensorBase) else tensor:
         storage_of(each).version += 1
 

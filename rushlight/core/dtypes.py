@@ -155,11 +155,6 @@ def by_name(name: str) -> dtype:
     return BY_NAME[name]
 
 
-def category_of(numpy_type: np.dtype[Any]) -> int:
-    """BOOL, INTEGRAL, FLOATING or COMPLEX."""
-    return BY_NUMPY[numpy_type].category
-
-
 def promote_numpy(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any]:
     """The type that two tensors' types combine to, by PyTorch's lattice (not NumPy's)."""
     if a is b:

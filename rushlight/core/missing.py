@@ -12,7 +12,7 @@ from .declare import exports, public_names
 PACKAGE = __name__.partition(".")[0]
 _NO_NAMES: Mapping[str, str] = {}
 
-# Full name of an attribute -> the module that stands for it, as in "rushlight._dynamo".  Empty unless `import torch`
+# Full name of an attribute -> the module that provides it, as in "rushlight._dynamo".  Empty unless `import torch`
 # has been made to mean rushlight: `compat` then fills it with PyTorch's private names.
 stand_ins: dict[str, str] = {}
 

@@ -367,11 +367,11 @@ class CopySlices(Node):
     __slots__ = ("chain", "copy_as", "lay_as", "strides", "write", "zero")
 
     chain: tuple[Any, ...]
-    strides: Any
-    copy_as: Any
-    lay_as: Any
-    write: Any
-    zero: Any
+    copy_as: Callable[..., Any]
+    lay_as: Callable[..., Any]
+    strides: tuple[int, ...]
+    write: Callable[..., Any]
+    zero: Callable[..., Any]
 
     def backward(self, gradient: Any) -> Any:
         inner: Node = self.saved

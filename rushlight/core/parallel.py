@@ -1,7 +1,7 @@
-"""Work on large arrays: in blocks that fit the cache, on a few threads.
+"""Parallel loops over large NumPy arrays: in blocks that fit the cache, on a few threads.
 
-NumPy lets go of the interpreter's lock inside its loops, so that threads run side by side.  Results do not depend on the
-number of threads: every element is computed as it would be alone.
+NumPy releases the interpreter's lock inside its loops, so that threads run in parallel.  Results do not depend on the number of
+threads: every element is computed in the same way.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import numpy as np
 
 LARGE = 1 << 19  # from this many elements on it pays to wake other threads
 BLOCK = 1 << 18  # elements of a block: few enough that what a kernel reads again is still in the cache
-HEAD_START = 1 << 18  # how many numbers can be read while a worker wakes up; the asking thread does that much more
+HEAD_START = 1 << 18  # elements that can be read while a worker wakes up; the calling thread takes that many more
 
 KEPT = ((-3, 32 << 20), (-1, 256 << 20))  # glibc's M_MMAP_THRESHOLD and M_TRIM_THRESHOLD, and bytes
 
 
 def keep_memory() -> None:
-    """Have the C library keep the memory of large arrays for the next ones, up to some 256 MB.
+    """Have the C library keep freed memory of large arrays for later ones, up to 256 MB.
 
     Memory that comes new from the system is cleared page by page when it is first touched, which takes longer than most ops.
     """
@@ -45,7 +45,7 @@ class Pool:
         self.forget()
 
     def forget(self) -> None:
-        """Start over without workers: after a fork the child has none of its parent's threads."""
+        """Start over without workers: after a fork the child has none of the threads."""
         self._workers = 0
         self._tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._lock = threading.Lock()
@@ -58,14 +58,14 @@ class Pool:
             failure = None
             try:
                 task(index)
-            except BaseException as error:  # handed to the thread that asked
+            except BaseException as error:  # raised in the calling thread
                 failure = error
-            task = None  # first let go of the arrays, so that their memory can serve for the next result
+            task = None  # drop the arrays first, so that their memory can be used for the next result
             outcome.put(failure)
             outcome = failure = None
 
     def run(self, task: Callable[[int], None], count: int) -> None:
-        """Call ``task(0)`` … ``task(count - 1)``, side by side."""
+        """Call ``task(0)`` … ``task(count - 1)`` in parallel."""
         if count <= 1 or getattr(self._inside, "active", False):
             for index in range(count):
                 task(index)

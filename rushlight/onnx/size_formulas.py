@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.symbolic import Expression, SymbolicInt
+from ..core.symbolic import SymbolicInt
+from ..core.symbolic import same_size as equal_sizes
 from .ir import OnnxValue
 
 
@@ -14,7 +15,7 @@ def same_size(a: Any, b: Any) -> bool:
     """Whether two sizes are the same by their formulas."""
     if isinstance(a, OnnxValue) or isinstance(b, OnnxValue) or a is None or b is None:
         return a is b and a is not None
-    return Expression.of(a) == Expression.of(b)
+    return equal_sizes(a, b)
 
 
 def same_shape(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:

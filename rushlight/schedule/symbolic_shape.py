@@ -13,30 +13,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..core.base import Spec
-from ..core.symbolic import OPERATIONS, Expression, SymbolicFloat, SymbolicInt
+from ..core.symbolic import COMPARISONS, Bounds, Expression, Intervals, SymbolicFloat, SymbolicInt
 from ..graph import Graph, map_aggregate
 
 LEAST = 2  # the smallest symbolic size: 0 and 1 are specialized
 MOST = 1 << 40
-Bounds = tuple[int, int]  # the least and the greatest value of a number
-_UNKNOWN: Bounds = (-(1 << 500), 1 << 500)
-_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne
-}  # fmt: skip
 _SIGNS = {operator.add: "+", operator.sub: "-", operator.mul: "*", operator.truediv: "/", operator.pow: "**"}
-
-
-def _on_formulas(name: str) -> Callable[[Any, Any], Expression]:
-    """An operation on formulas and numbers."""
-
-    def run(a: Any, b: Any) -> Expression:
-        first, second = (each if isinstance(each, Expression) else Expression({(): each}) for each in (a, b))
-        return Expression({((name, first, second),): 1}) if name in ("max", "min") else OPERATIONS[name](first, second)
-
-    return run
-
-
-FORMULAS = {name: _on_formulas(name) for name in OPERATIONS}
 
 
 class Fixed(Exception):
@@ -53,7 +35,7 @@ class Sizes:
         self.equal = dict(equal or {})  # by this, and by guards
         self.numbers: dict[str, int] = {}  # by what each is computed by: its place in the table
         self.present = dict(values)  # of symbols, and of what was chosen
-        self.bounds: dict[str, Bounds] = dict.fromkeys(values, (LEAST, MOST))  # of the same
+        self.bounds = Intervals(dict.fromkeys(values, (LEAST, MOST)))  # of the same
         self.functions: dict[str, Callable[..., Any]] = {"bits": bits}  # that what is written calls
         self.names: dict[str, str] = {}  # for what is written in terms of the symbols, and of names before it
 
@@ -64,14 +46,14 @@ class Sizes:
 
     def compare(self, how: str, a: Any, b: Any) -> bool:
         """The outcome of a comparison, with a guard where it may be another for other sizes."""
-        found = bool(_COMPARISONS[how](hint(a), hint(b)))
+        found = bool(COMPARISONS[how](hint(a), hint(b)))
         whole = isinstance(a, (int, Size)) and isinstance(b, (int, Size))
-        if whole and (self.is_outside(a, b) or self.is_certain(how, formula(a) - formula(b))):
+        if whole and (self.is_outside(a, b) or self.bounds.is_certain(how, Expression.of(a) - Expression.of(b))):
             return found
         text = f"{written(a)} {how} {written(b)}"
         self.guards[text if found else f"not ({text})"] = None
         if whole and (how == "==" and found or how == "!=" and not found):
-            names = [each for each in self.values if each in (formula(a).as_symbol, formula(b).as_symbol)]
+            names = [each for each in self.values if each in (Expression.of(a).as_symbol, Expression.of(b).as_symbol)]
             if len(names) == 2:
                 self.equal[names[1]] = self.first(Expression.symbol(names[0]))
         return found
@@ -80,8 +62,7 @@ class Sizes:
         """A formula in which equal symbols are replaced by one of them."""
         if not self.equal or self.equal.keys().isdisjoint(expression.symbols()):
             return expression
-        made = expression.evaluate({name: self.equal.get(name) or Expression.symbol(name) for name in self.values}, FORMULAS)
-        return made if isinstance(made, Expression) else Expression({(): made})
+        return expression.substitute({name: self.equal.get(name) or Expression.symbol(name) for name in self.values})
 
     def compared(self, how: str, a: Any, b: Any, found: bool) -> None:
         """A comparison of symbolic integers during decomposition."""
@@ -124,53 +105,8 @@ class Sizes:
         size, number = (a, b) if b.__class__ is int else (b, a)
         if number.__class__ is not int or size.__class__ is not Size:
             return False
-        low, high = self.limits(size.expression)
+        low, high = self.bounds.limits(size.expression)
         return bool(number < low or number > high)
-
-    def is_certain(self, how: str, difference: Expression) -> bool:
-        """Whether a comparison comes out the same for all sizes, given the difference of its two sides."""
-        if difference.constant is not None:
-            return True
-        low, high = self.limits(self.smaller(difference))
-        return low > 0 or high < 0 or (low == 0 and how in (">=", "<")) or (high == 0 and how in ("<=", ">"))
-
-    def smaller(self, expression: Expression) -> Expression:
-        """A formula without factors that all its terms have, as far as they are positive."""
-        monomials = list(expression.terms)
-        for atom in dict.fromkeys(monomials[0]):
-            if self.limits_of(atom)[0] > 0 and all(atom in each for each in monomials):
-                return self.smaller(expression // Expression({(atom,): 1}))
-        return expression
-
-    def limits(self, expression: Expression) -> Bounds:
-        """Bounds of a formula, not necessarily tight."""
-        low = high = 0
-        for monomial, factor in expression.terms.items():
-            first = last = 1
-            for atom in monomial:
-                least, most = self.limits_of(atom)
-                if least < 0:
-                    return _UNKNOWN
-                first, last = first * least, last * most
-            low += factor * (first if factor > 0 else last)
-            high += factor * (last if factor > 0 else first)
-        return low, high
-
-    def limits_of(self, atom: Any) -> Bounds:
-        """The same for a symbol, or for one operation."""
-        if isinstance(atom, str):
-            return self.bounds.get(atom, _UNKNOWN)
-        name, first, second = atom
-        (low, high), (least, most) = self.limits(first), self.limits(second)
-        if name == "max" or name == "min":
-            choose: Callable[[int, int], int] = max if name == "max" else min
-            return choose(low, least), choose(high, most)
-        if low < 0 or least <= 0:
-            return _UNKNOWN
-        if name == "%":
-            return 0, most - 1
-        once = self.limits(first - second)[0] >= 0  # whatever both are
-        return max(low // most, int(once)), high // least
 
     def name(self, text: str) -> str:
         """A short name for what is written so."""
@@ -286,7 +222,7 @@ def _arithmetic(sign: str, whole: Callable[[Any, Any], Any] | None, number: Call
         if whole is not None and isinstance(a, (int, Size)) and isinstance(b, (int, Size)):
             if sign in ("//", "%") and not self.sizes.compare(">", b, 0):
                 raise Fixed("a division by what is not positive")
-            return self.sizes.size(whole(formula(a), formula(b)))
+            return self.sizes.size(whole(Expression.of(a), Expression.of(b)))
         return Ratio(self.sizes, f"({written(a)} {sign} {written(b)})", number(hint(a), hint(b)))
 
     return run
@@ -326,11 +262,6 @@ def present(value: Any) -> Any:
     return map_aggregate(value, hint)
 
 
-def formula(value: Any) -> Expression:
-    """The formula of a whole number."""
-    return value.expression if isinstance(value, Size) else Expression({(): int(value)})
-
-
 def same(a: Any, b: Any) -> bool:
     """Whether two sizes or shapes are equal for all sizes.  Unlike ``==`` it records no guard: what is equal by chance counts as different."""
     if a is b:
@@ -345,7 +276,7 @@ def same(a: Any, b: Any) -> bool:
 def never_more(a: Any, b: Any) -> bool:
     """Whether a number is at most another for all sizes; records no guard."""
     known = next((each.sizes for each in (a, b) if isinstance(each, Size)), None)
-    return bool(a <= b) if known is None else known.limits(formula(a) - formula(b))[1] <= 0
+    return bool(a <= b) if known is None else known.bounds.limits(Expression.of(a) - Expression.of(b))[1] <= 0
 
 
 def written(value: Any) -> str:
@@ -387,7 +318,7 @@ def _chosen(name: str, a: Any, b: Any) -> Any:
     known = next((each.sizes for each in (a, b) if isinstance(each, Size)), None)
     if known is None:
         return found
-    return known.chosen(f"{name}({written(a)}, {written(b)})", found, known.limits_of((name, formula(a), formula(b))))
+    return known.chosen(f"{name}({written(a)}, {written(b)})", found, known.bounds.limits_of((name, Expression.of(a), Expression.of(b))))
 
 
 def if_many(size: Any, limit: int, many: int, few: int) -> Any:

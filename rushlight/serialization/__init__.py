@@ -1,4 +1,7 @@
-"""Checkpoints: objects with tensors in files, in PyTorch's format and in both directions.
+"""Checkpoints: ``save`` and ``load`` of objects with tensors, in PyTorch's file formats.
+
+In: objects and files.  Out: files that PyTorch reads, and objects; a file never runs code that was not registered as safe.  Read
+``saving.py`` first, then ``loading.py`` and ``unpickler.py``.
 
 >>> import io, rushlight
 >>> file = io.BytesIO()

@@ -1,4 +1,4 @@
-"""How the pickle of a checkpoint names a storage that lies beside it."""
+"""How the pickle of a checkpoint refers to a storage, which is stored in a record of its own."""
 
 from __future__ import annotations
 

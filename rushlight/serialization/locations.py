@@ -1,13 +1,12 @@
-"""Where storages are: the tag that a file gives each, and the storage that a tag asks for when the file is loaded."""
+"""Locations of storages: the tag that a file has for each, and the storage made for a tag when the file is loaded."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from ..core.base import Spec, Storage
-from ..core.devices import META, device
-from ..core.dtypes import uint8
+from ..core.base import Storage
+from ..core.devices import META, available, device, device_types, on_device
 from ..core.errors import ArgumentError, DeviceError
 from ..tensor.storage import TypedStorage, UntypedStorage
 
@@ -17,16 +16,16 @@ _packages: list[tuple[int, Tagger, Deserializer]] = []
 
 
 def register_package(priority: int, tagger: Tagger, deserializer: Deserializer) -> None:
-    """Teach files a new place: ``tagger(storage)`` names it, ``deserializer(storage, tag)`` brings a storage there.
+    """Register a location for files: ``tagger(storage)`` names it, ``deserializer(storage, tag)`` moves a storage there.
 
-    Both return None for places that are not theirs; lower priorities are asked first.
+    Both return None for locations that are not theirs; lower priorities are asked first.
     """
     _packages.append((priority, tagger, deserializer))
     _packages.sort(key=lambda each: each[0])
 
 
 def location_tag(storage: Any) -> str:
-    """The name of the place where a storage is."""
+    """The tag of the location where a storage is."""
     for _, tagger, _ in _packages:
         tag = tagger(storage)
         if tag:
@@ -35,7 +34,7 @@ def location_tag(storage: Any) -> str:
 
 
 def default_restore_location(storage: Any, location: str) -> Any:
-    """A storage brought to the place of this name."""
+    """A storage moved to the location of a tag."""
     for _, _, deserializer in _packages:
         found = deserializer(storage, location)
         if found is not None:
@@ -44,24 +43,27 @@ def default_restore_location(storage: Any, location: str) -> Any:
 
 
 def meta_storage(size: int) -> UntypedStorage:
-    """A storage of so many bytes without data."""
-    return UntypedStorage(Storage(Spec((size,), uint8.numpy)))
+    """A storage of so many bytes on the meta device."""
+    return UntypedStorage(size, device=META)
 
 
-def _tag(storage: Any) -> str:
-    return str(storage.device)
+def _tag(storage: Any) -> str | None:
+    """The tag of a storage on a registered kind of device: the name of the device."""
+    return str(storage.device) if storage.device.type in device_types else None
 
 
-def _restore_cpu(storage: Any, location: str) -> Any:
-    return storage if location == "cpu" else None
-
-
-def _restore_meta(storage: Any, location: str) -> Any:
-    return meta_storage(storage.nbytes()) if location == "meta" else None
+def _restore(storage: Any, location: str) -> Any:
+    """A storage on the device that a tag names, if its kind is registered."""
+    if location == "meta":
+        return meta_storage(storage.nbytes())
+    if location.partition(":")[0] not in device_types:
+        return None
+    place = available(location)
+    return storage if storage.device == place else UntypedStorage(Storage(on_device(storage._bytes, place)))
 
 
 def validate_cuda_device(location: Any) -> int:
-    """Raise: there are no CUDA devices for tensors here."""
+    """Raise: no CUDA device is registered."""
     raise DeviceError(
         "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are running on a "
         "CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your storages to the CPU."
@@ -72,13 +74,12 @@ def _restore_cuda(storage: Any, location: str) -> Any:
     return validate_cuda_device(location) if location.startswith("cuda") else None
 
 
-register_package(10, lambda storage: "cpu" if _tag(storage) == "cpu" else None, _restore_cpu)
+register_package(10, _tag, _restore)
 register_package(20, lambda storage: None, _restore_cuda)
-register_package(30, lambda storage: "meta" if storage.device == META else None, _restore_meta)
 
 
 def restorer(map_location: Any) -> Deserializer:
-    """What ``map_location`` says about a storage and its tag."""
+    """The function that moves storages to the locations given by ``map_location``."""
     if map_location is None:
         return default_restore_location
     if isinstance(map_location, dict):
@@ -105,7 +106,7 @@ def restorer(map_location: Any) -> Deserializer:
 
 
 def needs_no_data(map_location: Any, location: str) -> bool:
-    """Whether a storage goes to the meta device, so that its data need not be read."""
+    """Whether a storage is loaded to the meta device, so that its data are not read."""
     if isinstance(map_location, dict):
         location = map_location.get(location, location)
     elif isinstance(map_location, (str, device)):

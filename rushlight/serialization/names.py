@@ -1,4 +1,4 @@
-"""Names: what PyTorch calls the things that stand in a checkpoint, and what they are here.
+"""Names in checkpoints: PyTorch's names of classes and functions, and the objects they mean here.
 
 Files carry PyTorch's names in both directions, so that each system reads what the other has written; whether
 ``import torch`` means rushlight makes no difference.
@@ -43,7 +43,7 @@ class _SavedGenerator(Generator):
             super().__setstate__(state)
 
 
-# Names that stand for something only in files that are trusted.
+# Names that are resolved only in trusted files.
 _TRUSTED: dict[str, Any] = {
     "torch._C.Generator": restore_generator,
     "torch._C.TensorBase": Tensor,
@@ -68,7 +68,7 @@ _NATIVE = {
     "torch._C._fft": (".fft", "fft_"),
 }
 
-# Classes that lie elsewhere in PyTorch: the end of our module's name -> of PyTorch's.
+# Classes that are in other modules in PyTorch: the end of our module's name -> of PyTorch's.
 _MOVED = {
     "nn.modules.rnn_cells": "nn.modules.rnn",
     "nn.modules.multihead_attention": "nn.modules.activation",
@@ -107,7 +107,7 @@ def modern(module: str, name: str) -> tuple[str, str]:
 
 
 def lookup(module: str, name: str) -> Any:
-    """The object that a name in a trusted file stands for; this may import modules."""
+    """The object that a name in a trusted file refers to; this may import modules."""
     module, name = modern(module, name)
     full = f"{module}.{name}"
     for names in (FUNCTIONS, VALUES, _TRUSTED):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core.base import Spec, Storage, make
-from ..core.devices import device
+from ..core.devices import device, device_type_of
 from ..core.dtypes import BY_NAME, dtype
 from ..core.errors import ArgumentError, NotSupported
 from ..core.quantized import SCHEMES, Quantizer, per_tensor_affine, qscheme
@@ -57,7 +57,7 @@ def _marked(tensor: Any, metadata: Any, storage: Any) -> Any:
         return tensor
     if not set(marks) <= {"conj", "neg"}:
         raise NotSupported(f"a tensor in this file has the marks {marks}, which rushlight does not know")
-    result = make(np.empty_like(tensor._array))
+    result = make(device_type_of(tensor._array).arrays.empty_like(tensor._array))
 
     def compute() -> None:
         values = tensor._array.conj() if "conj" in marks else tensor._array
@@ -81,7 +81,7 @@ def rebuild_tensor_v2(
 ) -> Any:
     """A tensor over a typed storage, whose type is the tensor's."""
     if not isinstance(storage, TypedStorage):
-        raise ArgumentError(f"a tensor in this file lies over {type(storage).__name__}, which is no storage of elements")
+        raise ArgumentError(f"a tensor in this file has a {type(storage).__name__} in place of a storage of elements")
     untyped = storage.untyped()
     tensor = _rebuild(untyped._storage, storage.dtype, storage_offset, size, stride, requires_grad)
     return _marked(tensor, metadata, untyped)
@@ -93,8 +93,8 @@ def rebuild_tensor_v3(
 ) -> Any:  # fmt: skip
     """A tensor of a given type over a storage of bytes."""
     if not isinstance(storage, UntypedStorage) or not isinstance(kind, dtype):
-        raise ArgumentError("a tensor in this file does not lie over a storage of bytes, or has no type")
-    if getattr(storage, "foreign_order", False) and kind.itemsize > 1:
+        raise ArgumentError("a tensor in this file has no storage of bytes, or no dtype")
+    if storage.foreign_order and kind.itemsize > 1:
         raise NotSupported(f"a tensor of {kind} from a machine of the other byte order can't be read")
     return _marked(_rebuild(storage._storage, kind, storage_offset, size, stride, requires_grad), metadata, storage)
 
@@ -235,7 +235,7 @@ def rebuild_qtensor(
 ) -> Any:
     """A quantized tensor over a typed storage."""
     if not isinstance(storage, TypedStorage) or storage.dtype.integer is None or not isinstance(quantizer, tuple) or not quantizer:
-        raise ArgumentError("a quantized tensor in this file does not lie over a storage of quantized elements, or has no quantizer")
+        raise ArgumentError("a quantized tensor in this file has no storage of quantized elements, or no quantizer")
     scheme, *parameters = quantizer
     if scheme is per_tensor_affine and len(parameters) == 2 and all(type(each) in (int, float) for each in parameters):
         made = Quantizer(storage.dtype, *parameters)

@@ -219,7 +219,7 @@ class ArchiveReader:
         first = next(iter(self.records), "")
         root, slash, _ = first.partition("/")
         if not slash:
-            raise damaged("its records do not lie in a folder")
+            raise damaged("its records are not in a folder")
         return root
 
     def record(self, name: str) -> Record:
@@ -315,7 +315,7 @@ def _leads_elsewhere(name: str) -> bool:
 
 
 def _check_places(records: dict[str, Record], end: int) -> None:
-    """Records must lie one behind the other: where they overlap, a small file could fill any memory."""
+    """Refuse records that overlap: with those a small file could claim any amount of memory."""
     ordered = sorted(records.values(), key=lambda each: each.start)
     for record, following in zip(ordered, [each.start for each in ordered[1:]] + [end]):
         if record.start + LOCAL_HEADER.size + len(record.name) + record.stored_size > following:

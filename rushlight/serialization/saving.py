@@ -32,7 +32,7 @@ from ..tensor.generator import Generator
 from ..tensor.interop import user_attributes
 from ..tensor.layout import layout
 from ..tensor.quantized import quantizer_of
-from ..tensor.storage import STORAGE_TYPES, TypedStorage, UntypedStorage, bytes_of
+from ..tensor.storage import STORAGE_TYPES, TypedStorage, UntypedStorage
 from .locations import location_tag
 from .names import path_of
 from .options import options
@@ -58,7 +58,7 @@ _NAMED_STORAGES = frozenset(
 
 
 class _HeldStorage:
-    """A storage that a tensor on its way to the file lies over, and the type by which the file knows it."""
+    """The storage of a tensor that is being saved, and the dtype by which the file refers to it."""
 
     __slots__ = ("kind", "storage")
 
@@ -77,12 +77,12 @@ class StorageTable:
         self.legacy = legacy
 
     def identity(self, held: _HeldStorage) -> tuple[Any, ...]:
-        """What stands in the pickle for a storage."""
+        """The persistent id of a storage in the pickle."""
         storage, kind = held.storage, held.kind
         untyped = UntypedStorage(storage)
         size = untyped.nbytes()
-        # Several storage objects may lie over the same memory: `tensor.data` makes a second one.
-        place = (untyped.data_ptr(), size) if size and storage.array.__class__ is not Spec else id(storage)
+        # Several storage objects may share memory: `tensor.data` makes a second one.
+        place = (str(untyped.device), untyped.data_ptr(), size) if size and storage.array.__class__ is not Spec else id(storage)
         key = self.keys.get(place)
         if key is None:
             number = len(self.keys)
@@ -98,7 +98,7 @@ class StorageTable:
 
     def data(self, key: str) -> Any:
         """The bytes of a storage."""
-        return bytes_of(self.storages[key])
+        return UntypedStorage(self.storages[key])._host_bytes
 
 
 def _holds(tensor: Any) -> _HeldStorage:
@@ -124,7 +124,7 @@ def _reduce_data(tensor: Any) -> tuple[Any, tuple[Any, ...]]:
     held = _holds(tensor)
     offset = tensor.storage_offset()
     if not 0 <= offset * tensor.itemsize <= UntypedStorage(held.storage).nbytes():
-        offset = 0  # a tensor without elements may lie anywhere
+        offset = 0  # the address of a tensor without elements says nothing
     common: Any = (
         held, offset, tuple(tensor._array.shape), tuple(tensor.stride()), tensor.requires_grad, OrderedDict(),
     )  # fmt: skip
@@ -138,7 +138,7 @@ def _reduce_data(tensor: Any) -> tuple[Any, tuple[Any, ...]]:
 
 
 def reduce_tensor(tensor: Any) -> Any:
-    """What stands in the pickle for a tensor."""
+    """How a tensor is pickled: a function and its arguments."""
     if tensor._backward_hooks:
         _warn_of_hooks(tensor)
     if isinstance(tensor, UninitializedTensorMixin):
@@ -160,7 +160,7 @@ def reduce_tensor(tensor: Any) -> Any:
 
 
 def reduce_generator(generator: Any) -> Any:
-    """What stands in the pickle for a random generator."""
+    """How a random generator is pickled."""
     return Generator, (CPU,), (generator.initial_seed(), None, generator.get_state())
 
 
@@ -287,7 +287,7 @@ def write_stream(value: Any, file: Any, pickle_module: Any, protocol: int) -> No
 def replacing(path: Any) -> Iterator[Any]:
     """A file to write in place of the one at ``path``: it appears there when all is written, or not at all.
 
-    The new file lies beside the old one until then.  What is no regular file (a pipe, a device) is written to directly.
+    The new file has a temporary name until then.  What is no regular file (a pipe, a device) is written to directly.
     """
     target = os.path.realpath(os.fsdecode(path))
     folder, name = os.path.split(target)

@@ -1,7 +1,7 @@
 """An unpickler that executes nothing.
 
 Python's own calls whatever a file names.  This one builds plain values by itself and asks three methods for the rest:
-``find`` a name, ``call`` what was found, and ``persistent`` for the objects (storages) that lie beside the pickle.
+``find`` a name, ``call`` what was found, and ``persistent`` for the objects (storages) that have records of their own.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class PlainUnpickler:
     # -- what a kind of reader decides ---------------------------------------------------------------------------
 
     def find(self, module: str, name: str) -> Any:
-        """The object that a name in the file stands for."""
+        """The object that a name in the file refers to."""
         raise UnpicklingError(f"this pickle names {module}.{name}, and no names are allowed in it")
 
     def call(self, function: Any, arguments: Any) -> Any:
@@ -48,7 +48,7 @@ class PlainUnpickler:
         raise UnpicklingError("this pickle sets the state of an object, and no objects are allowed in it")
 
     def persistent(self, identity: Any) -> Any:
-        """An object that lies beside the pickle."""
+        """An object that is stored outside the pickle."""
         raise UnpicklingError("this pickle refers to objects outside, and none are allowed in it")
 
     def takes_items(self, target: Any) -> bool:

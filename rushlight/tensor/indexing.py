@@ -1,4 +1,4 @@
-"""What stands between brackets: ``x[index]`` and ``x[index] = value``.
+"""Indexing: ``x[index]`` and ``x[index] = value``.
 
 Integers, slices, None and ``...`` are views, made by the ops ``select``, ``slice`` and ``unsqueeze``; tensors of
 positions, masks and lists go to the ops ``index`` and ``index_put_``.  A mixed index is first a view, then the rest.
@@ -71,7 +71,7 @@ def setitem(self: Any, index: Any, value: Any) -> None:
             value = make(np.asarray(value, np.float32))
         else:
             fitted = fitting_scalar(value, self._array.dtype).item()
-            value = value if isinstance(value, (SymbolicInt, SymbolicFloat)) else fitted  # a capture follows numbers that may differ
+            value = value if isinstance(value, (SymbolicInt, SymbolicFloat)) else fitted  # a capture records symbolic numbers
         if not indices:
             target.fill_(value)
             return
@@ -100,7 +100,7 @@ def delitem(self: Any, index: Any) -> None:
 
 
 def _items(index: Any) -> tuple[Any, ...]:
-    """An index as a tuple with an item for each pair of brackets that it could stand in alone."""
+    """An index as a tuple of items."""
     if isinstance(index, tuple):
         return index
     if isinstance(index, list) and _reads_as_tuple(index):
@@ -121,7 +121,7 @@ def _reads_as_tuple(index: list[Any]) -> bool:
 
 
 def _plan(self: Any, items: tuple[Any, ...]) -> tuple[list[Step], tuple[Any, ...], list[Any]]:
-    """What an index amounts to: view steps, the same as one key for NumPy, and index tensors for the dimensions then."""
+    """The plan of an index: view ops, the same views as one NumPy key, and index tensors for the dimensions of that view."""
     ndim, shape = self._array.ndim, self._array.shape
     items = tuple([item if item.__class__ in _PLAIN else _normalized(item) for item in items])
     taken = sum([_dimensions_taken(item) for item in items])
@@ -134,7 +134,7 @@ def _plan(self: Any, items: tuple[Any, ...]) -> tuple[list[Step], tuple[Any, ...
     steps: list[Step] = []
     key: list[Any] = []
     indices: list[Any] = []
-    spared = ndim - taken  # the dimensions that ``...`` stands for
+    spared = ndim - taken  # the number of dimensions that ``...`` expands to
     dim = 0  # of the view so far
     source = 0  # of the tensor itself
     for item in items:
@@ -161,7 +161,7 @@ def _plan(self: Any, items: tuple[Any, ...]) -> tuple[list[Step], tuple[Any, ...
             key += [_ALL] * spared
             dim += spared
             source += spared
-            spared = 0  # a second one stands for nothing
+            spared = 0  # a second one expands to none
         else:
             mask = kind is bool or item._array.dtype in _MASK_KINDS
             if mask and (kind is bool or not item._array.ndim):
@@ -276,7 +276,7 @@ def _out_of_bounds(index: int, dim: int, size: int) -> DimensionError:
     return DimensionError(f"index {index} is out of bounds for dimension {dim} with size {size}")
 
 
-# -- looking and writing -----------------------------------------------------------------------------------------
+# -- views and writes --------------------------------------------------------------------------------------------
 
 
 def _viewed(source: Any, op: Op, arguments: tuple[Any, ...], array: Any) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core.base import Spec, Storage, storage_of
+from ..core.devices import CPU, device_of, device_type_of, on_device
 from ..core.dtypes import LOW_PRECISION, legacy_name
 from ..core.errors import ArgumentError, GradientError, OperationError
 from ..core.state import flags, state
@@ -22,7 +23,7 @@ from .construct import from_numpy
 from .quantized import quantizer_of, restored
 from .storage import bytes_of, over
 
-_CPU = 1  # DLPack's number for memory of the CPU
+_DLPACK_CPU = 1  # DLPack's number for memory of the CPU
 
 # What a tensor keeps in its __dict__ for itself; the rest are attributes that users have set.
 _OWN = frozenset(("_view", "_grad", "_backward_hooks", "_post_accumulate_hooks", "_inference", "_accumulator"))
@@ -97,7 +98,7 @@ def dlpack(
 
 def dlpack_device(self: Any) -> tuple[int, int]:
     """Where the memory is, in DLPack's numbers."""
-    return (_CPU, 0)
+    return (_DLPACK_CPU, 0)
 
 
 def to_dlpack(tensor: Any) -> Any:
@@ -108,14 +109,17 @@ def to_dlpack(tensor: Any) -> Any:
 # -- pickle and copy ---------------------------------------------------------------------------------------------
 
 
-def restore_storage(memory: Any) -> Storage:
-    """A storage from what :func:`_reduce_storage` made of it."""
-    return Storage(memory)
+def restore_storage(memory: Any, place: Any = None) -> Storage:
+    """The storage of bytes (or of a Spec) that were pickled, on the device that it was on."""
+    return Storage(memory if place is None else on_device(memory, place))
 
 
 def _reduce_storage(storage: Storage) -> tuple[Any, ...]:
     """Storages are pickled once each, as bytes, however many tensors share them."""
-    return (restore_storage, (storage.array if storage.array.__class__ is Spec else bytes_of(storage),))
+    if storage.array.__class__ is Spec:
+        return restore_storage, (storage.array,)
+    memory, place = bytes_of(storage), device_of(storage.array)
+    return restore_storage, (memory,) if place == CPU else (device_type_of(memory).to_host(memory), place)
 
 
 copyreg.pickle(Storage, _reduce_storage)

@@ -1,4 +1,4 @@
-"""Hang the op table on the Tensor class: methods, in-place forms and operators."""
+"""Adds the ops of the table to the Tensor class: methods, in-place forms and operators."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Printing: the text of a tensor, to the letter as PyTorch prints it.
 
 A pure function from a NumPy array to text, in four steps: keep the elements that will be seen
-(:func:`_visible_part`), choose one way of writing them all (:func:`_choose_style`), lay the written elements out in
-brackets and lines (:func:`_lay_out`), and append what else is to be known, such as the data type
+(:func:`_visible_part`), choose one number format for all (:func:`_choose_style`), arrange the formatted elements in
+brackets and lines (:func:`_lay_out`), and append the other properties, such as the dtype
 (:func:`format_tensor`).
 
 >>> print(format_tensor(np.array([[1.0, 2.5], [3.0, 4.0]])))

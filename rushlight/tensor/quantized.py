@@ -1,4 +1,4 @@
-"""What a quantized tensor says of itself: its scheme, scale and zero point; and how it prints."""
+"""Properties of quantized tensors (scheme, scale, zero point), and how they print."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .printing import format_tensor
 
 
 def is_quantized(self: Any) -> bool:
-    """Whether the elements are integers that stand for real numbers."""
+    """Whether the elements are quantized: integers that represent real numbers."""
     return BY_NUMPY[self._array.dtype].integer is not None
 
 
 def qscheme(self: Any) -> Any:
-    """How the integers stand for real numbers, such as ``per_tensor_affine``."""
+    """How the integers represent real numbers, such as ``per_tensor_affine``."""
     return require_quantized(self, "qscheme").quantizer.scheme
 
 
@@ -29,7 +29,7 @@ def q_scale(input: Any) -> float:
 
 
 def q_zero_point(input: Any) -> int:
-    """The integer that stands for zero, of a tensor that is quantized as a whole."""
+    """The integer that represents zero, of a tensor that is quantized as a whole."""
     return per_tensor(require_quantized(input, "q_zero_point"), "q_zero_point()").zero_point  # type: ignore[no-any-return]
 
 

@@ -33,7 +33,7 @@ def bytes_of(storage: Storage) -> Any:
 class UntypedStorage:
     """A block of memory, byte by byte; ``tensor.untyped_storage()`` gives that of a tensor."""
 
-    foreign_order: bool  # set on storages read from a file of the other byte order whose dtype is not known yet
+    foreign_order = False  # of one that was read from a file: whether its elements have the other byte order
 
     def __init__(self, data: Any = 0, *, device: Any = "cpu") -> None:
         if isinstance(data, Storage):

@@ -1,7 +1,7 @@
 """The public Tensor.
 
-Most methods come from the op table (:mod:`rushlight.tensor.methods` hangs them on the class); what stands here is what a
-tensor knows about itself and its place in the gradient graph.
+Most methods come from the op table (:mod:`rushlight.tensor.methods` adds them to the class); this file has the properties of a tensor,
+its place in the gradient graph, and Python's protocols.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Tensor(OpMethods):
     __slots__ = ()
     __array_priority__ = 1000  # so that `array * tensor` asks the tensor first
 
-    # -- what it is ----------------------------------------------------------------------------------------------
+    # -- properties ----------------------------------------------------------------------------------------------
 
     @property
     def shape(self) -> Size:
@@ -175,7 +175,7 @@ class Tensor(OpMethods):
         index = self.device.index
         return -1 if index is None else index
 
-    # -- other ways of looking at it -----------------------------------------------------------------------------
+    # -- views as properties -------------------------------------------------------------------------------------
 
     @property
     def T(self) -> Any:

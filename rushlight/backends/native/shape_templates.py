@@ -24,7 +24,7 @@ from ...graph import Graph, Node, map_aggregate
 from ...passes.decompose import decompose
 from ...schedule.memory_plan import assign_offsets
 from ...schedule.schedule import Schedule
-from ...schedule.symbolic_shape import FORMULAS, LEAST, MOST, Fixed, Sizes, differs, written
+from ...schedule.symbolic_shape import LEAST, MOST, Fixed, Sizes, differs, written
 from ...schedule.tensor_ir import Builder, Call, Reference, Value
 from .executable import CompiledSchedule
 
@@ -140,8 +140,7 @@ def pinning(names: Collection[str], values: Mapping[str, int]) -> Callable[[Any]
         if not symbols_in(value) <= known.keys():
             return value  # it depends on data
         if isinstance(value, SymbolicInt):
-            made = value.expression.evaluate(known, FORMULAS)
-            return size_of(value.expression.evaluate(values), made) if isinstance(made, Expression) else made
+            return size_of(value.expression.evaluate(values), value.expression.substitute(known))
         if isinstance(value, SymbolicFloat):
             arguments = tuple([one(each) for each in value.arguments])
             return (

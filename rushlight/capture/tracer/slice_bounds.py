@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...core.symbolic import Expression, SymbolicInt
+from ...core.symbolic import Expression, SymbolicInt, is_never_negative
 from ...graph import Node
 
 
@@ -26,22 +26,6 @@ class Symbol:
         self.most: Expression | None = None
 
 
-def is_never_negative(formula: Expression, symbols: Mapping[str, Symbol]) -> bool:
-    """Whether a formula is seen to be 0 or more, whatever the inputs are."""
-    for _ in range(8):  # loops in loops: the end of one may be given by the number of another
-        worst = next((each for each, factor in formula.terms.items() if each and factor < 0), None)
-        if worst is None:
-            break
-        most = symbols[worst[0]].most if len(worst) == 1 and worst[0] in symbols else None
-        if most is None:
-            return False
-        factor = formula.terms[worst]
-        formula = formula + (most - Expression.symbol(worst[0])) * Expression({(): factor})
-    rest = [symbols.get(atom) for each in formula.terms for atom in each]
-    counted = all(each is not None and (each.dim is not None or each.most is not None) for each in rest)
-    return counted and all(factor >= 0 for factor in formula.terms.values())
-
-
 def known_slice(args: tuple[Any, ...], length: Any, symbols: Mapping[str, Symbol]) -> bool:
     """Whether the size of a slice by numbers is known: its bounds are seen to lie inside, one behind the other."""
     _, _, start, end, *_ = (*args, None, None)
@@ -49,4 +33,5 @@ def known_slice(args: tuple[Any, ...], length: Any, symbols: Mapping[str, Symbol
     if all(symbols[name].dim is not None for each in numbers for name in each.expression.symbols() if name in symbols):
         return True  # sizes, which are taken for any
     first, last, size = (Expression.of(each) for each in (start or 0, length if end is None else end, length))
-    return all(is_never_negative(each, symbols) for each in (first, last - first, size - last))
+    largest = {name: each.most for name, each in symbols.items() if each.dim is not None or each.most is not None}
+    return all(is_never_negative(each, largest) for each in (first, last - first, size - last))

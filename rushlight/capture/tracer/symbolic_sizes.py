@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +12,7 @@ from ...core.devices import device_of
 from ...core.dispatch import dispatch
 from ...core.errors import CaptureError
 from ...core.state import fake_mode, state
-from ...core.symbolic import Expression, SymbolicFloat, SymbolicInt, as_size, is_symbolic, smaller
+from ...core.symbolic import OPERATIONS, Expression, SymbolicFloat, SymbolicInt, as_size, is_symbolic, larger, smaller
 from ...graph import Graph, Node
 from .alias_tracking import Aliases
 from .entries import TracedTensor
@@ -21,9 +20,6 @@ from .fake_tensors import holds, quietly
 from .slice_bounds import Symbol, known_slice
 
 _MULTIPLIERS = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47)
-_OPERATORS: dict[str, Any] = {
-    "+": operator.add, "*": operator.mul, "//": operator.floordiv, "%": operator.mod, "max": max, "min": min,
-}  # fmt: skip
 
 
 class SymbolicSizes:
@@ -82,18 +78,12 @@ class SymbolicSizes:
         def compute(function: Any) -> Callable[[Any, Any], Any]:
             def run(a: Any, b: Any) -> Any:
                 left, right = (each.meta["val"] if isinstance(each, Node) else each for each in (a, b))
-                found = (
-                    smaller(left, right)
-                    if function is min
-                    else left + right - smaller(left, right)
-                    if function is max
-                    else function(left, right)
-                )
+                found = {min: smaller, max: larger}.get(function, function)(left, right)
                 return self.make_number(function, (a, b), found)
 
             return run
 
-        functions = {name: compute(function) for name, function in _OPERATORS.items()}
+        functions = {name: compute(function) for name, function in OPERATIONS.items()}
         values = {name: self.symbol_node(name) for name in expression.symbols()}
         node = self.size_nodes.get(expression)
         if node is None:

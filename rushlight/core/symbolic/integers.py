@@ -1,0 +1,315 @@
+"""Numbers with formulas: :class:`SymbolicInt` and :class:`SymbolicFloat`.
+
+While a program is captured, a dynamic size is a :class:`SymbolicInt`: an ``int`` (so all code that takes sizes takes it) with the formula by
+which it follows from the sizes of the inputs.  Arithmetic keeps the formula; ``int(size)`` and comparisons give plain values, and
+:data:`escape` tells the capture, since its graph then holds for that outcome alone.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import NotSupported
+from ..state import flags, state
+from .expression import Expression
+
+
+class Compared:
+    """Comparisons that are reported to :data:`escape`, so that a capture can guard their outcome."""
+
+    __slots__ = ()
+
+    def __lt__(self, other: Any) -> Any:
+        return _compared("<", operator.lt, self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return _compared("<=", operator.le, self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return _compared(">", operator.gt, self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return _compared(">=", operator.ge, self, other)
+
+    def __eq__(self, other: object) -> Any:
+        return _compared("==", operator.eq, self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return _compared("!=", operator.ne, self, other)
+
+
+class SymbolicInt(Compared, int):
+    """A dynamic size: its value in this run, and its formula (``expression``) in terms of the sizes of the inputs."""
+
+    expression: Expression
+
+    def __new__(cls, value: int, expression: Expression) -> SymbolicInt:
+        made = int.__new__(cls, value)
+        made.expression = expression
+        return made
+
+    def __add__(self, other: Any) -> Any:
+        return _combine(self, other, int.__add__, Expression.__add__, operator.add)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return _combine(self, other, int.__sub__, Expression.__sub__, operator.sub)
+
+    def __rsub__(self, other: Any) -> Any:
+        if isinstance(other, int):
+            return size_of(int(other) - int.__int__(self), Expression.of(other) - self.expression)
+        return _other(operator.sub, other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return _combine(self, other, int.__mul__, Expression.__mul__, operator.mul)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Any) -> Any:
+        return _combine(self, other, int.__floordiv__, Expression.__floordiv__, operator.floordiv)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        if isinstance(other, int):
+            return size_of(int(other) // int.__int__(self), Expression.of(other) // self.expression)
+        return _other(operator.floordiv, other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        return _combine(self, other, int.__mod__, Expression.__mod__, operator.mod)
+
+    def __rmod__(self, other: Any) -> Any:
+        if isinstance(other, int):
+            return size_of(int(other) % int.__int__(self), Expression.of(other) % self.expression)
+        return NotImplemented
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __neg__(self) -> Any:
+        return self * -1
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return self if int.__int__(self) >= 0 else -self
+
+    def __pow__(self, other: Any, modulo: Any = None) -> Any:
+        if modulo is None and type(other) is int and 0 <= other <= 8:
+            result: Any = 1
+            for _ in range(other):
+                result = self * result
+            return result
+        return SymbolicFloat(int.__int__(self) ** other, operator.pow, (self, other))
+
+    def __rpow__(self, other: Any, modulo: Any = None) -> Any:
+        return other ** int.__int__(self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return _other(operator.truediv, self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _other(operator.truediv, other, self)
+
+    def __index__(self) -> int:
+        return self  # as for any int, so that the formula is kept
+
+    def __int__(self) -> int:
+        escape.told("int", self)
+        return int.__int__(self)
+
+    def __float__(self) -> float:
+        escape.told("float", self)
+        return int.__float__(self)
+
+    def __bool__(self) -> bool:
+        return self != 0
+
+    __hash__ = int.__hash__
+
+    def __deepcopy__(self, memo: Any) -> SymbolicInt:
+        return self
+
+    def __reduce__(self) -> Any:
+        return (int, (int.__int__(self),))
+
+
+class SymbolicFloat(Compared, float):
+    """A float computed from dynamic sizes by a division, a root or the like: ``function`` of ``arguments``."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+    def __new__(cls, value: float, function: Callable[..., Any], arguments: tuple[Any, ...]) -> SymbolicFloat:
+        made = float.__new__(cls, value)
+        made.function = function
+        made.arguments = arguments
+        return made
+
+    def __add__(self, other: Any) -> Any:
+        return _other(operator.add, self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return _other(operator.add, other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return _other(operator.sub, self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _other(operator.sub, other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return _other(operator.mul, self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return _other(operator.mul, other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return _other(operator.truediv, self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _other(operator.truediv, other, self)
+
+    def __pow__(self, other: Any, modulo: Any = None) -> Any:
+        return _other(operator.pow, self, other)
+
+    def __neg__(self) -> Any:
+        return _other(operator.mul, self, -1)
+
+    __hash__ = float.__hash__
+
+    def __int__(self) -> int:
+        escape.told("int", self)
+        return float.__int__(self)
+
+    def __reduce__(self) -> Any:
+        return (float, (float.__float__(self),))
+
+
+class Escape(threading.local):
+    """Who is told, in this thread, what happens to symbolic numbers.
+
+    ``notice(kind, size)`` is called when a size becomes a plain number.  ``compared(how, a, b, outcome)``, where it is set, is called for
+    every comparison: a graph is being made for other sizes as well, and sizes stay in it as formulas.  ``inferring`` counts the captures that
+    ask meta rules for formulas: only they accept a size that is not known.
+    """
+
+    def __init__(self) -> None:
+        self.notice: Callable[[str, Any], None] = lambda kind, size: None
+        self.compared: Callable[[str, Any, Any, bool], None] | None = None
+        self.inferring = 0
+
+    def told(self, kind: str, size: Any) -> None:
+        """A size becomes a plain number: what follows holds for that value alone."""
+        self.notice(kind, size)
+        if self.compared is not None:
+            self.compared("==", size, plain(size), True)
+
+
+escape = Escape()
+LONGEST = 24  # symbols in a formula; a longer one gets a name
+UNKNOWN = -1  # in a shape that a meta rule returns to a capture: a size that depends on the data
+
+
+def unknown_size(what: str) -> int:
+    """A size in a meta rule that depends on the data: captures read it from the result, for meta tensors it is an error."""
+    if not escape.inferring:
+        raise NotSupported(f"{what}: the shape of the result depends on the data, and meta tensors have none")
+    return UNKNOWN
+
+
+def as_size(tensor: Any) -> Any:
+    """The one element of an integer tensor as a size; under a capture, a symbolic one that follows the tensor."""
+    if flags.special and state.capture is not None:
+        return state.capture.size_from(tensor)
+    return int(tensor)
+
+
+def size_of(value: int, expression: Expression) -> int:
+    """A size with a formula; a plain int where the formula is a constant."""
+    constant = expression.constant
+    return SymbolicInt(value, expression) if constant is None else constant
+
+
+def named(size: int) -> int:
+    """A size; a long formula is replaced by a new symbol, so that arithmetic in loops does not make formulas grow without bound."""
+    capture = state.capture
+    if (
+        size.__class__ is SymbolicInt
+        and size.expression.weight > LONGEST
+        and capture is not None
+        and not escape.inferring
+        and escape.compared is None
+    ):
+        state.capture = None  # the arithmetic of the node that computes it is not captured again
+        try:
+            return capture.new_symbol(capture.number_node(size), None, int.__int__(size))  # type: ignore[no-any-return]
+        finally:
+            state.capture = capture
+    return size
+
+
+def smaller(a: int, b: int) -> int:
+    """The smaller of two sizes, with the formula ``min(a, b)``: which one it is may differ from run to run."""
+    return _chosen("min", min, a, b)
+
+
+def larger(a: int, b: int) -> int:
+    """The larger of two sizes, with the formula ``max(a, b)``."""
+    return _chosen("max", max, a, b)
+
+
+def _chosen(name: str, choose: Callable[[int, int], int], a: int, b: int) -> int:
+    if not isinstance(a, SymbolicInt) and not isinstance(b, SymbolicInt):
+        return choose(a, b)
+    first, second = Expression.of(a), Expression.of(b)
+    if (first - second).constant is not None:
+        return choose(a, b)
+    return size_of(choose(int.__int__(a), int.__int__(b)), Expression.operation(name, first, second))
+
+
+def same_size(a: Any, b: Any) -> bool:
+    """Whether two sizes are equal by their formulas, and so in every run."""
+    return Expression.of(a) == Expression.of(b)
+
+
+def _combine(a: SymbolicInt, b: Any, numbers: Any, formulas: Any, general: Any) -> Any:
+    if isinstance(b, int):
+        return named(size_of(numbers(int.__int__(a), int.__int__(b)), formulas(a.expression, Expression.of(b))))
+    return _other(general, a, b)
+
+
+def _compared(how: str, function: Any, a: Any, b: Any) -> Any:
+    if not isinstance(b, (int, float)):
+        return NotImplemented
+    found = function(plain(a), plain(b))
+    if escape.compared is not None:
+        escape.compared(how, a, b, found)
+    return found
+
+
+def plain(value: Any) -> Any:
+    """A number without its formula."""
+    return int.__int__(value) if isinstance(value, SymbolicInt) else float.__float__(value) if isinstance(value, SymbolicFloat) else value
+
+
+def _other(function: Any, a: Any, b: Any) -> Any:
+    if not isinstance(a, (int, float)) or not isinstance(b, (int, float)):
+        return NotImplemented
+    return SymbolicFloat(function(plain(a), plain(b)), function, (a, b))
+
+
+def is_symbolic(value: Any) -> bool:
+    """Whether a number carries a formula."""
+    return isinstance(value, (SymbolicInt, SymbolicFloat))
+
+
+def sqrt(value: Any) -> Any:
+    """The square root of a size, with its formula."""
+    if is_symbolic(value):
+        return SymbolicFloat(math.sqrt(plain(value)), operator.pow, (value, 0.5))
+    return math.sqrt(value)
