@@ -324,7 +324,7 @@ def attention_backward(builder: Builder, op: AttentionGradient, specs: Any, node
                     gradient, given, apart = heads.pointer(g, grad, begin), places[-1], row
                     down, across = steps(grad)
                     panels[0].multiply(c, (gradient, down), places[0], (memory, row), rows, columns=across, width=c.scale(count, wide))
-                    if w:
+                    if w and weights is not None:
                         given, apart = heads.pointer(w, weights, begin), weights.strides[-2]
                     else:
                         down, across = steps(query)

@@ -28,8 +28,8 @@ class PoolWindows:
 
     @staticmethod
     def of(pool: Pool) -> PoolWindows:
-        sizes = [three(tuple(each), 1) for each in (pool.size, pool.counts, pool.kernel, pool.stride)]
-        return PoolWindows(*sizes, three(tuple(pool.padding), 0), three(tuple(pool.dilation), 1))
+        size, counts, kernel, stride = (three(tuple(each), 1) for each in (pool.size, pool.counts, pool.kernel, pool.stride))
+        return PoolWindows(size, counts, kernel, stride, three(tuple(pool.padding), 0), three(tuple(pool.dilation), 1))
 
     @property
     def has_gaps(self) -> bool:
