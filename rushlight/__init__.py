@@ -96,7 +96,7 @@ def is_inference(input: Tensor) -> bool:
 
 
 def vmap(func: _Any, in_dims: _Any = 0, out_dims: _Any = 0, randomness: str = "error", *, chunk_size: int | None = None) -> _Any:
-    """The function mapped over a dimension of its inputs: see :func:`rushlight.func.vmap`."""
+    """Map a function over a dimension of its inputs: see :func:`rushlight.func.vmap`."""
     return __getattr__("func").vmap(func, in_dims, out_dims, randomness, chunk_size=chunk_size)
 
 
@@ -104,24 +104,24 @@ def compile(
     model: _Any = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: _Any = "native", mode: str | None = None,
     options: dict[str, _Any] | None = None, disable: bool = False, check: bool = False,
 ) -> _Any:  # fmt: skip
-    """Run a function or Module compiled: see :func:`rushlight.compiler.compile`."""
+    """Compile a function or Module: see :func:`rushlight.compiler.compile`."""
     return __getattr__("compiler").compile(
         model, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable, check=check
     )
 
 
 def cond(pred: _Any, true_fn: _Any, false_fn: _Any, operands: _Any = ()) -> _Any:
-    """One of two functions of the operands, as ``pred`` says: see :func:`rushlight.capture.control.operators.cond`."""
+    """Apply one of two functions to the operands, depending on ``pred``: see :func:`rushlight.capture.control.operators.cond`."""
     return __getattr__("compiler").cond(pred, true_fn, false_fn, operands)
 
 
 def while_loop(cond_fn: _Any, body_fn: _Any, carried_inputs: _Any) -> _Any:
-    """A function again and again, as long as another one holds: see :func:`rushlight.capture.control.operators.while_loop`."""
+    """Apply a function repeatedly while a condition holds: see :func:`rushlight.capture.control.operators.while_loop`."""
     return __getattr__("compiler").while_loop(cond_fn, body_fn, carried_inputs)
 
 
 def check(function: _Any, *args: _Any, skip: _Any = ()) -> _Any:
-    """Look at everything that a custom Function can get wrong: see :func:`rushlight.checks.check`."""
+    """Check a custom Function: gradients, marked tensors, memory, and equal results in every mode; see :func:`rushlight.checks.check`."""
     return __getattr__("checks").check(function, *args, skip=skip)
 
 
@@ -137,7 +137,7 @@ def load(
     f: _Any, map_location: _Any = None, pickle_module: _Any = None, *, weights_only: bool | None = None,
     mmap: bool | None = None, **pickle_load_args: _Any,
 ) -> _Any:  # fmt: skip
-    """Read what ``save``, or PyTorch, has written: see :func:`rushlight.serialization.load`."""
+    """Read a file written by ``save`` or by PyTorch: see :func:`rushlight.serialization.load`."""
     return __getattr__("serialization").load(f, map_location, pickle_module, weights_only=weights_only, mmap=mmap, **pickle_load_args)
 
 

@@ -35,19 +35,19 @@ def is_complex(input: Tensor) -> _bool:
 def is_inference(input: Tensor) -> _bool:
     """Whether a tensor was made in inference mode."""
 def vmap(func: Any, in_dims: Any = 0, out_dims: Any = 0, randomness: _str = 'error', *, chunk_size: _int | None = None) -> Any:
-    """The function mapped over a dimension of its inputs: see :func:`rushlight.func.vmap`."""
+    """Map a function over a dimension of its inputs: see :func:`rushlight.func.vmap`."""
 def compile(model: Any = None, *, fullgraph: _bool = False, dynamic: _bool | None = None, backend: Any = 'native', mode: _str | None = None, options: _dict[_str, Any] | None = None, disable: _bool = False, check: _bool = False) -> Any:
-    """Run a function or Module compiled: see :func:`rushlight.compiler.compile`."""
+    """Compile a function or Module: see :func:`rushlight.compiler.compile`."""
 def cond(pred: Any, true_fn: Any, false_fn: Any, operands: Any = ...) -> Any:
-    """One of two functions of the operands, as ``pred`` says: see :func:`rushlight.capture.control.operators.cond`."""
+    """Apply one of two functions to the operands, depending on ``pred``: see :func:`rushlight.capture.control.operators.cond`."""
 def while_loop(cond_fn: Any, body_fn: Any, carried_inputs: Any) -> Any:
-    """A function again and again, as long as another one holds: see :func:`rushlight.capture.control.operators.while_loop`."""
+    """Apply a function repeatedly while a condition holds: see :func:`rushlight.capture.control.operators.while_loop`."""
 def check(function: Any, *args: Any, skip: Any = ...) -> Any:
-    """Look at everything that a custom Function can get wrong: see :func:`rushlight.checks.check`."""
+    """Check a custom Function: gradients, marked tensors, memory, and equal results in every mode; see :func:`rushlight.checks.check`."""
 def save(obj: Any, f: Any, pickle_module: Any = ..., pickle_protocol: _int = 2, _use_new_zipfile_serialization: _bool = True, _disable_byteorder_record: _bool = False) -> None:
     """Write an object with its tensors to a file: see :func:`rushlight.serialization.save`."""
 def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: _bool | None = None, mmap: _bool | None = None, **pickle_load_args: Any) -> Any:
-    """Read what ``save``, or PyTorch, has written: see :func:`rushlight.serialization.load`."""
+    """Read a file written by ``save`` or by PyTorch: see :func:`rushlight.serialization.load`."""
 BFloat16Storage: __LegacyStorageType
 BFloat16Tensor: _tensortype
 BoolStorage: __LegacyStorageType

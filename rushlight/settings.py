@@ -35,12 +35,12 @@ def set_num_threads(number: int) -> None:
 
 
 def get_num_interop_threads() -> int:
-    """How many threads may run operations side by side."""
+    """The number of threads that may run operations in parallel."""
     return _settings.interop_threads
 
 
 def set_num_interop_threads(number: int) -> None:
-    """Set how many threads may run operations side by side."""
+    """Set the number of threads that may run operations in parallel."""
     if number <= 0:
         raise RuntimeError("Expected positive number of threads")
     _settings.interop_threads = number

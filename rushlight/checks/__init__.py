@@ -1,4 +1,7 @@
-"""``rushlight.check``: everything that a custom Function can get wrong, in one table.
+"""``rushlight.check``: checks of a custom Function, reported as one table.
+
+In: a Function and example arguments.  Out: a :class:`Report`.  Read ``checking.py`` first; ``modes.py`` compares eager with captured runs.
+
 
 >>> import rushlight
 >>> class Cube(rushlight.autograd.Function):

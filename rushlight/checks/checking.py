@@ -23,7 +23,7 @@ STEP = 1e-6
 
 
 def check(function: Any, *args: Any, skip: Sequence[str] = (), step: Callable[[str], None] = lambda text: None) -> Report:
-    """Look at everything that a custom Function can get wrong, on these arguments and others like them.
+    """Check a custom Function on these arguments and on variations of them (other shapes, strides and dtypes).
 
     Without arguments some are guessed.  ``skip`` names rows that are left out.  The report prints as a table; ``.ok`` says whether
     nothing failed.
@@ -471,7 +471,7 @@ def check_needs(subject: Subject, report: Report) -> None:
                 "inputs one by one",
                 FAILED,
                 f"the gradient of {subject.names[at]} is another when it is the only one",
-                "look at what depends on ctx.needs_input_grad",
+                "check the code that depends on ctx.needs_input_grad",
             )
             return
     report.add("inputs one by one", PASSED, "each gradient is the same when it is the only one")

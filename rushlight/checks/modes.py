@@ -22,7 +22,7 @@ from .subject import Subject
 
 ADVICE = {
     "traced": "forward must not turn values of tensors into Python numbers (item(), if on a tensor, numpy())",
-    "scripted": "the Function is called from scripted code as it is; look at what forward does with its arguments",
+    "scripted": "the Function is called from scripted code as it is; check what forward does with its arguments",
     "compiled": "forward and backward must do the same for the same arguments: no hidden state, no random numbers of Python's own",
     "exported": "write forward with operations that ONNX has, or give the Function a symbolic(g, ...) method",
 }
@@ -127,7 +127,7 @@ def check_modes(subject: Subject, report: Report, modes: Sequence[str], step: Ca
 
 
 def first_difference(what: str, expected: list[np.ndarray], found: list[np.ndarray]) -> str | None:
-    """The first value that differs, in words."""
+    """A description of the first value that differs."""
     if len(expected) != len(found):
         return f"{len(found)} {what}s in the place of {len(expected)}"
     for at, (want, got) in enumerate(zip(expected, found)):

@@ -1,4 +1,4 @@
-"""The result of a check: a row for each thing that was looked at, with what to change where it is wrong."""
+"""The report of a check: one row per property, with advice where it fails."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PASSED, FAILED, WARNED, SKIPPED = "ok", "failed", "look", "skipped"
 
 @dataclass
 class Row:
-    """One check: what was looked at, what came of it, and what to change."""
+    """One row: the property, its outcome, details, and advice."""
 
     name: str
     outcome: str
@@ -26,7 +26,7 @@ class Row:
 
 
 class Report:
-    """All rows of a check; it prints as a table, and is true where nothing failed."""
+    """The rows of a check; prints as a table, and is true if nothing failed."""
 
     def __init__(self, name: str) -> None:
         self.name = name

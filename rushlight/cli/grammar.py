@@ -16,11 +16,11 @@ INPUT = "[NAME=][TYPE:]SIZExSIZEx..., as in 1x3x224x224 or ids=int64[0:1000]:NxT
 INPUTS = """
 inputs:
   1x3x224x224               float32, of this shape
-  x=float32:Nx3xHxW         by name; letters are sizes that may differ (N, H, W; a word such as batch also does)
-  ids=int64[0:1000]:NxT     whole numbers from 0 to 999 (0 and 1 if no range is given)
+  x=float32:Nx3xHxW         by name; letters are dynamic dimensions (N, H, W; a word such as batch also does)
+  ids=int64[0:1000]:NxT     integers from 0 to 999 (0 and 1 without a range)
   mask=bool:N               true and false
   scalar                    a tensor without dimensions
-  N,max_len                 sizes apart by commas, for words with an x in them
+  N,max_len                 sizes separated by commas, for names that contain an x
 """
 
 
@@ -52,12 +52,12 @@ def _inputs(parser: argparse.ArgumentParser, needed: bool = True) -> None:
         action="append",
         default=[],
         metavar="N=2",
-        help="what an open size is in the first run (2 for the first dimension and 64 for others)",
+        help="the value of a dynamic dimension in the first run (2 for the first dimension and 64 for others)",
     )
 
 
 def _run(parser: argparse.ArgumentParser) -> None:
-    """The options: all that follows belongs to the program."""
+    """Everything after the program's name belongs to the program."""
     rest = argparse.REMAINDER
     parser.add_argument("-m", dest="module", nargs=rest, metavar="MODULE", help="a module, and the arguments for it")
     parser.add_argument("-c", dest="code", nargs=rest, metavar="CODE", help="a program's text, and the arguments for it")
@@ -71,13 +71,11 @@ def _export(parser: argparse.ArgumentParser) -> None:
     _inputs(parser)
     parser.add_argument("--weights", metavar="FILE", help="tensors for the Module: .safetensors, or a checkpoint (.pt)")
     parser.add_argument("--opset", type=int, metavar="N", help="the version of ONNX's operators (20)")
-    parser.add_argument("--dynamic", action="append", default=[], metavar="x:0=N", help="a dimension of an input that may differ")
+    parser.add_argument("--dynamic", action="append", default=[], metavar="x:0=N", help="a dynamic dimension of an input")
     parser.add_argument("--output-name", action="append", default=[], metavar="NAME", help="the name of an output (repeat for several)")
     parser.add_argument("--external-data", action="store_true", help="store large tensors in a second file beside the first")
     parser.add_argument("--no-verify", action="store_true", help="do not compare the file with the program")
-    parser.add_argument(
-        "--tolerance", type=float, metavar="X", help="how far values may be apart, relative and absolute (0.001 and 0.00001)"
-    )
+    parser.add_argument("--tolerance", type=float, metavar="X", help="relative and absolute tolerance (0.001 and 0.00001)")
 
 
 def _verify(parser: argparse.ArgumentParser) -> None:
@@ -87,10 +85,8 @@ def _verify(parser: argparse.ArgumentParser) -> None:
     _inputs(parser, needed=False)
     parser.add_argument("--weights", metavar="FILE", help="tensors for the Module: .safetensors, or a checkpoint (.pt)")
     parser.add_argument("--runs", type=int, default=3, metavar="N", help="how many inputs to compare, and how many other sizes (3)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the random inputs (0)")
-    parser.add_argument(
-        "--tolerance", type=float, metavar="X", help="how far values may be apart, relative and absolute (0.001 and 0.00001)"
-    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the random inputs (0)")
+    parser.add_argument("--tolerance", type=float, metavar="X", help="relative and absolute tolerance (0.001 and 0.00001)")
 
 
 def _check(parser: argparse.ArgumentParser) -> None:
@@ -102,7 +98,7 @@ def _check(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="VALUE",
-        help="an argument after the inputs that is no tensor: a number, True, False or None",
+        help="a non-tensor argument after the inputs: a number, True, False or None",
     )
     parser.add_argument(
         "--skip",
@@ -110,7 +106,7 @@ def _check(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="ROW",
         choices=CHECKS,
-        help="a check to leave out: " + ", ".join(CHECKS),
+        help="a check to skip: " + ", ".join(CHECKS),
     )
 
 
@@ -120,9 +116,9 @@ def _explain(parser: argparse.ArgumentParser) -> None:
     _inputs(parser)
     parser.add_argument("--weights", metavar="FILE", help="tensors for the Module: .safetensors, or a checkpoint (.pt)")
     parser.add_argument("--graphs", action="store_true", help="print each graph as Python")
-    parser.add_argument("--guards", action="store_true", help="print what is checked before a graph is used again")
-    parser.add_argument("--stages", action="store_true", help="print what each stage of the compiler makes, down to LLVM IR, for one call")
-    parser.add_argument("-o", "--output", metavar="FILE.html", help="write all of it to one HTML page")
+    parser.add_argument("--guards", action="store_true", help="print the guards of each graph")
+    parser.add_argument("--stages", action="store_true", help="print the output of each compiler stage, down to LLVM IR, for one call")
+    parser.add_argument("-o", "--output", metavar="FILE.html", help="write the report as one HTML page")
 
 
 def _view(parser: argparse.ArgumentParser) -> None:
@@ -131,7 +127,7 @@ def _view(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", metavar="FILE.html", help="where the page goes (a temporary file, which is opened in the browser)"
     )
-    parser.add_argument("--open", action="store_true", help="open the page in the browser also where -o is given")
+    parser.add_argument("--open", action="store_true", help="open the page in the browser even if -o is given")
 
 
 def _env(parser: argparse.ArgumentParser) -> None:
@@ -141,7 +137,7 @@ def _env(parser: argparse.ArgumentParser) -> None:
 COMMANDS = {
     "run": Command(
         "run a program in which `import torch` means rushlight",
-        "Run a program in which `import torch` means rushlight. What follows the program goes to it.",
+        "Run a program in which `import torch` means rushlight. Arguments after the program are passed to it.",
         """\
 examples:
   rushlight run train.py --epochs 3      run a script that says `import torch`
@@ -156,8 +152,8 @@ examples:
         """\
 Write a model as an ONNX file. NAME is a Module class, a Module, a function that returns one, or a function of tensors.
 
-The file is compared with the program on random inputs, and where sizes are open on other sizes too, before it takes its
-place; if they disagree nothing is written.
+Before the file is put in place it is compared with the program on random inputs, and on other sizes too where dimensions are
+dynamic. If the results differ, nothing is written.
 """,
         """\
 examples:
@@ -169,11 +165,11 @@ examples:
         notes=INPUTS,
     ),
     "verify": Command(
-        "compare an ONNX file with the program that it should be",
+        "compare an ONNX file with the program it was exported from",
         """\
-Run an ONNX file and a program on the same random inputs, also of other sizes where the file leaves sizes open, and with
-inputs that take each branch of an If where such can be found. Prints the largest error. Where the two disagree, the first wrong
-node of the file is named, with the line of the program that it comes from and both values.
+Run an ONNX file and a program on the same random inputs: of several sizes where dimensions are dynamic, and for an If with inputs
+that take each branch if such are found. Print the largest error. If the results differ, the first wrong node of the file is named,
+with its source line and both values.
 """,
         """\
 examples:
@@ -185,11 +181,11 @@ examples:
         notes=INPUTS,
     ),
     "check": Command(
-        "check a custom autograd Function: gradients, marks, memory, and the same results in every mode",
+        "check a custom autograd Function: gradients, marked tensors, memory, and equal results in every mode",
         """\
-Check a custom Function: first and second gradients against differences, what is saved and what stays in memory, marks of in-place
-writes and of outputs without gradient, None gradients, several shapes, float32 and float64, and whether it computes the same
-traced, scripted, compiled and exported. Each failure comes with what to change.
+Check a custom Function: first and second gradients against finite differences, saved tensors and memory leaks, mark_dirty and
+mark_non_differentiable, None gradients, several shapes, float32 and float64, and equal results traced, scripted, compiled and
+exported. Each failure says what to change.
 
 Without --input, arguments are guessed from the signature of forward. In Python: rushlight.check(MyFunction, x, ...).
 """,
@@ -203,10 +199,10 @@ examples:
         notes=INPUTS,
     ),
     "explain": Command(
-        "show what compile makes of a program: graphs, guards, breaks, recompilations",
+        "show what compile makes of a program: graphs, guards, graph breaks, recompilations",
         """\
-Run a program compiled, twice on inputs of the first sizes and, where sizes are open, on others, and show what was captured: each
-segment with its operations, where it ends and why, and which guards failed so that the program was compiled again.
+Run a compiled program, twice on inputs of the first sizes and, where dimensions are dynamic, on others, and show what was captured:
+each segment with its operations, the graph break at its end, and which guards failed and caused a recompilation.
 """,
         """\
 examples:
@@ -222,9 +218,8 @@ examples:
     "view": Command(
         "write an ONNX file or a saved graph as one HTML page, and open it",
         """\
-Write an ONNX file, or a graph that was saved with jit.save, as one HTML page that needs no network: modules open and close, nodes
-show their inputs, shapes, attributes and the line of the program that made them; with a search, and made for the keyboard and
-for paper too.
+Write an ONNX file, or a graph that was saved with jit.save, as one HTML page that needs no network: modules expand and
+collapse; nodes show their inputs, shapes, attributes and source lines. It has a search, keyboard navigation and a print layout.
 """,
         """\
 examples:
@@ -235,8 +230,8 @@ examples:
         _view,
     ),
     "env": Command(
-        "show versions, the processor, threads, and which optional packages are there",
-        "Show what rushlight runs on: versions, the processor and its features, threads, and which optional packages are there.",
+        "show versions, the processor, threads, and installed optional packages",
+        "Show the environment: versions, the processor and its features, threads, and installed optional packages.",
         """\
 examples:
   rushlight env

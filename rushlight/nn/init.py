@@ -13,9 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..autograd import no_grad
-from ..ops.linalg.factorizations import linalg_qr
-from ..ops.pointwise.where_clamp import where
-from ..ops.random.sampling import randperm
+from ..core.declare import table
 
 _UNIT_GAIN = {
     "linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid",
@@ -79,7 +77,7 @@ def trunc_normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -
         found, taken = draw()
         while not taken.all():
             more, fits = draw()
-            found, taken = where(taken, found, more), taken | fits
+            found, taken = table["where"].call(taken, found, more), taken | fits
         return tensor.copy_(found)
 
 
@@ -200,7 +198,7 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
     columns = tensor.numel() // rows
     with no_grad():
         random = tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator)
-        q, r = linalg_qr(random.t() if rows < columns else random)
+        q, r = table["linalg_qr"].call(random.t() if rows < columns else random)
         q *= r.diagonal().sign()  # of all decompositions the one that is uniform over orthogonal matrices
         tensor.view_as(q.t() if rows < columns else q).copy_(q.t() if rows < columns else q)
         return tensor.mul_(gain)
@@ -215,7 +213,7 @@ def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = No
     with no_grad():
         tensor.normal_(0, std, generator=generator)
         for column in range(columns):
-            tensor[randperm(rows)[:zeros], column] = 0
+            tensor[table["randperm"].call(rows)[:zeros], column] = 0
     return tensor
 
 

@@ -43,7 +43,7 @@ class Muon(Optimizer):
 
     @no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update the parameters by their gradients; a closure computes loss and gradients anew, and its loss is returned."""
+        """Update the parameters by their gradients; a closure recomputes loss and gradients, and its loss is returned."""
         loss = None
         if closure is not None:
             with enable_grad():

@@ -66,7 +66,7 @@ class ElementwiseOptimizer(Optimizer):
                     entries[name] = scalar_tensor(float(entries[name]))
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update the parameters by their gradients; a closure computes loss and gradients anew, and its loss is returned."""
+        """Update the parameters by their gradients; a closure recomputes loss and gradients, and its loss is returned."""
         loss = None
         recording = state.grad_enabled
         state.grad_enabled = differentiable = bool(self.defaults["differentiable"])

@@ -193,7 +193,7 @@ def _strong_wolfe(
     def flat(point: _Point) -> bool:
         return abs(point.slope) <= -_CURVATURE * start.slope
 
-    # Go on until the minimum lies between two points.
+    # Extend the interval until it brackets a minimum.
     previous, point = start, evaluate(t)
     rounds = 0
     while rounds < most:

@@ -101,7 +101,7 @@ class Optimizer:
     # -- stepping ------------------------------------------------------------------------------------------------
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update the parameters by their gradients; a closure computes loss and gradients anew, and its loss is returned."""
+        """Update the parameters by their gradients; a closure recomputes loss and gradients, and its loss is returned."""
         raise NotImplementedError(f"{type(self).__name__} defines no step()")
 
     @staticmethod
@@ -313,7 +313,7 @@ def check_not_negative(**options: Any) -> None:
 
 
 def check_betas(betas: Any) -> None:
-    """Decay rates of running averages lie in [0, 1)."""
+    """Check that decay rates of running averages are in [0, 1)."""
     for index, beta in enumerate(betas):
         if not 0.0 <= beta < 1.0:
             raise ValueError(f"Invalid beta parameter at index {index}: {beta}")

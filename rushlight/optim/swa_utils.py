@@ -113,7 +113,7 @@ class AveragedModel(Module):
 
 @no_grad()
 def update_bn(loader: Iterable[Any], model: Any, device: Any = None) -> None:
-    """Measure the statistics of all batch norms anew by running the model on all batches of a loader."""
+    """Recompute the statistics of all batch norms by running the model on all batches of a loader."""
     momenta = {}
     for module in model.modules():
         if isinstance(module, _BatchNorm):

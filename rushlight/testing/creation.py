@@ -37,7 +37,7 @@ def make_tensor(
     if requires_grad and not (dtype.is_floating_point or dtype.is_complex):
         raise ValueError(f"`requires_grad=True` is not supported for boolean and integral dtypes, but got dtype={dtype}")
     if noncontiguous and memory_format is not None:
-        raise ValueError("`noncontiguous` and `memory_format` cannot both be asked for: each says how elements lie")
+        raise ValueError("`noncontiguous` and `memory_format` cannot both be asked for: both determine the strides")
 
     spread = noncontiguous and math.prod(sizes) > 1  # type: ignore[arg-type]
     drawn = (*sizes[:-1], 2 * sizes[-1]) if spread else sizes  # type: ignore[operator]

@@ -48,13 +48,13 @@ def unit_to_english(u: str) -> str:
 
 
 def trim_sigfig(x: float, n: int) -> float:
-    """A number rounded to so many significant figures."""
+    """A number rounded to ``n`` significant figures."""
     return float(f"{x:.{max(n, 1) - 1}e}") if x else 0.0
 
 
 @contextlib.contextmanager
 def set_torch_threads(n: int) -> Iterator[None]:
-    """A context in which operations use so many threads."""
+    """A context in which operations use ``n`` threads."""
     before, pool.threads = pool.threads, n
     try:
         yield
@@ -127,7 +127,7 @@ class Measurement:
 
     @property
     def iqr(self) -> float:
-        """How far the middle half of the times lies apart."""
+        """The interquartile range of the times."""
         return self._quantile(0.75) - self._quantile(0.25)
 
     @property
@@ -140,11 +140,11 @@ class Measurement:
 
     @property
     def has_warnings(self) -> bool:
-        """Whether the times lie far apart."""
+        """Whether the spread of the times is large."""
         return len(self.raw_times) >= 2 and self.iqr > _WARN_AT * self.median
 
     def meets_confidence(self, threshold: float = _WARN_AT) -> bool:
-        """Whether the times lie close together."""
+        """Whether the spread of the times is small."""
         return len(self.raw_times) >= 2 and self.iqr < threshold * self.median
 
     @property
@@ -214,7 +214,7 @@ class Timer:
         return max(self._timer.timeit(number), 1e-9)
 
     def timeit(self, number: int = 1_000_000) -> Measurement:
-        """One run of so many executions."""
+        """One measurement of ``number`` executions."""
         with set_torch_threads(self._task_spec.num_threads):
             self._time(max(number // 100, 1))  # to warm up
             return Measurement(number, [self._time(number)], self._task_spec)
@@ -228,7 +228,7 @@ class Timer:
         raise NotImplementedError("See `Timer.blocked_autorange.`")
 
     def _block_size(self, min_run_time: float) -> int:
-        """So many executions that reading the clock costs less than a ten-thousandth of them."""
+        """The number of executions per measurement: reading the clock takes less than a ten-thousandth of its time."""
         overhead = float(np.median([timeit.Timer("pass", timer=self._clock).timeit(0) for _ in range(5)]))
         number = 1
         while True:
@@ -247,7 +247,7 @@ class Timer:
         self, threshold: float = 0.1, *, min_run_time: float = 0.01, max_run_time: float = 10.0,
         callback: Callable[[int, float], Any] | None = None,
     ) -> Measurement:  # fmt: skip
-        """Runs until their times lie close together, but no longer than ``max_run_time`` seconds."""
+        """Measure until the spread of the times is small, for at most ``max_run_time`` seconds."""
         with set_torch_threads(self._task_spec.num_threads):
             number = self._block_size(min_run_time)
             start = time.perf_counter()

@@ -141,7 +141,7 @@ def checkpoint(
 def checkpoint_sequential(
     functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, preserve_rng_state: bool = True, **kwargs: Any
 ) -> Any:
-    """Checkpoint a sequence of functions in so many segments; the last one is not checkpointed."""
+    """Checkpoint a sequence of functions in ``segments`` segments; the last one is not checkpointed."""
     functions = list(functions.children()) if hasattr(functions, "children") else list(functions)
 
     def segment(start: int, end: int) -> Callable[[Any], Any]:

@@ -93,7 +93,7 @@ def save_file(tensors: dict[str, Any], filename: Any, metadata: dict[str, str] |
 
 
 class _Entry:
-    """Where a tensor lies, from the start of the data."""
+    """The byte range of a tensor, from the start of the data."""
 
     __slots__ = ("begin", "end", "kind", "shape")
 
@@ -109,7 +109,7 @@ class _Entry:
         count = Size(self.shape).numel()
         if self.end > size or self.end - self.begin != count * self.kind.itemsize:
             raise SafetensorError(
-                f"tensor {name!r} of {count} elements of {self.kind} can't lie at bytes {self.begin} to {self.end} of {size}"
+                f"tensor {name!r} of {count} elements of {self.kind} can't be at bytes {self.begin} to {self.end} of {size}"
             )
 
 
@@ -138,7 +138,7 @@ def _parse(data: Any) -> tuple[dict[str, _Entry], dict[str, str] | None, int]:
     if metadata is not None and not (isinstance(metadata, dict) and all(isinstance(each, str) for each in metadata.values())):
         raise SafetensorError("the metadata are not strings")
     entries = {name: _Entry(name, described, len(data) - start) for name, described in header.items()}
-    # The tensors fill the data without gaps: nothing can hide between them, and none lies in another.
+    # The tensors fill the data without gaps: nothing can hide between them, and no two overlap.
     position = 0
     for name, entry in sorted(entries.items(), key=lambda each: (each[1].begin, each[1].end)):
         if entry.begin != position:
@@ -172,7 +172,7 @@ def load(data: bytes) -> dict[str, Any]:
 
 
 def load_file(filename: Any, device: Any = "cpu") -> dict[str, Any]:
-    """The tensors in a file.  They lie over the file until they are written to, which does not change the file."""
+    """The tensors in a file.  They map the file copy-on-write: a write to a tensor does not change the file."""
     with safe_open(filename, device=device) as file:
         return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
 

@@ -184,7 +184,7 @@ def described(kind: Any) -> str:
 
 
 def shown(attribute: Any) -> str:
-    """An attribute in words."""
+    """The text of an attribute."""
     if attribute.ref_attr_name:
         return f"the function's {attribute.ref_attr_name}"
     kind = attribute.type

@@ -73,7 +73,7 @@ class _NormBase(Module):
     ) -> None:  # fmt: skip
         version = local_metadata.get("version", None)
         if (version is None or version < 2) and self.track_running_stats:
-            # Of version 2 on there is a count of batches; files of before do not have it.
+            # The count of batches exists since version 2; older files do not have it.
             counted = self.num_batches_tracked
             fresh = counted is None or counted.is_meta
             state_dict.setdefault(prefix + "num_batches_tracked", zeros((), dtype=int64) if fresh else counted)
@@ -155,7 +155,7 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
             self.num_batches_tracked = full((), 0, dtype=int64, device=device)
 
     def reset_parameters(self) -> None:
-        """Start anew, once the shapes are known."""
+        """Reset the statistics and parameters, once their shapes are known."""
         if not self.has_uninitialized_params() and self.num_features != 0:
             super().reset_parameters()
 

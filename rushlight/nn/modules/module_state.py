@@ -142,7 +142,7 @@ _loading = _Loading()
 
 
 class _LoadHook:
-    """A hook of before loading, and whether it wants the module."""
+    """A ``load_state_dict`` pre-hook, and whether it takes the module."""
 
     def __init__(self, function: Callable[..., Any], with_module: bool) -> None:
         self.function, self.with_module = function, with_module

@@ -144,7 +144,7 @@ class _FractionalMaxPoolNd(Module):
 
 
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
-    """The largest value of windows of images that lie at random, as many as an output size or ratio says."""
+    """The largest value of randomly placed windows of images; their number follows from the output size or ratio."""
 
     def forward(self, input: Any) -> Any:
         """The maxima, and with ``return_indices`` where they were."""
@@ -155,7 +155,7 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
 
 
 class FractionalMaxPool3d(_FractionalMaxPoolNd):
-    """The largest value of windows of volumes that lie at random, as many as an output size or ratio says."""
+    """The largest value of randomly placed windows of volumes; their number follows from the output size or ratio."""
 
     _tuple = staticmethod(_triple)
 

@@ -85,7 +85,7 @@ class RNNBase(Module):
         return [getattr(self, name) for names in self._all_weights for name in names]
 
     def flatten_parameters(self) -> None:
-        """Do nothing: how the parameters lie in memory makes no difference here."""
+        """Do nothing: the kernels do not need contiguous weights."""
 
     def reset_parameters(self) -> None:
         """Draw new parameters, uniform within ``1 / sqrt(hidden_size)``."""

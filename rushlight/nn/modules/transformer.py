@@ -91,7 +91,7 @@ class TransformerEncoderLayer(_TransformerLayer):
         self.dropout2 = Dropout(dropout)
         self._set_activation(activation)
         relu, gelu = (self.activation is function or isinstance(self.activation, kind) for function, kind in _COMMON)
-        self.activation_relu_or_gelu = 1 if relu else 2 if gelu else 0  # PyTorch's layers look at it
+        self.activation_relu_or_gelu = 1 if relu else 2 if gelu else 0  # PyTorch's layers read it
 
     def forward(self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool = False) -> Any:
         """One layer of the encoder."""

@@ -15,12 +15,12 @@ def _convert(module: Any, memory_format: Any, kinds: tuple[type[_ConvNd], ...]) 
 
 
 def convert_conv2d_weight_memory_format(module: Any, memory_format: Any) -> Any:
-    """Lay out the weights of all 2-d convolutions in a memory format."""
+    """Convert the weights of all 2-d convolutions to a memory format."""
     return _convert(module, memory_format, (Conv2d, ConvTranspose2d))
 
 
 def convert_conv3d_weight_memory_format(module: Any, memory_format: Any) -> Any:
-    """Lay out the weights of all 3-d convolutions in a memory format."""
+    """Convert the weights of all 3-d convolutions to a memory format."""
     return _convert(module, memory_format, (Conv3d, ConvTranspose3d))
 
 

@@ -186,7 +186,7 @@ def _property(name: str) -> property:
 
 
 def register_parametrization(module: Any, tensor_name: str, parametrization: Any, *, unsafe: bool = False) -> Any:
-    """Let a module compute one of its parameters or buffers anew whenever it is used.
+    """Recompute one of a module's parameters or buffers whenever it is used.
 
     >>> import rushlight as torch
     >>> class Symmetric(torch.nn.Module):

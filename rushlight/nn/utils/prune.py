@@ -351,7 +351,7 @@ def _check_amount(amount: Any) -> None:
 
 
 def _number_to_prune(amount: Any, size: int) -> int:
-    """How many of so many elements (or slices) an amount is."""
+    """The number of elements (or slices) that an amount means."""
     if not isinstance(amount, numbers.Integral):
         return round(amount * size)
     if int(amount) > size:

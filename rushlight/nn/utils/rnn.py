@@ -149,7 +149,7 @@ def pack_padded_sequence(input: Any, lengths: Any, batch_first: bool = False, en
 def pad_packed_sequence(
     sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
 ) -> tuple[Any, Any]:
-    """A packed batch as a padded one, in the order of before packing, and the lengths of its sequences."""
+    """A packed batch as a padded one, in its original order, and the lengths of its sequences."""
     if total_length is not None and total_length < 1:  # longer ones are compared with what the op finds
         raise ValueError(
             "Expected total_length to be at least the length of the longest sequence in input, but got "

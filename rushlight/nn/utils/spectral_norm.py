@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...autograd import no_grad
-from ...ops.linalg.functions import pinverse
-from ...ops.linalg.matmul import dot, mv
-from ...ops.nn.normalization import normalize
+from .. import functional as F
 from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..parameter import Parameter, UninitializedParameter
 
@@ -50,15 +48,15 @@ class SpectralNorm:
             with no_grad():
                 new_u, new_v = u, v
                 for _ in range(self.n_power_iterations):
-                    new_v = normalize(mv(matrix.t(), new_u), dim=0, eps=self.eps)
-                    new_u = normalize(mv(matrix, new_v), dim=0, eps=self.eps)
+                    new_v = F.normalize(matrix.t().mv(new_u), dim=0, eps=self.eps)
+                    new_u = F.normalize(matrix.mv(new_v), dim=0, eps=self.eps)
                 v.copy_(new_v)
                 u.copy_(new_u)
                 u, v = (
                     new_u.clone(),
                     new_v.clone(),
                 )  # the next forward writes to the buffers; this one's backward needs these
-        sigma = dot(u, mv(matrix, v))
+        sigma = u.dot(matrix.mv(v))
         return weight / sigma
 
     def remove(self, module: Any) -> None:
@@ -75,9 +73,9 @@ class SpectralNorm:
 
     def _solve_v_and_rescale(self, weight_mat: Any, u: Any, target_sigma: Any) -> Any:
         """The v that goes with a u, as files of long ago do not hold it."""
-        v = pinverse(weight_mat.t() @ weight_mat) @ weight_mat.t() @ u.unsqueeze(1)
+        v = (weight_mat.t() @ weight_mat).pinverse() @ weight_mat.t() @ u.unsqueeze(1)
         v = v.squeeze(1)
-        return v * (target_sigma / dot(u, mv(weight_mat, v)))
+        return v * (target_sigma / u.dot(weight_mat.mv(v)))
 
     @staticmethod
     def apply(module: Any, name: str, n_power_iterations: int, dim: int, eps: float) -> SpectralNorm:
@@ -96,8 +94,8 @@ class SpectralNorm:
             )
         with no_grad():
             rows, columns = norm.reshape_weight_to_matrix(weight).shape
-            u = normalize(weight.new_empty(rows).normal_(0, 1), dim=0, eps=eps)
-            v = normalize(weight.new_empty(columns).normal_(0, 1), dim=0, eps=eps)
+            u = F.normalize(weight.new_empty(rows).normal_(0, 1), dim=0, eps=eps)
+            v = F.normalize(weight.new_empty(columns).normal_(0, 1), dim=0, eps=eps)
         del module._parameters[name]
         module.register_parameter(name + "_orig", weight)
         setattr(module, name, weight.detach())  # an attribute: what it holds is the parameter's, under another name

@@ -68,7 +68,7 @@ class LRScheduler:
             elif "initial_lr" not in group:
                 raise KeyError(
                     f"param 'initial_lr' is not specified in param_groups[{number}] when resuming scheduler with last_epoch >= 0: "
-                    "load the optimizer's state first, or leave last_epoch out to start anew"
+                    "load the optimizer's state first, or leave last_epoch out to start from the beginning"
                 )
         self.base_lrs: list[Any] = [copied(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch

@@ -28,10 +28,8 @@ class PoolWindows:
 
     @staticmethod
     def of(pool: Pool) -> PoolWindows:
-        size, counts, kernel, stride, dilation = (
-            three(tuple(each), 1) for each in (pool.size, pool.counts, pool.kernel, pool.stride, pool.dilation)
-        )
-        return PoolWindows(size, counts, kernel, stride, three(tuple(pool.padding), 0), dilation)
+        size, counts, kernel, stride = (three(tuple(each), 1) for each in (pool.size, pool.counts, pool.kernel, pool.stride))
+        return PoolWindows(size, counts, kernel, stride, three(tuple(pool.padding), 0), three(tuple(pool.dilation), 1))
 
     @property
     def has_gaps(self) -> bool:
