@@ -6,6 +6,7 @@ from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis.extra import numpy as hnp
 
