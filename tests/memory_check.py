@@ -1,7 +1,7 @@
 """Native code under valgrind: every read and write outside of an array is an error.
 
     python tests/memory_check.py graphs 0 200                              # random graphs of the fuzzer in test_native.py
-    python tests/memory_check.py sizes 0 50                                # random programs that are compiled for any size, in test_native_sizes.py
+    python tests/memory_check.py sizes 0 50                                # random programs that are compiled for any size, in test_native_dynamic_shapes.py
     python tests/memory_check.py pytest -q tests/test_native_pooling.py    # or any tests
 
 Prints each place in generated code that touched memory which is not its own, and ends with status 1 if there is one.
@@ -18,7 +18,7 @@ import xml.etree.ElementTree as xml
 
 HERE = pathlib.Path(__file__).parent
 OPTIONS = ("--tool=memcheck", "--leak-check=no", "--undef-value-errors=no", "--xml=yes", "--smc-check=all-non-file", "--num-callers=6")
-SIZES = "import sys; sys.path.insert(0, {here!r}); import test_native_sizes\nfor seed in range({first}, {last}): test_native_sizes.check_random(seed, (5, 8, 13))"
+SIZES = "import sys; sys.path.insert(0, {here!r}); import test_native_dynamic_shapes\nfor seed in range({first}, {last}): test_native_dynamic_shapes.check_random(seed, (5, 8, 13))"
 GRAPHS = (
     "import sys; sys.path.insert(0, {here!r}); import test_native\nfor seed in range({first}, {last}): test_native.check_random_graph(seed)"
 )

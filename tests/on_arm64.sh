@@ -11,8 +11,8 @@ set -eu
 cd "$(dirname "$0")/.."
 root=$(realpath -m "$1")
 shift
-[ $# -gt 0 ] || set -- tests/test_thread_pool.py tests/test_native_functions.py tests/test_native.py tests/test_native_products.py \
-    tests/test_native_recurrent.py tests/test_native_attention.py tests/test_native_rows.py tests/test_launcher.py
+[ $# -gt 0 ] || set -- tests/test_thread_pool.py tests/test_native_vector_math.py tests/test_native.py tests/test_native_gemm.py \
+    tests/test_native_rnn.py tests/test_native_attention.py tests/test_native_row_reductions.py tests/test_launcher.py
 
 [ -e "$root/usr/bin/python3" ] || debootstrap --arch=arm64 --variant=minbase --include=python3,python3-venv,ca-certificates bookworm "$root"
 cp /etc/resolv.conf "$root/etc/resolv.conf"

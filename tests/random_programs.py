@@ -89,7 +89,7 @@ def programs() -> list[list[str]]:
             "torch.empty(9, dtype=torch.complex64).normal_(1, 2)",
         ]
     )
-    # In-place draws go through memory in the order in which it lies; normal_ takes another road there.
+    # In-place draws go through memory in the order of the strides; normal_ takes another path there.
     for layout in (
         "torch.zeros(5, 6).t()",
         "torch.zeros(5, 8)[:, ::2]",

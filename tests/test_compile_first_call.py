@@ -1,4 +1,4 @@
-"""The first call of a compiled function on large tensors: its ops are left to the compiled graph, or run when something looks at their values."""
+"""The first call of a compiled function on large tensors: its ops are left to the compiled graph, or run when something reads their values."""
 
 from __future__ import annotations
 
@@ -328,7 +328,7 @@ def test_sizes_of_what_waits_may_differ(dynamic: bool | None, gradients: bool) -
         assert float(compiled(torch.ones(count, 300))) == 90000.0
 
 
-# -- roads on which something looks at values ------------------------------------------------------------------------------
+# -- paths on which something reads values ---------------------------------------------------------------------------------
 
 
 class Wave(torch.autograd.Function):

@@ -58,7 +58,7 @@ def command_output(command: str, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def same(expected: str, got: str) -> bool:
-    """Whether a command gave what the page shows, with ``...`` for anything; the numbers may differ."""
+    """Whether a command gave what the page shows, with ``...`` for anything and any numbers."""
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     return doctest.OutputChecker().check_output(NUMBER.sub("0", expected), NUMBER.sub("0", got), flags)
 

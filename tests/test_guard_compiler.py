@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.runtime.call import guard_vm
+from rushlight.runtime.call import guard_compiler, guard_vm
 from rushlight.runtime.call.settings import settings
 
 pytest.importorskip("llvmlite")
@@ -187,51 +187,56 @@ def steady(count=BEFORE):
     return model, optimizer, compiled, (x, y)
 
 
-def taken(compiled):
-    """Whether calls are guarded by native code: a list that each call adds to."""
-    names = compiled._compiled.cache.entries[None][-1].run.__globals__
-    inner, seen = names["native_check"], []
+@pytest.fixture
+def native_checks(monkeypatch):
+    """Whether each call was guarded by native code alone: a list that the calls of what is compiled from here on add to."""
+    seen, original = [], guard_compiler.CompiledGuards.function
 
-    def check(slots):
-        found = inner(slots)
-        seen.append(found is not NotImplemented)
-        return found
+    def function(self, variables):
+        inner = original(self, variables)
 
-    names["native_check"] = check
+        def check(slots):
+            found = inner(slots)
+            seen.append(found is not NotImplemented)
+            return found
+
+        return check
+
+    monkeypatch.setattr(guard_compiler.CompiledGuards, "function", function)
     return seen
 
 
 @NATIVE
-def test_guards_are_left_to_native_code():
+def test_guards_are_left_to_native_code(native_checks):
     assert guard_vm.available()
     model, optimizer, compiled, given = steady()
-    seen = taken(compiled)
+    native_checks.clear()
     for _ in range(3):
         compiled(*given)
-    assert seen == [True] * 3
+    assert native_checks == [True] * 3
     optimizer.param_groups[0]["lr"] = 0.01  # the guards take it, and note it
     for _ in range(3):
         compiled(*given)
-    assert seen[3:] == [False, True, True]
+    assert native_checks[3:] == [False, True, True]
     assert len(compiled._compiled.cache.entries[None]) == 1
 
 
 @NATIVE
-def test_what_is_refused_often_is_looked_at_anew():
+def test_what_is_refused_often_is_looked_at_anew(native_checks):
     model, _, compiled, given = steady()
     model.__dict__["_modules"] = dict(model.__dict__["_modules"])  # another dict with the same layers
     model[0].in_features = int("4" + "000") // 1000  # an equal number is another object, and left to the guards
     for _ in range(BEFORE):
         compiled(*given)
-    seen = taken(compiled)
+    native_checks.clear()
     compiled(*given)
-    assert seen == [True] and len(compiled._compiled.cache.entries[None]) == 1
+    assert native_checks == [True] and len(compiled._compiled.cache.entries[None]) == 1
 
 
 @NATIVE
-def test_modes_and_threads_are_seen():
+def test_modes_and_threads_are_seen(native_checks):
     model, _, compiled, given = steady(20)
-    seen = taken(compiled)
+    native_checks.clear()
     results = []
 
     def run():
@@ -246,7 +251,7 @@ def test_modes_and_threads_are_seen():
     thread.join()
     assert len(results) == 1 and "grad" in results[0]
     compiled(*given)
-    assert seen[-1]
+    assert native_checks[-1]
     torch.set_default_dtype(torch.float64)
     try:
         assert compiled(*given).dtype is torch.float32
@@ -400,15 +405,15 @@ def test_an_index_out_of_range_leaves_parameters_alone():
 
 
 @NATIVE
-def test_dicts_whose_changes_are_not_counted(monkeypatch):
+def test_dicts_whose_changes_are_not_counted(monkeypatch, native_checks):
     """As in later Pythons: every key is asked for in every check."""
     monkeypatch.setattr(guard_vm, "has_versions", lambda: False)
     model, _, compiled, given = steady()
-    seen = taken(compiled)
+    native_checks.clear()
     compiled(*given)
     model[1].register_forward_hook(lambda module, args, out: out * 2)
     compiled(*given)
-    assert seen[0] and len(seen) > 1 and not any(seen[1:])
+    assert native_checks[0] and len(native_checks) > 1 and not any(native_checks[1:])
 
 
 def test_where_objects_have_an_unknown_layout(monkeypatch):

@@ -84,7 +84,7 @@ class Writer:
             (self.random.standard_normal(shape) * 3).astype(kind) if kind is not np.uint8 else self.random.integers(0, 9, shape, np.uint8)
         )
         if array.ndim > 1 and self.random.integers(3) == 0:
-            array = np.ascontiguousarray(array.T).T  # lies turned in memory
+            array = np.ascontiguousarray(array.T).T  # transposed in memory
         if array.ndim and self.random.integers(4) == 0:
             array = np.repeat(array, 2, 0)[::2]
         tensor = torch.from_numpy(np.asarray(array))

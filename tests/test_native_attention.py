@@ -41,7 +41,7 @@ def test_attention(data: Any) -> None:
         source = length
 
     def make(rows: int, columns: int) -> Any:
-        """A matrix for each of the batch; one in two lies as heads do that were cut out of a wider tensor."""
+        """A matrix for each of the batch; every other one has the strides of heads split from a wider tensor."""
         if not data.draw(st.booleans()) or len(batch) < 2:
             return torch.randn(*batch, rows, columns, dtype=dtype)
         return torch.randn(batch[0], rows, batch[1], columns, dtype=dtype).transpose(1, 2)
@@ -66,7 +66,7 @@ def test_keys_and_values_that_are_shared_by_heads() -> None:
 
 
 def test_results_lie_as_in_eager_mode() -> None:
-    """Heads that are cut out of one tensor, and put together again, are not copied; but what is given out lies as it does in eager mode."""
+    """Heads that are split from one tensor and concatenated again are not copied; the result has the strides of eager mode."""
     torch.manual_seed(0)
 
     def attend(x: Any) -> Any:

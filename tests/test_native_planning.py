@@ -65,7 +65,7 @@ def chain(*ops: Any, size: int = 64) -> CompiledSchedule:
     return compile_graph(graph, [Spec(spec.shape, FLOAT, elements(np.empty(spec.shape, FLOAT)))])
 
 
-def test_a_result_lies_where_its_operand_did() -> None:
+def test_a_result_reuses_the_memory_of_its_operand() -> None:
     made = chain(("matmul", 0, 0), ("sin", 1), ("matmul", 2, 0))
     product, sine = (step.members[0] for step in made.schedule.steps[:2])
     assert sine.place is product and made.slots[sine] == made.slots[product]

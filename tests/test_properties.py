@@ -6,6 +6,7 @@ from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis.extra import numpy as hnp
 
@@ -104,11 +105,9 @@ def test_in_place_writes_through_every_layout(pair: Any) -> None:
     target = make(a.copy(order="K"))
     fits = wide == a.shape and BY_NUMPY[dtype].category <= BY_NUMPY[a.dtype].category
     if not fits:
-        try:
+        with pytest.raises(RuntimeError):
             target.add_(make(b))
-        except RuntimeError:
-            return
-        raise AssertionError("an in-place result that does not fit was accepted")
+        return
     alias = target.view(-1) if target.is_contiguous() else target[...]
     target.add_(make(b))
     expected = (make(a) + make(b)).to(target.dtype).numpy()

@@ -248,7 +248,7 @@ def test_fused_multiply_add_rounds_once():
 
 
 def nearest(value, factor, addend, dtype):
-    """The number of the type that lies nearest to value * factor + addend, found with whole numbers."""
+    """The number of the dtype nearest to value * factor + addend, found with whole numbers."""
     scale = 2**300
     fraction = [int(number * 2.0**150) if number else 0 for number in (value, factor)]
     exact = fraction[0] * fraction[1] + int(addend * 2.0**150) * 2**150

@@ -104,6 +104,7 @@ def test_files_that_lie(content, message, tmp_path):
 
 def test_flipped_bits_do_no_harm():
     numbers = random.Random(0)
+    refused = 0
     for _ in range(500):
         damaged = bytearray(BYTES)
         for _ in range(numbers.choice((1, 4))):
@@ -111,7 +112,8 @@ def test_flipped_bits_do_no_harm():
         try:
             safetensors.load(bytes(damaged[: numbers.choice((None, numbers.randrange(len(damaged))))]))
         except RuntimeError:
-            continue
+            refused += 1
+    assert refused > 450
 
 
 def test_models(tmp_path):

@@ -428,7 +428,7 @@ def test_writes_where_elements_share_memory_are_refused() -> None:
     offset=st.none() | st.integers(0, 14), start=st.integers(0, 4),
 )  # fmt: skip
 def test_as_strided_stays_in_its_storage(size: list[int], steps: list[int], offset: int | None, start: int) -> None:
-    """It gives the elements that its strides name, and refuses where one of them lies outside."""
+    """It gives the elements that its strides name, and refuses where one of them is out of bounds."""
     memory = np.arange(12.0)
     whole = make(memory)
     part = table["slice"].call(whole, 0, start, 9, 1)

@@ -30,7 +30,7 @@ REFUSED = set(
     "narrow_copy tensor_split index_put linalg_lstsq where embedding_bag nn_functional_embedding _pack_padded_sequence "
     "_pad_packed_sequence".split()
 )
-# What they give depends on how the memory lies, and stacking the examples changes that.
+# Their results depend on the strides, and stacking the examples changes those.
 OF_MEMORY = {"as_strided", "as_strided_copy", "as_strided_scatter"}
 
 

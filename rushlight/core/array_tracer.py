@@ -15,23 +15,21 @@ import numpy as np
 BOOL = np.dtype(np.bool_)
 
 
-class NotTraceable(Exception):
-    """A kernel that does more than pointwise functions express, or that needs a function or dtype which the target lacks."""
+class NotExpressible(Exception):
+    """A kernel that does more than pointwise functions can say, or that needs a function or dtype which the target lacks."""
 
 
 class TracedArray:
     """A value of a target that behaves like an array in a kernel: operators are functions of its tracer."""
 
-    __slots__ = ("tracer",)
+    __slots__ = ()
     __array_ufunc__ = None
     __array_priority__ = 1000
     __hash__ = None  # type: ignore[assignment]
     size = 1  # kernels ask only whether it is large
+    tracer: Any  # the ArrayTracer, of the class or of each array
     shape: Any
     dtype: np.dtype[Any]
-
-    def __init__(self, tracer: Any) -> None:
-        self.tracer = tracer
 
     @property
     def ndim(self) -> int:
@@ -57,26 +55,27 @@ class TracedArray:
         raise NotImplementedError
 
     def __bool__(self) -> bool:
-        raise NotTraceable("the kernel depends on values")
+        raise NotExpressible("the kernel depends on values")
 
     def __getattr__(self, name: str) -> Any:
-        raise NotTraceable(f"the kernel uses array.{name}")
+        raise NotExpressible(f"the kernel uses array.{name}")
 
     def __getitem__(self, index: Any) -> Any:
-        raise NotTraceable("the kernel indexes elements")
+        raise NotExpressible("the kernel indexes elements")
 
     __setitem__ = __getitem__
 
     def __pow__(self, other: Any) -> Any:
-        return self.tracer.square(self) if type(other) is int and other == 2 else self.tracer.power(self, other)
+        if not self.tracer.is_operand(other):
+            return NotImplemented
+        return self.tracer.call("square", self) if type(other) is int and other == 2 else self.tracer.call("power", self, other)
 
 
 def _operator(name: str, reflected: bool = False, in_place: bool = False) -> Any:
     def run(self: TracedArray, other: Any) -> Any:
         if not self.tracer.is_operand(other):
             return NotImplemented
-        function = getattr(self.tracer, name)
-        made = function(other, self) if reflected else function(self, other)
+        made = self.tracer.call(name, other, self) if reflected else self.tracer.call(name, self, other)
         return self.become(made) if in_place else made
 
     return run
@@ -95,7 +94,7 @@ for _name, _function in {
 }.items():  # fmt: skip
     setattr(TracedArray, f"__{_name}__", _operator(_function))
 for _name, _function in {"neg": "negative", "abs": "absolute", "invert": "invert"}.items():
-    setattr(TracedArray, f"__{_name}__", lambda self, name=_function: getattr(self.tracer, name)(self))
+    setattr(TracedArray, f"__{_name}__", lambda self, name=_function: self.tracer.call(name, self))
 
 
 class ArrayTracer:
@@ -111,17 +110,23 @@ class ArrayTracer:
     functions: ClassVar[Mapping[str, Callable[..., Any]]] = {}
 
     def __getattr__(self, name: str) -> Any:
-        found = self.functions.get(name) or COMPOSED.get(name)
-        if found is None:
-            raise NotTraceable(f"the kernel uses numpy.{name}")
+        if name not in self.functions and name not in COMPOSED:
+            raise NotExpressible(f"the kernel uses numpy.{name}")
 
-        def call(*operands: Any, out: Any = None) -> Any:
+        def function(*operands: Any, out: Any = None) -> Any:
             if not any(isinstance(each, TracedArray) for each in operands):
                 return getattr(np, name)(*operands)
-            made = found(self, *operands)
+            made = self.call(name, *operands)
             return made if out is None else out.become(made)
 
-        return call
+        return function
+
+    def call(self, name: str, *operands: Any) -> Any:
+        """One of NumPy's functions on operands of which one is a traced array."""
+        found = self.functions.get(name) or COMPOSED.get(name)
+        if found is None:
+            raise NotExpressible(f"the kernel uses numpy.{name}")
+        return found(self, *operands)
 
     def is_operand(self, value: Any) -> bool:
         """Whether operators take a value beside a traced array."""
@@ -129,7 +134,11 @@ class ArrayTracer:
 
     def promote(self, *operands: Any) -> np.dtype[Any]:
         """The dtype that NumPy computes operands in: a Python number takes that of the arrays."""
-        return np.result_type(*[each.dtype if hasattr(each, "dtype") else each for each in map(without_dimensions, operands)])
+        return np.result_type(*map(self.operand_dtype, operands))
+
+    def operand_dtype(self, value: Any) -> Any:
+        """What NumPy's rules for promotion take: a dtype, or a Python number as it is."""
+        return value.dtype if hasattr(without_dimensions(value), "dtype") else value
 
     def cast(self, array: Any, dtype: np.dtype[Any]) -> Any:
         """An array in another dtype."""
@@ -152,7 +161,7 @@ class ArrayTracer:
 def without_dimensions(value: Any) -> Any:
     """An operand that is a traced array or a number; an array of constants is neither."""
     if isinstance(value, np.ndarray) and value.ndim:
-        raise NotTraceable("the kernel uses an array of constants")
+        raise NotExpressible("the kernel uses an array of constants")
     return value
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.array_tracer import BOOL, COMPOSED, ArrayTracer, NotTraceable, TracedArray, without_dimensions
+from ..core.array_tracer import BOOL, COMPOSED, ArrayTracer, NotExpressible, TracedArray, without_dimensions
 from .ir import OnnxValue
 from .opset_builder import OpsetBuilder
 
@@ -15,11 +15,10 @@ from .opset_builder import OpsetBuilder
 class OnnxArray(TracedArray):
     """A value of an ONNX graph that behaves like an array in a kernel."""
 
-    __slots__ = ("value",)
-    tracer: OnnxArrayTracer
+    __slots__ = ("tracer", "value")
 
     def __init__(self, tracer: OnnxArrayTracer, value: OnnxValue) -> None:
-        super().__init__(tracer)
+        self.tracer = tracer
         self.value = value
 
     @property
@@ -55,7 +54,7 @@ class OnnxArrayTracer(ArrayTracer):
         dtype = np.result_type(*found) if len(found) > 1 else found.pop()
         numbers = [without_dimensions(each) for each in operands if not isinstance(each, OnnxArray)]
         if dtype.kind in "iub" and any(np.asarray(each).dtype.kind == "f" for each in numbers):
-            raise NotTraceable("the kernel turns integers into floats")
+            raise NotExpressible("the kernel turns integers into floats")
         return dtype
 
     def values(self, *operands: Any) -> tuple[OnnxValue, ...]:
@@ -117,7 +116,7 @@ def _of_floats(name: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
 def _of_bools(name: str) -> Callable[..., OnnxArray]:
     def run(xp: OnnxArrayTracer, *operands: Any) -> OnnxArray:
         if xp.promote(*operands) != BOOL:
-            raise NotTraceable("the kernel works on bits")
+            raise NotExpressible("the kernel works on bits")
         return xp.node(name, *operands)
 
     return run
@@ -125,7 +124,7 @@ def _of_bools(name: str) -> Callable[..., OnnxArray]:
 
 def _divide(xp: OnnxArrayTracer, a: Any, b: Any) -> OnnxArray:
     if all(each.dtype.kind not in "fV" for each in (a, b) if isinstance(each, OnnxArray)):
-        raise NotTraceable("the kernel turns integers into floats")
+        raise NotExpressible("the kernel turns integers into floats")
     return xp.node("Div", a, b)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..capture.trace.capture import Captured
 from ..capture.tracer.tracer import Tracer, as_size
-from ..core.array_tracer import NotTraceable
+from ..core.array_tracer import NotExpressible
 from ..core.base import Spec, make
 from ..core.declare import Op, call_body
 from ..core.errors import RushlightError
@@ -335,7 +335,7 @@ class OnnxLowering:
         try:
             kernel = getattr(xp, op.kernel) if isinstance(op.kernel, str) else lambda *given: op.kernel(xp, *given)
             made = kernel(*wrapped[: len(op.tensor_positions)] if isinstance(op.kernel, str) else wrapped)
-        except (NotTraceable, TypeError, AttributeError, ValueError):
+        except (NotExpressible, TypeError, AttributeError, ValueError):
             return NotImplemented  # the kernel does more than pointwise functions
         return made.value if isinstance(made, OnnxArray) else NotImplemented
 

@@ -102,7 +102,7 @@ CALLS = {
     "standard_gamma": lambda g, concentration: torch._standard_gamma(concentration, generator=g),
     "dirichlet": lambda g, concentration: torch._sample_dirichlet(concentration, generator=g),
 }
-# Draws whose last bits may differ: they go through logarithms, sines, powers.
+# Draws that are compared up to rounding: they go through logarithms, sines, powers.
 CLOSE = {"normal", "log_normal", "exponential", "cauchy", "standard_gamma", "dirichlet"}
 
 

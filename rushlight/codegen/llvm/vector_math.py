@@ -2,7 +2,7 @@
 
 Arguments are brought near 0 by exact steps, and a polynomial does the rest.  The polynomials interpolate in Chebyshev's
 points, which comes within a few percent of the best there is.  NaN, infinities, denormal numbers and signed zeros are
-right; ``tests/test_native_functions.py`` measures the errors over the whole range.
+right; ``tests/test_native_vector_math.py`` measures the errors over the whole range.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Single ops of eager mode on batches of many sizes: after some, one program does for all that follow."""
+"""Single ops of eager mode on batches of many sizes: after a few, one executable with symbolic sizes serves the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels whose vectors are written out, against eager: sizes, types, broadcasting, folds, and what can't be written so."""
+"""Explicitly vectorized kernels against eager mode: sizes, dtypes, broadcasting, reductions, and kernels that stay scalar."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generated products of matrices, and the short way of calling a program, against eager mode."""
+"""Generated matrix products, and the launcher's fast path, against eager mode."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ assert_matches_eager = functools.partial(assert_compiled_matches_eager, toleranc
 
 
 def matrix(rows: int, columns: int, dtype: Any, turned: bool, spread: bool) -> Any:
-    """A matrix that lies in memory as said: in order, turned, as part of a wider one."""
+    """A matrix with a memory layout: contiguous, transposed, part of a wider one."""
     made = torch.randn(columns, rows, dtype=dtype).t() if turned else torch.randn(rows, columns, dtype=dtype)
     if not spread:
         return made
@@ -144,7 +144,7 @@ def test_threads_do_not_change_results() -> None:
 
 
 def test_inputs_that_change_from_call_to_call() -> None:
-    """Sizes, layouts, types, memory that lies askew: each call looks at what it is given."""
+    """Sizes, layouts, dtypes, unaligned memory: each call checks its arguments."""
     compiled = torch.compile(lambda x, y: x * 2 + y, backend="native", dynamic=False)
     askew = np.frombuffer(bytearray(49), np.float32, 12, 1).reshape(3, 4)
     shapes = [

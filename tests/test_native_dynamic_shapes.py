@@ -1,4 +1,4 @@
-"""Programs for sizes that may differ: compiled once, filled with numbers for each size, and right for all of them."""
+"""Dynamic shapes: code compiled once with symbolic sizes, specialized for each size, and right for all of them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_arithmetic() -> None:
 
 
 def test_what_is_certain_is_not_guarded() -> None:
-    """Sizes are at least 2 and not immense, and what follows from them lies between bounds."""
+    """Sizes are at least 2 and not immense, and values derived from them are bounded."""
     sizes = Sizes({"n": 5, "m": 7})
     n, m = (sizes.size(Expression.symbol(each)) for each in ("n", "m"))
     assert n >= 2 and not n < 2 and n * m > n and 16 * n < 16 * n * m and 4 * n < 2**63 and n * m != 3 and n + m > 3
@@ -310,7 +310,7 @@ def test_recurrent_networks_of_any_batch_and_length(kind: str, options: dict[str
 
 
 def test_one_program_does_for_all_small_and_large_batches(counted: Counted) -> None:
-    """Who multiplies and in which parts, how columns are added up and what is equal by chance (here to a width) is decided when sizes are filled in."""
+    """The GEMM kernel, its tiles, the order of column sums and sizes that happen to be equal (here to a width) are decided when sizes are specialized."""
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 1))
     compiled = torch.compile(model)
@@ -444,7 +444,7 @@ def test_layouts_and_kinds() -> None:
             np.testing.assert_allclose(compiled(x).numpy(), ((x + 1).sum(0) * 2).numpy(), 1e-5, 1e-5)
 
 
-def test_what_lies_apart(counted: Counted) -> None:
+def test_strided_inputs(counted: Counted) -> None:
     """Parts of larger values that a backward needs, and inputs that are parts of others: their strides are as they are for all sizes."""
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(6, 16), nn.GLU(), nn.Linear(8, 16), nn.GLU())

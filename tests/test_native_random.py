@@ -1,4 +1,4 @@
-"""Random choices by native code: the numbers of the generator's stream, and the generator where it should be afterwards."""
+"""Random numbers in native code: the values of the generator's stream, and the state of the generator afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Native code against eager mode: a sample of every op in every type that it takes."""
+"""Native code against eager mode: a sample of every op in every dtype that it accepts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if importlib.util.find_spec("llvmlite") is None:
 from test_native_ops import NATIVE, compiled
 
 KINDS = (np.float64, np.float16, BFLOAT16, np.int64, np.int32, np.uint8, np.bool_, np.complex64)
-NOT_IN_HALVES = ("nan_to_num",)  # ops that look at the limits of their type
+NOT_IN_HALVES = ("nan_to_num",)  # ops that depend on the limits of their dtype
 
 
 @pytest.mark.parametrize("op", [op for op in OPS if samples_of(op)], ids=lambda op: op.name)

@@ -1,4 +1,4 @@
-"""What native code promises beside numbers: its cache on disk, sizes that vary, failures, and what it tells people."""
+"""The native back-end beyond results: the code cache on disk, dynamic sizes, failures, descriptions and logs."""
 
 from __future__ import annotations
 

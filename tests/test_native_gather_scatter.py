@@ -1,4 +1,4 @@
-"""Moving elements and picking them by index in native code, against eager mode: values, gradients, errors, threads."""
+"""Gather, scatter and copies in native code against eager mode: values, gradients, errors, threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How exact the elementary functions of native code are, over the whole range of their arguments."""
+"""The accuracy of native elementary functions over the whole range of their arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups that go over rows: several passes, sums along the columns in the same pass, and what is kept between passes."""
+"""Row reductions: kernels of several passes, column sums in the same pass, and values stored between passes."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_training_step_is_one_pass() -> None:
     np.testing.assert_allclose(losses, [step().item() for _ in range(4)], 1e-4)
 
 
-def test_what_is_kept_lies_where_a_result_goes() -> None:
+def test_stored_values_reuse_the_memory_of_a_result() -> None:
     """Elements that a later pass reads again may lie in the memory of its result: they are read before that is written."""
     x = torch.randn(40, 100)
 

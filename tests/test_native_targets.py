@@ -1,4 +1,4 @@
-"""Native code for other processors than this one: it is compiled for each, and what comes out is looked at, but not run.
+"""Native code for other processors than this one: it is compiled for each, and the object code is inspected, but not run.
 
 ``tests/on_arm64.sh`` runs tests on a processor that is emulated.
 """
