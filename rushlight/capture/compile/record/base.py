@@ -395,7 +395,7 @@ class CaptureState(Semantics):
         if not symbols <= set(self.symbol_sources):
             self.discard_reason = "a choice by a size that depends on the values of tensors, in something that is called as it is"
             return
-        self.guards.guard_relation("==", size.expression, int.__int__(size), True, {name: self.symbol_sources[name] for name in symbols})
+        self.guards.relation("==", size.expression, int.__int__(size), True, {name: self.symbol_sources[name] for name in symbols})
 
     def specialize(self, *values: Any) -> None:
         """Sizes are used as plain numbers: they must be the same in later calls."""

@@ -10,16 +10,13 @@ import math
 import operator
 from collections import deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ....core.base import TensorBase
 from ....core.declare import table
 from ....core.symbolic import SymbolicFloat, SymbolicInt, is_symbolic, plain
 from ..guards.guard import Computed, Kind
 from ..guards.sources import Source
-
-if TYPE_CHECKING:
-    from .base import CaptureState
 
 _FUNCTIONS = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "**": operator.pow, "//": operator.floordiv, "%": operator.mod,
@@ -70,7 +67,7 @@ def number_input_of(value: Any) -> NumberInput | None:
     return function if isinstance(function, NumberInput) else None
 
 
-def binary(recorder: CaptureState, op: str, a: Any, b: Any) -> Any:
+def binary(recorder: Any, op: str, a: Any, b: Any) -> Any:
     """Arithmetic on two numbers, one of them symbolic."""
     function = _FUNCTIONS[op]
     if isinstance(a, int) and isinstance(b, int):
@@ -95,7 +92,7 @@ def is_positive(recorder: Any, size: Any) -> bool:
     return bool(recorder.compare_sizes(">", size, 0))
 
 
-def unary(recorder: CaptureState, op: str, a: Any) -> Any:
+def unary(recorder: Any, op: str, a: Any) -> Any:
     """-a, +a, ~a of a symbolic number."""
     if op == "-":
         return -a
@@ -188,7 +185,7 @@ def equal_sequences(recorder: Any, a: Any, b: Any) -> bool:
     return True
 
 
-def numbers_in(recorder: CaptureState, value: Any) -> Iterator[Any]:
+def numbers_in(recorder: Any, value: Any) -> Iterator[Any]:
     """The symbolic numbers in an argument that follow from numbers which the program read, and not from sizes alone."""
     if isinstance(value, SymbolicInt):
         if any(recorder.symbol_sources.get(name, (None, 0))[1] is None for name in value.expression.symbols()):
@@ -203,7 +200,7 @@ def numbers_in(recorder: CaptureState, value: Any) -> Iterator[Any]:
         yield from numbers_in(recorder, (value.start, value.stop, value.step))
 
 
-def check_arguments(recorder: CaptureState, op: Any, args: tuple[Any, ...]) -> None:
+def check_arguments(recorder: Any, op: Any, args: tuple[Any, ...]) -> None:
     """Numbers that an op takes must be the same in later calls where the shape of its result, or which op it is, follows from them."""
     for parameter, value in zip(op.parameters, args):
         if parameter.kind.startswith("operand") or isinstance(value, TensorBase):

@@ -185,7 +185,7 @@ class ValueRecorder(CaptureState):
         if not left[1] | right[1] <= set(self.symbol_sources):
             raise Break("value", name="a number that depends on the values of a tensor")
         symbols = {name: self.symbol_sources[name] for name in left[1] | right[1]}
-        self.guards.guard_relation(op, left[0], right[0], result, symbols)
+        self.guards.relation(op, left[0], right[0], result, symbols)
         return result
 
     def contains(self, container: Any, item: Any) -> bool:

@@ -203,7 +203,7 @@ class Calls(AttributeLowering):
 
     def script_function(self, found: Any, node: ast.AST) -> Any:
         """A function of the user's, scripted too."""
-        raise NotImplementedError  # in Compiler
+        raise NotImplementedError  # in RecursiveCompiler
 
     def is_library(self, found: Any) -> bool:
         """Whether this is a function of the package, of math, or another that scripts know."""
