@@ -280,7 +280,7 @@ class Printer:
         return name
 
     def constant(self, value: Any, name: str) -> str:
-        """The name among the globals of what can't be written down."""
+        """The name among the globals of what can't be printed."""
         found = self._by_identity.get(id(value))
         if found is None:
             found = self._by_identity[id(value)] = self.unique(name if name.isidentifier() else "constant")
@@ -345,7 +345,7 @@ def short_name(name: str) -> str:
 
 
 def source_of(node: Node, prefix: str = "") -> str:
-    """Where in the user's program a node comes from, in words; nothing where that is not known."""
+    """Where in the user's program a node comes from, as text; nothing where that is not known."""
     source, module = node.meta.get("source"), node.meta.get("module")
     if not source:
         return ""

@@ -1,6 +1,6 @@
 """Scripted functions and Modules in files: graphs as plain data, and tensors.
 
-Reading one runs no code of the file's.  Modules of the package are made anew by their class, everything else from its graphs.
+Reading one runs no code of the file's.  Modules of the package are made again by their class, everything else from its graphs.
 """
 
 from __future__ import annotations

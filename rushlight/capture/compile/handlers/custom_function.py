@@ -144,7 +144,7 @@ def forward(recorder: Recorder, function: Any, context: Any, args: tuple[Any, ..
 
 
 def call(recorder: Recorder, function: Any, args: tuple[Any, ...]) -> Any:
-    """A call as the program would make it: looked into, or native."""
+    """A call as the program would make it: inlined, or native."""
     interpreter = RecordingInterpreter(recorder)
     target = getattr(function, "__func__", function)
     if not hasattr(target, "__code__") or not recorder.should_inline(target):
@@ -165,7 +165,7 @@ def run_frames(recorder: Recorder, interpreter: RecordingInterpreter, now: Any) 
             except Break as stop:
                 if not has_written(recorder.tracer):
                     raise
-                recorder.discard(stop)  # tensors were written to: what is left must be run as it is, not all of it again
+                recorder.discard(stop)  # tensors were written to: what is left must be run natively, not all of it again
                 assert stop.frame is not None
                 now = native.step(stop.frame)
     finally:
@@ -255,7 +255,7 @@ def closed(tracer: FunctionBodyTracer, output: Any) -> Graph:
 
 
 def opened(recorder: Recorder, value: Any) -> Any:
-    """An argument of a Function in the outer graph: tensors as nodes, objects of before as inputs, the rest as it is."""
+    """An argument of a Function in the outer graph: tensors as nodes, pre-existing objects as inputs, the rest as it is."""
     tracer = recorder.tracer
     if isinstance(value, (TensorBase, *PRIMITIVES)):
         return tracer.argument(value)

@@ -23,12 +23,12 @@ _FUNCTIONS = {
     "&": operator.and_, "|": operator.or_, "^": operator.xor, "<<": operator.lshift, ">>": operator.rshift,
 }  # fmt: skip
 _SIGNS = {function: sign for sign, function in _FUNCTIONS.items()}
-_WHOLE = frozenset("+ - * // %".split())  # of whole numbers: what formulas can say
-_FRACTIONS = frozenset("+ - * / **".split())  # of fractions
+_WHOLE = frozenset("+ - * // %".split())  # of integers: what formulas can say
+_FRACTIONS = frozenset("+ - * / **".split())  # of floats
 # Parameters of ops on which no choice is made but by the op itself, whenever it runs; and those that say sizes, which shapes follow.
 _SIZES = frozenset("size shape start end length repeats k".split())
 _FREE = _SIZES | frozenset("index alpha beta value fill_value shifts diagonal".split())
-# Functions of one number that give a fraction.
+# Functions of one number that give a float.
 MATH = frozenset(
     (
         math.sqrt,
@@ -50,7 +50,7 @@ MATH = frozenset(
 
 
 class NumberInput:
-    """The function of a fraction that the program read: it gives the value that was seen."""
+    """The function of a float that the program read: it gives the value that was seen."""
 
     def __init__(self, source: Source, value: float) -> None:
         self.source = source
@@ -62,7 +62,7 @@ class NumberInput:
 
 
 def number_input_of(value: Any) -> NumberInput | None:
-    """Where a fraction was read; None where it was computed."""
+    """Where a float was read; None where it was computed."""
     function = getattr(value, "function", None)
     return function if isinstance(function, NumberInput) else None
 
@@ -215,7 +215,7 @@ def check_arguments(recorder: Any, op: Any, args: tuple[Any, ...]) -> None:
 
 
 def tensor_of(recorder: Any, function: Any, data: Any, options: Any) -> Any:
-    """``tensor(data)`` of numbers that may differ; NotImplemented where something else is in the data."""
+    """``tensor(data)`` of symbolic numbers; NotImplemented where something else is in the data."""
     if options.get("requires_grad") or not is_symbolic(data) and not (isinstance(data, (list, tuple)) and symbolic_in(data)):
         return NotImplemented
     bare = function(without_symbols(data), **options)
@@ -238,7 +238,7 @@ def _has_tensors(data: Any) -> bool:
 
 
 def checked_index(recorder: Any, shape: tuple[int, ...], key: Any) -> Any:
-    """An index, of which it is guarded where symbolic numbers in it lie: negative ones and those beyond the end are others."""
+    """An index, of which it is guarded in which range its symbolic numbers are: negative ones and those beyond the end are others."""
     if isinstance(key, SymbolicFloat):  # which is refused
         recorder.specialize(key)
         return plain(key)
@@ -247,7 +247,7 @@ def checked_index(recorder: Any, shape: tuple[int, ...], key: Any) -> Any:
 
 
 def check_index(recorder: Any, shape: tuple[int, ...], key: Any) -> None:
-    """Guard where the symbolic numbers in an index lie."""
+    """Guard the range of the symbolic numbers in an index."""
     items = key if isinstance(key, tuple) else (key,)
     if not any(is_symbolic(each) or isinstance(each, slice) for each in items):
         return

@@ -25,7 +25,7 @@ class GeneratorState(Protocol):
 
 
 class Frame:
-    """An interpreted function on its way: everything that is needed to go on from here.
+    """An interpreted function on its way: everything that is needed to continue from here.
 
     `index` is that of the instruction to run next; while a function that this one called is running, that of the call.
     A frame that was stopped before an instruction can be copied, kept, and run later: no other state exists.

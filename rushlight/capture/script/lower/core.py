@@ -69,7 +69,7 @@ class Core:
     # -- values --------------------------------------------------------------------------------------------------
 
     def materialized(self, value: ScriptValue) -> ScriptValue:
-        """A value that can be kept: a list that is only written down becomes a list of its own."""
+        """A value that can be kept: a list literal becomes a list of its own."""
         kind = value.arg.__class__
         if kind is ScriptStep:
             return value

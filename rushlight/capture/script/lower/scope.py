@@ -72,7 +72,7 @@ class Unrolled:
 
 
 class Undefined:
-    """A name that has no value on every way that leads here, and why."""
+    """A name that has no value on every path that leads here, and why."""
 
     __slots__ = ("reason",)
 

@@ -224,7 +224,7 @@ class Statements(Expressions):
             self.assign(each, item)
 
     def fresh_list(self, value: ScriptValue) -> Any:
-        """The items of a list that was written down in this block and not used yet, or None."""
+        """The items of a list literal of this block and not used yet, or None."""
         step = value.arg
         if (
             not isinstance(step, ScriptStep)
