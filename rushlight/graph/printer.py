@@ -57,7 +57,7 @@ class PythonCode:
         self.globals = globals
 
 
-class Printer:
+class GraphPrinter:
     """Turns a graph into source."""
 
     def __init__(self, graph: Graph, root_module: str = "self", free_dead: bool = True, comments: bool = False) -> None:
@@ -316,7 +316,7 @@ def readable(graph: Graph, name: str, free_dead: bool = False) -> str:
 
 
 def _class(graph: Graph, name: str, free_dead: bool) -> list[str]:
-    lines = Printer(graph, "self", free_dead, comments=True).function("forward", graph, "self")
+    lines = GraphPrinter(graph, "self", free_dead, comments=True).function("forward", graph, "self")
     for node in graph.nodes:
         for key, body in node.bodies.items():
             lines += ["", *_class(body, body_name(node, key), free_dead)]

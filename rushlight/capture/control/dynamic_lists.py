@@ -170,7 +170,7 @@ class Lost:
 
     def __getattr__(self, name: str) -> Any:
         raise CaptureError(
-            "a loop changes a list, goes on with another one, and the first is used under another name: that can't be captured"
+            "a loop changes a list, continues with another one, and the first is used under another name: that can't be captured"
         )
 
 

@@ -140,7 +140,7 @@ class Aliases:
         if name in ("split_with_sizes", "split_evenly"):
             if isinstance(node.meta["val"].shape[dim], SymbolicInt):
                 raise CaptureError(
-                    "a write to a part of a tensor that was split along a dimension whose size may differ can't be captured: "
+                    "a write to a part of a tensor that was split along a dimension of symbolic size can't be captured: "
                     "write to a slice of the tensor"
                 )
             start = sum(sizes[:index])

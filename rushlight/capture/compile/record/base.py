@@ -201,7 +201,7 @@ class CaptureState(Semantics):
         known = self.sources.get(id(value))
         if known is None:
             if id(value) in self.fresh:
-                self.discard_reason = f"{source.describe()} was set by something that is called as it is"
+                self.discard_reason = f"{source.describe()} was set by a native call"
                 return value
             self.register(value, source)
             if not isinstance(value, (TensorBase, CellType)):
@@ -291,7 +291,7 @@ class CaptureState(Semantics):
         self.expanded.add(id(value))
         self.guards.value(source, value)
         if any(part[0] == "attribute" and part[1] == id(value) for part in self.written):
-            self.discard_reason = "an object that was changed is given to something that is called as it is"
+            self.discard_reason = "an object that was changed is given to a native call"
         fields = getattr(value, "__dict__", None)
         if fields is None:
             raise Break("native", name=f"something that takes a {type(value).__name__}")
@@ -395,7 +395,7 @@ class CaptureState(Semantics):
             return
         symbols = size.expression.symbols()
         if not symbols <= set(self.symbol_sources):
-            self.discard_reason = "a choice by a size that depends on the values of tensors, in something that is called as it is"
+            self.discard_reason = "a native call chooses by a size that depends on the values of tensors"
             return
         self.guards.relation("==", size.expression, int.__int__(size), True, {name: self.symbol_sources[name] for name in symbols})
 
@@ -425,7 +425,7 @@ class CaptureState(Semantics):
 
     def escaped(self, how: str, why: str) -> None:
         """A native function turned a tensor's value into a Python value: what was recorded holds for this value alone."""
-        self.discard_reason = f"{how} inside of a function that is called as it is"
+        self.discard_reason = f"{how} inside of a native call"
 
     def module_path(self) -> str:
         """The path of the Module whose forward is running, as far as sources tell."""

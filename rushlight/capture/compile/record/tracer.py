@@ -76,7 +76,7 @@ class CompileTracer(Tracer):
                 tensor._view is None or id(tensor._view.base) not in self.entries
             ):
                 if tensor._requires_grad:
-                    self.recorder.discard_reason = "a tensor that needs a gradient, made in the program as it is or from outside"
+                    self.recorder.discard_reason = "a tensor that requires a gradient was made by a native call, or comes from outside"
                 return self.constant(tensor)
         return super().node_of(tensor)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from types import CellType, CodeType
 from typing import Any, NamedTuple, Protocol
 
-from ..decode import NULL, Bytecode, Instruction, decode
+from ..decode import NULL, Bytecode, BytecodeInstruction, decode
 
 
 class GeneratorState(Protocol):
@@ -104,7 +104,7 @@ class Frame:
         return frame
 
     @property
-    def instruction(self) -> Instruction:
+    def instruction(self) -> BytecodeInstruction:
         """The instruction to run next."""
         return self.bytecode.instructions[self.index]
 
