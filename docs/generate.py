@@ -51,7 +51,7 @@ except RuntimeError as error:
 BREAKS_PAGE = f"""# Breaks of compile
 
 {WRITTEN} the table `BREAKS` in `rushlight/capture/compile/record/graph_breaks.py`. Where `compile` meets something that a graph can't hold, it
-ends the graph before that instruction, runs the instruction as it is, and begins the next graph after it. The kind is the word in brackets
+ends the graph before that instruction, runs the instruction natively, and begins the next graph after it. The kind is the word in brackets
 that [`rushlight explain`](commands.md) and `compiler.explain` print; with `fullgraph=True` the same is an [error](errors/RL407.md).
 
 | kind | what happened | what to do |

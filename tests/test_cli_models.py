@@ -289,7 +289,9 @@ def test_what_compile_does_is_explained(command, tmp_path: Path) -> None:
     (reason,) = found["breaks"]
     assert (reason["kind"], reason["file"], reason["function"]) == ("truth", PROGRAMS, "Decides.forward")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert page.startswith("<!doctype html>") and "a choice depends on the value of a tensor" in page and left(tmp_path) == ["page.html"]
+    assert (
+        page.startswith("<!doctype html>") and "control flow depends on the value of a tensor" in page and left(tmp_path) == ["page.html"]
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import linecache
 import operator
 import weakref
 from itertools import count
-from typing import Any
+from typing import Any, ClassVar
 
 from ..core.errors import CaptureError
 from ..core.state import state
@@ -36,7 +36,7 @@ class GraphModule(Module):
     After a change of the graph, ``recompile()`` makes ``forward`` anew.
     """
 
-    _plain: type[GraphModule]  # the class of which each instance has a subclass of its own
+    _plain: ClassVar[type[GraphModule]]  # the class without a ``forward`` of its own, of which each instance makes a subclass
 
     def __init__(self, root: Module | dict[str, Any], graph: Graph, class_name: str = "GraphModule") -> None:
         super().__init__()

@@ -13,7 +13,7 @@ from typing import Any
 from ..core.declare import PACKAGE, Op
 from ..core.errors import GraphError
 from .node import OPCODES, Node, map_aggregate, map_arg
-from .printer import Printer, PythonCode, readable
+from .printer import GraphPrinter, PythonCode, readable
 from .targets import display_name
 from .verifier import verify
 
@@ -22,7 +22,7 @@ _NO_DEFAULT: Any = object()
 _NOTHING: dict[str, Any] = {}
 
 
-class Names:
+class GraphNames:
     """The names that are taken in a graph."""
 
     __slots__ = ("counts", "taken")
@@ -88,7 +88,7 @@ class Graph:
 
     def __init__(self, owning_module: Any = None) -> None:
         self.owning_module = owning_module
-        self._names = Names()
+        self._names = GraphNames()
         self._count = 0
         self._root = Node(self, "", "root", "", (), {})
         self._insert: Callable[[Node], None] | None = None  # where nodes go; None: to the end
@@ -108,7 +108,7 @@ class Graph:
             node._set_arguments((), {})
             node._next = node._prev = root
             node = following
-        self._names, self._count = Names(), 0
+        self._names, self._count = GraphNames(), 0
 
     # -- making nodes ------------------------------------------------------------------------------------------------
 
@@ -305,7 +305,7 @@ class Graph:
 
         With ``free_dead`` values are let go where they are used last.
         """
-        return Printer(self, root_module, free_dead).code()
+        return GraphPrinter(self, root_module, free_dead).code()
 
     def print_readable(self, print_output: bool = True, *, name: str | None = None, free_dead: bool = False) -> str:
         """The code with shapes and types, the user's lines it comes from, and sub-graphs as classes of their own."""

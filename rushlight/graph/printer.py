@@ -57,7 +57,7 @@ class PythonCode:
         self.globals = globals
 
 
-class Printer:
+class GraphPrinter:
     """Turns a graph into source."""
 
     def __init__(self, graph: Graph, root_module: str = "self", free_dead: bool = True, comments: bool = False) -> None:
@@ -280,7 +280,7 @@ class Printer:
         return name
 
     def constant(self, value: Any, name: str) -> str:
-        """The name among the globals of what can't be written down."""
+        """The name among the globals of what can't be printed."""
         found = self._by_identity.get(id(value))
         if found is None:
             found = self._by_identity[id(value)] = self.unique(name if name.isidentifier() else "constant")
@@ -316,7 +316,7 @@ def readable(graph: Graph, name: str, free_dead: bool = False) -> str:
 
 
 def _class(graph: Graph, name: str, free_dead: bool) -> list[str]:
-    lines = Printer(graph, "self", free_dead, comments=True).function("forward", graph, "self")
+    lines = GraphPrinter(graph, "self", free_dead, comments=True).function("forward", graph, "self")
     for node in graph.nodes:
         for key, body in node.bodies.items():
             lines += ["", *_class(body, body_name(node, key), free_dead)]
@@ -345,7 +345,7 @@ def short_name(name: str) -> str:
 
 
 def source_of(node: Node, prefix: str = "") -> str:
-    """Where in the user's program a node comes from, in words; nothing where that is not known."""
+    """Where in the user's program a node comes from, as text; nothing where that is not known."""
     source, module = node.meta.get("source"), node.meta.get("module")
     if not source:
         return ""

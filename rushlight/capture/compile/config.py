@@ -7,7 +7,7 @@ class CompileSettings:
     """The settings; PyTorch has them in ``torch._dynamo.config``."""
 
     def __init__(self) -> None:
-        self.recompile_limit = 8  # how often a place is captured for different values, before it runs as it is
+        self.recompile_limit = 8  # how often a place is captured for different values, before it runs natively
         self.fail_on_recompile_limit_hit = False  # whether it is an error to come to that
         self.error_on_recompile = False  # whether any second capture of a place is one
         self.automatic_dynamic_shapes = True  # whether sizes and numbers that have changed become symbolic

@@ -458,7 +458,7 @@ def show(value: Any) -> str:
 
 
 def output_of(tracer: RegionTracer, value: Any, kinds: set[str], example: Any, condition: Any) -> Any:
-    """A leaf as an output of a body; numbers that differ become tensors, but whole numbers stay numbers."""
+    """A leaf as an output of a body; numbers that differ become tensors, but integers stay numbers."""
 
     def make_value() -> Any:
         leaf = value
@@ -491,7 +491,7 @@ def spec_of(node: Any) -> Any:
 
 
 def result_of(capture: Any, node: Node, position: int, value: Any, nodes: tuple[Any, Any]) -> Any:
-    """A result of a branch: a tensor, or a whole number that the capture does not know."""
+    """A result of a branch: a tensor, or an integer that the capture does not know."""
     made = part(capture, node, position)
     specs = [spec_of(each) for each in nodes]
     if not any(isinstance(each, Spec) for each in specs):
@@ -512,7 +512,7 @@ def result_of(capture: Any, node: Node, position: int, value: Any, nodes: tuple[
 
 
 def share(capture: Any, value: Any, others: list[Any]) -> None:
-    """On some ways through the program a value is the same tensor as one of others: a write to either puts the other in doubt."""
+    """On some paths through the program a value is the same tensor as one of others: a write to either puts the other in doubt."""
     if isinstance(value, TensorBase):
         for each in others:
             capture.aliases.share(value, each)

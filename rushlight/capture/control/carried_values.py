@@ -95,7 +95,7 @@ class CarriedValue:
         if self.kind in ("bool", "float") and not isinstance(new, TensorBase):
             return False
         if not isinstance(new, TensorBase):
-            kinds = {bool: "b", float: "f"}  # a truth value or a fraction that depends on the inputs is a tensor here
+            kinds = {bool: "b", float: "f"}  # a bool or a float that depends on the inputs is a tensor here
             if self.placed or kinds.get(type(new)) != self.initial._array.dtype.kind:
                 raise CaptureError(f"a loop changes a variable from a tensor to {new!r}: that can't be captured")
             return False

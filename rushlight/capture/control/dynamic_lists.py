@@ -170,7 +170,7 @@ class Lost:
 
     def __getattr__(self, name: str) -> Any:
         raise CaptureError(
-            "a loop changes a list, goes on with another one, and the first is used under another name: that can't be captured"
+            "a loop changes a list, continues with another one, and the first is used under another name: that can't be captured"
         )
 
 
@@ -299,7 +299,7 @@ RAGGED = ("list", "copy", "unpack")  # what can be done where items are of diffe
 def list_call(target: Any, args: Any, methods: dict[Any, Callable[..., Any]]) -> Any:
     """A call on a list whose length depends on the inputs, by what stands for it in ``methods``; NotImplemented for any other call.
 
-    On the way it is noted which lists are looked into.
+    Which lists it reads is noted on the way.
     """
     if target in CONTROL or target == "append" or hasattr(target, "_program"):
         return NotImplemented

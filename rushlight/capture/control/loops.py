@@ -103,7 +103,7 @@ class Attempt:
         self.shapes = [tracer.shape_of(each) if isinstance(each, TensorBase) else () for each in self.new]
 
     def irregular(self, capture: Any, lists: list[Any], held: list[Any]) -> list[tuple[list[Any], Any]]:
-        """The lists that grow in another way than by one tensor in each iteration, or are looked into, each with a tensor like its items."""
+        """The lists that grow in another way than by one tensor in each iteration, or are read, each with a tensor like its items."""
         found = []
         for items in lists:
             after = next((after for changed, _, after in self.changes if changed is items), None)
@@ -175,7 +175,7 @@ def _unrolled(count: int | None, carried: tuple[Any, ...], inputs: tuple[Any, ..
 
 
 class ListsChange(Exception):
-    """The body of a loop changes the items of lists, lets them grow now and then, or goes on with one of another length."""
+    """The body of a loop changes the items of lists, lets them grow now and then, or continues with one of another length."""
 
     def __init__(self, lists: list[list[Any]], growing: list[tuple[list[Any], Any]], slots: dict[int, Any] | None = None) -> None:
         self.lists = lists
@@ -497,7 +497,7 @@ def _sequence(capture: Any, node: Node, at: int, items: list[Any], before: int, 
     """What a loop appended to a list: one tensor, of which the items are parts."""
     made = part(capture, node, at)
     with paused(capture):
-        real = [as_tensor(each).detach() for each in items[before:]]  # fractions are numbers in this run
+        real = [as_tensor(each).detach() for each in items[before:]]  # floats are numbers in this run
         array = np.stack([each._array for each in real]) if real else np.zeros((0, *map(int.__int__, shape)), np.float32)
         stacked = make(array)
     sizes = [len(real) if fixed else capture.new_symbol(made, 0, len(real))]

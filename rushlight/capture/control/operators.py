@@ -1,6 +1,6 @@
 """Branches and loops by the values of tensors: ``cond`` and ``while_loop``.
 
-They simply run.  A capture keeps both ways, or the loop, in its graph.
+They simply run.  A capture keeps both branches, or the loop, in its graph.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .loops import loop
 
 
 def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: tuple[Any, ...] | list[Any] = ()) -> Any:
-    """``true_fn(*operands)`` where ``pred`` (a truth value, or a tensor of one element) holds, else ``false_fn(*operands)``.
+    """``true_fn(*operands)`` where ``pred`` (a bool, or a tensor of one element) holds, else ``false_fn(*operands)``.
 
     >>> x = torch.arange(3.0)
     >>> torch.cond(x.sum() > 2, lambda x: x * 2, lambda x: x - 1, (x,))

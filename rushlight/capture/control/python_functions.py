@@ -1,6 +1,6 @@
 """What Python's own functions do under a capture, where numbers may be known by formulas or be values of tensors.
 
-A whole number that follows from sizes or tensors is a :class:`~rushlight.core.symbolic.SymbolicInt`; a truth value or a fraction that
+An integer that follows from sizes or tensors is a :class:`~rushlight.core.symbolic.SymbolicInt`; a bool or a float that
 does is a tensor without dimensions.  Replayed graphs use these functions in place of Python's.
 """
 
@@ -22,7 +22,7 @@ INT64, FLOAT32, BOOL = BY_NAME["int64"], BY_NAME["float32"], BY_NAME["bool"]
 
 
 class Maybe:
-    """A tensor that is there on some ways through the program, and None on others; ``present`` says which."""
+    """A tensor that is there on some paths through the program, and None on others; ``present`` says which."""
 
     __slots__ = ("present", "value")
 
@@ -139,7 +139,7 @@ def compare(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
 
 
 def arithmetic(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
-    """An operator; a fraction on its left side would take a formula on the right for a plain number."""
+    """An operator; a float on its left side would take a formula on the right for a plain number."""
 
     def run(a: Any, b: Any) -> Any:
         if type(a) is float and is_symbolic(b):
@@ -225,7 +225,7 @@ def of_tensors(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def as_fraction(value: Any) -> Any:
-    """A number as a tensor of a fraction."""
+    """A number as a tensor of a float."""
     made = as_tensor(value)
     return made if made._array.dtype.kind == "f" else made + 0.0
 

@@ -38,7 +38,7 @@ class RegionTracer(BodyTracer):
         self.captured: dict[Node, Node] = {}  # of the graph around -> the placeholder here
         self.outside: dict[int, tuple[Any, Node]] = {}  # tensors from around, and the nodes they were when they came in
         self.undo: list[tuple[Any, Any]] = []
-        self.touched: dict[int, Any] = {}  # by id: all arrays that were written to, also on ways that are not taken
+        self.touched: dict[int, Any] = {}  # by id: all arrays that were written to, also on paths that are not taken
 
     def __enter__(self) -> RegionTracer:
         self._around = list(state.interceptors)

@@ -1,6 +1,6 @@
 """Scripted functions and Modules in files: graphs as plain data, and tensors.
 
-Reading one runs no code of the file's.  Modules of the package are made anew by their class, everything else from its graphs.
+Reading one runs no code of the file's.  Modules of the package are made again by their class, everything else from its graphs.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ METHODS |= {name for name in dir(runtime.tensor_type) if not name.startswith("_"
 METHODS |= {*STR_METHODS, *LIST_METHODS, *"keys values items get pop setdefault update clear copy popitem".split()}
 
 
-class ArchiveWriter:
+class ScriptWriter:
     """Writes one object."""
 
     def __init__(self) -> None:
@@ -202,13 +202,13 @@ class ArchiveWriter:
 
 
 def _write_function(function: ScriptFunction) -> dict[str, Any]:
-    writer = ArchiveWriter()
+    writer = ScriptWriter()
     row = writer.program(function._program)
     return {"kind": "script function", "name": function.name, "main": json.dumps(row), "functions": json.dumps(writer.written)}
 
 
 def _write_module(module: ScriptModule) -> dict[str, Any]:
-    writer = ArchiveWriter()
+    writer = ScriptWriter()
     row = writer.module(module, "")
     return {
         "kind": "script module", "main": json.dumps(row), "functions": json.dumps(writer.written), "parameters": writer.parameters,
@@ -216,7 +216,7 @@ def _write_module(module: ScriptModule) -> dict[str, Any]:
     }  # fmt: skip
 
 
-class ArchiveReader:
+class ScriptReader:
     """Makes an object of what was written."""
 
     def __init__(self, content: dict[str, Any]) -> None:
@@ -315,7 +315,7 @@ class ArchiveReader:
 class _Functions(dict[str, Any]):
     """The functions of a file, made when they are first asked for."""
 
-    def __init__(self, reader: ArchiveReader) -> None:
+    def __init__(self, reader: ScriptReader) -> None:
         super().__init__()
         self.reader = reader
 
@@ -368,11 +368,11 @@ def _checked(read: Any) -> Any:
 
 
 def _read_function(content: dict[str, Any]) -> ScriptFunction:
-    return ScriptFunction(ArchiveReader(content).program(json.loads(content["main"])), str(content["name"]))
+    return ScriptFunction(ScriptReader(content).program(json.loads(content["main"])), str(content["name"]))
 
 
 def _read_module(content: dict[str, Any]) -> Any:
-    made = ArchiveReader(content).module(json.loads(content["main"]), "")
+    made = ScriptReader(content).module(json.loads(content["main"]), "")
     for part in made.modules():
         for program in getattr(part, "_script_programs", {}).values():
             for graph in all_graphs(program.graph):
@@ -399,4 +399,4 @@ def _may_call(owner: Any, target: str) -> bool:
 WRITERS += [(ScriptFunction, _write_function), (ScriptModule, _write_module)]
 READERS.update({"script function": _checked(_read_function), "script module": _checked(_read_module)})
 
-__all__ = ["ArchiveReader", "ArchiveWriter", "allowed"]
+__all__ = ["ScriptReader", "ScriptWriter", "allowed"]

@@ -48,7 +48,7 @@ def capture(
     root: Module | None = None,
     **options: Any,
 ) -> Captured:
-    """Run a program on example inputs and write down what it does.
+    """Run a program on example inputs and record what it does.
 
     ``dynamic(name, dim)`` gives the symbol of a dimension of an input that may differ from run to run, or None; ``names`` may
     rename the inputs; ``started`` gets the tracer before the program runs; with ``values=False`` it runs on inputs without data, which

@@ -16,7 +16,7 @@ class Aliases:
     """Follows views and writes for a tracer.
 
     A view knows its base and the chain of view ops that leads to it.  A write to a view makes a new value of the base, with the
-    chain undone step by step; every other view of that base is made anew from it when it is next used.
+    chain undone step by step; every other view of that base is made again from it when it is next used.
     """
 
     def __init__(self, tracer: ValueTable) -> None:
@@ -24,8 +24,8 @@ class Aliases:
         self.versions: dict[int, int] = {}  # of a storage: how many writes the capture has seen
         self.by_array: dict[int, TracedTensor] = {}
         self.held: list[Any] = []  # storages, so that their ids stay theirs
-        self.partners: dict[int, list[Any]] = {}  # by id: tensors that share memory with it on some ways through the program
-        self.list_reads: dict[int, int] = {}  # by id: how often the program has looked into a list
+        self.partners: dict[int, list[Any]] = {}  # by id: tensors that share memory with it on some paths through the program
+        self.list_reads: dict[int, int] = {}  # by id: how often the program has read a list
         self.doubtful: dict[int, Any] = {}  # by id: tensors that a write to a partner may have changed
         self.names: dict[int, dict[int, Any]] = {}  # by the id of memory (of an array, before it is shared): tensors that it may be of
         self.detached: dict[int, tuple[Any, Any]] = {}  # by id: tensors without a history, and those whose memory they are
@@ -140,7 +140,7 @@ class Aliases:
         if name in ("split_with_sizes", "split_evenly"):
             if isinstance(node.meta["val"].shape[dim], SymbolicInt):
                 raise CaptureError(
-                    "a write to a part of a tensor that was split along a dimension whose size may differ can't be captured: "
+                    "a write to a part of a tensor that was split along a dimension of symbolic size can't be captured: "
                     "write to a slice of the tensor"
                 )
             start = sum(sizes[:index])

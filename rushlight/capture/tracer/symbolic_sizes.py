@@ -40,7 +40,7 @@ class SymbolicSizes:
         self.size_nodes: dict[Any, Node] = {}
 
     def new_symbol(self, source: Node, dim: int | None, size: int, name: str | None = None) -> SymbolicInt:
-        """A size that may differ, read from a dimension of a node's value."""
+        """A symbolic size, read from a dimension of a node's value."""
         if name is None:
             name = f"u{len(self.symbols)}"
         if name not in self.symbols:
@@ -50,7 +50,7 @@ class SymbolicSizes:
         return SymbolicInt(size, Expression.symbol(name))
 
     def size_from(self, tensor: Any) -> int:
-        """A size that is the whole number a tensor holds: symbolic where that depends on the inputs."""
+        """A size that is the integer a tensor holds: symbolic where that depends on the inputs."""
         entry = self.entries.get(id(tensor))
         if entry is None or entry.node not in self.depends:
             return int(tensor)
@@ -60,7 +60,7 @@ class SymbolicSizes:
         return self.new_symbol(entry.node, None, tensor._array.item(), next(known, None))
 
     def sized(self, value: Any) -> Any:
-        """An argument that is no tensor, with sizes for whole numbers that tensors hold."""
+        """An argument that is no tensor, with sizes for integers that tensors hold."""
         if isinstance(value, TensorBase) and not value._array.ndim and value._array.dtype.kind in "iu":
             return self.size_from(value)
         if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
@@ -121,7 +121,7 @@ class SymbolicSizes:
         return node
 
     def is_dynamic(self, value: Any) -> bool:
-        """Whether an argument has a size that may differ."""
+        """Whether an argument has a symbolic size."""
         if isinstance(value, TensorBase):
             entry = self.entries.get(id(value))
             return entry is not None and any(each.__class__ is SymbolicInt for each in entry.shape)

@@ -1,7 +1,7 @@
-"""Watches a program run, and writes down what it did to tensors: the common machinery of trace and of export.
+"""Records what a program does to tensors while it runs: the common machinery of trace and of export.
 
 A tracer is an interceptor of ops.  Every call becomes a node, and then runs as usual, so the program computes with real
-values and takes its real way.  A composite op stays one node.  Sizes that may differ from run to run are
+values and takes its real path.  A composite op stays one node.  Symbolic sizes are
 :class:`~rushlight.core.symbolic.SymbolicInt`; the shape of every value is kept by its formula.
 """
 
@@ -99,13 +99,13 @@ class Tracer(SymbolicSizes):
         state.capture = self.outer
 
     def release(self) -> None:
-        """Let go of everything, when the graph is finished: parts of a tracer refer to it, and would stay until the garbage collector comes by."""
+        """Release everything, when the graph is finished: parts of a tracer refer to it, and would stay until the garbage collector comes by."""
         self.__dict__.clear()
 
     # -- inputs --------------------------------------------------------------------------------------------------
 
     def input(self, tensor: Any, name: str, dynamic: Callable[[int], str | None] = lambda dim: None) -> Node:
-        """A placeholder for a tensor; ``dynamic`` gives the symbol of a dimension that may differ, or None."""
+        """A placeholder for a tensor; ``dynamic`` gives the symbol of a dynamic dimension, or None."""
         node = self.graph.placeholder(name)
         self.add_input(tensor, node, dynamic)
         return node
@@ -115,7 +115,7 @@ class Tracer(SymbolicSizes):
         return False
 
     def note_grad_mode(self) -> None:
-        """Called before a node is written down; nothing here."""
+        """Called before a node is recorded; nothing here."""
 
     def add_input(self, tensor: Any, node: Node, dynamic: Callable[[int], str | None] = lambda dim: None) -> None:
         """The same for a node that is there already."""
@@ -144,7 +144,7 @@ class Tracer(SymbolicSizes):
         return self.by_name[name]
 
     def shape_of(self, tensor: Any) -> tuple[int, ...]:
-        """The sizes of a tensor, those that may differ by their formulas."""
+        """The sizes of a tensor, symbolic ones by their formulas."""
         entry = self.entries.get(id(tensor))
         return tensor._array.shape if entry is None else entry.shape
 
@@ -153,7 +153,7 @@ class Tracer(SymbolicSizes):
         entry = self.entries.get(id(tensor))
         return entry is not None and entry.node in self.depends
 
-    # -- values as they are written down ---------------------------------------------------------------------------
+    # -- values as they are recorded ---------------------------------------------------------------------------
 
     def node_of(self, tensor: Any) -> Node:
         """The node whose value a tensor is; parameters and constants get one when they are first seen."""
@@ -210,7 +210,7 @@ class Tracer(SymbolicSizes):
     # -- ops -----------------------------------------------------------------------------------------------------
 
     def __call__(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
-        """An op is being called: write it down, then run it (as an interceptor, with this tracer off)."""
+        """An op is being called: record it, then run it (as an interceptor, with this tracer off)."""
         if self.functional and op.notes.startswith("memory"):
             return NotImplemented  # values have no strides: what its body calls has them as arguments
         state.capture = None
@@ -271,7 +271,7 @@ class Tracer(SymbolicSizes):
             and op.name in ("view", "view_shape")
             and not any(hasattr(each, "numpy") for each in (*recorded[1], *recorded[2:]))
         ):
-            # Where nothing is written to, whether memory is shared does not matter; and it may lie otherwise than it did.
+            # Where nothing is written to, whether memory is shared does not matter; and its strides may differ.
             op, recorded = lookup("reshape"), (recorded[0], tuple(recorded[1]))
         positional, named = canonical(op, recorded)
         node = self.graph.call_function(op.call, positional, {**named, **(keywords or {})})
@@ -338,7 +338,7 @@ class Tracer(SymbolicSizes):
     # -- custom Functions ----------------------------------------------------------------------------------------
 
     def function(self, function: Any, args: tuple[Any, ...]) -> Any:
-        """A custom Function is being applied: one node, or (where it is left to go on) the nodes of its body."""
+        """A custom Function is being applied: one node, or (where it is left to continue) the nodes of its body."""
         if not self.keep_function(function):
             return NotImplemented
         state.capture = None
@@ -376,7 +376,7 @@ class Tracer(SymbolicSizes):
     # -- what leaves the graph -------------------------------------------------------------------------------------
 
     def size_escaped(self, kind: str, size: Any) -> None:
-        """``int(size)`` in the user's code fixes a size that may differ."""
+        """``int(size)`` in the user's code specializes a symbolic size."""
         if state.capture is self and not sys._getframe(3).f_code.co_filename.startswith(PACKAGE_FOLDER):
             self.warn(f"{kind}()", f"the size {getattr(size, 'expression', 'computed here')} may differ")
 
@@ -393,7 +393,7 @@ class Tracer(SymbolicSizes):
             self.escaped(how, "its value depends on the inputs")
 
     def warn(self, how: str, why: str) -> None:
-        """Say where the capture fixes what may differ."""
+        """Report where the capture fixes what may differ."""
         source, _ = self.where()
         message = (
             f"{how} gives a Python value while the program is captured ({why}): the capture holds it as a constant, and might not be right "

@@ -9,7 +9,7 @@ import weakref
 from types import CodeType
 
 from ....core.errors import NotSupported
-from .canonical import JUMPS, NULL, OPERATIONS, Bytecode, ExceptionHandler, Instruction, Position, Version, build, refusal
+from .canonical import JUMPS, NULL, OPERATIONS, Bytecode, BytecodeInstruction, ExceptionHandler, Position, Version, build, refusal
 
 if sys.version_info >= (3, 13):
     from .py313 import VERSION
@@ -24,7 +24,7 @@ __all__ = [
     "OPERATIONS",
     "VERSION",
     "ExceptionHandler",
-    "Instruction",
+    "BytecodeInstruction",
     "Position",
     "Bytecode",
     "Version",

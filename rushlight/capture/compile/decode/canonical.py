@@ -107,7 +107,7 @@ OPERATIONS: dict[str, str] = {
     "for_iter": "iterator -> iterator, value; at the end: iterator ->: target at the end",
     "return_value": "value ->",
     # Generators.
-    "return_generator": "->, gives a generator to the caller; the frame goes on when that is resumed, with a value pushed",
+    "return_generator": "->, gives a generator to the caller; the frame continues when that is resumed, with a value pushed",
     "yield_value": "value -> what is sent",
     "send": "receiver, value -> receiver, what it yields; at the end: receiver, value -> its result: target at the end",
     "cleanup_throw": "receiver, value, exception -> result, if the exception is StopIteration; else it is raised again",
@@ -146,7 +146,7 @@ class Position(NamedTuple):
     end_column: int | None
 
 
-class Instruction(NamedTuple):
+class BytecodeInstruction(NamedTuple):
     """One canonical instruction; `offset` is that of the bytecode it comes from."""
 
     op: str
@@ -172,7 +172,7 @@ class ExceptionHandler(NamedTuple):
 class Bytecode:
     """A code object in canonical form.  It does not hold the code object, which may die before it."""
 
-    instructions: tuple[Instruction, ...]
+    instructions: tuple[BytecodeInstruction, ...]
     handlers: tuple[ExceptionHandler, ...]
     handler_at: tuple[ExceptionHandler | None, ...]  # for each instruction, the handler of its errors
     slot_names: tuple[str, ...]
@@ -272,7 +272,7 @@ def slot_names(code: CodeType) -> tuple[str, ...]:
 def build(code: CodeType, version: Version, opcode_names: list[str]) -> Bytecode:
     """Decodes a code object by the rules of a version; raises `NotSupported` where something is refused."""
     positions = list(code.co_positions())
-    instructions: list[Instruction] = []
+    instructions: list[BytecodeInstruction] = []
     index_at = [0] * (len(code.co_code) // 2 + 1)  # the index of the first instruction made from each unit or later ones
     for raw in raw_instructions(code, opcode_names):
         index_at[raw.start // 2 : raw.stop // 2] = [len(instructions)] * ((raw.stop - raw.start) // 2)
@@ -286,7 +286,7 @@ def build(code: CodeType, version: Version, opcode_names: list[str]) -> Bytecode
         except NotSupported as error:
             raise refusal(code, position.line, raw.name, str(error)) from None
         for operation, argument in pairs:
-            instructions.append(Instruction(operation, argument, position, raw.offset))
+            instructions.append(BytecodeInstruction(operation, argument, position, raw.offset))
     index_at[-1] = len(instructions)
 
     instructions = [row._replace(argument=index_at[row.argument // 2]) if row.op in JUMPS else row for row in instructions]

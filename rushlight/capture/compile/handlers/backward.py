@@ -73,7 +73,7 @@ def check(recorder: Any, roots: Sequence[Any], given: Sequence[Any], create: boo
 def record(
     recorder: Any, roots: list[Any], targets: list[Any], given: list[Any], retain: bool, create: bool, unused: bool
 ) -> Sequence[Any]:
-    """Run the engine unseen, and write it down as one node."""
+    """Run the engine unseen, and record it as one node."""
     tracer = recorder.tracer
     recorded = tracer.argument((tuple(roots), tuple(targets), tuple(given)))
     place = state.interceptors.index(tracer)

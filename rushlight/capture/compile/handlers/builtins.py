@@ -64,7 +64,7 @@ def _next(recorder: Any, *args: Any) -> Any:
 
 
 def _check_type(recorder: Any, value: Any, kinds: Any) -> None:
-    """The type of a value is asked for; a metaclass of the user's has no say in it."""
+    """The type of a value is asked for; a user's metaclass has no say in it."""
     for each in kinds if isinstance(kinds, tuple) else (kinds,):
         if python_methods(type(each)) & {"__instancecheck__", "__subclasscheck__"}:
             raise Break("hidden", name=f"{type(each).__name__}.__instancecheck__")

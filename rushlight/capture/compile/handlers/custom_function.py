@@ -16,9 +16,9 @@ from ...tracer.body_tracer import BodyTracer
 from ...tracer.tracer import Tracer
 from ..annotations import marks
 from ..guards.guards import CONTAINERS, PRIMITIVES, by_identity
-from ..record.base import CaptureState
 from ..record.callables import class_attribute
 from ..record.callbacks import RecordingInterpreter, native
+from ..record.calls import Recorder
 from ..record.graph_breaks import Break
 from ..record.graph_functions import ApplyFunction
 from ..record.registry import handles
@@ -31,7 +31,7 @@ from ..vm.frame import Frame
 class FunctionBodyTracer(BodyTracer):
     """Captures the forward or backward of a custom Function; tensors that the tracers around it know are its inputs."""
 
-    def __init__(self, recorder: CaptureState, around: list[Tracer]) -> None:
+    def __init__(self, recorder: Recorder, around: list[Tracer]) -> None:
         super().__init__(escaped=recorder.escaped)
         self.recorder = recorder
         self.around = around  # the nearest first
@@ -87,7 +87,7 @@ class FunctionBodyTracer(BodyTracer):
 
 
 @handles(Function.apply.__func__)  # type: ignore[attr-defined]
-def capture_function(recorder: CaptureState, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+def capture_function(recorder: Recorder, function: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Apply a Function with its bodies captured; a break where one of them can't be."""
     if marks.get(id(function)) == "allow":
         return recorder.opaque(function.apply, args, kwargs)
@@ -134,7 +134,7 @@ def results(outer: Tracer, body: FunctionBodyTracer, node: Node, output: Any, re
             outer.bind(each, outer.part(node, index, several), body.shape_of(before) if isinstance(before, TensorBase) else None)
 
 
-def forward(recorder: CaptureState, function: Any, context: Any, args: tuple[Any, ...]) -> Any:
+def forward(recorder: Recorder, function: Any, context: Any, args: tuple[Any, ...]) -> Any:
     """Run the user's forward, interpreted where it is written in Python."""
     if function.setup_context is Function.setup_context:
         return call(recorder, function.forward, (context, *args))
@@ -143,8 +143,8 @@ def forward(recorder: CaptureState, function: Any, context: Any, args: tuple[Any
     return output
 
 
-def call(recorder: CaptureState, function: Any, args: tuple[Any, ...]) -> Any:
-    """A call as the program would make it: looked into, or native."""
+def call(recorder: Recorder, function: Any, args: tuple[Any, ...]) -> Any:
+    """A call as the program would make it: inlined, or native."""
     interpreter = RecordingInterpreter(recorder)
     target = getattr(function, "__func__", function)
     if not hasattr(target, "__code__") or not recorder.should_inline(target):
@@ -154,7 +154,7 @@ def call(recorder: CaptureState, function: Any, args: tuple[Any, ...]) -> Any:
     return result_of(run_frames(recorder, interpreter, interpreter.start(function, args, {})))
 
 
-def run_frames(recorder: CaptureState, interpreter: RecordingInterpreter, now: Any) -> Any:
+def run_frames(recorder: Recorder, interpreter: RecordingInterpreter, now: Any) -> Any:
     """Run a frame to its end, with a break passed on where nothing was written to yet."""
     before = recorder.frame
     try:
@@ -165,7 +165,7 @@ def run_frames(recorder: CaptureState, interpreter: RecordingInterpreter, now: A
             except Break as stop:
                 if not has_written(recorder.tracer):
                     raise
-                recorder.discard(stop)  # tensors were written to: what is left must be run as it is, not all of it again
+                recorder.discard(stop)  # tensors were written to: what is left must be run natively, not all of it again
                 assert stop.frame is not None
                 now = native.step(stop.frame)
     finally:
@@ -179,7 +179,7 @@ def has_written(tracer: Tracer) -> bool:
     return any(op is not None and (op.functional is not None) for op in ops)
 
 
-def run_body(recorder: CaptureState, tracer: FunctionBodyTracer, run: Any, kind: str, function: Any) -> Any:
+def run_body(recorder: Recorder, tracer: FunctionBodyTracer, run: Any, kind: str, function: Any) -> Any:
     """Run part of a Function under a tracer of its own."""
     outer = recorder.tracer
     place = state.interceptors.index(outer)
@@ -199,7 +199,7 @@ def run_body(recorder: CaptureState, tracer: FunctionBodyTracer, run: Any, kind:
         state.interceptors[place] = outer
 
 
-def backward_body(recorder: CaptureState, function: Any, context: Any, result: Any, around: list[Tracer]) -> Graph | None:
+def backward_body(recorder: Recorder, function: Any, context: Any, result: Any, around: list[Tracer]) -> Graph | None:
     """The user's backward as a graph, run on gradients of ones; None where the class has none (backward will say so)."""
     node = next(
         (
@@ -254,8 +254,8 @@ def closed(tracer: FunctionBodyTracer, output: Any) -> Graph:
     return tracer.graph
 
 
-def opened(recorder: CaptureState, value: Any) -> Any:
-    """An argument of a Function in the outer graph: tensors as nodes, objects of before as inputs, the rest as it is."""
+def opened(recorder: Recorder, value: Any) -> Any:
+    """An argument of a Function in the outer graph: tensors as nodes, pre-existing objects as inputs, the rest as it is."""
     tracer = recorder.tracer
     if isinstance(value, (TensorBase, *PRIMITIVES)):
         return tracer.argument(value)

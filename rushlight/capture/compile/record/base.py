@@ -1,7 +1,7 @@
-"""Runs a program on its real values, instruction by instruction, and writes down what it does: the graph of its tensor ops, the
+"""Runs a program on its real values, instruction by instruction, and records what it does: the graph of its tensor ops, the
 guards under which that holds, and its effects on what was there before.
 
-Since values are real, the first call of a compiled function simply is the program, and later calls repeat what was written down.
+Since values are real, the first call of a compiled function simply is the program, and later calls repeat what was recorded.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from .graph_breaks import Break
 from .symbolic_numbers import NumberInput, number_input_of, symbolic_in
 from .tracer import CompileTracer
 
-UNKNOWN = object()  # stands for a `.grad` of the beginning that nothing is known about
+UNKNOWN = object()  # stands for a `.grad` at the start of the capture that nothing is known about
 
 
 class GeneratorReference(weakref.ref[Any]):
-    """Stands for a generator in what a capture remembers: the program's last reference closes it."""
+    """A weak reference to a generator: the program's last reference must close it, and not the capture's."""
 
     __slots__ = ()
 
 
 def reference_to(value: Any) -> Any:
-    """What is remembered in the place of a value."""
+    """What a capture keeps of a value: generators by weak references, all others as they are."""
     return GeneratorReference(value) if type(value) is InterpretedGenerator else value
 
 
 class SideEffect:
-    """Something that the program did to an object that was there before: a call to be repeated after the graph."""
+    """A side effect of the program on a pre-existing object: a call that is repeated after the graph has run."""
 
     def __init__(self, function: Any, *arguments: Any) -> None:
         self.function = function
@@ -56,7 +56,7 @@ class SideEffect:
 
 
 class CaptureState(Semantics):
-    """What a capture knows about values: where they come from, what is guarded, and what the program has changed."""
+    """The state of a capture: the sources of values, guards, fresh and mutated objects, side effects."""
 
     def __init__(self, frame: Frame, dynamic: Any = None, careful: bool = False, entry: bool = False) -> None:
         self.frame: Frame = frame
@@ -65,37 +65,39 @@ class CaptureState(Semantics):
         self.sources: dict[int, Source] = {}
         self.held: list[Any] = []
         self.fresh: dict[int, Any] = {}  # objects that native calls made in this segment
-        self.cells: dict[int, Source] = {}  # cells of before that hold a number, by id: where that is
+        self.cells: dict[int, Source] = {}  # pre-existing cells that hold a number, by id: where that is
         self.effects: list[SideEffect] = []
-        self.pure = False  # while something is tried: what was there before must not be changed
-        self.careful = careful  # modes that ops look at are entered between graphs
+        self.pure = False  # while a body is captured: side effects are refused
+        self.careful = careful  # autocast is entered between graphs, and not inside of one
         self.grad_after, self.inference_after = state.grad_enabled, state.inference
-        self.written: set[Any] = set()  # attributes, globals and cells that the program has set: no longer those of before
-        self.snapshots: dict[int, Any] = {}  # of containers of before that were changed: what they held
+        self.written: set[Any] = set()  # attributes, globals and cells that the program has set: no longer pre-existing
+        self.snapshots: dict[int, Any] = {}  # of pre-existing containers that were changed: what they held
         self.expanded: set[int] = set()
-        self.mutated: dict[int, Any] = {}  # objects of before that were changed
-        self.dict_owners: dict[int, Any] = {}  # of a `__dict__` that was read: whose it is
-        self.mutated_keys: dict[int, set[Any]] = {}  # of a dict that was changed by single keys alone: these
+        self.mutated: dict[int, Any] = {}  # pre-existing objects that were changed
+        self.dict_owners: dict[int, Any] = {}  # the owner of a `__dict__` that was read, by the id of the `__dict__`
+        self.mutated_keys: dict[int, set[Any]] = {}  # the keys of a dict that was changed by single keys alone
         self.gradients: dict[int, tuple[Any, Any]] = {}  # tensors whose `.grad` was set, with what it was
         self.hooks: dict[int, Node] = {}  # hooks on gradients that the graph registers, by id: their nodes
         self.steps: dict[int, int] = {}  # of optimizers: how many steps they have taken
-        self.discard_reason: str | None = None  # why what is recorded can't be used again
-        self.closed = False  # whether the capture has come to its end
+        self.discard_reason: str | None = None  # why the capture can't be reused in later calls
+        self.closed = False  # whether the capture has ended
         self.dynamic = dynamic or (lambda source, dim, tensor: False)
-        self.symbol_sources: dict[str, tuple[Source, int | None]] = {}  # of a number, and not a size, without a dimension
-        self.numbers: dict[Source, Any] = {}  # numbers that may differ, by where they were read
+        self.symbol_sources: dict[
+            str, tuple[Source, int | None]
+        ] = {}  # the source and dimension of a symbol; of a number without a dimension
+        self.numbers: dict[Source, Any] = {}  # symbolic numbers, by where they were read
         self.marked_dynamic: set[str] = set()  # symbols that a user has marked as dynamic
-        self.violated: str | None = None  # which of them the program has fixed
+        self.violated: str | None = None  # which of them the program specializes
         self.tracer = CompileTracer(self)
         self.running_generators: list[
             tuple[Frame, Any, Any]
-        ] = []  # generators of before that run: their frames, they themselves, where they are
+        ] = []  # pre-existing generators that run: their frames, they themselves, where they are
         self.overwritten_slots: set[tuple[int, int]] = set()  # (depth, slot) of variables that were set
-        self.stack_depths: dict[int, int] = {}  # of each frame of the beginning: how far down its stack was used
+        self.stack_depths: dict[int, int] = {}  # of each frame at the start: how far down its stack was used
         self.start(frame)
 
     def close(self) -> None:
-        """The capture is over: let go of what it has seen."""
+        """The capture is over: release what it has seen."""
         self.closed = True
         self.frame = self.guards.observer = None  # type: ignore[assignment]
         for each in (
@@ -117,7 +119,7 @@ class CaptureState(Semantics):
         for known in (tracer.entries, tracer.inputs, tracer.known, tracer.aliases.by_array, tracer.aliases.held):
             known.clear()  # type: ignore[attr-defined]
 
-    # -- what is there at the beginning ----------------------------------------------------------------------------
+    # -- sources of values at the start ----------------------------------------------------------------------------
 
     def start(self, innermost: Frame) -> None:
         """Give the values in the frames their sources; guard those that the program will read."""
@@ -145,7 +147,7 @@ class CaptureState(Semantics):
                     frame.stack[place] = self.read_value(Stacked(depth, place), value)
 
     def guard_cell(self, cell: CellType, source: Source, name: str) -> None:
-        """A cell of before, and what is in it."""
+        """A pre-existing cell, and what is in it."""
         if ("cell", id(cell)) in self.written:
             self.refuse_mutated(name)
         known = self.sources.get(id(cell))
@@ -169,13 +171,13 @@ class CaptureState(Semantics):
         return value if source is None or ("cell", id(cell)) in self.written else self.read_value(source, value)
 
     def register(self, value: Any, source: Source) -> None:
-        """Remember where an object comes from."""
+        """Record the source of an object."""
         if not isinstance(value, PRIMITIVES) and id(value) not in self.sources:
             self.sources[id(value)] = source
             self.held.append(self.watched(value) if type(value) is InterpretedGenerator else value)
 
     def watched(self, generator: Any) -> Any:
-        """A weak reference to a generator, which is forgotten when it goes."""
+        """A weak reference to a generator, with which its source goes."""
         known = id(generator)
         if known in self.sources:
             generator.watcher = self.generator_abandoned
@@ -187,19 +189,19 @@ class CaptureState(Semantics):
         return GeneratorReference(generator, gone)
 
     def generator_abandoned(self) -> None:
-        """A generator of before goes, in the middle of something."""
+        """A pre-existing generator is dropped while it is suspended."""
         if not self.closed:
             self.discard_reason = "a generator that was made before goes, and what it does then is not in the graph"
 
     def guard_value(self, source: Source, value: Any) -> Any:
-        """A value was read from a source: guard it by its kind."""
+        """Guard a value that was read from a source, by its kind."""
         if isinstance(value, PRIMITIVES):
             self.guards.equal(source, value)
             return value
         known = self.sources.get(id(value))
         if known is None:
             if id(value) in self.fresh:
-                self.discard_reason = f"{source.describe()} was set by something that is called as it is"
+                self.discard_reason = f"{source.describe()} was set by a native call"
                 return value
             self.register(value, source)
             if not isinstance(value, (TensorBase, CellType)):
@@ -218,7 +220,7 @@ class CaptureState(Semantics):
         return value
 
     def read_value(self, source: Source, value: Any) -> Any:
-        """The same for a value that the program goes on with: a number that may differ is symbolic, and only its type is guarded."""
+        """The same for a value that the program continues with: a dynamic number becomes symbolic, and only its type is guarded."""
         kind = type(value)
         if kind is not int and kind is not float:
             return self.guard_value(source, value)
@@ -236,13 +238,13 @@ class CaptureState(Semantics):
         return found
 
     def symbol_of(self, source: Source, value: int) -> SymbolicInt:
-        """A whole number that may differ."""
+        """A symbolic integer."""
         name = f"s{len(self.symbol_sources)}"
         self.symbol_sources[name] = (source, None)
         return self.tracer.new_symbol(None, None, value, name)  # type: ignore[arg-type]
 
     def source_of(self, value: Any) -> Source | None:
-        """Where a value was read, if it was."""
+        """The source of a value, if it has one."""
         if isinstance(value, SymbolicInt):
             source, dim = self.symbol_sources.get(value.expression.as_symbol or "", (None, 0))
             return source if dim is None else None
@@ -250,15 +252,15 @@ class CaptureState(Semantics):
         return self.sources.get(id(value)) if leaf is None else leaf.source
 
     def track_fresh(self, value: Any) -> Any:
-        """An object that the program has made."""
+        """Track an object that the program has made."""
         if not isinstance(value, (TensorBase, *PRIMITIVES)):
             self.fresh[id(value)] = self.watched(value) if type(value) is InterpretedGenerator else value
         return value
 
-    # -- looking at whole objects ----------------------------------------------------------------------------------
+    # -- guards of whole objects ----------------------------------------------------------------------------------
 
     def guard_elements(self, value: Any) -> None:
-        """A container of before is looked at as a whole: its length, and all its elements, as they were."""
+        """Guard a pre-existing container as a whole: its length and all its elements, as they were at the start."""
         source = self.sources.get(id(value))
         if id(value) in self.snapshots:
             self.refuse_mutated(f"a {type(value).__name__}")
@@ -282,14 +284,14 @@ class CaptureState(Semantics):
             self.guards.equal(source, type(value)(content))
 
     def guard_attributes(self, value: Any) -> None:
-        """All attributes of an object of before."""
+        """Guard all attributes of a pre-existing object."""
         source = self.sources.get(id(value))
         if source is None or id(value) in self.expanded:
             return
         self.expanded.add(id(value))
         self.guards.value(source, value)
         if any(part[0] == "attribute" and part[1] == id(value) for part in self.written):
-            self.discard_reason = "an object that was changed is given to something that is called as it is"
+            self.discard_reason = "an object that was changed is given to a native call"
         fields = getattr(value, "__dict__", None)
         if fields is None:
             raise Break("native", name=f"something that takes a {type(value).__name__}")
@@ -298,7 +300,7 @@ class CaptureState(Semantics):
             self.guard_value(self.new_source.attribute(source, name), each)
 
     def guard_contents(self, *values: Any, text: bool = False) -> None:
-        """Values are used by something native: what it may read is guarded, and it must not run Python of the user's unseen."""
+        """Guard what native code may read of values; a graph break where it would run a user's Python unseen."""
         waiting = [each for each in values if not isinstance(each, (TensorBase, *PRIMITIVES))]
         known: set[int] = set()
         while waiting:
@@ -319,7 +321,7 @@ class CaptureState(Semantics):
                 waiting += self.guard_object(value, text)
 
     def guard_object(self, value: Any, text: bool) -> list[Any]:
-        """The same for one object that is no container; gives what it holds."""
+        """The same for one object that is no container; returns what it holds."""
         source = self.sources.get(id(value))
         if type(value) is InterpretedGenerator or hasattr(type(value), "__next__"):
             if source is not None:
@@ -361,13 +363,13 @@ class CaptureState(Semantics):
         return []
 
     def refuse_hidden(self, value: Any, text: bool) -> None:
-        """A break, where native code would run a method of the user's that nobody sees."""
+        """A graph break where native code would run a user's method unseen."""
         hidden = hidden_method(type(value), text)
         if hidden is not None:
             raise Break("hidden", name=f"{type(value).__name__}.{hidden}")
 
     def guard_constant(self, value: Any) -> None:
-        """An object of before is an argument of an op: it is the same in all calls."""
+        """A pre-existing object is an argument of an op: it is the same in all calls."""
         if isinstance(value, (TensorBase, *PRIMITIVES)):
             return
         source = self.sources[id(value)]
@@ -378,7 +380,7 @@ class CaptureState(Semantics):
     # -- sizes -----------------------------------------------------------------------------------------------------
 
     def symbol(self, source: Source, dim: int, tensor: Any) -> str | None:
-        """The symbol of a size that may differ, or None for one that is guarded."""
+        """The symbol of a dynamic size, or None for one that is guarded by its value."""
         if not self.dynamic(source, dim, tensor):
             return None
         name = f"s{len(self.symbol_sources)}"
@@ -393,7 +395,7 @@ class CaptureState(Semantics):
             return
         symbols = size.expression.symbols()
         if not symbols <= set(self.symbol_sources):
-            self.discard_reason = "a choice by a size that depends on the values of tensors, in something that is called as it is"
+            self.discard_reason = "a native call chooses by a size that depends on the values of tensors"
             return
         self.guards.relation("==", size.expression, int.__int__(size), True, {name: self.symbol_sources[name] for name in symbols})
 
@@ -416,14 +418,14 @@ class CaptureState(Semantics):
                 self.specialize(*symbolic_in(value))
 
     def note_specialized(self, size: Any) -> None:
-        """What was captured holds for one value of a size alone."""
+        """Note that a size that was marked dynamic is specialized."""
         for name in size.expression.symbols() & self.marked_dynamic:
             source, dim = self.symbol_sources[name]
             self.violated = f"size {dim} of `{source.describe()}` is marked dynamic, but the program fixes it at line {self.frame.line} of {self.frame.code.co_filename}"
 
     def escaped(self, how: str, why: str) -> None:
         """A native function turned a tensor's value into a Python value: what was recorded holds for this value alone."""
-        self.discard_reason = f"{how} inside of a function that is called as it is"
+        self.discard_reason = f"{how} inside of a native call"
 
     def module_path(self) -> str:
         """The path of the Module whose forward is running, as far as sources tell."""
@@ -442,10 +444,10 @@ class CaptureState(Semantics):
         return ""
 
     def discard(self, stop: Break) -> None:
-        """Something that can't be captured happens where there is no stopping."""
+        """A graph break where the capture can't stop: what is recorded is discarded."""
         self.discard_reason = self.discard_reason or stop.message
 
-    # -- effects ---------------------------------------------------------------------------------------------------
+    # -- side effects ---------------------------------------------------------------------------------------------------
 
     def is_old(self, value: Any) -> bool:
         """Whether an object was there before this segment."""
@@ -454,7 +456,7 @@ class CaptureState(Semantics):
         return id(value) not in self.fresh and (by_identity(value) or isinstance(value, FunctionType))
 
     def is_side_effect(self, value: Any, name: str) -> bool:
-        """Whether a change of an object is an effect: it was there before.  While something is tried, none is allowed."""
+        """Whether a change of an object is a side effect: it is pre-existing.  While a body is captured, that is a graph break."""
         if not self.is_old(value):
             return False
         if self.pure:
@@ -464,17 +466,17 @@ class CaptureState(Semantics):
         return True
 
     def perform(self, function: Any, *arguments: Any) -> None:
-        """Do something to an object, now and whenever the graph has run."""
+        """Perform a side effect, now and whenever the graph has run."""
         function(*arguments)
         self.effects.append(SideEffect(function, *arguments))
 
     def refuse_mutated(self, name: str) -> None:
-        """Something is read that the program has changed.  A custom Function runs inside of the graph, and changes come after it."""
+        """A graph break where a body reads what the program has changed: bodies run inside of the graph, side effects after it."""
         if self.pure:
             raise Break("changed", name=name)
 
     def snapshot(self, container: Any, key: Any = NULL) -> None:
-        """A container of before is about to be changed (a dict: under one key, if one is given): what it holds now may have to be guarded."""
+        """Snapshot a pre-existing container that is about to be changed (a dict: under one key, if one is given), for guards on what it held."""
         self.mutated[id(container)] = container
         owner = self.dict_owners.get(id(container))
         if id(container) not in self.snapshots:
@@ -498,7 +500,7 @@ class CaptureState(Semantics):
         return frame
 
     def finish_guards(self) -> None:
-        """Objects that were changed must be as different from others as they were."""
+        """Guard that objects which were changed are distinct from others of their type."""
         by_kind: dict[type, list[Source]] = {}
         kinds = {type(each) for each in self.mutated.values()}
         for value in self.held:
@@ -521,7 +523,7 @@ class CaptureState(Semantics):
         self.written.add(("attribute", id(tensor), "grad"))
 
     def opaque_input(self, value: Any) -> Node:
-        """An object of before that a node of the graph takes as it is."""
+        """A pre-existing object that a node of the graph takes as it is."""
         source = self.sources[id(value)]
         tracer = self.tracer
         for node, (known, _) in zip([each for each in tracer.graph.nodes if each.op == "placeholder"], tracer.inputs):
@@ -543,14 +545,14 @@ def _is_key(key: Any) -> bool:
 
 
 def is_method(value: Any) -> bool:
-    """Whether something is a method bound to an object: made anew by every look-up."""
+    """Whether something is a bound method, which every look-up makes again."""
     if isinstance(value, BuiltinFunctionType):
         return value.__self__ is not None and not isinstance(value.__self__, ModuleType)
     return isinstance(value, (MethodType, MethodWrapperType))
 
 
 def live_slots(frame: Frame) -> set[int]:
-    """The variables that may be read, from where a frame stands, before they are set."""
+    """The live variables of a frame: those that may be read before they are set."""
     cached = frame.bytecode.live.get(frame.index)
     if cached is not None:
         return cached  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""What may be called as it is while a program is captured: tables of functions, and what a class of the user's does behind their back."""
+"""What may be called natively while a program is captured: tables of functions, and what a user's class does behind their back."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ IMPURE = frozenset(
     "savetxt memmap seterr set_printoptions errstate get_printoptions today now utcnow rand randn shuffle from_numpy as_tensor asarray "
     "frombuffer from_dlpack methodcaller attrgetter".split()
 )
-# Parts of the standard library that are written in Python and looked into.
+# Parts of the standard library that are written in Python and inlined.
 LOOKED_INTO = frozenset(("contextlib", "collections", "functools"))
 # Functions that call what they are given; what is given is interpreted.
 TAKE_FUNCTIONS = frozenset(
@@ -57,7 +57,7 @@ HAND_ON = frozenset(
         itertools.zip_longest, itertools.pairwise, itertools.tee, functools.reduce, itertools.starmap, itertools.product,
     )
 )  # fmt: skip
-# Functions that do not look into what they are given.
+# Functions that do not inspect what they are given.
 SHALLOW = frozenset(
     id(each) for each in (isinstance, issubclass, callable, type, len, super, object, id, slice, property, staticmethod, classmethod)
 )
@@ -112,14 +112,14 @@ def is_users(kind: type) -> bool:
 
 
 def python_methods(kind: type) -> frozenset[str]:
-    """The special methods that classes of the user's define in Python, which native code may call."""
+    """The special methods that users' classes define in Python, which native code may call."""
     counts = [len(each.__dict__) for each in kind.__mro__]
     known = _known.get(kind)
     found = known[1] if known is not None and known[0] == counts else None  # methods may be added to a class
     if found is None:
         names: set[str] = set()
         for each in kind.__mro__:
-            if each.__module__.startswith(_MODULES):  # whose Python is looked into
+            if each.__module__.startswith(_MODULES):  # whose Python is inlined
                 names.update(name for name in _CONTAINER_METHODS if name in vars(each))
             elif is_users(each):
                 for name, value in vars(each).items():

@@ -1,4 +1,4 @@
-"""What a captured program calls: functions that are looked into, ops, builtins that only compute, and what ends a graph."""
+"""What a captured program calls: functions that are inlined, ops, builtins that only compute, and what ends a graph."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ from .graph_breaks import Break
 from .registry import flagged, handler_of, marked
 from .symbolic_numbers import MATH, computed, converted, numbers_in, tensor_of
 
-# Parts of the package whose Python is looked into; all others are called as they are, and their ops seen.
+# Parts of the package whose Python is inlined; all others are called natively, and their ops seen.
 _PARTS_LOOKED_INTO = (f"{PACKAGE}.nn.modules", f"{PACKAGE}.nn.utils", f"{PACKAGE}.nn.parallel", f"{PACKAGE}.autograd.function")
 GLOBAL_HOOKS = (
     module_hooks._global_forward_hooks, module_hooks._global_forward_pre_hooks, module_hooks._global_backward_hooks,
@@ -116,7 +116,7 @@ class Recorder(ContainerRecorder):
                 if is_users(type(function)):
                     self.guard_class_attribute(type(function), "__call__", called)
                 return self.inline(called, (function, *args), kwargs)
-            if marks.get(id(called)) == "compiled":  # a compiled function inside of another: its own Python is looked into
+            if marks.get(id(called)) == "compiled":  # a compiled function inside of another: its own Python is inlined
                 return self.call(frame, function.__wrapped__, args, kwargs)
         return self.native(frame, function, args, kwargs)
 
@@ -153,7 +153,7 @@ class Recorder(ContainerRecorder):
     def call_function(
         self, frame: Frame, function: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any], method: Any = None
     ) -> Any:
-        """A Python function: an op, one that is looked into, or one that is called as it is."""
+        """A Python function: an op, one that is inlined, or one that is called natively."""
         if is_op(function):
             try:
                 return function(*args, **kwargs)
@@ -182,7 +182,7 @@ class Recorder(ContainerRecorder):
         return self.native(frame, function, args, kwargs)
 
     def inline(self, function: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Inline:
-        """Look into a function: what it reads besides its arguments is guarded."""
+        """Inline a function: what it reads besides its arguments is guarded."""
         if id(function) not in self.fresh:
             self.guard_function(function)
         return Inline(function, args, kwargs)
@@ -252,7 +252,7 @@ class Recorder(ContainerRecorder):
         return self.track_fresh(self.native_class(kind, args, kwargs))
 
     def native_class(self, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """An instance of a class that is not looked into."""
+        """An instance of a class that is not inlined."""
         root = str(kind.__module__).partition(".")[0]
         if id(kind) in TAKE_ITERABLES:
             args = self.interpreted_arguments(kind, args, kwargs)
@@ -278,7 +278,7 @@ class Recorder(ContainerRecorder):
         return kind(*args, **kwargs)
 
     def instance(self, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """An instance of a class of the user's: its ``__new__`` and ``__init__`` are looked into.  None where there is nothing to see."""
+        """An instance of a user's class: its ``__new__`` and ``__init__`` are inlined.  None where there is nothing to see."""
         caller = class_attribute(type(kind), "__call__")
         if isinstance(caller, FunctionType):
             if self.should_inline(caller):
@@ -295,7 +295,7 @@ class Recorder(ContainerRecorder):
             return self.track_fresh(kind(*args, **kwargs))
         return None
 
-    # -- what is called as it is ---------------------------------------------------------------------------------------
+    # -- what is called natively ---------------------------------------------------------------------------------------
 
     def marked(self, kind: str, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         if kind == "break":
@@ -345,7 +345,7 @@ class Recorder(ContainerRecorder):
         self.specialize(*(args if name == "new_tensor" else numbers_in(self, tuple(args))))
 
     def package_method(self, owner: Any, function: FunctionType) -> None:
-        """A method of one of the package's objects, which is called as it is."""
+        """A method of one of the package's objects, which is called natively."""
         kind = owner if isinstance(owner, type) else type(owner)
         mode = isinstance(owner, (autocast, no_grad, enable_grad, set_grad_enabled, inference_mode))
         if (
@@ -368,7 +368,7 @@ class Recorder(ContainerRecorder):
                 raise Break("state" if hasattr(kind, "__exit__") else "native", name=f"{kind.__name__}.{function.__name__}")
 
     def native(self, frame: Frame, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """A call of something that is not looked into."""
+        """A call of something that is not inlined."""
         owner = getattr(function, "__self__", None)
         name = getattr(function, "__name__", type(function).__name__)
         if owner is not None and not isinstance(owner, (ModuleType, type)):
@@ -477,7 +477,7 @@ class Recorder(ContainerRecorder):
         return function(*args, **kwargs)
 
     def interpreted_arguments(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:
-        """Arguments of a builtin: functions that it calls, and iterators of the user's, are interpreted."""
+        """Arguments of a builtin: functions that it calls, and users' iterators, are interpreted."""
         found = []
         for index, each in enumerate(args):
             if index == 0 and id(function) in TAKE_FUNCTIONS and (is_callback(each) or isinstance(each, (type, BuiltinFunctionType))):

@@ -286,7 +286,7 @@ class ContainerRecorder(ValueRecorder):
     # -- iterators -------------------------------------------------------------------------------------------------
 
     def as_iterable(self, value: Any) -> Any:
-        """Something that native code will iterate over; an iterable of the user's is interpreted then."""
+        """Something that native code will iterate over; a user's iterable is interpreted then."""
         if python_methods(type(value)) & {"__iter__", "__next__", "__getitem__"} and not isinstance(value, TensorBase):
             frame = bind(operator_forms.iterate, (value,), {})
             assert frame is not None

@@ -219,7 +219,7 @@ class DeferredOps:
         return True
 
     def may_call(self, function: Any) -> bool:
-        """Whether a function is an op, or is looked into; or asks a tensor for its shape."""
+        """Whether a function is an op, or is inlined; or asks a tensor for its shape."""
         if id(function) in marks or id(getattr(function, "__func__", None)) in marks:
             return False
         if isinstance(function, (MethodType, BuiltinMethodType)):

@@ -17,7 +17,7 @@ from ..vm.generator import InterpretedGenerator
 
 
 class Desymbolizer:
-    """Replaces symbolic numbers in objects that the program has made, and in those of before that it has changed."""
+    """Replaces symbolic numbers in objects that the program has made, and in the pre-existing ones that it has changed."""
 
     def __init__(self, recorder: Any) -> None:
         self.recorder = recorder
@@ -83,7 +83,7 @@ class Desymbolizer:
         return value
 
     def iterator(self, value: Any) -> Any:
-        """A builtin iterator; another one in its place where what it goes over has to be made anew."""
+        """A builtin iterator; another one in its place where what it goes over has to be made again."""
         try:
             make, arguments, *state = value.__reduce__()
         except TypeError:  # one that can't be taken apart

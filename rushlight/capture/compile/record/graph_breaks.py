@@ -1,4 +1,4 @@
-"""Why a capture stops: each kind of break with what it means and what to do about it, in one table."""
+"""Graph breaks: each kind with its message and hint, in one table, and the errors of captures."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from ..vm.frame import Frame, Stop
 
 # id -> (what happened, what to do).  The id is stable; messages may name particulars in braces.
 BREAKS: dict[str, tuple[str, str]] = {
-    "asked": ("the program asked for a break", "remove graph_break()"),
-    "disabled": ("{name} was marked with disable", "remove the mark, or accept the break"),
-    "builtin": ("builtin: {name}: it does something that a graph can't hold", "move it out of the compiled function, or log after it"),
+    "asked": ("the program calls graph_break()", "remove graph_break()"),
+    "disabled": ("{name} is marked with disable", "remove the mark, or accept the break"),
+    "builtin": ("the builtin {name} has side effects that a graph can't hold", "move it out of the compiled function, or log after it"),
     "native": ("{name} is not written in Python, and it is not known to be free of side effects", "call it outside, or mark it with allow_in_graph"),
-    "hidden": ("{name} would be run by a builtin operation, where its effects are not seen", "call the method itself, or accept the break"),
-    "truth": ("a choice depends on the value of a tensor", "torch.where chooses element by element; torch.cond keeps both ways in the graph"),
+    "hidden": ("{name} would be run by native code, where its side effects can't be captured", "call the method itself, or accept the break"),
+    "truth": ("control flow depends on the value of a tensor", "torch.where chooses element by element; torch.cond keeps both branches in the graph"),
     "value": ("{name} turns the value of a tensor into a Python value", "keep it a tensor, or accept the break"),
-    "function_forward": ("the forward of the Function {name} can't be captured: {reason}", "see the reason; eager runs it as it is"),
-    "function_backward": ("the backward of the Function {name} can't be captured: {reason}", "see the reason; eager runs it as it is"),
-    "effect": ("{name} of an object from outside is changed", "keep backward free of side effects; eager runs it as it is"),
-    "control": ("a function given to {name} can't be part of a graph: {reason}", "keep it to computing on tensors, without effects and modes"),
-    "changed": ("{name} was changed before, in the same graph", "change it after the Function is applied, or accept the break"),
-    "loop": ("an iterator that was made before this point goes on", "it is not an error: each turn of the loop is a graph"),
+    "function_forward": ("the forward of the Function {name} can't be captured: {reason}", "see the reason; eager mode runs it"),
+    "function_backward": ("the backward of the Function {name} can't be captured: {reason}", "see the reason; eager mode runs it"),
+    "effect": ("{name} of a pre-existing object is changed", "keep backward free of side effects; eager mode runs it"),
+    "control": ("a function given to {name} can't be part of a graph: {reason}", "keep it to computing on tensors, without side effects and modes"),
+    "changed": ("{name} was changed earlier in the same graph", "change it after the Function is applied, or accept the break"),
+    "loop": ("an iterator that exists before this graph is advanced", "it is not an error: each iteration is a graph"),
     "attribute": ("the attribute {name} of a tensor is written to", "write to it outside of the compiled function"),
-    "history": ("the attribute {name} of a tensor says how it came about", "read it outside of the compiled function"),
-    "tensor": ("{name}() of a tensor does more than compute", "call it outside of the compiled function, or accept the break"),
+    "history": ("the attribute {name} of a tensor depends on its autograd history", "read it outside of the compiled function"),
+    "tensor": ("{name}() of a tensor has side effects", "call it outside of the compiled function, or accept the break"),
     "gradient": ("{name} is not captured: {reason}", "register hooks outside and accept the break, or compute it all in one compiled function"),
-    "state": ("{name} changes a mode of the process that a graph can't hold", "enter it outside of the compiled function"),
+    "state": ("{name} changes a global mode that a graph can't hold", "enter it outside of the compiled function"),
 }  # fmt: skip
-QUIET = frozenset(("loop",))  # ends of segments that nobody needs to hear of
+QUIET = frozenset(("loop",))  # breaks that are not reported
 
 counters: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
@@ -41,7 +41,7 @@ class Unsupported(RushlightError, RuntimeError):
 
 
 class ConstraintViolation(RushlightError, RuntimeError):
-    """A program fixes a size that was marked as dynamic."""
+    """A program specializes a size that was marked as dynamic."""
 
     code = "RL409"
 

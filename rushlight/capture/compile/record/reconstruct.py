@@ -1,7 +1,7 @@
 """How the values at the end of a segment are made again in a later call, from the graph's outputs and the state at its beginning.
 
 A recipe is a line of generated Python.  What the graph computed is one of its outputs; what was there before is reached by its
-source; containers and objects that the program made are made anew, each once, so that sharing among them is kept.
+source; containers and objects that the program made are made again, each once, so that sharing among them is kept.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ class Reconstruction:
         return f"{self.names.of(traceback_of)}({self.names.of(entries_of(traceback))})"
 
     def frame(self, frame: Any, name: str, caller: str, same: dict[int, Source]) -> str:
-        """The state of a frame that waits; what is as it was is taken from where it was (variables by slot, values in hand by -1 - place)."""
+        """The state of a frame that waits; what is as it was is taken from where it was (variables by slot, stack slots by -1 - place)."""
         if frame.namespace is not None:
             raise CannotReconstruct("the state of the body of a class")
 

@@ -10,7 +10,7 @@ import math
 import operator
 from collections import deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ....core.base import TensorBase
 from ....core.declare import table
@@ -18,20 +18,17 @@ from ....core.symbolic import SymbolicFloat, SymbolicInt, is_symbolic, plain
 from ..guards.guard import Computed, Kind
 from ..guards.sources import Source
 
-if TYPE_CHECKING:
-    from .base import CaptureState
-
 _FUNCTIONS = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "**": operator.pow, "//": operator.floordiv, "%": operator.mod,
     "&": operator.and_, "|": operator.or_, "^": operator.xor, "<<": operator.lshift, ">>": operator.rshift,
 }  # fmt: skip
 _SIGNS = {function: sign for sign, function in _FUNCTIONS.items()}
-_WHOLE = frozenset("+ - * // %".split())  # of whole numbers: what formulas can say
-_FRACTIONS = frozenset("+ - * / **".split())  # of fractions
+_WHOLE = frozenset("+ - * // %".split())  # of integers: what formulas can say
+_FRACTIONS = frozenset("+ - * / **".split())  # of floats
 # Parameters of ops on which no choice is made but by the op itself, whenever it runs; and those that say sizes, which shapes follow.
 _SIZES = frozenset("size shape start end length repeats k".split())
 _FREE = _SIZES | frozenset("index alpha beta value fill_value shifts diagonal".split())
-# Functions of one number that give a fraction.
+# Functions of one number that give a float.
 MATH = frozenset(
     (
         math.sqrt,
@@ -53,7 +50,7 @@ MATH = frozenset(
 
 
 class NumberInput:
-    """The function of a fraction that the program read: it gives the value that was seen."""
+    """The function of a float that the program read: it gives the value that was seen."""
 
     def __init__(self, source: Source, value: float) -> None:
         self.source = source
@@ -65,12 +62,12 @@ class NumberInput:
 
 
 def number_input_of(value: Any) -> NumberInput | None:
-    """Where a fraction was read; None where it was computed."""
+    """Where a float was read; None where it was computed."""
     function = getattr(value, "function", None)
     return function if isinstance(function, NumberInput) else None
 
 
-def binary(recorder: CaptureState, op: str, a: Any, b: Any) -> Any:
+def binary(recorder: Any, op: str, a: Any, b: Any) -> Any:
     """Arithmetic on two numbers, one of them symbolic."""
     function = _FUNCTIONS[op]
     if isinstance(a, int) and isinstance(b, int):
@@ -95,7 +92,7 @@ def is_positive(recorder: Any, size: Any) -> bool:
     return bool(recorder.compare_sizes(">", size, 0))
 
 
-def unary(recorder: CaptureState, op: str, a: Any) -> Any:
+def unary(recorder: Any, op: str, a: Any) -> Any:
     """-a, +a, ~a of a symbolic number."""
     if op == "-":
         return -a
@@ -188,7 +185,7 @@ def equal_sequences(recorder: Any, a: Any, b: Any) -> bool:
     return True
 
 
-def numbers_in(recorder: CaptureState, value: Any) -> Iterator[Any]:
+def numbers_in(recorder: Any, value: Any) -> Iterator[Any]:
     """The symbolic numbers in an argument that follow from numbers which the program read, and not from sizes alone."""
     if isinstance(value, SymbolicInt):
         if any(recorder.symbol_sources.get(name, (None, 0))[1] is None for name in value.expression.symbols()):
@@ -203,7 +200,7 @@ def numbers_in(recorder: CaptureState, value: Any) -> Iterator[Any]:
         yield from numbers_in(recorder, (value.start, value.stop, value.step))
 
 
-def check_arguments(recorder: CaptureState, op: Any, args: tuple[Any, ...]) -> None:
+def check_arguments(recorder: Any, op: Any, args: tuple[Any, ...]) -> None:
     """Numbers that an op takes must be the same in later calls where the shape of its result, or which op it is, follows from them."""
     for parameter, value in zip(op.parameters, args):
         if parameter.kind.startswith("operand") or isinstance(value, TensorBase):
@@ -218,7 +215,7 @@ def check_arguments(recorder: CaptureState, op: Any, args: tuple[Any, ...]) -> N
 
 
 def tensor_of(recorder: Any, function: Any, data: Any, options: Any) -> Any:
-    """``tensor(data)`` of numbers that may differ; NotImplemented where something else is in the data."""
+    """``tensor(data)`` of symbolic numbers; NotImplemented where something else is in the data."""
     if options.get("requires_grad") or not is_symbolic(data) and not (isinstance(data, (list, tuple)) and symbolic_in(data)):
         return NotImplemented
     bare = function(without_symbols(data), **options)
@@ -241,7 +238,7 @@ def _has_tensors(data: Any) -> bool:
 
 
 def checked_index(recorder: Any, shape: tuple[int, ...], key: Any) -> Any:
-    """An index, of which it is guarded where symbolic numbers in it lie: negative ones and those beyond the end are others."""
+    """An index, of which it is guarded in which range its symbolic numbers are: negative ones and those beyond the end are others."""
     if isinstance(key, SymbolicFloat):  # which is refused
         recorder.specialize(key)
         return plain(key)
@@ -250,7 +247,7 @@ def checked_index(recorder: Any, shape: tuple[int, ...], key: Any) -> Any:
 
 
 def check_index(recorder: Any, shape: tuple[int, ...], key: Any) -> None:
-    """Guard where the symbolic numbers in an index lie."""
+    """Guard the range of the symbolic numbers in an index."""
     items = key if isinstance(key, tuple) else (key,)
     if not any(is_symbolic(each) or isinstance(each, slice) for each in items):
         return

@@ -44,7 +44,7 @@ CHECK_VALUES = frozenset(
 
 
 def checks_values(op: Any) -> bool:
-    """Whether an op refuses some elements of tensors that are no whole numbers."""
+    """Whether an op refuses some elements of tensors that are no integers."""
     return (op.namespace == "linalg" and op.name != "vector_norm") or (op.functional or op).name in CHECK_VALUES
 
 
@@ -76,7 +76,7 @@ class CompileTracer(Tracer):
                 tensor._view is None or id(tensor._view.base) not in self.entries
             ):
                 if tensor._requires_grad:
-                    self.recorder.discard_reason = "a tensor that needs a gradient, made in the program as it is or from outside"
+                    self.recorder.discard_reason = "a tensor that requires a gradient was made by a native call, or comes from outside"
                 return self.constant(tensor)
         return super().node_of(tensor)
 
@@ -84,7 +84,7 @@ class CompileTracer(Tracer):
         return id(tensor) in self.recorder.sources
 
     def constant(self, tensor: Any) -> Node:
-        """A tensor that a native function made of plain values: a copy of it is made anew in every call."""
+        """A tensor that a native function made of plain values: a copy of it is made again in every call."""
         kept = make(tensor._array.copy())
         name = f"_tensor_constant{len(self.constants)}"
         self.constants[name] = kept
@@ -127,7 +127,7 @@ class CompileTracer(Tracer):
         return self.number_input(source, expression, SymbolicInt(value, expression), value)
 
     def number_input(self, source: Source, key: Any, symbolic: Any, value: Any) -> Node:
-        """The placeholder of a number that may differ."""
+        """The placeholder of a symbolic number."""
         node = self.size_nodes.get(key)
         if node is None:
             node = self.size_nodes[key] = self.new_input(source, value)
@@ -153,7 +153,7 @@ class CompileTracer(Tracer):
             raise
 
     def is_non_contiguous(self, tensor: Any) -> bool:
-        """Whether a computed value lies in memory otherwise than in rows, as all do in graphs.  It follows from how the inputs lie."""
+        """Whether a computed value is not contiguous, as all values of graphs are.  That follows from the strides of the inputs."""
         base = tensor if tensor._view is None else tensor._view.base
         if base._array.__class__ is not np.ndarray or id(base) in self.recorder.sources:
             return False
@@ -233,7 +233,7 @@ class CompileTracer(Tracer):
             self.large.append(entry)
 
     def release_large(self) -> None:
-        """Let go of the elements of large values that only the capture still knows, so that their memory serves for others."""
+        """Release the elements of large values that only the capture still knows, so that their memory serves for others."""
         kept = []
         for entry in self.large:
             tensor = entry.tensor

@@ -122,7 +122,7 @@ class ValueRecorder(CaptureState):
         return super().binary(op, a, b)
 
     def change(self, container: Any, function: Any, *arguments: Any, key: Any = NULL) -> Any:
-        """Change a container of before."""
+        """Change a pre-existing container."""
         self.snapshot(container, key)
         result = function(container, *arguments)
         self.effects.append(SideEffect(function, container, *arguments))
@@ -167,7 +167,7 @@ class ValueRecorder(CaptureState):
         return super().compare(op, a, b)
 
     def compare_sizes(self, op: str, a: Any, b: Any) -> Any:
-        """A comparison of sizes that may differ: its outcome is guarded."""
+        """A comparison of symbolic sizes: its outcome is guarded."""
         left, right = formula_of(a), formula_of(b)
         if isinstance(a, SymbolicInt) and isinstance(b, SymbolicInt) and a.expression == b.expression:
             return super().compare(op, a, b)  # whatever the size is
@@ -302,7 +302,7 @@ class ValueRecorder(CaptureState):
         return super().load_special(value, name)
 
     def guard_class_attribute(self, kind: type, name: str, found: Any) -> None:
-        """Something that a class of the user's has is the same in later calls."""
+        """Something that a user's class has is the same in later calls."""
         owner = next((each for each in kind.__mro__ if name in each.__dict__), None)
         if owner is not None and is_users(owner) and ("attribute", id(owner), name) not in self.written:
             place = self.new_source.item(self.new_source.attribute(self.new_source.known(owner), "__dict__"), name)
@@ -362,7 +362,7 @@ class ValueRecorder(CaptureState):
         return self.new_source.attribute(source, name)
 
     def bound_method(self, value: Any, source: Source, name: str, result: Any) -> Any:
-        """A method that was looked up on an object of before."""
+        """A method that was looked up on a pre-existing object."""
         own = getattr(value, "__dict__", None)
         if own is not None and not isinstance(value, type) and name in own:
             return self.guard_value(self.new_source.attribute(source, name), result)
@@ -473,7 +473,7 @@ class ValueRecorder(CaptureState):
         return None
 
     def before_change(self, value: Any, name: str) -> None:
-        """An attribute of an object of before is about to be changed."""
+        """An attribute of a pre-existing object is about to be changed."""
         source = self.sources[id(value)]
         self.guards.value(source, value)
         self.written.add(("attribute", id(value), name))

@@ -58,7 +58,7 @@ def make_function(run: BytecodeInterpreter, frame: Frame, parts: tuple[str, ...]
 
 
 def jump_to(frame: Frame, target: int) -> Frame:
-    """Goes on at another instruction."""
+    """Continues at another instruction."""
     frame.index = target
     return frame
 

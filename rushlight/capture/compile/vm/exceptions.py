@@ -36,7 +36,7 @@ def chain(error: BaseException, handled: BaseException | None) -> None:
 
 
 def result_of(outcome: Outcome) -> Any:
-    """The value that came out of the interpreter; or its error is raised, to go on in native code.
+    """The value that came out of the interpreter; or its error is raised, to continue in native code.
 
     It was raised before, so what is handled here does not become its context.
     """

@@ -8,7 +8,7 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from types import CellType, CodeType
 from typing import Any, NamedTuple, Protocol
 
-from ..decode import NULL, Bytecode, Instruction, decode
+from ..decode import NULL, Bytecode, BytecodeInstruction, decode
 
 
 class GeneratorState(Protocol):
@@ -25,7 +25,7 @@ class GeneratorState(Protocol):
 
 
 class Frame:
-    """An interpreted function on its way: everything that is needed to go on from here.
+    """An interpreted function on its way: everything that is needed to continue from here.
 
     `index` is that of the instruction to run next; while a function that this one called is running, that of the call.
     A frame that was stopped before an instruction can be copied, kept, and run later: no other state exists.
@@ -104,7 +104,7 @@ class Frame:
         return frame
 
     @property
-    def instruction(self) -> Instruction:
+    def instruction(self) -> BytecodeInstruction:
         """The instruction to run next."""
         return self.bytecode.instructions[self.index]
 

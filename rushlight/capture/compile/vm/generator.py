@@ -36,7 +36,7 @@ class InterpretedGenerator:
         return GeneratorType
 
     def take_frame(self, value: Any) -> Frame | None:
-        """The frame, ready to go on with a value sent to it; None when there is no more."""
+        """The frame, ready to continue with a value sent to it; None when there is no more."""
         if self.gi_running:
             raise ValueError("generator already executing")
         frame = self.frame
@@ -72,7 +72,7 @@ class InterpretedGenerator:
         return self.send(None)
 
     def send(self, value: Any) -> Any:
-        """Goes on to the next `yield`; `value` is what the last one evaluates to."""
+        """Continues to the next `yield`; `value` is what the last one evaluates to."""
         frame = self.take_frame(value)
         if frame is None:
             raise StopIteration

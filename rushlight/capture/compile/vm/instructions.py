@@ -26,7 +26,7 @@ def take(frame: Frame, count: int) -> list[Any]:
 
 
 def push(frame: Frame, value: Any) -> Next:
-    """Puts a value on the stack, and goes on."""
+    """Puts a value on the stack, and continues."""
     frame.stack.append(value)
     return None
 

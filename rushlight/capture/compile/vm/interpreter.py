@@ -52,7 +52,7 @@ class BytecodeInterpreter:
     # Running.
 
     def step(self, frame: Frame) -> Frame | Outcome:
-        """Runs one instruction; gives the frame in which to go on, or how the outermost one ended."""
+        """Runs one instruction; gives the frame that runs next, or how the outermost one ended."""
         instruction = frame.bytecode.instructions[frame.index]
         before = frame.stack[:]
         handled = frame.handling
@@ -120,7 +120,7 @@ class BytecodeInterpreter:
         return resumed.called_by(frame)
 
     def deliver(self, frame: Frame, value: Any) -> Frame:
-        """A frame that has waited gets the value it waited for, and goes on."""
+        """A frame that has waited gets the value it waited for, and continues."""
         if frame.instruction.op not in WITHOUT_RESULT:
             frame.stack.append(value)
         frame.index += 1
@@ -148,7 +148,7 @@ class BytecodeInterpreter:
         while True:
             op, target = frame.instruction.op, frame.instruction.argument
             if op in ("for_iter", "send") and isinstance(error, StopIteration):
-                # Not an error: the iterator, which is on top, has come to its end.
+                # Not an error: the iterator, which is on top, has ended.
                 frame.stack.pop()
                 if op == "send":
                     frame.stack.append(error.value)

@@ -1,4 +1,4 @@
-"""Builtin operations that run methods of the user's, in Python: a capture interprets these forms in their place.
+"""Builtin operations that run users' methods, in Python: a capture interprets these forms in their place.
 
 They do what CPython does, in its order; so what the methods read and change is seen.
 """
@@ -33,7 +33,7 @@ def binary(methods: tuple[Any, ...], symbol: str, a: Any, b: Any) -> Any:
 
 
 def compare(methods: tuple[Any, ...], symbol: str, a: Any, b: Any) -> Any:
-    """A comparison: methods are (function, whether its arguments are swapped, whether its result is turned round)."""
+    """A comparison: methods are (function, whether its arguments are swapped, whether its result is inverted)."""
     for method, swapped, inverted in methods:
         result = method(b, a) if swapped else method(a, b)
         if result is not NotImplemented:
@@ -70,7 +70,7 @@ def has_attribute(value: Any, name: str) -> bool:
 
 
 def iterate(value: Any) -> Any:
-    """An iterable of the user's, as a generator that a builtin function may run."""
+    """A user's iterable, as a generator that a builtin function may run."""
     for each in value:  # noqa: UP028 - so that each step is interpreted
         yield each
 

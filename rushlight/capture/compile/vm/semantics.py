@@ -283,7 +283,7 @@ class Semantics:
         return next(receiver) if value is None and isinstance(receiver, Iterator) else receiver.send(value)
 
     def release_generator(self, generator: Any) -> None:
-        """A generator in hand is no longer needed: a loop over it is left."""
+        """A generator on the stack is no longer needed: a loop over it is left."""
 
     # Calls.
 

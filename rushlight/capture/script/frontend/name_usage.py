@@ -8,12 +8,12 @@ from ast import Constant, Del, Load, Name
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .single_exit import Guard, Set
+from .single_exit import Set, UnlessExited
 
 _LEAVES = frozenset("op ops ctx attr id name arg kind type_comment conversion level module is_async simple".split())
 _KINDS = [each for each in vars(ast).values() if isinstance(each, type) and issubclass(each, ast.AST) and each not in (Name, Constant)]
 _FIELDS: dict[type, list[str]] = {kind: [each for each in getattr(kind, "_fields", ()) if each not in _LEAVES] for kind in _KINDS}
-_FIELDS[Guard] = ["body"]
+_FIELDS[UnlessExited] = ["body"]
 # What is inside of a node: a tuple, for which a getter needs two names at least.
 _parts: dict[type, Callable[[Any], Any]] = {
     kind: operator.attrgetter(*fields, *(["__class__"] if len(fields) == 1 else [])) for kind, fields in _FIELDS.items() if fields
@@ -57,7 +57,7 @@ def names_in(nodes: Iterable[Any]) -> tuple[set[str], set[str]]:
 def _names_of(node: Any, kind: type) -> tuple[set[str], set[str]]:
     """The names of a part that has statements, or names of its own, inside: they are found once."""
     reads, sets = names_in(_parts[kind](node))
-    if kind is Guard:
+    if kind is UnlessExited:
         reads.update(node.flags)
     elif kind is ast.For or kind is ast.While:
         reads.update(getattr(node, "stop", ()))

@@ -27,7 +27,7 @@ class Set:
         self.lineno = place.lineno  # not the place itself, which may hold this
 
 
-class Guard:
+class UnlessExited:
     """A statement of the rewriting: its body runs where none of some flags is set."""
 
     def __init__(self, flags: list[str], body: list[Any], place: Any) -> None:
@@ -124,7 +124,7 @@ class Exits:
         body, later, always = self.block(rest, loop)
         if body:
             self.tested |= RETURNED in flags
-            made.append(Guard(sorted(flags), body, rest[0]))
+            made.append(UnlessExited(sorted(flags), body, rest[0]))
         return flags | later, always
 
     def loop(self, each: Any, made: list[Any]) -> tuple[set[str], bool]:

@@ -162,7 +162,7 @@ class SourceText:
         return self._tree
 
     def forget_tree(self) -> None:
-        """Let go of the syntax tree, which is large: there is a program, and another one is seldom asked for."""
+        """Release the syntax tree, which is large: there is a program, and another one is seldom asked for."""
         self._tree = self.statements = None
 
 

@@ -42,7 +42,7 @@ class Type:
 
 
 class CompoundType(Type):
-    """A type that has others in it, or a class of the user's: two are the same if they have the same name."""
+    """A type that has others in it, or a user's class: two are the same if they have the same name."""
 
     __slots__ = ()
 

@@ -146,6 +146,10 @@ class AttributeLowering(ObjectLowering):
             return self.wrap(found, node)
         raise ScriptError(f"Module '{owner.__name__}' has no attribute '{name}'", self.source, node)
 
+    def call_method(self, base: ModuleValue, name: str, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Any:
+        """A call of a method of a Module."""
+        raise NotImplementedError  # in Calls
+
     def data_attribute(self, base: ModuleValue, name: str, found: Any, node: ast.AST) -> Any:
         """An attribute that is no tensor and no Module: read when the program runs, unless it is declared as constant."""
         if callable(found) and not isinstance(found, (Module, TensorBase, enum.Enum)) and class_type(type(found)) is None:

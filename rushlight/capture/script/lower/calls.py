@@ -159,7 +159,7 @@ class Calls(AttributeLowering):
         return self.attribute(base, name.arg, node)
 
     def values_of(self, arguments: list[Any], node: ast.AST, inline: bool = True) -> list[Any]:
-        """Arguments as they stand in a node; a list that is written down there needs no node of its own."""
+        """Arguments as they stand in a node; a list literal needs no node of its own."""
         made = []
         for each in arguments:
             made.append(each.arg if isinstance(each, ScriptValue) and inline else self.plain(each, node).arg)
@@ -202,8 +202,8 @@ class Calls(AttributeLowering):
         )
 
     def script_function(self, found: Any, node: ast.AST) -> Any:
-        """A function of the user's, scripted too."""
-        raise NotImplementedError  # in Compiler
+        """A user's function, scripted too."""
+        raise NotImplementedError  # in RecursiveCompiler
 
     def is_library(self, found: Any) -> bool:
         """Whether this is a function of the package, of math, or another that scripts know."""

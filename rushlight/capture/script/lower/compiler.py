@@ -11,7 +11,7 @@ from ..frontend.source import FunctionSource
 from ..frontend.types import ANY, NONE, TENSOR, Type, UnknownAnnotation, assignable, from_annotation, type_of
 from ..ir.graph_builder import Draft
 from ..ir.steps import StepBlock
-from .scope import Block, ModuleValue
+from .scope import ModuleValue, ScriptBlock
 from .statements import Statements
 
 _DEFAULTS = (int, float, str, bool, type(None), complex, tuple, list, dict)
@@ -82,7 +82,7 @@ class FunctionCompiler(Statements):
         self.source = FunctionSource(function, frames)
         self.frames = frames
         self.owner = owner
-        self.block = Block()
+        self.block = ScriptBlock()
         self.return_type: Type | None = None
         self.result_type = NONE
         self.output: Any = None

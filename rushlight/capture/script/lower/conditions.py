@@ -35,7 +35,7 @@ from ..ir import graph_functions
 from ..ir.steps import ScriptStep, StepBlock
 from .calls import Calls
 from .iteration import parts_of
-from .scope import Block, ModuleValue, ScriptValue, Static, Undefined
+from .scope import ModuleValue, ScriptBlock, ScriptValue, Static, Undefined
 
 COMPARISONS: dict[type, Any] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
@@ -267,7 +267,7 @@ class Conditions(Calls):
         outer, here = self.block, self.here
         blocks, values = [], []
         for compute in (then, otherwise):
-            self.block = Block(outer)
+            self.block = ScriptBlock(outer)
             values.append(self.materialized(compute()))
             blocks.append(self.block)
         self.block, self.here = outer, here
@@ -320,7 +320,9 @@ class Conditions(Calls):
     def statements(self, statements: list[ast.stmt], live: set[str]) -> None:
         raise NotImplementedError  # in Statements
 
-    def branch_step(self, condition: ScriptValue, blocks: tuple[Block, Block], outputs: tuple[list[Any], list[Any]]) -> ScriptStep:
+    def branch_step(
+        self, condition: ScriptValue, blocks: tuple[ScriptBlock, ScriptBlock], outputs: tuple[list[Any], list[Any]]
+    ) -> ScriptStep:
         """A step for two branches that were written."""
         then, otherwise = StepBlock([], blocks[0].steps, tuple(outputs[0])), StepBlock([], blocks[1].steps, tuple(outputs[1]))
         return self.control(branch, (condition.arg,), {"then": then, "otherwise": otherwise})

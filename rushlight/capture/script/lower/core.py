@@ -16,7 +16,7 @@ from ..frontend.errors import ScriptError
 from ..frontend.source import FunctionSource
 from ..frontend.types import ANY, BOOL, FLOAT, INT, NONE, STR, TENSOR, DictType, ListType, TupleType, Type, common, type_of
 from ..ir.steps import FLAT, NOWHERE, ScriptStep, StepBlock
-from .scope import Block, Bound, ModuleValue, ScriptValue, Static, Undefined, Unrolled
+from .scope import Bound, ModuleValue, ScriptBlock, ScriptValue, Static, Undefined, Unrolled
 
 _CONSTANTS = (int, float, complex, str, bool, type(None), dtype, device, layout, memory_format, enum.Enum, type(...))
 _NEVER_CONSTANT = frozenset((FunctionType, BuiltinFunctionType, ModuleType, type))
@@ -27,7 +27,7 @@ class Core:
 
     source: FunctionSource
     owner: Any  # the Module that `self` is, or None
-    block: Block
+    block: ScriptBlock
     here: ast.AST
     return_type: Type | None
     result_type: Type
@@ -69,7 +69,7 @@ class Core:
     # -- values --------------------------------------------------------------------------------------------------
 
     def materialized(self, value: ScriptValue) -> ScriptValue:
-        """A value that can be kept: a list that is only written down becomes a list of its own."""
+        """A value that can be kept: a list literal becomes a list of its own."""
         kind = value.arg.__class__
         if kind is ScriptStep:
             return value

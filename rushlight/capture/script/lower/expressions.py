@@ -87,7 +87,7 @@ class Expressions(Conditions):
         return result
 
     def value(self, node: ast.expr) -> ScriptValue:
-        """The value of an expression; a list that is written down there is not made yet."""
+        """The value of an expression; a list literal is not made yet."""
         result = self.expression(node)
         return result if result.__class__ is ScriptValue else self.plain(result, node)
 
@@ -119,7 +119,7 @@ class Expressions(Conditions):
         return Unrolled(parts)
 
     def elements(self, nodes: list[ast.expr]) -> list[Any]:
-        """The items of a list or tuple that is written down, ``*items`` among them."""
+        """The items of a list or tuple literal, ``*items`` among them."""
         parts: list[Any] = []
         for each in nodes:
             if isinstance(each, ast.Starred):

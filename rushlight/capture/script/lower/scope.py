@@ -72,7 +72,7 @@ class Unrolled:
 
 
 class Undefined:
-    """A name that has no value on every way that leads here, and why."""
+    """A name that has no value on every path that leads here, and why."""
 
     __slots__ = ("reason",)
 
@@ -87,12 +87,12 @@ def holds_step(value: Any) -> bool:
     return isinstance(value, (ScriptStep, list))
 
 
-class Block:
+class ScriptBlock:
     """A stretch of the program that becomes one graph: a function, a branch, the body of a loop."""
 
     __slots__ = ("assigned", "dead", "env", "parameters", "parent", "steps")
 
-    def __init__(self, parent: Block | None = None) -> None:
+    def __init__(self, parent: ScriptBlock | None = None) -> None:
         self.parent = parent
         self.parameters: list[ScriptStep] = []
         self.steps: list[ScriptStep] = []
@@ -108,7 +108,7 @@ class Block:
 
     def find(self, name: str) -> Any:
         """What a name stands for here; None where it stands for nothing."""
-        block: Block | None = self
+        block: ScriptBlock | None = self
         while block is not None:
             found = block.env.get(name)
             if found is not None:

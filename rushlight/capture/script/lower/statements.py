@@ -10,7 +10,7 @@ from typing import Any
 from ....graph.control import loop, within
 from ..frontend.errors import NotSupportedError, ScriptError
 from ..frontend.name_usage import names_in
-from ..frontend.single_exit import Guard, Set
+from ..frontend.single_exit import Set, UnlessExited
 from ..frontend.types import (
     ANY,
     BOOL,
@@ -32,7 +32,7 @@ from ..frontend.types import (
 from ..ir import graph_functions
 from ..ir.steps import FLAT, NOWHERE, ScriptStep, StepBlock, inputs_of
 from .expressions import INPLACE, OPERATORS, Expressions
-from .scope import Block, ModuleValue, ScriptValue, Static, Undefined, Unrolled
+from .scope import ModuleValue, ScriptBlock, ScriptValue, Static, Undefined, Unrolled
 
 _KNOWN: dict[type, Type] = {bool: BOOL, type(None): NONE, type(graph_functions.UNSET): NEVER}
 Side = tuple[list[Any], dict[str, Type]]  # statements of a branch, and what is known of names in it
@@ -224,7 +224,7 @@ class Statements(Expressions):
             self.assign(each, item)
 
     def fresh_list(self, value: ScriptValue) -> Any:
-        """The items of a list that was written down in this block and not used yet, or None."""
+        """The items of a list literal of this block and not used yet, or None."""
         step = value.arg
         if (
             not isinstance(step, ScriptStep)
@@ -303,7 +303,7 @@ class Statements(Expressions):
         condition, holds, fails = self.condition(node.test)
         self.choice(self.truth(condition, node.test), (node.body, holds), (node.orelse, fails), node)
 
-    def do_Guard(self, node: Guard) -> None:
+    def do_Guard(self, node: UnlessExited) -> None:
         """What runs unless flags are set."""
         self.choice(self.none_of(node.flags), (node.body, {}), ([], {}), node)
 
@@ -329,7 +329,7 @@ class Statements(Expressions):
         outer, here = self.block, self.here
         blocks = []
         for statements, refined in (then, otherwise):
-            block = self.block = Block(outer)
+            block = self.block = ScriptBlock(outer)
             if refined:
                 self.refine(refined)
             if statements:
@@ -341,7 +341,7 @@ class Statements(Expressions):
             refined = otherwise[1] if blocks[0].dead else then[1]
             self.refine({name: kind for name, kind in refined.items() if name not in self.joined})
 
-    def join(self, condition: ScriptValue, then: Block, otherwise: Block, live: set[str], node: ast.AST) -> None:
+    def join(self, condition: ScriptValue, then: ScriptBlock, otherwise: ScriptBlock, live: set[str], node: ast.AST) -> None:
         """The node for two branches; names that either sets have its results as values from here on."""
         outer = self.block
         names = sorted((then.assigned | otherwise.assigned) & live)
@@ -439,7 +439,7 @@ class Statements(Expressions):
                 if condition.arg:
                     rest(at + 1)
                 return
-            then, otherwise = Block(outer), Block(outer)
+            then, otherwise = ScriptBlock(outer), ScriptBlock(outer)
             self.block = then
             rest(at + 1)
             self.block, self.here = outer, here
@@ -465,7 +465,7 @@ class Statements(Expressions):
                 initial.append(self.materialized(found))
         types = [each.type for each in initial]
         for _ in range(4):
-            inner = self.block = Block(outer)
+            inner = self.block = ScriptBlock(outer)
             index = inner.parameter("i", INT)
             for name, kind in zip(names, types):
                 inner.env[name] = inner.parameter(name.strip("$"), kind)
@@ -536,7 +536,7 @@ class Statements(Expressions):
         if len(node.items) > 1:
             body = [ast.copy_location(ast.With(node.items[1:], node.body), node)]
         outer, here, live = self.block, self.here, self.live
-        inner = self.block = Block(outer)
+        inner = self.block = ScriptBlock(outer)
         self.statements(body, live)
         self.block, self.here = outer, here
         names = [] if inner.dead else sorted(inner.assigned & live)
@@ -551,7 +551,7 @@ class Statements(Expressions):
 
 
 _STATEMENTS: dict[type, Callable[[Any, Any], None]] = {
-    {"do_Set": Set, "do_Guard": Guard}.get(name) or getattr(ast, name[3:]): getattr(Statements, name)
+    {"do_Set": Set, "do_Guard": UnlessExited}.get(name) or getattr(ast, name[3:]): getattr(Statements, name)
     for name in dir(Statements)
     if name.startswith("do_")
 }

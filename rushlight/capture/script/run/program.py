@@ -18,7 +18,7 @@ from ..ir.steps import PLAIN
 from ..lower.compiler import ScriptParameter, Signature
 from ..transform.differentiable_regions import grouped
 from ..transform.unpack_lists import unpacked
-from .step_interpreter import LARGEST, CompiledGraph, Walk
+from .step_interpreter import LARGEST, GraphFunction, Walk
 
 
 class ScriptProgram:
@@ -31,7 +31,7 @@ class ScriptProgram:
         self.shared = False  # by several functions
         self.private = False  # its graph was given away, and may be changed
         self._walked = False
-        self._compiled: CompiledGraph | None = None
+        self._compiled: GraphFunction | None = None
         self._executed: Graph | None = None
         self.checks = [(at, each, checker(each.type)) for at, each in enumerate(signature.parameters)]
 
@@ -73,7 +73,7 @@ class ScriptProgram:
             if not self._walked and draft is not None and owner is None and len(draft.code.steps) <= LARGEST and not is_recorded(args):
                 self._walked = True
                 return Walk(draft).result(args)
-            compiled = self._compiled = CompiledGraph(self.executed, self.signature.name)
+            compiled = self._compiled = GraphFunction(self.executed, self.signature.name)
         try:
             return compiled.run(owner, *args)
         except Exception as error:

@@ -17,7 +17,7 @@ _WALKS = 6  # of a body, before it is compiled
 _numbers = count()
 
 
-class CompiledGraph:
+class GraphFunction:
     """A graph as a Python function, which gets the owner of its attributes first."""
 
     __slots__ = ("file", "graph", "run", "source")
@@ -149,7 +149,7 @@ class WalkedBody:
         self.walk = walk
         self.code = code
         self.walks = 0
-        self.compiled: CompiledGraph | None = None
+        self.compiled: GraphFunction | None = None
         self.inputs: list[ScriptStep] = []
 
     def __call__(self, *args: Any) -> Any:
@@ -162,7 +162,7 @@ class WalkedBody:
                 return walk.run(self.code)
             self.inputs = list(self.code.inputs())
             graph = walk.draft.graph(self.code, [(each, name_of(each)) for each in self.inputs])
-            compiled = self.compiled = CompiledGraph(graph, walk.draft.name)
+            compiled = self.compiled = GraphFunction(graph, walk.draft.name)
         try:
             return compiled.run(None, *args, *[walk.values[each] for each in self.inputs])
         except Exception as error:

@@ -39,7 +39,7 @@ def optimise(owner: Any) -> None:
 
 
 def _forget(owner: Any) -> None:
-    """Let go of frozen tensors and Modules that no program uses any more."""
+    """Release frozen tensors and Modules that no program uses any more."""
     programs = owner._script_programs.values()
     used = {
         node.target
