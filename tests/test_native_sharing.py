@@ -21,7 +21,7 @@ from rushlight.codegen.llvm.ir import Code, Module, Part, Scalar
 from rushlight.codegen.llvm.target import processor
 from rushlight.codegen.llvm.vectors import Vectors
 
-machine: Any = sys.modules["rushlight.runtime.cpu.jit"].machine
+machine: Any = sys.modules["rushlight.runtime.cpu.jit"].jit
 
 
 def compiled(function: Any) -> Any:
@@ -290,7 +290,7 @@ def test_what_all_programs_need_is_compiled_ahead() -> None:
 import os, sys
 import rushlight as torch
 double = torch.compile(lambda x: x * 2)
-machine = sys.modules["rushlight.runtime.cpu.jit"].machine()
+machine = sys.modules["rushlight.runtime.cpu.jit"].jit()
 assert len(machine.coming) == 2, machine.coming
 if sys.argv[1] == "fork":
     child = os.fork()
