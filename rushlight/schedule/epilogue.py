@@ -6,14 +6,7 @@ from typing import Any
 
 from .fusion import FusionGroup, OpStep
 from .in_place import may_refuse
-from .tensor_ir import Input, Leaf, PartialReduce, Reference, Routine, Value
-
-
-def sources(value: Value) -> list[Value]:
-    """The stored values that are read where a value is used: itself, or the operands of its recomputation."""
-    if value.stored or isinstance(value, Leaf):
-        return [value]
-    return [source for each in value.inputs() for source in sources(each.value)]
+from .tensor_ir import Input, PartialReduce, Reference, Routine, Value, stored_operands
 
 
 def fuse_epilogues(steps: list[Any], outputs: list[Reference | None]) -> list[Any]:
@@ -25,7 +18,7 @@ def fuse_epilogues(steps: list[Any], outputs: list[Reference | None]) -> list[An
     needs: dict[Any, list[Value]] = {}
     made: dict[Value, int] = {}  # the step that computes a value
     for at, step in enumerate(steps):
-        found = {source: None for member in step.members for each in member.inputs() for source in sources(each.value)}
+        found = stored_operands(step.members)
         needs[step] = list(found)
         made.update(dict.fromkeys(step.members, at))
         for source in found:
@@ -78,7 +71,7 @@ def update_early(steps: list[Any], ends: dict[Value, Input]) -> list[Any]:
 
 def needed(step: Any) -> set[Value]:
     """The stored values that a step reads."""
-    return {source for member in step.members for each in member.inputs() for source in sources(each.value)}
+    return set(stored_operands(step.members))
 
 
 def is_epilogue(group: Any, value: Routine) -> bool:

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .epilogue import sources
 from .fusion import FusionGroup
 from .in_place import in_group
 from .symbolic_shape import hint, same
-from .tensor_ir import Call, Pointwise, Value
+from .tensor_ir import Call, Pointwise, Value, stored_operands
 
 ALIGNMENT = 64
 
@@ -39,11 +38,9 @@ def live_ranges(steps: list[Any], outside: set[Value]) -> dict[Value, tuple[int,
         for value in step.members:
             if value.stored and not isinstance(value, Call) and value.place is None and value not in outside:
                 found[value] = at, at
-        for value in step.members:
-            for each in value.inputs():
-                for source in sources(each.value):
-                    if source in found:
-                        found[source] = found[source][0], at
+        for source in stored_operands(step.members):
+            if source in found:
+                found[source] = found[source][0], at
     return found
 
 

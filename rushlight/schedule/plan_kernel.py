@@ -47,6 +47,7 @@ class Planner:
         self.members = set(group.members)
         self.known_inside: dict[Reference, bool] = {}
         self.expressions = {each: self.own_expression(each) for each in group.members}  # type: ignore[arg-type]
+        self.operands = {each: operands(expression) for each, expression in self.expressions.items()}
         self.levels = self.find_levels()
         self.kept = self.find_kept()
         self.borrowed = self.find_borrowed()
@@ -82,7 +83,7 @@ class Planner:
         """The pass in which a member can be computed; of a row value, the pass before which it is known."""
         levels: dict[Value, int] = {}
         for value in self.group.members:
-            known = [levels[each.value] for each in operands(self.expressions[value]) if self.inside(each)]
+            known = [levels[each.value] for each in self.operands[value] if self.inside(each)]
             levels[value] = max(known, default=0) + (1 if isinstance(value, Reduce) else 0)
         return levels
 
@@ -95,7 +96,7 @@ class Planner:
         reads: dict[Value, set[Any]] = {}  # and the loads that it takes
         for value in self.group.members:
             costs[value], reads[value] = self.expressions[value].cost, set()
-            for each in operands(self.expressions[value]):
+            for each in self.operands[value]:
                 if not self.inside(each) or each.value in kept:
                     if any(differs(each.strides[at]) or each.strides[at] for at in self.group.axes or ()):  # not one element per row
                         reads[value].add((each.value, each.offset, each.strides))
@@ -117,7 +118,7 @@ class Planner:
             own = self.levels[value] - isinstance(value, Reduce)
             wanted[value] = max(wanted.get(value, 0), own)
             at = own if value in kept or value.stored else wanted[value]
-            for each in operands(self.expressions[value]):
+            for each in self.operands[value]:
                 if self.inside(each) and each.value not in self.group.rows:
                     wanted[each.value] = max(wanted.get(each.value, 0), at)
         return wanted
@@ -145,7 +146,7 @@ class Planner:
     def find_axes(self) -> list[Axis]:
         """The loops: neighbouring dimensions are merged where all operands step through them as through one."""
         group, space = self.group, self.group.space
-        references = [each for value in group.members for each in operands(self.expressions[value]) if not self.inside(each)]
+        references = [each for value in group.members for each in self.operands[value] if not self.inside(each)]
         strides = [each.strides for each in references] + [strides_of(space)]
         if group.row_shape is not None:
             strides.append(strides_of(group.row_shape))

@@ -131,7 +131,7 @@ class Tracer(SymbolicSizes):
         array = tensor._array
         if shape is None:
             shape = array.shape
-        node.meta["val"] = Spec(shape, array.dtype, device=device_of(array))
+        node.meta["val"] = Spec(shape, array.dtype, device=(array.__class__ is Spec and array.device) or device_of(array))
         if array.__class__ is QuantizedArray:
             node.meta["quantizer"] = array.quantizer
         entry = self.entries[id(tensor)] = TracedTensor(tensor, node, shape)
