@@ -34,7 +34,7 @@ _PLAIN = (
 
 def check_calls(graph: Graph) -> None:
     """Refuse a graph that calls an opaque function (``allow_in_graph``): such a graph runs as it was captured."""
-    for node in graph.nodes:
+    for node in list(graph.nodes):
         if node.op == "call_module":
             raise CaptureError(f"the graph calls the module {node.target}")
         if node.op != "call_function" or node.table_op is not None or isinstance(node.target, ApplyFunction) or node.target in _PLAIN:

@@ -40,7 +40,7 @@ def partition(joint: Joint, kept: list[str] | None = None) -> Partition:
     """Split a joint graph; ``kept`` names the values that an earlier forward graph already keeps, so that nothing is chosen anew."""
     graph = joint.graph
     after = descendants(joint.tangents)
-    after |= {node for node in graph.nodes if node not in joint.forward and node.is_impure() and node.op != "output"}
+    after |= {node for node in list(graph.nodes) if node not in joint.forward and node.is_impure() and node.op != "output"}
     after |= descendants(node for node in after if node.is_impure())
     after -= set(joint.tangents)
     wanted = [each for each in joint.gradients if each is not None]

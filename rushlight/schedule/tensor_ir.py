@@ -268,7 +268,7 @@ class Builder:
         for position, (node, layout) in enumerate(zip(decomposed.inputs, layouts)):
             if node is not None:
                 self.leaf(Input, node, layout).position = position
-        for node in decomposed.graph.nodes:
+        for node in list(decomposed.graph.nodes):
             if node in self.references or node.op == "output":
                 continue
             if node.op == "placeholder":

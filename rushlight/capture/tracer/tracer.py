@@ -157,7 +157,8 @@ class Tracer(SymbolicSizes):
 
     def node_of(self, tensor: Any) -> Node:
         """The node whose value a tensor is; parameters and constants get one when they are first seen."""
-        self.aliases.check(tensor)
+        if self.aliases.doubtful:
+            self.aliases.check(tensor)
         entry = self.entries.get(id(tensor))
         if entry is not None and not (self.functional and self.aliases.stale(entry)):
             return entry.node
