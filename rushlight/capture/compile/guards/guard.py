@@ -69,26 +69,15 @@ class Kind(Enum):
     RELATION = auto()  # Relation between symbolic numbers
 
 
-class Guard:
+class Guard(NamedTuple):
     """One condition under which a captured program holds."""
 
-    __slots__ = ("expected", "kind", "message", "others", "place", "source")
-
-    def __init__(
-        self,
-        kind: Kind,
-        source: Source | None,
-        expected: Any = None,
-        others: tuple[Source, ...] = (),
-        message: str | Callable[[], str] | None = None,
-        place: tuple[Any, Any, int] | None = None,
-    ) -> None:
-        self.kind = kind
-        self.source = source
-        self.expected = expected
-        self.others = others
-        self.message = message  # replaces the words that follow from the kind
-        self.place = place  # code, bytecode and index of the instruction in the user's program that relies on it
+    kind: Kind
+    source: Source | None
+    expected: Any = None
+    others: tuple[Source, ...] = ()
+    message: str | Callable[[], str] | None = None  # replaces the words that follow from the kind
+    place: tuple[Any, Any, int] | None = None  # code, bytecode and index of the instruction in the user's program that relies on it
 
     @property
     def line(self) -> tuple[str, int] | None:

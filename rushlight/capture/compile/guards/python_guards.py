@@ -11,7 +11,7 @@ from ....core.dtypes import default
 from ....core.state import flags, state
 from .guard import Guard, Kind, Read, Relation, relation_text
 from .modes import ambient
-from .sources import Names, Source
+from .sources import Names, Source, path_expression
 
 MISSING = (AttributeError, KeyError, IndexError, ValueError, TypeError)  # raised by the read of a value that is gone
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
@@ -35,19 +35,16 @@ class GuardPrinter:
     def lines(self, program: Iterable[Read | Guard], failed: Callable[[Guard], str]) -> list[str]:
         """Statements that read values and, where a guard does not hold, do what ``failed`` gives."""
         found: list[str] = []
-        for step in program:
+        steps = list(program)
+        paths = iter([path_expression(step.path, self.names, self.variables, self.used) for step in steps if isinstance(step, Read)])
+        for step in steps:
             if isinstance(step, Read):
-                found.append(f"{step.variable} = {self.path(step.path)}")
+                found.append(f"{step.variable} = {next(paths)}")
             else:
                 if step.kind is Kind.TENSOR:  # the guards on its sizes follow
                     found.append(f"a = {self.variable(step.source)}._array")  # type: ignore[arg-type]
                 found.append(f"if not ({self.condition(step)}): {failed(step)}")
         return found
-
-    def path(self, source: Source) -> str:
-        """The expression that reads a source from the variables of the sources it depends on."""
-        base = self.variable(source.base) if source.base is not None else ""
-        return source.expression(base, self.names, *[self.variable(each) for each in source.beside])
 
     def condition(self, guard: Guard) -> str:
         """The expression of a guard."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Mapping
 from types import FunctionType
 from typing import Any
 
@@ -264,6 +265,14 @@ class Sources:
             self.held.append(value)
             self.made[key] = Known(value)
         return self.made[key]
+
+
+def path_expression(source: Source, names: Names, variables: Mapping[Source, str], used: set[str]) -> str:
+    """The expression that reads a source from the variables of the sources it depends on, which are added to those that are ``used``."""
+    base = "" if source.base is None else variables[source.base]
+    beside = [variables[each] for each in source.beside]
+    used.update((base, *beside))
+    return source.expression(base, names, *beside)
 
 
 def root_of(source: Source) -> Source:
