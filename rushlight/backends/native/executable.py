@@ -149,7 +149,7 @@ class CompiledSchedule:
                 parts.append(step.value)
         alone = bool(parts) and all(isinstance(each, str) for each in parts)
         if alone:
-            module.put("entry", launcher.entry(self, parts), quick=True)
+            module.put("entry", launcher.entry(self, module, parts), quick=True)
         if any(isinstance(each, str) for each in parts):
             try:
                 self.compiled = jit().compile(module.parts(), module.bindings)

@@ -97,12 +97,18 @@ def _phi(i: Instruction) -> str:
     return f"phi {i.type} " + ", ".join([f"[ {value.name}, {block.name} ]" for value, block in zip(values, values)])
 
 
+def _switch(i: Instruction) -> str:
+    value, otherwise, *cases = i.operands
+    targets = " ".join([f"{_list((number,))}, {_list((block,))}" for number, block in zip(cases[::2], cases[1::2])])
+    return f"switch {_list((value, otherwise))} [ {targets} ]"
+
+
 def _raw(i: Instruction) -> str:
     return i.detail
 
 
 _FORMS: dict[str, Callable[[Instruction], str]] = {
-    "load": _load, "load atomic": _load, "getelementptr": _address, "call": _call, "phi": _phi, "ret": _return, "raw": _raw,
+    "load": _load, "load atomic": _load, "getelementptr": _address, "call": _call, "phi": _phi, "ret": _return, "switch": _switch, "raw": _raw,
     **dict.fromkeys(("select", "store", "store atomic", "br", "fneg", "insertelement", "extractelement", "shufflevector", "extractvalue",
                      "cmpxchg", "atomicrmw xor"), _operand_list),
     **dict.fromkeys(("sext", "zext", "trunc", "fpext", "fptrunc", "sitofp", "uitofp", "fptosi", "fptoui", "bitcast", "ptrtoint", "inttoptr"), _conversion),

@@ -146,7 +146,7 @@ def write(c: ObjectCode) -> Scalar:
         to = c.word(step, 1, "ptr")
         thing = c.field(c.word(step, 2, "ptr"), 0)
         following = c.fresh("following")
-        c.do(f"switch i64 {c.word(step, 0).name}, label %refuse [ {' '.join(f'i64 {int(each)}, label %{each.name}' for each in Op)} ]")
+        c.switch(c.word(step, 0), "refuse", {int(each): each.name for each in Op})
 
         def register(word: int) -> Scalar:
             return c.field(c.word(step, word, "ptr"), 0)
@@ -157,7 +157,7 @@ def write(c: ObjectCode) -> Scalar:
         def end(found: Scalar | None = None) -> None:
             if found is not None:
                 c.put(found, to)
-            c.go(following)
+            c.jump(following)
 
         def item() -> Scalar:
             c.need(c.same(kind(thing), dictionary), "refuse")
@@ -183,7 +183,7 @@ def write(c: ObjectCode) -> Scalar:
         end(c.word(c.field(thing, Layout.elements), which, "ptr"))
         begin(Op.FIELD)
         c.need(c.same(kind(thing), register(4)), "refuse")
-        place = c.let("ptr", f"getelementptr i8, ptr {thing.name}, i64 {c.word(step, 3).name}")
+        place = c.beyond(thing, c.word(step, 3))
         content = c.field(place, 0)
         c.need(c.is_object(content), "refuse")  # attributes may not be in a dict yet
         end(content)
@@ -224,7 +224,7 @@ def write(c: ObjectCode) -> Scalar:
         def compare(number: Scalar) -> None:
             mine = c.same(number, apart)
             at_last = c.convert("zext", c.compare("sge", number, apart), "i64")
-            other = c.select(mine, zero, c.let("i64", f"sub i64 {number.name}, {at_last.name}"))
+            other = c.select(mine, zero, c.sub(number, at_last))
             present, wanted = c.read(value, "ptr"), c.word(known, other, "ptr")
             c.need(c.either(mine, c.same(present, wanted)), "refuse")
 
@@ -253,7 +253,7 @@ def write(c: ObjectCode) -> Scalar:
         c.put(c.field(thing, Layout.version, "i64"), step, c.word(step, 3))
         end()
         c.label(following)
-    c.go("found")
+    c.jump("found")
     c.label("found")
     count = c.word(table, _RESULTS)
     with c.loop(zero, count) as at:  # before the tuple is made: that may run the collector of garbage, and so anything
@@ -264,18 +264,18 @@ def write(c: ObjectCode) -> Scalar:
     with c.loop(zero, count) as at:
         c.put(c.field(c.word(answers, at, "ptr"), 0), items, at)
     c.put(zero, table, _BUSY)
-    c.do(f"ret ptr {result.name}")
+    c.give(result)
     c.label("fail")
     with c.loop(zero, count) as at:
         c.drop(c.field(c.word(answers, at, "ptr"), 0))
     c.put(zero, table, _BUSY)
-    c.do("ret ptr null")
+    c.give(NULL)
     c.label("forget")  # an error of Python's, if there was one
     c.call("PyErr_Clear", type="void")
-    c.go("refuse")
+    c.jump("refuse")
     c.label("refuse")
     c.put(zero, table, _BUSY)
-    c.go("away")
+    c.jump("away")
     c.label("away")
     refused = c.object("refused", NotImplemented)
     c.keep(refused)

@@ -13,6 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from ...codegen.llvm.instructions import Function, Scalar
+from ...codegen.llvm.ir import Code
+from ...codegen.llvm.module import Module
 from ...core.base import alias, make, storage_of
 from ...core.state import state
 from ...schedule.in_place import may_refuse
@@ -33,17 +36,23 @@ def status_of(program: Any) -> int:
     return len(program.slots)
 
 
-def entry(program: Any, segments: list[str]) -> str:
+def entry(program: Any, module: Module, segments: list[str]) -> Function:
     """A function around the program's segments, given the table of addresses: 0, or 1 where a segment refuses to go on."""
-    lines = ["define i32 @entry(ptr %table) {", f"  %status = getelementptr i64, ptr %table, i64 {status_of(program)}"]
-    for at, segment in enumerate(segments):
-        lines += [
-            f"  call void @{segment}(ptr %table)",
-            f"  %found{at} = load i64, ptr %status",
-            f"  %wrong{at} = icmp ne i64 %found{at}, 0",
-        ]
-        lines += [f"  br i1 %wrong{at}, label %stop, label %next{at}", f"next{at}:"]
-    return "\n".join([*lines, "  ret i32 0", "stop:", "  store i64 0, ptr %status", "  ret i32 1", "}"])
+    c = Code(module)
+    status, outcome = c.address("%table", status_of(program), "i64"), c.slot("i32")
+    for segment in segments:
+        c.call_function(segment, "%table")
+        following = c.fresh("next")
+        c.branch(c.compare("eq", c.read(status, "i64"), c.integer(0)), following, "stop")
+        c.label(following)
+    c.write(Scalar("0", "i32"), outcome)
+    c.jump("finish")
+    c.label("stop")
+    c.write(c.integer(0), status)
+    c.write(Scalar("1", "i32"), outcome)
+    c.jump("finish")
+    c.label("finish")
+    return c.function("entry", "ptr %table", c.read(outcome, "i32"))
 
 
 def make_launcher(

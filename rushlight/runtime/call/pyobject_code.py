@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...codegen.llvm.ir import Code, Module, Part, Scalar
@@ -31,25 +30,25 @@ class ObjectCode(Code):
         super().__init__(Module())
         self.rolled = self.scalar = True
 
-    def field(self, pointer: Scalar, offset: int, type: str = "ptr") -> Scalar:
+    def field(self, pointer: Scalar, offset: Scalar | int, type: str = "ptr") -> Scalar:
         """A field of an object, so many bytes from its beginning."""
-        return self.let(type, f"load {type}, ptr {self.beyond(pointer, offset).name}")
+        return self.emit("load", type, (self.beyond(pointer, offset),))
 
-    def beyond(self, pointer: Scalar, offset: int) -> Scalar:
+    def beyond(self, pointer: Scalar, offset: Scalar | int) -> Scalar:
         """The address at a byte offset."""
-        return self.let("ptr", f"getelementptr i8, ptr {pointer.name}, i64 {offset}")
+        return self.emit("getelementptr", "i8", (pointer, self.index(offset)), "", "ptr")
 
     def words_from(self, pointer: Scalar, index: Scalar | int) -> Scalar:
         """The address at a word offset."""
-        return self.let("ptr", f"getelementptr i64, ptr {pointer.name}, i64 {index if isinstance(index, int) else index.name}")
+        return self.emit("getelementptr", "i64", (pointer, self.index(index)), "", "ptr")
 
     def word(self, pointer: Scalar, index: Scalar | int, type: str = "i64") -> Scalar:
         """A word of a table."""
-        return self.let(type, f"load {type}, ptr {self.words_from(pointer, index).name}")
+        return self.emit("load", type, (self.words_from(pointer, index),))
 
     def put(self, value: Scalar, pointer: Scalar, index: Scalar | int = 0) -> None:
         """Write a word of a table."""
-        self.do(f"store {value.type} {value.name}, ptr {self.words_from(pointer, index).name}")
+        self.effect("store", value.type, (value, self.words_from(pointer, index)))
 
     def outside(self, name: str, address: int) -> Scalar:
         """The address of a symbol."""
@@ -66,11 +65,10 @@ class ObjectCode(Code):
 
     def call_at(self, function: Scalar, *arguments: Scalar, type: str = "ptr") -> Scalar:
         """Call a function by its address."""
-        text = f"call {type} {function.name}({', '.join(f'{each.type} {each.name}' for each in arguments)})"
         if type == "void":
-            self.do(text)
+            self.effect("call", type, (function, *arguments))
             return NULL
-        return self.let(type, text)
+        return self.emit("call", type, (function, *arguments))
 
     def keep(self, value: Scalar) -> None:
         """Count one more reference to an object."""
@@ -110,22 +108,21 @@ class ObjectCode(Code):
     def need(self, condition: Scalar, otherwise: str) -> None:
         """Go on where a condition holds, or to a block."""
         following = self.fresh("on")
-        self.do(f"br i1 {condition.name}, label %{following}, label %{otherwise}")
+        self.branch(condition, following, otherwise)
         self.label(following)
 
-    @contextmanager
-    def only_if(self, condition: Scalar) -> Iterator[None]:
-        """The block that follows runs where a condition holds."""
-        inside, after = self.fresh("inside"), self.fresh("after")
-        self.do(f"br i1 {condition.name}, label %{inside}, label %{after}")
-        self.label(inside)
-        yield
-        self.go(after)
-        self.label(after)
+    def switch(self, value: Scalar, otherwise: str, targets: Mapping[int, str]) -> None:
+        """Go to the block of a number, or to another one."""
+        cases = [each for number, name in targets.items() for each in (Scalar(str(number), value.type), Scalar(f"%{name}", "label"))]
+        self.effect("switch", value.type, (value, Scalar(f"%{otherwise}", "label"), *cases))
 
-    def go(self, name: str) -> None:
-        """Go to a block."""
-        self.do(f"br label %{name}")
+    def give(self, value: Scalar) -> None:
+        """Return from the function."""
+        self.effect("ret", value.type, (value,))
+
+    def index(self, number: Scalar | int) -> Scalar:
+        """A number as an operand."""
+        return Scalar(str(number), "i64") if isinstance(number, int) else number
 
 
 NULL = Scalar("null", "ptr")

@@ -188,7 +188,7 @@ class TrampolineCode:
         c.write(_FAILED, outcome)
         with c.loop(self.zero, self.tensors) as index:
             self.check_tensor(self.argument(index), self.tensor_record(index))
-        with c.only_if(c.compare("sgt", c.word(self.table, _WRITTEN), self.zero)):
+        with c.when(c.compare("sgt", c.word(self.table, _WRITTEN), self.zero)):
             self.check_storages()
         with c.loop(self.zero, self.given) as index:
             self.locate(c.words_from(self.value_records, c.scale(index, _VALUE)))
@@ -204,41 +204,41 @@ class TrampolineCode:
             self.make(self.result_record(index), made, block)
         with c.loop(self.zero, self.results) as index:
             reused = c.word(self.result_record(index), _REUSED, "ptr")
-            with c.only_if(c.differ(reused, NULL)):  # in the meantime, nobody else has come to have it
+            with c.when(c.differ(reused, NULL)):  # in the meantime, nobody else has come to have it
                 c.need(c.same(c.field(reused, 0, "i64"), c.integer(2)), "declined")
                 c.need(self.is_private(reused), "declined")
         self.run(outcome)
-        c.go("finish")
+        c.jump("finish")
         c.label("declined")
         c.write(_DECLINED, outcome)
-        c.go("finish")
+        c.jump("finish")
         c.label("broken")
         c.drop(made)
-        c.go("finish")
+        c.jump("finish")
         c.label("finish")
         with c.loop(self.zero, self.tensors) as index:
             c.drop(c.word(self.tensor_record(index), _FOUND, "ptr"))
         end = c.read(outcome, "i32")
         c.need(c.differ(end, _FAILED), "fail")
         c.need(c.same(end, _DONE), "refused")
-        with c.loop(self.zero, self.tensors) as index, c.only_if(c.differ(c.word(self.tensor_record(index), _WRITES), self.zero)):
+        with c.loop(self.zero, self.tensors) as index, c.when(c.differ(c.word(self.tensor_record(index), _WRITES), self.zero)):
             self.count(self.argument(index))
         with c.loop(self.zero, self.results) as index:
             self.hand_over(self.result_record(index), made)
         c.put(self.zero, busy)
-        c.do(f"ret ptr {made.name}")
+        c.give(made)
         c.label("unfinished")
         c.drop(made)
-        c.go("fail")
+        c.jump("fail")
         c.label("fail")
         c.put(self.zero, busy)
-        c.do("ret ptr null")
+        c.give(NULL)
         c.label("refused")
         c.drop(made)
-        c.go("refuse")
+        c.jump("refuse")
         c.label("refuse")
         c.put(self.zero, busy)
-        c.go("away")
+        c.jump("away")
         c.label("away")
         refused = c.object("refused", NotImplemented)
         c.keep(refused)
@@ -285,7 +285,7 @@ class TrampolineCode:
         c = self.c
         with c.loop(self.zero, self.tensors) as one:
             mine = self.tensor_record(one)
-            with c.only_if(c.differ(c.word(mine, _WRITES), self.zero)), c.loop(self.zero, self.tensors) as other:
+            with c.when(c.differ(c.word(mine, _WRITES), self.zero)), c.loop(self.zero, self.tensors) as other:
                 apart = c.differ(c.word(mine, _STORAGE), c.word(self.tensor_record(other), _STORAGE))
                 c.need(c.either(c.same(one, other), apart), "refuse")
 
@@ -301,10 +301,10 @@ class TrampolineCode:
         inside, other, fresh, tensor, ready = (c.fresh(each) for each in ("inside", "other", "fresh", "tensor", "ready"))
         place = c.slot("i64")
         c.put(NULL, record, _REUSED)
-        c.do(f"switch i64 {c.word(record, _KIND).name}, label %{other} [ i64 {INSIDE}, label %{inside} ]")
+        c.switch(c.word(record, _KIND), other, {INSIDE: inside})
         c.label(inside)
         c.write(c.add(c.read(block, "i64"), c.word(record, _OFFSET)), place)
-        c.go(ready)
+        c.jump(ready)
         c.label(other)
         if at.own:
             c.need(c.differ(c.word(record, _REUSES), self.zero), fresh)
@@ -313,9 +313,9 @@ class TrampolineCode:
             c.put(old, record, _REUSED)
             self.put(made, record, old)
             c.write(c.field(c.field(old, at.array), at.data, "i64"), place)
-            c.go(ready)
+            c.jump(ready)
         else:
-            c.go(fresh)
+            c.jump(fresh)
         c.label(fresh)
         dtype = c.word(record, _RESULT_DTYPE, "ptr")
         c.keep(dtype)
@@ -329,10 +329,10 @@ class TrampolineCode:
         c.need(c.same(c.word(record, _KIND), c.integer(BLOCK)), tensor)
         c.write(data, block)
         self.put(made, record, array)
-        c.go(ready)
+        c.jump(ready)
         c.label(tensor)
         self.put(made, record, self.tensor_of(array, record))
-        c.go(ready)
+        c.jump(ready)
         c.label(ready)
         c.put(c.read(place, "i64"), self.space, c.word(record, _RESULT_SLOT))
 
@@ -345,10 +345,10 @@ class TrampolineCode:
         c, at = self.c, self.at
         lost, there = c.fresh("lost"), c.fresh("there")
         tensor = c.call("PyType_GenericAlloc", self.tensor, self.zero)
-        c.do(f"br i1 {c.differ(tensor, NULL).name}, label %{there}, label %{lost}")
+        c.branch(c.differ(tensor, NULL), there, lost)
         c.label(lost)
         c.drop(array)
-        c.go("broken")
+        c.jump("broken")
         c.label(there)
         c.put(array, c.beyond(tensor, at.array))
         fields = ((at.requires_grad, self.false), (at.storage, self.nothing), (at.history, self.nothing), (at.output, c.object("zero", 0)))
@@ -356,11 +356,11 @@ class TrampolineCode:
             c.keep(value)
             c.put(value, c.beyond(tensor, offset))
         if at.own:  # of what may be used again, one can see that it has no attributes
-            with c.only_if(c.differ(c.word(record, _REUSES), self.zero)):
+            with c.when(c.differ(c.word(record, _REUSES), self.zero)):
                 own = c.call("PyObject_GenericGetDict", tensor, NULL)
-                with c.only_if(c.differ(own, NULL)):
+                with c.when(c.differ(own, NULL)):
                     c.drop(own)
-                with c.only_if(c.same(own, NULL)):
+                with c.when(c.same(own, NULL)):
                     c.call("PyErr_Clear", type="void")
         return tensor
 
@@ -387,7 +387,7 @@ class TrampolineCode:
         array, own = c.field(tensor, at.array), c.field(tensor, at.own)
         answer, inspect, after = c.slot("i1"), c.fresh("inspect"), c.fresh("after")
         c.write(Scalar("false", "i1"), answer)
-        c.do(f"br i1 {c.is_object(own).name}, label %{inspect}, label %{after}")
+        c.branch(c.is_object(own), inspect, after)
         c.label(inspect)
         flags = c.binary("and", c.field(array, at.flags, "i32"), Scalar(str(PLAIN), "i32"))
         conditions = [
@@ -397,7 +397,7 @@ class TrampolineCode:
             c.same(c.field(tensor, at.history), self.nothing),
         ]  # fmt: skip
         c.write(c.both(*conditions), answer)
-        c.go(after)
+        c.jump(after)
         c.label(after)
         return c.read(answer, "i1")
 
@@ -405,7 +405,7 @@ class TrampolineCode:
         """Give a tensor the gradient that was made for it, unless that is the one which it has."""
         c = self.c
         owner = c.word(record, _OWNER)
-        with c.only_if(c.both(c.compare("sge", owner, self.zero), c.same(c.word(record, _REUSED, "ptr"), NULL))):
+        with c.when(c.both(c.compare("sge", owner, self.zero), c.same(c.word(record, _REUSED, "ptr"), NULL))):
             gradient = c.call("PyTuple_GetItem", made, c.word(record, _NUMBER))
             failed = c.call("PyObject_SetAttr", self.argument(owner), self.grad, gradient, type="i32")
             c.need(c.same(failed, Scalar("0", "i32")), "unfinished")
@@ -416,7 +416,7 @@ class TrampolineCode:
         program, longer = c.word(self.table, _PROGRAM, "ptr"), c.fresh("longer")
         c.need(c.same(c.word(self.table, _LONGER), self.zero), longer)
         c.write(c.call_at(program, self.space, type="i32"), outcome)
-        c.go("finish")
+        c.jump("finish")
         c.label(longer)
         thread = c.call("PyEval_SaveThread")
         c.write(c.call_at(program, self.space, type="i32"), outcome)
@@ -426,7 +426,7 @@ class TrampolineCode:
         """Count a write to a tensor's memory."""
         c, at = self.c, self.at
         storage = c.field(thing, at.storage)
-        with c.only_if(c.differ(storage, self.nothing)):
+        with c.when(c.differ(storage, self.nothing)):
             version = c.field(storage, at.version)
             number = c.call("PyLong_AsLongLong", version, type="i64")
             following = c.call("PyLong_FromLongLong", c.add(number, c.integer(1)))

@@ -49,13 +49,14 @@ class Clocks:
     def now(self, c: Code) -> Scalar:
         """The time in nanoseconds."""
         place = c.shared_slot("i64", 2)
-        c.let("i32", f"call i32 {c.bound('clock', self.function)}(i32 {time.CLOCK_MONOTONIC}, ptr {place})")
+        operands = Scalar(c.bound("clock", self.function), "ptr"), Scalar(str(time.CLOCK_MONOTONIC), "i32"), Scalar(place, "ptr")
+        c.emit("call", "i32", operands)
         seconds, rest = c.load(place, c.integer(0), "i64"), c.load(place, c.integer(1), "i64")
         return c.add(c.scale(seconds, 1_000_000_000), rest)
 
     def add(self, c: Code, step: Any, begin: Scalar) -> None:
         """Count a step that has begun at a time, and ends now."""
-        spent = c.let("i64", f"sub i64 {self.now(c).name}, {begin.name}")
+        spent = c.sub(self.now(c), begin)
         for at, more in enumerate((spent, c.integer(1))):
             place = c.integer(2 * self.places[id(step)] + at)
             found = c.bound("clocks", ctypes.addressof(self.found))
