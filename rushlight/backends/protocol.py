@@ -9,28 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..capture.compile.guards.native_guards import GuardCompiler
-
-
-class Launcher(NamedTuple):
-    """The shortest call of an executable, for arguments like those of an earlier call.
-
-    ``call`` compares its tensors with those of the earlier call (class, dtype, sizes, strides, ``requires_grad``) and gives NotImplemented, with
-    nothing done, where they differ.  It does not ask for modes: the guards have.
-    """
-
-    call: Callable[..., Any]
-    leaves_gradients: bool = True  # whether assigning gradients to the tensors they belong to is left to the caller
-
-
-def refuse(*args: Any) -> Any:
-    """The call of a launcher that takes nothing."""
-    return NotImplemented
-
-
-NO_LAUNCHER = Launcher(refuse)
+from ..capture.compile.runtime.call_cache import NO_LAUNCHER, Launcher
 
 
 class Executable(ABC):
@@ -130,3 +112,8 @@ class FunctionBackend(Backend):
 def as_backend(backend: Any, name: str) -> Backend:
     """A back-end, given one or a function in PyTorch's form."""
     return backend if isinstance(backend, Backend) else FunctionBackend(backend, name)
+
+
+__all__ = [
+    "NO_LAUNCHER", "Backend", "Executable", "FunctionBackend", "FunctionExecutable", "GraphCompiler", "GraphExecutable", "Launcher", "as_backend",
+]  # fmt: skip

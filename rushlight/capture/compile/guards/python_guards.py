@@ -41,8 +41,6 @@ class GuardPrinter:
             if isinstance(step, Read):
                 found.append(f"{step.variable} = {next(paths)}")
             else:
-                if step.kind is Kind.TENSOR:  # the guards on its sizes follow
-                    found.append(f"a = {self.variable(step.source)}._array")  # type: ignore[arg-type]
                 found.append(f"if not ({self.condition(step)}): {failed(step)}")
         return found
 
@@ -96,7 +94,9 @@ class GuardPrinter:
 
     def tensor(self, guard: Guard, name: str) -> str:
         wanted, of = guard.expected, self.names.of
-        kinds = f"type({name}) is {of(wanted.kind, 't')} and type(a) is {of(wanted.array_kind, 't')}"
+        kinds = (
+            f"type({name}) is {of(wanted.kind, 't')} and type(a := {name}._array) is {of(wanted.array_kind, 't')}"  # guards on sizes follow
+        )
         return f"{kinds} and a.dtype is {of(wanted.element, 't')} and {name}._requires_grad is {wanted.requires_grad}"
 
 

@@ -16,14 +16,32 @@ else is ever invalid, since guards and launchers compare everything that they re
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..guards.guards import Guards
 
 if TYPE_CHECKING:
-    from ....backends.protocol import Executable, Launcher
+    from ....backends.protocol import Executable
 
+
+class Launcher(NamedTuple):
+    """The shortest call of an executable, for arguments like those of an earlier call.
+
+    ``call`` compares its tensors with those of the earlier call (class, dtype, sizes, strides, ``requires_grad``) and gives NotImplemented, with
+    nothing done, where they differ.  It does not ask for modes: the guards have.
+    """
+
+    call: Callable[..., Any]
+    leaves_gradients: bool = True  # whether assigning gradients to the tensors they belong to is left to the caller
+
+
+def refuse(*args: Any) -> Any:
+    """The call of a launcher that takes nothing."""
+    return NotImplemented
+
+
+NO_LAUNCHER = Launcher(refuse)
 MISS = object()  # what an entry gives whose guards do not hold
 Place = Any  # where an entry begins: None at the beginning of the function, else the frames and their instructions
 
@@ -47,7 +65,7 @@ class CacheEntry:
         self.module = module
         self.executable = executable  # None where the graph computes nothing
         self.gradients = gradients  # of outputs: the input whose gradient each becomes
-        self.launcher: Launcher | None = None  # where the executable has any
+        self.launcher = NO_LAUNCHER  # until a call went the general way
         self.ending = ending  # "return", or the message of the graph break
         self.ends = ends  # whether the program is at its end: `run` gives its result, and otherwise a frame
         self.source = source

@@ -85,8 +85,8 @@ def build_entry(backend: Backend, name: str, recorder: Recorder, outcome: Any, s
     rollback = Rollback(tracer.graph)
     if tracer.deferred is not None and tracer.deferred.calls:
         tracer.deferred.compute_with(run, tensors)
-    if launches:
-        entry.relaunch(tuple([value for _, value in tracer.inputs]))
+        if launches:
+            entry.relaunch(tuple([value for _, value in tracer.inputs]))
     failed = failing(rollback.protected(module.forward) if run != module.forward else None, guards, backend.name)
     given = "".join(f"{guards.result(source)}, " for source in sources)
     # A launcher checks the tensors itself, and does all or nothing: what it may fail for, it finds before it changes anything.
