@@ -1,6 +1,6 @@
 """Capture by interpreting bytecode.
 
-`decode` turns a code object of any version into canonical instructions; `Interpreter` runs them, and asks a `Machine`
+`decode` turns a code object of any version into canonical instructions; `BytecodeInterpreter` runs them, and asks its `Semantics`
 for each operation on values.  `interpret(function, *args)` runs a function on plain values.
 """
 

@@ -152,7 +152,7 @@ class SourceText:
         self.lines = lines
         self._tree: ast.Module | None = tree
         self.statements: list[ast.stmt] | None = None
-        self.programs: list[tuple[Any, Any]] = []  # with what they were compiled with: see sharing.py
+        self.programs: list[tuple[Any, Any]] = []  # with what they were compiled with: see run/compile_cache.py
 
     @property
     def tree(self) -> ast.Module:

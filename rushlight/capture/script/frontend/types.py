@@ -160,7 +160,7 @@ class ClassType(CompoundType):
         return hash(id(self.described))
 
 
-CLASS_MAKERS: list[Callable[..., ClassType]] = []  # what scripts a class: see classes.py
+CLASS_MAKERS: list[Callable[..., ClassType]] = []  # what scripts a class: see script_class.py
 
 
 def class_type(kind: type) -> ClassType | None:
