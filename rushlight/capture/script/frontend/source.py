@@ -162,7 +162,7 @@ class SourceText:
         return self._tree
 
     def forget_tree(self) -> None:
-        """Release the syntax tree, which is large: there is a program, and another one is seldom asked for."""
+        """Release the syntax tree, which is large: once there is a program it is seldom needed again."""
         self._tree = self.statements = None
 
 

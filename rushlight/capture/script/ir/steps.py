@@ -46,7 +46,7 @@ class ScriptStep:
 
 
 _NONE: list[Any] = []
-NOWHERE = ScriptStep("result", "", (), None, NONE, None, 0, 0)  # a result that nobody needs
+NOWHERE = ScriptStep("result", "", (), None, NONE, None, 0, 0)  # a result that is not used
 FLAT = PLAIN | {ScriptStep}
 
 

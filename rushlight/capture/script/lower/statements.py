@@ -1,4 +1,4 @@
-"""Statements of scripts, as steps."""
+"""Lowering of statements to steps."""
 
 from __future__ import annotations
 
@@ -496,7 +496,7 @@ class Statements(Expressions):
                 outer.set(name, self.result(made, kind, name))
             else:
                 made.results.append(NOWHERE)
-                outer.set(name, Undefined("nobody reads it after the loop"))
+                outer.set(name, Undefined("it is not read after the loop"))
         for name in sets.difference(names):
             if name[0] != "$":
                 outer.set(
