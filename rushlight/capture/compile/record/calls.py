@@ -166,7 +166,7 @@ class Recorder(ContainerRecorder):
             found = handler(self, *args, **kwargs)
             if found is not NotImplemented:
                 return found
-        for name in flagged.keys() & function.__dict__.keys():
+        for name in flagged.keys() & function.__dict__.keys() if function.__dict__ else ():
             found = flagged[name](self, function, args, kwargs)
             if found is not NotImplemented:
                 return found
