@@ -12,8 +12,8 @@ from ..vm.semantics import Semantics
 from .graph_breaks import Break
 
 
-class _Native(Semantics):
-    """Runs one instruction as Python does."""
+class NativeSemantics(Semantics):
+    """Python's own semantics, calls included: runs an instruction that can't be captured."""
 
     def should_inline(self, function: Any) -> bool:
         return False
@@ -61,7 +61,7 @@ class RecordingInterpreter(BytecodeInterpreter):
         return state
 
 
-native = BytecodeInterpreter(_Native())
+native = BytecodeInterpreter(NativeSemantics())
 
 
 class InterpretedCallback:
