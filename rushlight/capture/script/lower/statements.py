@@ -303,7 +303,7 @@ class Statements(Expressions):
         condition, holds, fails = self.condition(node.test)
         self.choice(self.truth(condition, node.test), (node.body, holds), (node.orelse, fails), node)
 
-    def do_Guard(self, node: UnlessExited) -> None:
+    def do_UnlessExited(self, node: UnlessExited) -> None:
         """What runs unless flags are set."""
         self.choice(self.none_of(node.flags), (node.body, {}), ([], {}), node)
 
@@ -551,7 +551,7 @@ class Statements(Expressions):
 
 
 _STATEMENTS: dict[type, Callable[[Any, Any], None]] = {
-    {"do_Set": Set, "do_Guard": UnlessExited}.get(name) or getattr(ast, name[3:]): getattr(Statements, name)
+    {"do_Set": Set, "do_UnlessExited": UnlessExited}.get(name) or getattr(ast, name[3:]): getattr(Statements, name)
     for name in dir(Statements)
     if name.startswith("do_")
 }
