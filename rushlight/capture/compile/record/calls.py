@@ -57,7 +57,7 @@ from .graph_breaks import Break
 from .registry import flagged, handler_of, marked
 from .symbolic_numbers import MATH, computed, converted, numbers_in, tensor_of
 
-# Parts of the package whose Python is inlined; all others are called natively, and their ops seen.
+# Parts of the package whose Python is inlined; all others are called natively, and their ops recorded.
 _PARTS_LOOKED_INTO = (f"{PACKAGE}.nn.modules", f"{PACKAGE}.nn.utils", f"{PACKAGE}.nn.parallel", f"{PACKAGE}.autograd.function")
 GLOBAL_HOOKS = (
     module_hooks._global_forward_hooks, module_hooks._global_forward_pre_hooks, module_hooks._global_backward_hooks,

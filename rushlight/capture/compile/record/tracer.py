@@ -218,7 +218,7 @@ class CompileTracer(Tracer):
 
     def compute(self, op: Any, args: tuple[Any, ...], out: Any) -> Any:
         if self.deferred is not None and self.deferring:
-            # Inputs that were seen for the first time just now may have sizes that differ: those are known of tensors with data alone.
+            # Inputs that are new to the graph may have symbolic sizes: those are known of tensors with data alone.
             result = NotImplemented if self.symbols or self.recorder.numbers else self.deferred.run(op, args)
             if result is not NotImplemented:
                 return result
