@@ -2,5 +2,5 @@
 
 In: a function or Module, and example inputs.  Out: a ``GraphModule``.  ``tracer/`` records ops as they run; ``trace/`` is ``jit.trace`` and the
 capture of exports; ``script/`` is ``jit.script``; ``compile/`` interprets bytecode; ``control/`` is control flow and Python lists under a tracer.
-Read ``tracer/tracer.py`` first.
+Each imports only from those before it in the order ``tracer control trace script compile``.  Read ``tracer/tracer.py`` first.
 """

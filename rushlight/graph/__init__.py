@@ -1,6 +1,7 @@
 """The graph that captures produce: nodes in order, in the form that PyTorch's users know from ``torch.fx``.
 
-A graph prints as Python that runs, can be checked by :func:`verify`, and runs node by node in an :class:`Interpreter`.
+In: nodes that captures and passes make.  Out: a graph that prints as Python that runs, is checked by :func:`verify`, and runs node by node in an
+:class:`Interpreter`.  Read ``node.py`` first, then ``graph.py``.
 """
 
 from .calls import bind, canonical

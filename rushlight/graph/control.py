@@ -14,7 +14,7 @@ from ..core.dtypes import BY_NAME
 
 
 class Unset:
-    """The value of a variable that is not assigned on the way that was taken: nobody ever looks at it."""
+    """The value of a variable that is not assigned on the path that was taken; it is never read."""
 
     _only: Any = None
 

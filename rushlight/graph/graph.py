@@ -99,7 +99,7 @@ class Graph:
         return NodeList(self)
 
     def dissolve(self) -> None:
-        """Take the graph apart when nobody needs it any more: nodes refer to each other, and would stay until the garbage collector comes by."""
+        """Take the graph apart when it is no longer needed: nodes refer to each other, and would stay alive until the garbage collector runs."""
         node, root = self._root._next, self._root
         root._next = root._prev = root
         while node is not root:
@@ -231,7 +231,7 @@ class Graph:
     # -- changing the graph ------------------------------------------------------------------------------------------
 
     def erase_node(self, to_erase: Node) -> None:
-        """Take a node out that nobody uses."""
+        """Remove a node that has no users."""
         self._check_own(to_erase)
         if to_erase.users:
             users = ", ".join(user.name for user in to_erase.users)
@@ -268,7 +268,7 @@ class Graph:
         return None
 
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
-        """Take out nodes, also of sub-graphs, that nobody uses and that do nothing else; says whether any went."""
+        """Remove nodes, also of sub-graphs, that have neither users nor side effects; returns whether any was removed."""
         impure = is_impure_node or Node.is_impure
         changed = False
         for node in reversed(self.nodes):

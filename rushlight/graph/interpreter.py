@@ -52,7 +52,7 @@ class Interpreter:
         raise GraphError("the graph has no output")
 
     def _dead_after(self) -> dict[Node, list[Node]]:
-        """For each node, the values that nobody needs once it has run; made once for a body that runs many times."""
+        """For each node, the values whose live range ends there; made once for a body that runs many times."""
         plan = self._plans.get(self.graph)
         if plan is None:
             plan = self._plans[self.graph] = last_uses(self.graph)

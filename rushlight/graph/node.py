@@ -199,7 +199,7 @@ class Node:
         return self.meta.get("bodies") or {}
 
     def is_impure(self) -> bool:
-        """Whether the node does something besides giving its value, and so stays where nobody uses that."""
+        """Whether the node has side effects, and so stays where its value is not used."""
         if self.op in ("placeholder", "output") or self.meta.get("impure") or "out" in self._kwargs:
             return True
         if any(node.op not in ("placeholder", "output") and node.is_impure() for node in self._body_nodes()):
@@ -335,7 +335,7 @@ def map_arg(argument: Any, function: Callable[[Node], Any]) -> Any:
 
 
 def last_uses(graph: Graph) -> dict[Node, list[Node]]:
-    """For each node, those whose values nobody needs after it: its last inputs, and itself where it has no users."""
+    """For each node, those whose live range ends there: its last inputs, and itself where it has no users."""
     found: dict[Node, list[Node]] = {}
     seen: set[Node] = set()
     for node in list(reversed(graph.nodes)):
@@ -376,7 +376,7 @@ _SWITCHES = frozenset(("training", "train", "use_input_stats", "dropout_p", "inp
 
 
 def has_side_effect(fn: _F) -> _F:
-    """Keep calls of a function in graphs where nobody uses their result; also a decorator."""
+    """Mark a function as having side effects: its calls stay in graphs where their result is not used.  Also a decorator."""
     _side_effects.add(fn)
     return fn
 
@@ -399,12 +399,12 @@ def _op_is_impure(op: Op, node: Node) -> bool:
 
 
 def only_computes(op: Op, args: tuple[Any, ...]) -> bool:
-    """Whether a call of an op on complete arguments does nothing but compute, and what it computes depends on them alone."""
+    """Whether a call of an op on complete arguments is pure: no side effects, and a result that depends on them alone."""
     if op.functional is not None or _writes(op.public_name) or op.random or op.notes.startswith("data-dependent"):
         return False
     return not any(parameter.name in _SWITCHES and value for parameter, value in zip(op.parameters, args))
 
 
 def draws(op: Op) -> bool:
-    """Whether an op that does more than compute draws random numbers."""
+    """Whether an impure op draws random numbers."""
     return op.functional is None or op.random

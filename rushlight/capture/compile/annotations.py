@@ -1,4 +1,4 @@
-"""What a user says about functions and tensors before they are captured."""
+"""Annotations: how captures treat functions and sizes, as users mark them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _references: dict[int, Any] = {}  # weak, so that a mark goes when its function 
 
 
 def mark(function: Any, kind: str) -> None:
-    """Say how captures treat calls of a function: ``disable``, ``allow`` (into the graph, unseen), ``break``, ..."""
+    """Say how captures treat calls of a function: ``disable``, ``allow`` (an opaque node of the graph), ``break``, ..."""
     if isinstance(function, MethodType):
         function = function.__func__
     key = id(function)

@@ -1,4 +1,4 @@
-"""What holds for all compiled functions, and may be set."""
+"""Settings of all compiled functions."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def shape_of_containers(value: Any) -> Any:
 
 
 def is_unset(value: Any) -> bool:
-    """Whether a value is that of a variable which has none on this way."""
+    """Whether a value is that of a variable which is unset on this path."""
     return value is control.UNSET
 
 
@@ -478,7 +478,7 @@ def output_of(tracer: RegionTracer, value: Any, kinds: set[str], example: Any, c
 
 
 def blank(tracer: RegionTracer, example: Any) -> Any:
-    """A value like another one, for where nobody looks at it."""
+    """A placeholder value like another one, where its elements are never read."""
     if not isinstance(example, TensorBase):
         return 0 if isinstance(example, int) and not isinstance(example, bool) else (False if isinstance(example, bool) else 0.0)
     array = example._array
@@ -512,7 +512,7 @@ def result_of(capture: Any, node: Node, position: int, value: Any, nodes: tuple[
 
 
 def share(capture: Any, value: Any, others: list[Any]) -> None:
-    """On some paths through the program a value is the same tensor as one of others: a write to either puts the other in doubt."""
+    """Note that a value may alias others: a write to either makes the value of the other unknown."""
     if isinstance(value, TensorBase):
         for each in others:
             capture.aliases.share(value, each)

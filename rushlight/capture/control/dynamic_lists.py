@@ -136,7 +136,7 @@ class Optionally:
         self.example = example
 
     def packed(self, value: Any) -> tuple[Any, Any]:
-        """Whether a value is there, and the value, or one at which nobody looks."""
+        """Whether a value is present, and the value, or a placeholder that is never read."""
         if value.__class__ is Maybe:
             return value.present, value.value
         if value is not None:
@@ -163,7 +163,7 @@ def value_of_run(value: Any) -> Any:
 
 
 class Lost:
-    """A list that a captured loop has changed before it went on with another one: what it holds now is not known."""
+    """A list that a captured loop has changed before it continued with another one: its items are unknown."""
 
     def __init__(self, items: list[Any]) -> None:
         self.items = items
@@ -192,7 +192,7 @@ def stacked(items: list[Any], sequence: Sequence | None, example: Any) -> Any:
 
 
 def kind_of_number(value: Any) -> Any:
-    """The type of a tensor that holds a number."""
+    """The dtype of a tensor that holds a number."""
     return np.bool_ if isinstance(value, bool) else np.int64 if isinstance(value, int) else np.float32
 
 

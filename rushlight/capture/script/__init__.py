@@ -1,4 +1,9 @@
-"""Scripting: Python functions and Modules with their control flow, as graphs."""
+"""Scripting: Python functions and Modules with their control flow, as graphs (``jit.script``).
+
+In: a function, class or Module.  Out: a `ScriptFunction` or `ScriptModule`, which runs, saves, freezes and is captured by a tracer.  ``frontend/`` reads
+source and types, ``lower/`` turns syntax trees into the steps of ``ir/``, ``transform/`` rewrites graphs, ``run/`` runs them; each imports only from those
+before it (``ir/`` before ``lower/``).  Read ``script_function.py`` first.
+"""
 
 from __future__ import annotations
 

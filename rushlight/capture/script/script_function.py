@@ -19,14 +19,10 @@ from .run.program import ScriptProgram
 from .transform.inline import inlined
 
 
-class ScriptFunction:
-    """A scripted function: called like the function, and its graph can be looked at, exported and saved."""
+class ScriptCallable:
+    """What scripted functions and methods have in common: a program, and what it says about itself."""
 
-    def __init__(self, program: ScriptProgram, name: str, function: Any = None) -> None:
-        self._program = program
-        self.name = self.__name__ = self.__qualname__ = self.qualified_name = name
-        self.__doc__ = getattr(function, "__doc__", None)
-        self._function = function
+    _program: ScriptProgram
 
     @property
     def __signature__(self) -> Any:
@@ -35,6 +31,30 @@ class ScriptFunction:
     @property
     def _script_signature(self) -> Any:
         return self._program.signature
+
+    def graph_for(self, *args: Any, **kwargs: Any) -> Graph:
+        """The graph that runs: with differentiable regions as single nodes."""
+        return self._program.executed
+
+    @property
+    def code(self) -> str:
+        """The graph as Python."""
+        return self._program.code
+
+    @property
+    def schema(self) -> str:
+        """Parameters and result with their types."""
+        return str(self._program.signature)
+
+
+class ScriptFunction(ScriptCallable):
+    """A scripted function: called like the function, and its graph can be read, exported and saved."""
+
+    def __init__(self, program: ScriptProgram, name: str, function: Any = None) -> None:
+        self._program = program
+        self.name = self.__name__ = self.__qualname__ = self.qualified_name = name
+        self.__doc__ = getattr(function, "__doc__", None)
+        self._function = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._program.call(None, args, kwargs)
@@ -51,20 +71,6 @@ class ScriptFunction:
     def inlined_graph(self) -> Graph:
         """The graph with the graphs of scripted functions in place of their calls."""
         return inlined(self.graph)
-
-    def graph_for(self, *args: Any, **kwargs: Any) -> Graph:
-        """The graph that runs: with differentiable regions as single nodes."""
-        return self._program.executed
-
-    @property
-    def code(self) -> str:
-        """The graph as Python."""
-        return self._program.code
-
-    @property
-    def schema(self) -> str:
-        """Parameters and result with their types."""
-        return str(self._program.signature)
 
     def print_readable(self, print_output: bool = True) -> str:
         """The graph as Python, with the lines it comes from."""

@@ -22,27 +22,19 @@ from .frontend.types import ClassType, EnumType, type_of
 from .lower.attributes import declared
 from .run.library_modules import CALL, forward_program, is_library_forward, needs_python
 from .run.program import ScriptProgram
-from .script_function import RecursiveCompiler
+from .script_function import RecursiveCompiler, ScriptCallable
 from .transform.inline import inlined
 
 _OWN = frozenset(Module().__dict__)
 
 
-class ScriptMethod:
+class ScriptMethod(ScriptCallable):
     """A scripted method of a Module."""
 
     def __init__(self, owner: Any, program: ScriptProgram, name: str) -> None:
         self.owner = owner
         self._program = program
         self.name = self.__name__ = name
-
-    @property
-    def __signature__(self) -> Any:
-        return self._program.python_signature()
-
-    @property
-    def _script_signature(self) -> Any:
-        return self._program.signature
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._program.call(self.owner, args, kwargs)
@@ -56,20 +48,6 @@ class ScriptMethod:
     def inlined_graph(self) -> Graph:
         """The graph with those of scripted functions, methods and Modules in place of their calls."""
         return inlined(self._program.graph, self.owner)
-
-    @property
-    def code(self) -> str:
-        """The graph as Python."""
-        return self._program.code
-
-    @property
-    def schema(self) -> str:
-        """Parameters and result with their types."""
-        return str(self._program.signature)
-
-    def graph_for(self, *args: Any, **kwargs: Any) -> Graph:
-        """The graph that runs."""
-        return self._program.executed
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ScriptMethod:
         return ScriptMethod(memo.get(id(self.owner), self.owner), self._program, self.name)

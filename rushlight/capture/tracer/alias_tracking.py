@@ -1,4 +1,4 @@
-"""Tensors that share memory, in a capture: which value each of them is after a write to another."""
+"""Alias tracking: which value each of the tensors that share memory has after a write to one of them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ...graph import Node
 from .entries import TracedTensor, ValueTable
 
 
-class Aliases:
-    """Follows views and writes for a tracer.
+class AliasTracker:
+    """Tracks views and writes for a tracer.
 
     A view knows its base and the chain of view ops that leads to it.  A write to a view makes a new value of the base, with the
     chain undone step by step; every other view of that base is made again from it when it is next used.
@@ -26,7 +26,7 @@ class Aliases:
         self.held: list[Any] = []  # storages, so that their ids stay theirs
         self.partners: dict[int, list[Any]] = {}  # by id: tensors that share memory with it on some paths through the program
         self.list_reads: dict[int, int] = {}  # by id: how often the program has read a list
-        self.doubtful: dict[int, Any] = {}  # by id: tensors that a write to a partner may have changed
+        self.doubtful: dict[int, Any] = {}  # by id: tensors whose value is unknown, since a write to a partner may have changed them
         self.names: dict[int, dict[int, Any]] = {}  # by the id of memory (of an array, before it is shared): tensors that it may be of
         self.detached: dict[int, tuple[Any, Any]] = {}  # by id: tensors without a history, and those whose memory they are
 
@@ -39,7 +39,7 @@ class Aliases:
             entry.version = self.versions.get(id(base._storage), 0)
 
     def cut(self, tensor: Any, source: Any) -> None:
-        """A tensor is another one without its history: it does not know that by itself, as a view does."""
+        """Note that a tensor is another one, detached: it has no record of that itself, as a view has."""
         self.detached[id(tensor)] = tensor, source
 
     def origin(self, tensor: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -54,14 +54,14 @@ class Aliases:
             tensor = self.detached[id(tensor)][1]
 
     def share(self, one: Any, other: Any) -> None:
-        """On some ways through branches and loops two tensors are the same."""
+        """Note that on some paths through branches and loops two tensors are the same."""
         if one is not other:
             self.partners.setdefault(id(one), []).append(other)
             self.partners.setdefault(id(other), []).append(one)
             self.held += [one, other]
 
     def doubt(self, tensor: Any) -> None:
-        """A tensor is written to: those that may be the same may hold other values now."""
+        """Mark tensors that may alias one that is written to: their values are unknown."""
         waiting, seen = [tensor], {id(tensor)}
         while waiting:
             for each in self.partners.get(id(waiting.pop()), ()):
@@ -71,7 +71,7 @@ class Aliases:
                     waiting.append(each)
 
     def check(self, tensor: Any) -> None:
-        """Refuse to use a tensor of which nobody knows what it holds."""
+        """Refuse a tensor whose value is unknown."""
         if id(tensor) in self.doubtful:
             raise CaptureError(
                 "a tensor is used that was, on some ways through branches and loops, written to in place under another name: clone() it before it is "
@@ -91,7 +91,7 @@ class Aliases:
         return (one.target, one.args, one.kwargs) == (other.target, other.args, other.kwargs)
 
     def find(self, tensor: Any) -> Node | None:
-        """The node of a tensor that has none (any more): by its chain of views, or as another name of a known one."""
+        """The node of a tensor that has none, or a stale one: by its chain of views, or as an alias of a known tensor."""
         tracer = self.tracer
         base, chain = self.origin(tensor)
         if base is not tensor and (id(base) in tracer.entries or id(base) in tracer.attributes):
@@ -148,7 +148,7 @@ class Aliases:
         raise CaptureError(f"a write to one of the results of {name}() can't be captured: write to a clone() of it")
 
     def written(self, target: Any, entry: TracedTensor) -> None:
-        """A tensor was written to: its base follows, and all other views are out of date."""
+        """Update the base of a tensor that was written to; all other views of it become stale."""
         base, chain = self.origin(target)
         storage = storage_of(base)
         self.held.append(storage)
@@ -167,7 +167,7 @@ class Aliases:
                 self.tracer.bind(other.tensor, entry.node, other.shape)
 
     def undo(self, base: Node, chain: tuple[Any, ...], new: Node) -> Node:
-        """The base with the part that a chain of views leads to replaced."""
+        """The base with the part replaced that a chain of views selects."""
         before = self.replay(base, chain)
         for position in range(len(chain) - 1, -1, -1):
             call, arguments, index = chain[position]

@@ -1,4 +1,4 @@
-"""A program followed on inputs without data: tensors that have some (parameters, constants) join in by their shape alone."""
+"""Fake tensors: a program is captured on inputs without data, and tensors with data (parameters, constants) are replaced by fake ones."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from ...core.symbolic import Expression, SymbolicInt
 from .entries import ValueTable
 
 
-class StandIns:
-    """Makes tensors without data for those that have some, each once."""
+class FakeTensors:
+    """The fake tensors of tensors with data, each made once."""
 
     def __init__(self, tracer: ValueTable) -> None:
         self.tracer = tracer
         self.made: dict[int, tuple[Any, Any]] = {}  # by id: the tensor, and what stands for it
 
     def given(self, op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Arguments as an op is run on them: where one has no data, none has."""
+        """The arguments on which an op is run: where one is fake, all are."""
         if "quantiz" in op.source_module:
             raise CaptureError("a quantized tensor is more than its shape")
         return tuple([self.of(value) for value in args]) if any(map(has_no_data, args)) else args
 
     def of(self, value: Any) -> Any:
-        """A value with no data in its tensors."""
+        """A value with fake tensors in place of those with data."""
         if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
             return type(value)(self.of(each) for each in value)
         if isinstance(value, SymbolicInt):
@@ -44,14 +44,14 @@ class StandIns:
 
 
 def has_no_data(value: Any) -> bool:
-    """Whether there is a tensor without data in an argument."""
+    """Whether there is a fake tensor in an argument."""
     if isinstance(value, (tuple, list)):
         return any(map(has_no_data, value))
     return isinstance(value, TensorBase) and value._array.__class__ is Spec
 
 
 def without_data(value: Any) -> Any:
-    """A copy of nested arguments whose tensors have shapes, types and needs for gradients, and no data."""
+    """A copy of nested arguments with fake tensors of the same shapes, dtypes and `requires_grad`."""
     if isinstance(value, TensorBase):
         made = make(spec_of(value._array))
         made._requires_grad = value._requires_grad
@@ -65,7 +65,7 @@ def without_data(value: Any) -> Any:
 
 
 def quietly(function: Any, *args: Any) -> Any:
-    """A call whose warnings are about sizes that are not those of the run."""
+    """A call without its warnings, which would be about sizes that are not those of the run."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return function(*args)

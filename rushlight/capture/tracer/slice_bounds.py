@@ -10,7 +10,7 @@ from ...graph import Node
 
 
 class Symbol:
-    """A symbolic size: where it can be read, what it is in this run, and a value that stands for any size.
+    """A symbolic size: the node and dimension that give it, its value in this run, and a generic value.
 
     It is a dimension of the source's value or, with ``dim`` None, that value itself: a number that may be negative.  Of the number of
     an iteration, which is 0 or more, ``most`` says how large it gets.
@@ -27,7 +27,7 @@ class Symbol:
 
 
 def known_slice(args: tuple[Any, ...], length: Any, symbols: Mapping[str, Symbol]) -> bool:
-    """Whether the size of a slice by numbers is known: its bounds are seen to be inside, one behind the other."""
+    """Whether the size of a slice by numbers is known: its bounds are proven to be in range and in order."""
     _, _, start, end, *_ = (*args, None, None)
     numbers = [each for each in (start, end) if isinstance(each, SymbolicInt)]
     if all(symbols[name].dim is not None for each in numbers for name in each.expression.symbols() if name in symbols):

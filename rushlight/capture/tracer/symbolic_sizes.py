@@ -14,7 +14,7 @@ from ...core.errors import CaptureError
 from ...core.state import fake_mode, state
 from ...core.symbolic import OPERATIONS, Expression, SymbolicFloat, SymbolicInt, as_size, is_symbolic, larger, smaller
 from ...graph import Graph, Node
-from .alias_tracking import Aliases
+from .alias_tracking import AliasTracker
 from .entries import TracedTensor
 from .fake_tensors import holds, quietly
 from .slice_bounds import Symbol, known_slice
@@ -28,7 +28,7 @@ class SymbolicSizes:
     graph: Graph
     entries: dict[int, TracedTensor]
     depends: set[Node]
-    aliases: Aliases
+    aliases: AliasTracker
     without_values: bool
     argument: Callable[[Any], Any]
     where: Callable[[], tuple[Any, str]]
@@ -169,7 +169,7 @@ class SymbolicSizes:
         return results if several else results[0]
 
     def try_shapes(self, op: Op, args: tuple[Any, ...], generic: bool) -> list[Any] | None:
-        """Shapes of an op's results from tensors without data, for sizes that stand for any (or those of this run)."""
+        """Shapes of an op's results from fake tensors, for generic sizes (or those of this run)."""
         values = {name: each.generic if generic else each.concrete for name, each in self.symbols.items()}
 
         def fake(value: Any) -> Any:

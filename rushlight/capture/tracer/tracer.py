@@ -27,9 +27,9 @@ from ...core.symbolic import SymbolicFloat, SymbolicInt, as_size
 from ...graph import Graph, Node
 from ...graph.calls import bind, canonical
 from ...graph.node import draws
-from .alias_tracking import Aliases
+from .alias_tracking import AliasTracker
 from .entries import TracedTensor
-from .fake_tensors import StandIns
+from .fake_tensors import FakeTensors
 from .slice_bounds import Symbol
 from .symbolic_sizes import SymbolicSizes
 
@@ -38,7 +38,7 @@ _HOUSE = (PACKAGE_FOLDER, "<call of ", "<gradient of ", "<graph ")  # files whos
 
 
 class TracerWarning(Warning):
-    """The capture fixes something that may be different in another run."""
+    """A capture holds as a constant what may be different in another run."""
 
 
 class Tracer(SymbolicSizes):
@@ -68,7 +68,7 @@ class Tracer(SymbolicSizes):
         self.functional = functional
         self.keep_function = keep_function
         self.escaped = escaped or self.warn
-        self.aliases = Aliases(self)
+        self.aliases = AliasTracker(self)
         self.modules: list[str] = []  # the paths of the Modules that are running
         self.classes: dict[str, type] = {}  # of a path: the class of its Module
         self.origin: dict[str, Any] | None = None  # of a node that is run again: where it came from
@@ -79,7 +79,7 @@ class Tracer(SymbolicSizes):
         self.body_symbols = 0  # how many symbols those have
         self.sequences: dict[int, Any] = {}  # by id: lists to which a captured loop has appended
         self.without_values = False  # whether the inputs have shapes and no data: the program is followed, and nothing computed
-        self.stand_ins = StandIns(self)
+        self.fake_tensors = FakeTensors(self)
         self.refusing = False  # whether calls of Python functions and dicts of scripts are errors
 
     # -- being on ------------------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ class Tracer(SymbolicSizes):
         state.capture = self.outer
 
     def release(self) -> None:
-        """Release everything, when the graph is finished: parts of a tracer refer to it, and would stay until the garbage collector comes by."""
+        """Release everything, when the graph is finished: parts of a tracer refer to it, and would stay alive until the garbage collector runs."""
         self.__dict__.clear()
 
     # -- inputs --------------------------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ class Tracer(SymbolicSizes):
             keywords: dict[str, Any] = {}
             if out is not None and not self.functional:
                 keywords["out"] = self.argument(out)
-            given = self.stand_ins.given(op, args) if self.without_values else args
+            given = self.fake_tensors.given(op, args) if self.without_values else args
             if given is args:
                 result = self.compute(op, given, out)
             else:
@@ -246,7 +246,7 @@ class Tracer(SymbolicSizes):
         return dispatch(op, args, out) if op.functional is None else dispatch_in_place(op, args)
 
     def derive(self, name: str, *recorded: Any) -> Node:
-        """A node for an op on nodes, which nobody called: its shape and type come from tensors without data."""
+        """A node for an op that the program did not call: its shape and dtype come from fake tensors."""
         op = lookup(name)
         node = self.emit(op, bind(op, recorded, {}))
 
@@ -304,13 +304,13 @@ class Tracer(SymbolicSizes):
                 self.escaped(op.public_name, "its result is a Python value")
 
     def write(self, op: Op, args: tuple[Any, ...], recorded: tuple[Any, ...]) -> Any:
-        """An in-place op where the graph is to have none: a new value, of which the target is from here on the name."""
+        """Functionalize an in-place op: its functional form makes a new value, which the target is from here on."""
         functional = op.functional
         assert functional is not None
         target = args[0]
         before = self.shape_of(target)
         dtype = target._array.dtype
-        dispatch_in_place(op, self.stand_ins.given(op, args) if self.without_values else args)
+        dispatch_in_place(op, self.fake_tensors.given(op, args) if self.without_values else args)
         result = target
         node = self.emit(functional, recorded)
         shapes = self.shapes(functional, args, recorded, node, result)
@@ -339,7 +339,7 @@ class Tracer(SymbolicSizes):
     # -- custom Functions ----------------------------------------------------------------------------------------
 
     def function(self, function: Any, args: tuple[Any, ...]) -> Any:
-        """A custom Function is being applied: one node, or (where it is left to continue) the nodes of its body."""
+        """A custom Function is being applied: one node, or the nodes of its body."""
         if not self.keep_function(function):
             return NotImplemented
         state.capture = None
@@ -394,7 +394,7 @@ class Tracer(SymbolicSizes):
             self.escaped(how, "its value depends on the inputs")
 
     def warn(self, how: str, why: str) -> None:
-        """Report where the capture fixes what may differ."""
+        """Warn where the capture holds as a constant what may differ in another run."""
         source, _ = self.where()
         message = (
             f"{how} gives a Python value while the program is captured ({why}): the capture holds it as a constant, and might not be right "
@@ -407,7 +407,7 @@ class Tracer(SymbolicSizes):
 
 
 def result_type(op: Op, args: tuple[Any, ...]) -> Any:
-    """The type that an op gives for these arguments, where its family can tell."""
+    """The dtype of the result of an op, where its family can tell."""
     if op.family is None:
         return None
 

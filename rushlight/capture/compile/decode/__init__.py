@@ -1,4 +1,4 @@
-"""Bytecode of the running version of Python as canonical instructions: `decode(code)` gives a `Program`."""
+"""Bytecode of the running version of Python as canonical instructions: `decode(code)` gives a `Bytecode`."""
 
 from __future__ import annotations
 

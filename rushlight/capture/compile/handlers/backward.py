@@ -1,6 +1,6 @@
 """Gradients inside a captured program: ``backward`` and ``autograd.grad`` are one node, and ``.grad`` is something the program sets.
 
-While a program is captured the engine runs on its real values, unseen.  The node calls the engine again whenever the graph runs; a graph
+While a program is captured the engine runs on its real values, without being recorded.  The node calls the engine again whenever the graph runs; a graph
 that is differentiated ahead of time meets it on tensors without data, and what the engine does lands in that graph.
 """
 
@@ -56,7 +56,7 @@ def history(recorder: Any, roots: Sequence[Any], name: str) -> list[Any]:
 
 
 def check(recorder: Any, roots: Sequence[Any], given: Sequence[Any], create: bool, name: str) -> None:
-    """A break, where this is no matter of the graph's; what can't wait is computed."""
+    """A graph break where gradients can't be part of the graph; deferred ops that can't stay deferred are computed."""
     if recorder.pure or state.anomaly or state.transforms or state.inference:
         raise Break("tensor", name=name)
     for each in (*roots, *(each for each in given if each is not None)):
@@ -73,7 +73,7 @@ def check(recorder: Any, roots: Sequence[Any], given: Sequence[Any], create: boo
 def record(
     recorder: Any, roots: list[Any], targets: list[Any], given: list[Any], retain: bool, create: bool, unused: bool
 ) -> Sequence[Any]:
-    """Run the engine unseen, and record it as one node."""
+    """Run the engine without recording its ops, and record it as one node."""
     tracer = recorder.tracer
     recorded = tracer.argument((tuple(roots), tuple(targets), tuple(given)))
     place = state.interceptors.index(tracer)
@@ -103,7 +103,7 @@ def record(
 
 
 def guard_leaf(recorder: Any, leaf: Any) -> None:
-    """In later calls a leaf is one too, and nobody listens to its gradient."""
+    """Guard that a leaf is one in later calls too, and has no hooks."""
     source = recorder.sources.get(id(leaf))
     if source is not None:
         recorder.guards.add(Kind.LEAF, source)
@@ -168,7 +168,7 @@ def accumulate(recorder: Any, leaf: Any, gradient: Any, taken: set[int]) -> None
 
 
 def gradient_effects(recorder: Any, recipes: Reconstruction) -> None:
-    """The lines that set the gradients which the program has set."""
+    """Reconstruct the gradients that the program has set."""
     tensors = [tensor for tensor, _ in recorder.gradients.values()]
     sources = [recorder.sources[id(each)] for each in tensors if id(each) in recorder.sources]
     if len(sources) > 1:

@@ -8,16 +8,14 @@ from typing import Any
 from ....core.base import TensorBase
 from ....core.errors import CaptureError
 from ....core.state import state
-from ..record.callbacks import RecordingInterpreter
 from ..record.graph_breaks import Break
 from ..record.registry import marked
-from ..vm.exceptions import result_of
 from ..vm.frame import Inline
 from .custom_function import run_frames
 
 
 def capture_control(recorder: Any, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """A call of ``cond`` or ``while_loop``; a break where a body does what a branch of a graph can't hold."""
+    """A call of ``cond`` or ``while_loop``; a graph break where a body has side effects."""
     name = function.__name__
     enabled = state.grad_enabled
     given = {key: body_of(recorder, each, name) for key, each in kwargs.items()}
@@ -41,7 +39,7 @@ marked["control"] = capture_control
 
 
 class InterpretedBody:
-    """Runs a function of the program as the body of a branch or a loop: nothing of before must change in it."""
+    """Runs a function of the program as the body of a branch or a loop, without side effects on pre-existing objects."""
 
     def __init__(self, recorder: Any, function: Callable[..., Any], name: str) -> None:
         self.recorder = recorder
@@ -57,8 +55,7 @@ class InterpretedBody:
         try:
             answer = recorder.call(frame, self.function, args, {})
             if type(answer) is Inline:
-                interpreter = RecordingInterpreter(recorder)
-                answer = result_of(run_frames(recorder, interpreter, interpreter.start(answer.function, answer.args, answer.kwargs)))
+                answer = run_frames(recorder, answer.function, answer.args, answer.kwargs)
             return answer
         except Break as stop:
             raise Break("control", name=self.name, reason=stop.message) from None

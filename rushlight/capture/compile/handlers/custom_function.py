@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from ...tracer.tracer import Tracer
 from ..annotations import marks
 from ..guards.guards import CONTAINERS, PRIMITIVES, by_identity
 from ..record.callables import class_attribute
-from ..record.callbacks import RecordingInterpreter, native
+from ..record.callbacks import RecordingInterpreter
 from ..record.calls import Recorder
 from ..record.graph_breaks import Break
 from ..record.graph_functions import ApplyFunction
@@ -25,7 +26,6 @@ from ..record.registry import handles
 from ..record.symbolic_numbers import number_input_of
 from ..record.tracer import ERROR, may_depend_on_values
 from ..vm.exceptions import result_of
-from ..vm.frame import Frame
 
 
 class FunctionBodyTracer(BodyTracer):
@@ -88,7 +88,7 @@ class FunctionBodyTracer(BodyTracer):
 
 @handles(Function.apply.__func__)  # type: ignore[attr-defined]
 def capture_function(recorder: Recorder, function: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """Apply a Function with its bodies captured; a break where one of them can't be."""
+    """Apply a Function with its bodies captured; a graph break where one of them can't be."""
     if marks.get(id(function)) == "allow":
         return recorder.opaque(function.apply, args, kwargs)
     outer = recorder.tracer
@@ -145,32 +145,18 @@ def forward(recorder: Recorder, function: Any, context: Any, args: tuple[Any, ..
 
 def call(recorder: Recorder, function: Any, args: tuple[Any, ...]) -> Any:
     """A call as the program would make it: inlined, or native."""
-    interpreter = RecordingInterpreter(recorder)
     target = getattr(function, "__func__", function)
     if not hasattr(target, "__code__") or not recorder.should_inline(target):
         return function(*args)
     if id(target) not in recorder.fresh:
         recorder.guard_function(target)
-    return result_of(run_frames(recorder, interpreter, interpreter.start(function, args, {})))
+    return run_frames(recorder, function, args, {})
 
 
-def run_frames(recorder: Recorder, interpreter: RecordingInterpreter, now: Any) -> Any:
-    """Run a frame to its end, with a break passed on where nothing was written to yet."""
-    before = recorder.frame
-    try:
-        while isinstance(now, Frame):
-            recorder.frame = now
-            try:
-                now = interpreter.step(now)
-            except Break as stop:
-                if not has_written(recorder.tracer):
-                    raise
-                recorder.discard(stop)  # tensors were written to: what is left must be run natively, not all of it again
-                assert stop.frame is not None
-                now = native.step(stop.frame)
-    finally:
-        recorder.frame = before
-    return now
+def run_frames(recorder: Recorder, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """The result of an interpreted function; a graph break is passed on unless tensors were written to, which must not happen twice."""
+    interpreter = RecordingInterpreter(recorder)
+    return result_of(interpreter.follow(interpreter.start(function, args, kwargs), lambda: not has_written(recorder.tracer)))
 
 
 def has_written(tracer: Tracer) -> bool:

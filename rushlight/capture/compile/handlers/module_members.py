@@ -1,4 +1,4 @@
-"""What a Module consists of, asked for inside a captured program: its parameters, buffers and submodules, with the structure guarded."""
+"""Parameters, buffers and submodules of a Module inside a captured program: its structure is guarded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be called natively while a program is captured: tables of functions, and what a user's class does behind their back."""
+"""Tables of callables: which builtins and library functions are pure, call their arguments, or iterate; and special methods of users' classes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ TAKE_ITERABLES = TAKE_FUNCTIONS | frozenset(
         itertools.product, itertools.permutations, itertools.combinations, itertools.zip_longest, itertools.pairwise, itertools.tee,
     )
 )  # fmt: skip
-# Functions that hand on what they iterate over, and do nothing else to it.
+# Functions that pass on what they iterate over, and do nothing else to it.
 HAND_ON = frozenset(
     id(each)
     for each in (
@@ -72,7 +72,7 @@ MUTATORS: dict[type, frozenset[str]] = {
         "append appendleft extend extendleft pop popleft clear rotate insert remove reverse __setitem__ __delitem__".split()
     ),
 }
-# Of these: what does not depend on what the container holds, so that nothing about it need be guarded.
+# Mutators that do not depend on the elements of the container, which then need no guard.
 BLIND = frozenset("append appendleft add extend extendleft update discard clear".split())
 HANDING_ON = frozenset("get keys values items copy __len__ __iter__ __getitem__ __reversed__".split())
 READERS = frozenset(
@@ -81,7 +81,7 @@ READERS = frozenset(
     "total fromkeys __repr__ __str__ __format__ __hash__ __getattribute__ __class_getitem__ __sizeof__ __missing__ __xor__ __rsub__".split()
 )
 
-# Methods of the package's own that do more than compute.
+# Methods of tensors that have side effects.
 EFFECTS_OF_TENSORS = frozenset(
     "backward register_hook register_post_accumulate_grad_hook requires_grad_ retain_grad set_ share_memory_ apply_ map_ map2_ storage "
     "untyped_storage storage_type data_ptr detach_ __dlpack__ __reduce_ex__ __deepcopy__ __buffer__".split()

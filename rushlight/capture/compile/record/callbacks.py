@@ -1,7 +1,8 @@
-"""Functions and generators of the program that native code runs, while it is captured: interpreted like the rest."""
+"""Callbacks: functions and generators of the program that native code calls during a capture, interpreted like the rest."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..vm.exceptions import result_of
@@ -11,16 +12,16 @@ from ..vm.semantics import Semantics
 from .graph_breaks import Break
 
 
-class _Native(Semantics):
-    """Runs one instruction as Python does."""
+class NativeSemantics(Semantics):
+    """Python's own semantics, calls included: runs an instruction that can't be captured."""
 
     def should_inline(self, function: Any) -> bool:
         return False
 
 
 class RecordingInterpreter(BytecodeInterpreter):
-    """The interpreter of a capture.  Where native code stands between a break and the program, there is no stopping: what could not
-    be captured is done, and what was recorded is not kept."""
+    """The interpreter of a capture.  A graph break below native code can't stop the program: the instruction runs natively, and what was
+    recorded is discarded."""
 
     def step(self, frame: Frame) -> Frame | Outcome:
         recorder: Any = self.semantics
@@ -36,6 +37,10 @@ class RecordingInterpreter(BytecodeInterpreter):
             raise
 
     def finish(self, state: Frame | Outcome) -> Outcome:
+        return self.follow(state, lambda: False)
+
+    def follow(self, state: Frame | Outcome, may_break: Callable[[], bool]) -> Outcome:
+        """Run to the end; a graph break is passed on where that is still possible."""
         recorder: Any = self.semantics
         if recorder.closed:  # a generator that has outlived the capture
             return native.finish(state)
@@ -46,6 +51,8 @@ class RecordingInterpreter(BytecodeInterpreter):
                 try:
                     state = self.step(state)
                 except Break as stop:
+                    if may_break():
+                        raise
                     recorder.discard(stop)
                     assert stop.frame is not None
                     state = native.step(stop.frame)
@@ -54,11 +61,11 @@ class RecordingInterpreter(BytecodeInterpreter):
         return state
 
 
-native = BytecodeInterpreter(_Native())
+native = BytecodeInterpreter(NativeSemantics())
 
 
 class InterpretedCallback:
-    """A function of the program, as a builtin function may call it."""
+    """A function of the program that native code may call: it is interpreted."""
 
     def __init__(self, recorder: Any, function: Any) -> None:
         self.recorder = recorder

@@ -1,4 +1,4 @@
-"""What a captured program calls: functions that are inlined, ops, builtins that only compute, and what ends a graph."""
+"""The recorder's semantics of calls: functions that are inlined, ops, pure builtins, and what breaks the graph."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ from .graph_breaks import Break
 from .registry import flagged, handler_of, marked
 from .symbolic_numbers import MATH, computed, converted, numbers_in, tensor_of
 
-# Parts of the package whose Python is inlined; all others are called natively, and their ops seen.
+# Parts of the package whose Python is inlined; all others are called natively, and their ops recorded.
 _PARTS_LOOKED_INTO = (f"{PACKAGE}.nn.modules", f"{PACKAGE}.nn.utils", f"{PACKAGE}.nn.parallel", f"{PACKAGE}.autograd.function")
 GLOBAL_HOOKS = (
     module_hooks._global_forward_hooks, module_hooks._global_forward_pre_hooks, module_hooks._global_backward_hooks,
@@ -70,7 +70,7 @@ _FRAME_FUNCTIONS = frozenset(id(each) for each in (globals, vars, dir, eval, exe
 
 
 class Recorder(ContainerRecorder):
-    """The machine that captures a program."""
+    """The semantics of a captured program: records what it does while it runs on its real values."""
 
     # -- calls -------------------------------------------------------------------------------------------------------
 
@@ -121,7 +121,7 @@ class Recorder(ContainerRecorder):
         return self.native(frame, function, args, kwargs)
 
     def is_plain_module(self, module: Module) -> bool:
-        """Whether a call of a Module is that of its forward and no more, guarded in one line."""
+        """Whether a call of a Module is a call of its forward alone: no hooks, which is guarded."""
         fields = module.__dict__
         if type(module).__call__ is not Module.__call__ or id(fields) in self.snapshots or "_compiled_call_impl" in fields:
             return False
@@ -166,7 +166,7 @@ class Recorder(ContainerRecorder):
             found = handler(self, *args, **kwargs)
             if found is not NotImplemented:
                 return found
-        for name in flagged.keys() & function.__dict__.keys():
+        for name in flagged.keys() & function.__dict__.keys() if function.__dict__ else ():
             found = flagged[name](self, function, args, kwargs)
             if found is not NotImplemented:
                 return found
@@ -188,7 +188,7 @@ class Recorder(ContainerRecorder):
         return Inline(function, args, kwargs)
 
     def guard_function(self, function: FunctionType) -> None:
-        """Code, default values and closure of a function that was there before."""
+        """Guard code, default values and closure of a pre-existing function."""
         own = str(function.__module__).partition(".")[0] == PACKAGE
         if own and not function.__closure__ and not function.__kwdefaults__:
             return
@@ -278,7 +278,7 @@ class Recorder(ContainerRecorder):
         return kind(*args, **kwargs)
 
     def instance(self, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """An instance of a user's class: its ``__new__`` and ``__init__`` are inlined.  None where there is nothing to see."""
+        """An instance of a user's class: its ``__new__`` and ``__init__`` are inlined.  None where neither is written in Python."""
         caller = class_attribute(type(kind), "__call__")
         if isinstance(caller, FunctionType):
             if self.should_inline(caller):
@@ -313,7 +313,7 @@ class Recorder(ContainerRecorder):
         return self.track_fresh(function(*args, **kwargs))
 
     def opaque(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """A call that goes into the graph as one node, unseen."""
+        """A call that is one opaque node of the graph."""
         tracer = self.tracer
         tracer.note_grad_mode()
         for each in (*args, *kwargs.values()):
@@ -335,7 +335,7 @@ class Recorder(ContainerRecorder):
         return result
 
     def tensor_method(self, tensor: Any, name: str, args: Sequence[Any]) -> None:
-        """A method of a tensor that is no op: a break, where it gives a value or changes something."""
+        """A method of a tensor that is no op: a graph break where it gives a value or has side effects."""
         known = self.tracer.is_traced(tensor) or id(tensor) in self.sources
         if known and name in VALUE_METHODS:
             raise Break("value", name=name)
@@ -401,7 +401,7 @@ class Recorder(ContainerRecorder):
         return self.track_fresh(self.call_pure(function, owner, name, args, kwargs))
 
     def call_pure(self, function: Any, owner: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Call something that is known to compute and do nothing else; otherwise a break."""
+        """Call a function that is known to be pure; a graph break for others."""
         module = module_of(function)
         root = module.partition(".")[0]
         if id(function) in PURE_BUILTINS or id(type(function)) in PURE_BUILTINS:
@@ -509,7 +509,7 @@ class Recorder(ContainerRecorder):
         return function(*args, **kwargs)
 
     def frame_function(self, frame: Frame, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Functions that look at the frame of their caller."""
+        """Functions that read the frame of their caller."""
         if function is vars and len(args) == 1 and not isinstance(args[0], (TensorBase, type, ModuleType)):
             return self.load_attr(args[0], "__dict__")
         if function is locals or function is super:

@@ -1,4 +1,4 @@
-"""What a captured program does to containers and iterators, seen before it is done."""
+"""The recorder's semantics of containers and iterators: each operation is guarded or recorded before it is performed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ITERATED = frozenset("extend extendleft update difference_update intersection_u
 
 
 class ContainerRecorder(ValueRecorder):
-    """The machine's operations on containers."""
+    """Records operations on containers and iterators."""
 
     # -- items -----------------------------------------------------------------------------------------------------
 

@@ -1,10 +1,10 @@
-"""Values of a first call that are computed later: by the compiled graph, where nothing looks at them before.
+"""Deferred ops: results of the first call that are computed by the compiled graph, unless something needs them before.
 
-A back-end that makes fast code can compute the results of the first call, too; so ops on large tensors need not run while the program is
-captured.  Their results are tensors without data until then.  Whatever might look at one (an op that is not as plain as these, a call of
-something that is not captured, a break) has all of them computed first, op by op, as they would have been.
+A back-end that makes fast code can compute the results of the first call, too, so ops on large tensors need not run while the program is
+captured.  Their results are tensors without data until then.  Whatever may read one (an op that can't be deferred, a call that is not
+captured, a graph break) has all of them computed first, op by op.
 
-So do gradients of such tensors wait, and what is written to others with them: a whole training step is computed by its compiled graph.
+Gradients of such tensors are deferred too, and so are writes with them: a whole training step is computed by its compiled graph.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ from ..guards.guards import is_op
 from ..vm.frame import Frame
 from ..vm.instructions import called
 from .callables import is_users
-from .graph_functions import is_spent, set_grad_mode, set_inference_mode, spent
+from .graph_functions import is_freed, set_grad_mode, set_inference_mode, with_freed_history
 from .registry import deferrable_methods, is_deferrable
 from .tracer import CompileTracer, checks_values
 
-WORTHWHILE = 1 << 18  # bytes of a tensor that it pays to compute with only once
-# Instructions that move values about, or compute with them by ops.
+WORTHWHILE = 1 << 18  # bytes of a tensor from which deferring pays
+# Instructions that move values, or compute with them by ops.
 _PLAIN = frozenset(
     "load_const load_local store_local load_global load_deref push_null pop copy swap jump jump_if_none jump_if_not_none is return_value binary unary build_tuple call load_attr".split()
 )
 _CONTAINERS: tuple[Any, ...] = ((), [], {}, {}.values(), {}.items(), range(0))
 _ITERATED = frozenset(kind for each in _CONTAINERS for kind in (type(each), type(iter(each))))
 _NUMBERS = frozenset((int, float, bool, str, type(None)))
-_ABOUT = frozenset("shape dtype ndim requires_grad size dim".split())  # what is known of a tensor without data
+_ABOUT = frozenset("shape dtype ndim requires_grad size dim".split())  # attributes that a tensor without data has
 deferrable_methods[dict] = ("values", "items", "keys")  # they look at what a dict has, and not at the elements of tensors
 _MODES = (set_grad_mode, set_inference_mode)
 
 
 class DeferredOps:
-    """The ops of a capture that have not been run."""
+    """The deferred ops of a capture, in order."""
 
     def __init__(self, tracer: CompileTracer) -> None:
         self.tracer = tracer
@@ -64,18 +64,18 @@ class DeferredOps:
         self.stopped = False
 
     def stop(self) -> None:
-        """The graph will hardly run again: compiling it would take longer than computing what it computes."""
+        """Stop deferring: the graph will hardly run again, and compiling it would take longer than running its ops."""
         self.stopped = True
         if self.calls:
             self.compute()
 
     def clear(self) -> None:
-        """There is nothing left that waits."""
+        """Forget all deferred ops."""
         for each in (self.calls, self.pending, self.fakes, self.written, self.owners, self.writes):
             each.clear()
 
     def can_defer(self, op: Any, args: tuple[Any, ...], out: Any) -> bool:
-        """Whether a call of an op can wait: one that only computes, from floating-point numbers."""
+        """Whether a call of an op can be deferred: a pure op on floating-point tensors, one of them large."""
         tracer, recorder, function = self.tracer, self.tracer.recorder, op.functional or op
         if self.stopped or out is not None or function.factory or not only_computes(function, args) or (checks_values(op) and not op.view):
             return False
@@ -98,14 +98,14 @@ class DeferredOps:
         return large if op is function else bool(self.calls) and self.can_write(args)
 
     def is_written(self, tensor: Any) -> bool:
-        """Whether something of a tensor with data is, or may be, to be written to."""
+        """Whether a deferred op writes to the memory of a tensor with data, or may."""
         if not self.owners:
             return False
         found = owner(tensor._array)
         return found is None or id(found) in self.owners
 
     def can_write(self, args: tuple[Any, ...]) -> bool:
-        """Whether the first of some arguments can be written to later: no gradients go through it."""
+        """Whether a write to the first argument can be deferred: no gradients go through it."""
         target = args[0]
         if target._grad_fn is not None or (state.grad_enabled and any(each._requires_grad for each in tensors_in(args))):
             return False
@@ -113,7 +113,7 @@ class DeferredOps:
         return id(target) in self.pending or (array.flags.writeable and array.flags.c_contiguous and owner(array) is not None)
 
     def is_independent(self, op: Any, args: tuple[Any, ...], out: Any) -> bool:
-        """Whether an op that is run now can do so without those that wait."""
+        """Whether an op that is run now depends on no deferred one."""
         if out is not None or not only_computes(op, args):
             return False
         return all(not (id(each) in self.pending or not op.factory and self.is_written(each)) for each in tensors_in(args))
@@ -124,7 +124,7 @@ class DeferredOps:
         try:
             with fake_mode():
                 result = dispatch(op.functional or op, given)
-        except Exception:  # running it for good will tell what is wrong
+        except Exception:  # running it on data raises the error
             return NotImplemented
         made = list(result) if isinstance(result, (tuple, list)) else [result]
         if not all(isinstance(each, TensorBase) and each._array.__class__ is Spec for each in made):
@@ -137,7 +137,7 @@ class DeferredOps:
         return result
 
     def write(self, op: Any, args: tuple[Any, ...], made: list[Any]) -> Any:
-        """The same for an op in place, of which the result alone is known."""
+        """The same for an in-place op, given the result of its functional form."""
         target, array = args[0], made[0]._array
         if len(made) > 1 or array.shape != target._array.shape or array.dtype != target._array.dtype:
             return NotImplemented
@@ -150,12 +150,12 @@ class DeferredOps:
         return target
 
     def defer(self, op: Any, args: tuple[Any, ...], made: list[Any]) -> None:
-        """Remember a call that gives tensors without data."""
+        """Defer a call whose results are tensors without data."""
         self.calls.append((op, args, made, state.grad_enabled))
         self.pending.update((id(each), each) for each in made if each is not None)
 
     def without_data(self, value: Any) -> Any:
-        """An argument with no data in its tensors; a tensor is the same one each time, so that gradients come together there."""
+        """An argument with fake tensors for those with data; each has one, so that its gradients accumulate there."""
         if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
             return type(value)(self.without_data(each) for each in value)
         if not isinstance(value, TensorBase) or value._array.__class__ is Spec:
@@ -169,7 +169,7 @@ class DeferredOps:
     # -- gradients -----------------------------------------------------------------------------------------------------
 
     def can_differentiate(self, roots: Sequence[Any], given: Sequence[Any], create: bool) -> bool:
-        """Whether gradients of some tensors can wait: they wait themselves, and no history goes on behind the tensors that have data."""
+        """Whether gradients of some tensors can be deferred: the tensors are, and no history continues behind the tensors that have data."""
         if (
             create
             or not all(id(each) in self.pending for each in roots)
@@ -179,7 +179,7 @@ class DeferredOps:
         return all(each is None or (type(each) is Tensor and each._grad_fn is None and each._array.dtype.char in "fd") for each in given)
 
     def originals(self) -> dict[int, Any]:
-        """By the id of a tensor that stands for another in the history: that one."""
+        """The tensors with data, by the id of the fake tensor that stands for each in the history."""
         return {id(twin): each for each, twin in self.fakes.values()}
 
     def gradients(self, function: Any, roots: Sequence[Any], targets: Sequence[Any], given: Sequence[Any], *options: bool) -> Any:
@@ -187,17 +187,17 @@ class DeferredOps:
         try:
             with fake_mode():
                 found = function(roots, self.without_data(list(targets)), self.without_data(list(given)), *options)
-        except Exception:  # running it for good will tell what is wrong
+        except Exception:  # running it on data raises the error
             return NotImplemented
         if not all(each is None or each._array.__class__ is Spec for each in found):
             return NotImplemented
         self.defer(function, (tuple(roots), tuple(targets), tuple(given), *options), list(found))
         return found
 
-    # -- when they are computed ------------------------------------------------------------------------------------
+    # -- computing them ------------------------------------------------------------------------------------
 
     def allows(self, frame: Frame) -> bool:
-        """Whether the next instruction of a frame can't look at the elements of a tensor, but by ops."""
+        """Whether the next instruction of a frame reads elements of tensors by ops alone."""
         instruction = frame.bytecode.instructions[frame.index]
         if instruction.op in ("for_iter", "get_iter", "unpack_sequence"):
             return type(frame.stack[-1]) in _ITERATED
@@ -234,7 +234,7 @@ class DeferredOps:
         return isinstance(function, Module) and type(function).__call__ is Module.__call__
 
     def compute(self) -> None:
-        """Run the ops now, one by one."""
+        """Run the deferred ops now, one by one."""
         calls = self.calls[::-1]
         self.clear()
         interceptors, capture, enabled = state.interceptors[:], state.capture, state.grad_enabled
@@ -259,7 +259,7 @@ class DeferredOps:
             state.interceptors[:], state.capture, state.grad_enabled = interceptors, capture, enabled
 
     def fill(self, tensor: Any, found: Any) -> None:
-        """Give a tensor its elements, and its history."""
+        """Fill a tensor without data with its elements and its history."""
         tracer = self.tracer
         entry = tracer.entries[id(tensor)]
         tracer.aliases.by_array.pop(id(tensor._array), None)
@@ -269,9 +269,9 @@ class DeferredOps:
         tracer.track_large(entry)
 
     def compute_with(self, run: Any, places: dict[int, int]) -> None:
-        """At the end: by the compiled graph, given which of its results a tensor is, where nothing is done twice; else one by one."""
+        """Compute them by the compiled graph, given which of its outputs each tensor is, where no side effect would be done twice; else op by op."""
         tracer = self.tracer
-        titles = {at: each._grad_fn.name() for at, each in self.pending.items() if at in places and each._requires_grad and is_spent(each)}
+        titles = {at: each._grad_fn.name() for at, each in self.pending.items() if at in places and each._requires_grad and is_freed(each)}
         shared = any(each._view is not None for at, each in self.pending.items() if at in places)
         for each in self.pending.values():
             each._grad_fn = each._view = each._storage = None  # what was recorded leads to tensors without data
@@ -294,13 +294,13 @@ class DeferredOps:
         for each in wanted:
             self.fill(each, made[places[id(each)]])
             if id(each) in titles:
-                spent(each, titles[id(each)])
+                with_freed_history(each, titles[id(each)])
         for each in begun:
             each._array[...] = made[places[id(each)]]._array
         return None
 
     def escaped(self, places: dict[int, int]) -> bool:
-        """Whether somebody has a tensor that the graph does not give: the capture and this know it, and nobody else should."""
+        """Whether the program holds a tensor that is no output of the graph: references beyond those of the capture."""
         known = Counter(id(each) for _, args, made, _ in self.calls for each in (*tensors_in(args), *made))
         # The entry, `waiting`, this loop and the call itself have it too.
         return any(id(each) not in places and getrefcount(each) > known[id(each)] + 4 for each in self.pending.values())

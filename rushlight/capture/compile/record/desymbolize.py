@@ -1,4 +1,4 @@
-"""After a capture with symbolic sizes: what the program gives and what it has changed gets plain numbers in their place."""
+"""After a capture with symbolic sizes: plain numbers replace them in results, mutated objects and frames."""
 
 from __future__ import annotations
 

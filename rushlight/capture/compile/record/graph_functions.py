@@ -47,8 +47,8 @@ def gradients_of(
     return grad(outputs, inputs, given, retain_graph, create_graph, allow_unused=allow_unused)
 
 
-class Spent(GradientNode):
-    """The history of a value that backward has gone through inside of a compiled program: nothing of it is left."""
+class FreedHistory(GradientNode):
+    """The autograd history of a value through which a compiled program has run backward: its saved tensors are freed."""
 
     __slots__ = ("array", "title")
 
@@ -72,16 +72,16 @@ class Spent(GradientNode):
         raise freed(self)
 
 
-def spent(tensor: Any, title: str) -> Any:
-    """A value of a compiled program, as one whose history is used up."""
-    node: Any = _new(Spent)
+def with_freed_history(tensor: Any, title: str) -> Any:
+    """Give a value of a compiled program a history that backward has freed."""
+    node: Any = _new(FreedHistory)
     node.sequence, node.title, node.array = next_sequence(), title, tensor._array
     tensor._grad_fn, tensor._requires_grad = node, True
     return tensor
 
 
-def is_spent(tensor: Any) -> bool:
-    """Whether backward has gone through the history of a value, and dropped what it needed."""
+def is_freed(tensor: Any) -> bool:
+    """Whether backward has freed a part of the history of a value."""
     waiting, seen = [tensor._grad_fn], set()
     while waiting:
         node = waiting.pop()

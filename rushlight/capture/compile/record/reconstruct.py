@@ -1,7 +1,7 @@
-"""How the values at the end of a segment are made again in a later call, from the graph's outputs and the state at its beginning.
+"""Reconstruction: generated Python that rebuilds the values at the end of a segment from the graph's outputs and the state at its start.
 
-A recipe is a line of generated Python.  What the graph computed is one of its outputs; what was there before is reached by its
-source; containers and objects that the program made are made again, each once, so that sharing among them is kept.
+What the graph computed is one of its outputs; pre-existing objects are reached by their
+sources; containers and objects that the program made are made again, each once, so that sharing among them is kept.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..guards.sources import Source
 from ..vm.exceptions import entries_of, traceback_of
 from ..vm.generator import InterpretedGenerator
 from .callbacks import InterpretedCallback, native
-from .graph_functions import Hook, is_spent
+from .graph_functions import Hook, is_freed
 
 # Builtin classes that hold values, and how an instance of a class derived from them is filled.
 _BASES: dict[type, str] = {list: "extend", dict: "update", set: "update", collections.deque: "extend", collections.OrderedDict: "update"}
@@ -43,11 +43,11 @@ _SAME = (
 
 
 class CannotReconstruct(Exception):
-    """A value that a later call can't make again."""
+    """A value that a later call can't reconstruct."""
 
 
 class Reconstruction:
-    """Writes the program that makes values again: it runs after the graph, with its results ``outs`` and what the guards have read."""
+    """Writes the code that reconstructs values: it runs after the graph, with its outputs ``outs`` and what the guards have read."""
 
     def __init__(
         self, guards: Guards, output: Callable[[Any], int], source_of: Callable[[Any], Source | None], is_fresh: Callable[[Any], bool]
@@ -103,10 +103,10 @@ class Reconstruction:
         if source is not None:
             return self.from_source(source)
         if isinstance(value, TensorBase):
-            if not value._requires_grad or not is_spent(value):
+            if not value._requires_grad or not is_freed(value):
                 return f"outs[{self.output(value)}]"
             name = self.made[id(value)] = f"m{next(self.numbers)}"
-            self.lines.append(f"{name} = spent(outs[{self.output(value)}], {value._grad_fn.name()!r})")
+            self.lines.append(f"{name} = with_freed_history(outs[{self.output(value)}], {value._grad_fn.name()!r})")
             return name
         if isinstance(value, InterpretedCallback):
             return self.value(value.function)

@@ -1,4 +1,4 @@
-"""Numbers of a program that may differ from call to call: sizes, and numbers that have changed since an earlier capture.
+"""Symbolic numbers of a program: sizes, and Python numbers that have changed since an earlier capture.
 
 What is computed from them is symbolic too, as far as a formula can say it; where a plain number is needed, the value that was seen is
 guarded.  A choice by them is guarded by its outcome.

@@ -1,4 +1,4 @@
-"""The tracer of a captured program: its inputs are found on the way."""
+"""The tracer of a compiled program: tensors become inputs of the graph when they are first used."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PARTS = frozenset("unbind split chunk tensor_split split_with_sizes split_evenl
 _IN_MEMORY_ORDER = frozenset(
     ("dropout", "alpha_dropout", "nn_functional_dropout", "nn_functional_alpha_dropout", "rand_like")
 )  # that numbers are drawn in
-LARGE = 1 << 20  # bytes of a value whose memory is worth having again
+LARGE = 1 << 20  # bytes of a value whose memory is released early
 ERROR = "an op raised an error that may depend on the values of tensors"
 # Ops that refuse some elements, or (views) some layouts.
 CHECK_VALUES = frozenset(
@@ -49,14 +49,14 @@ def checks_values(op: Any) -> bool:
 
 
 def may_depend_on_values(tracer: Tracer, op: Any, args: Any) -> bool:
-    """Whether an error of an op may be a matter of elements (an index out of range) or of history, and not of types and sizes alone."""
+    """Whether an error of an op may depend on elements (an index out of range) or on history, and not on dtypes and sizes alone."""
     if op.functional is not None or checks_values(op) or symbolic_in(args):
         return True
     return any(each._array.dtype.kind in "iub" or any(map(is_symbolic, tracer.shape_of(each))) for each in tensors_in(args))
 
 
 class CompileTracer(Tracer):
-    """A tracer whose inputs are found on the way: tensors that have a source."""
+    """A tracer whose inputs are the tensors with a source, found when they are first used."""
 
     def __init__(self, recorder: CaptureState) -> None:
         super().__init__(escaped=recorder.escaped)
@@ -163,7 +163,7 @@ class CompileTracer(Tracer):
         return not base._array.flags.c_contiguous
 
     def in_memory_order(self, op: Any, args: tuple[Any, ...]) -> Any:
-        """The call of an op that draws numbers in the order of memory, on a value with its dimensions in that order."""
+        """Call an op that draws numbers in memory order on a permuted value, whose dimensions are in that order."""
         strides = args[0]._array.strides
         order = sorted(range(len(strides)), key=lambda dim: -strides[dim])
         turned = super().__call__(_permute, (args[0], tuple(order)), None)
@@ -180,7 +180,7 @@ class CompileTracer(Tracer):
         return super().emit(op, recorded, keywords)
 
     def note_grad_mode(self) -> None:
-        """Where gradients are switched on or off, so the graph does."""
+        """Record a change of grad mode or inference mode as a node."""
         if state.grad_enabled is not self.grad_mode:
             self.grad_mode = state.grad_enabled
             node = self.graph.call_function(set_grad_mode, (state.grad_enabled,))
@@ -218,7 +218,7 @@ class CompileTracer(Tracer):
 
     def compute(self, op: Any, args: tuple[Any, ...], out: Any) -> Any:
         if self.deferred is not None and self.deferring:
-            # Inputs that were seen for the first time just now may have sizes that differ: those are known of tensors with data alone.
+            # Inputs that are new to the graph may have symbolic sizes: those are known of tensors with data alone.
             result = NotImplemented if self.symbols or self.recorder.numbers else self.deferred.run(op, args)
             if result is not NotImplemented:
                 return result
@@ -227,7 +227,7 @@ class CompileTracer(Tracer):
         return super().compute(op, args, out)
 
     def track_large(self, entry: TracedTensor) -> None:
-        """Remember a value whose elements take much memory."""
+        """Track a value whose elements take much memory."""
         array = entry.tensor._array
         if array.__class__ is np.ndarray and array.nbytes >= LARGE:
             self.large.append(entry)

@@ -1,4 +1,4 @@
-"""What a captured program does to values: operators, attributes, items, names and iterators, each seen before it is done."""
+"""The recorder's semantics of operators, attributes and names: each operation is guarded or recorded before it is performed."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ _COMPARE = {
 }
 _UNARY = {"-": "__neg__", "+": "__pos__", "~": "__invert__"}
 _PLAIN = frozenset((int, float, bool, str, complex, type(None), bytes))
-# Attributes of tensors that say something about how they came about, and differ from call to call.
+# Attributes of tensors that depend on their autograd history, and differ from call to call.
 _HISTORY = frozenset(("grad_fn", "_version", "_base", "output_nr", "_backward_hooks", "_grad_fn", "__array_interface__"))
 _LAYOUT = frozenset(("stride", "is_contiguous", "storage_offset"))
 
 
 class ValueRecorder(CaptureState):
-    """The machine that sees what an interpreted program does to values; calls are the matter of :class:`Recorder`."""
+    """Records operations on values; calls are recorded by :class:`Recorder`."""
 
     # -- operators -------------------------------------------------------------------------------------------------
 
@@ -302,7 +302,7 @@ class ValueRecorder(CaptureState):
         return super().load_special(value, name)
 
     def guard_class_attribute(self, kind: type, name: str, found: Any) -> None:
-        """Something that a user's class has is the same in later calls."""
+        """Guard that an attribute of a user's class stays the same."""
         owner = next((each for each in kind.__mro__ if name in each.__dict__), None)
         if owner is not None and is_users(owner) and ("attribute", id(owner), name) not in self.written:
             place = self.new_source.item(self.new_source.attribute(self.new_source.known(owner), "__dict__"), name)
@@ -339,9 +339,7 @@ class ValueRecorder(CaptureState):
         if is_method(result):
             return self.bound_method(value, source, name, result)
         if isinstance(value, ModuleType) and value.__name__.partition(".")[0] in (PACKAGE, *sys.stdlib_module_names):
-            self.register(
-                result, self.new_source.attribute(source, name)
-            )  # names of the package and of the standard library stay what they are
+            self.register(result, self.new_source.attribute(source, name))  # names of the package and of the standard library are constant
             return result
         if missing is not None:
             place = self.new_source.field(source, name)
@@ -352,7 +350,7 @@ class ValueRecorder(CaptureState):
         return self.read_value(place, result)
 
     def module_part(self, module: Any, source: Source, name: str) -> Source:
-        """Where a Module has an attribute: looked up faster than by its ``__getattr__``."""
+        """The source of an attribute of a Module: its table, which is read faster than by ``__getattr__``."""
         fields = module.__dict__
         for table in ("_parameters", "_modules", "_buffers"):
             if name in fields[table] if table in fields else False:
@@ -373,7 +371,7 @@ class ValueRecorder(CaptureState):
         return result
 
     def part_of(self, value: Any, name: str, result: Any) -> Any:
-        """An attribute of an object without a source: one that the program made, or one that is the same in all calls."""
+        """An attribute of an object without a source: a fresh object, or one that is constant."""
         if id(value) in self.fresh or not (by_identity(value) or isinstance(value, FunctionType)):
             if is_method(result) and is_users(type(value)):
                 found = class_attribute(type(value), name)
@@ -531,7 +529,7 @@ class ValueRecorder(CaptureState):
         return self.read_value(place, value)
 
     def no_global(self, frame: Frame, name: str) -> None:
-        """A builtin name that no global hides; in the package and the standard library it stays so."""
+        """Guard that no global hides a builtin name; in the package and the standard library none does."""
         if str(frame.globals.get("__name__", "")).partition(".")[0] not in (PACKAGE, *sys.stdlib_module_names):
             scope = self.new_source.known(frame.globals)
             self.guards.add(Kind.CONTAINS, scope, (name, False), message=f"no global {name}", key=name)
@@ -583,7 +581,7 @@ def _in_place(op: str) -> Any:
 
 
 def settled(value: Any) -> Any:
-    """What a container is changed with, as it is now: a list that is changed later, or an iterator, is not the same then."""
+    """A copy of the argument of a mutation: a list that is changed afterwards, or an iterator, would differ when the side effect is repeated."""
     if isinstance(value, dict):
         return dict(value)
     if isinstance(value, (set, frozenset)):

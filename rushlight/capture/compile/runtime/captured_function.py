@@ -20,7 +20,7 @@ from ..config import settings
 from ..decode import NULL, decode
 from ..guards.sources import Source, chain_of
 from ..record.base import reference_to
-from ..record.callbacks import RecordingInterpreter
+from ..record.callbacks import RecordingInterpreter, native
 from ..record.calls import Recorder
 from ..record.deferred import DeferredOps
 from ..record.desymbolize import Desymbolizer
@@ -29,8 +29,6 @@ from ..record.reconstruct import CannotReconstruct
 from ..record.tracer import ERROR
 from ..vm.frame import Frame, Raised, Returned
 from ..vm.generator import InterpretedGenerator
-from ..vm.interpreter import BytecodeInterpreter
-from ..vm.semantics import Semantics
 from .call_cache import MISS, CacheEntry, CallCache
 from .entry_builder import RunEagerly, build_entry
 
@@ -38,13 +36,6 @@ if TYPE_CHECKING:
     from ....backends.protocol import Backend
 
 _UNUSABLE_LIMIT = 4  # how often a place is captured, where what was recorded can't be used again
-
-
-class BreakSemantics(Semantics):
-    """Interprets the instruction at a graph break: calls are Python's own."""
-
-    def should_inline(self, function: Any) -> bool:
-        return False
 
 
 class Options:
@@ -63,7 +54,7 @@ class CapturedFunction:
         self.function = function
         self.options = options
         self.lock = threading.RLock()
-        self.interpreter = BytecodeInterpreter(BreakSemantics())
+        self.interpreter = native
         self.clear()
         self.arguments, self.rest, self.gathers = plain_arguments(function)
 

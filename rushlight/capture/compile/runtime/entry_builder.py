@@ -19,7 +19,7 @@ from ..handlers.backward import gradient_effects
 from ..record.base import GeneratorReference
 from ..record.calls import Recorder
 from ..record.graph_breaks import BackendFailed, Break, counters
-from ..record.graph_functions import Hook, is_spent, set_inference_mode, spent
+from ..record.graph_functions import Hook, is_freed, set_inference_mode, with_freed_history
 from ..record.reconstruct import Reconstruction
 from ..vm.frame import Frame
 from .call_cache import MISS, CacheEntry
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _NAMESPACE = {
     "NULL": NULL, "CellType": CellType, "MethodType": MethodType, "FunctionType": FunctionType, "restored": Frame.restored, "MISSING": MISSING,
-    "set_inference_mode": set_inference_mode, "spent": spent, "MISS": MISS,
+    "set_inference_mode": set_inference_mode, "with_freed_history": with_freed_history, "MISS": MISS,
 }  # fmt: skip
 
 
@@ -47,7 +47,7 @@ def build_entry(backend: Backend, name: str, recorder: Recorder, outcome: Any, s
 
     def output(value: Any) -> int:
         node = recorder.hooks[id(value)] if isinstance(value, Hook) else tracer.argument(value)
-        if isinstance(value, TensorBase) and value._requires_grad and is_spent(value):
+        if isinstance(value, TensorBase) and value._requires_grad and is_freed(value):
             node = tracer.derive("detach", node)
         if node not in places:
             places[node] = len(outputs)

@@ -1,4 +1,4 @@
-"""What CPython does about exceptions behind a program's back: which one is being handled, and tracebacks."""
+"""Exceptions as CPython keeps them: the one that is being handled, contexts, and tracebacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of an interpreted function: `Frame`, how one begins, and what may come out of a step."""
+"""Frames of interpreted functions, how calls bind their arguments, and the outcomes of a step."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class GeneratorState(Protocol):
 
 
 class Frame:
-    """An interpreted function on its way: everything that is needed to continue from here.
+    """The state of an interpreted function: everything that is needed to continue it.
 
     `index` is that of the instruction to run next; while a function that this one called is running, that of the call.
     A frame that was stopped before an instruction can be copied, kept, and run later: no other state exists.
@@ -139,7 +139,7 @@ class Frame:
         return found
 
     def hand_over(self, other: Frame | None) -> None:
-        """Another frame may have taken its place: a traceback that has this one sees the other's variables, and keeps nothing else."""
+        """Another frame replaces this one: a traceback that holds this one sees the other's variables, and keeps nothing else alive."""
         self.slots = other.slots if other is not None and other.bytecode is self.bytecode else []
         self.stack = []
         self.caller = self.generator = self.handled = self.inherited = None
@@ -195,7 +195,7 @@ class FrameRunner(Protocol):
 
 
 class Inline(NamedTuple):
-    """What a `Machine` answers where the result is that of a Python function, which shall be interpreted too."""
+    """What a `Semantics` returns where the result is that of a Python function, which shall be interpreted too."""
 
     function: Any
     args: Sequence[Any]
@@ -203,14 +203,14 @@ class Inline(NamedTuple):
 
 
 class Resume(NamedTuple):
-    """What a `Machine` answers where the result is what an interpreted generator yields next."""
+    """What a `Semantics` returns where the result is what an interpreted generator yields next."""
 
     generator: GeneratorState
     value: Any
 
 
 class Stop(BaseException):
-    """Raised by a `Machine` to stop before the instruction that is being run.
+    """Raised by a `Semantics` to stop before the instruction that is being run.
 
     The frame is left as it was before that instruction, the program sees nothing of it, and `frame` says where.  So it
     must be raised before anything was done, and not in a generator that native code runs (`list(generator)`).

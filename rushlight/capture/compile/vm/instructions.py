@@ -1,7 +1,7 @@
 """What each canonical instruction does to a frame.
 
 A handler gets the interpreter, the frame and the argument of the instruction.  It moves values between the stack, the
-variables and the machine, and gives None when the next instruction follows.  Otherwise it gives what runs next: a frame
+variables and the semantics, and gives None when the next instruction follows.  Otherwise it gives what runs next: a frame
 (this one after a jump, another one after a call), or an outcome.
 """
 
@@ -32,7 +32,7 @@ def push(frame: Frame, value: Any) -> Next:
 
 
 def give(run: BytecodeInterpreter, frame: Frame, result: Any) -> Next:
-    """Pushes a result of the machine, or goes into the frame that will give it."""
+    """Pushes a result of the semantics, or enters the frame that will give it."""
     if type(result) is Inline:
         return run.enter(frame, result)
     if type(result) is Resume:

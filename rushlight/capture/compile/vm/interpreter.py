@@ -8,7 +8,7 @@
     assert interpret(mean, 1, 2, 3) == 2.0
 
 It runs canonical instructions (`decode`) on frames (`frame.py`); handlers (`instructions.py`, `control_flow.py`) do the instructions, and a
-`Machine` does what they ask of values.  There is no state but the frames: between two steps a frame can be copied and
+`Semantics` performs the operations on values.  There is no state but the frames: between two steps a frame can be copied and
 kept, and run later.  A function that is called gets a frame on top of its caller's; Python's own stack does not grow.
 """
 
@@ -44,7 +44,7 @@ def operation(name: str) -> Callable[[Operation], Operation]:
 
 
 class BytecodeInterpreter:
-    """Runs frames; what is done with values is the machine's matter."""
+    """Runs frames; a `Semantics` performs the operations on values."""
 
     def __init__(self, semantics: Semantics | None = None) -> None:
         self.semantics = Semantics() if semantics is None else semantics

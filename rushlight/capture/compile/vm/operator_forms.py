@@ -1,6 +1,6 @@
 """Builtin operations that run users' methods, in Python: a capture interprets these forms in their place.
 
-They do what CPython does, in its order; so what the methods read and change is seen.
+They do what CPython does, in its order; so what the methods read and change is guarded and recorded.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The operations on values.  `Machine` is Python itself; whoever wants other values overrides its methods."""
+"""The semantics of operations on values: `Semantics` is Python's own; a capture overrides its methods."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ CONVERT: dict[str, Callable[[Any], str]] = {"str": str, "repr": repr, "ascii": a
 
 
 class Semantics:
-    """Does each operation on values that an interpreted function asks for, and may be overridden operation by operation.
+    """Performs each operation on values that an interpreted function needs; a subclass overrides them one by one.
 
-    Where the result is that of a Python function, a method may answer `Inline(function, args, kwargs)`, and the
+    Where the result is that of a Python function, a method may return `Inline(function, args, kwargs)`, and the
     interpreter runs that function, in a frame on top of the present one.  `unary`, `binary`, `compare`, `load_attr`,
     `store_attr`, `delete_attr`, `get_item`, `set_item`, `delete_item`, `get_iter`, `next`, `send`, `format_value` and
     `call` may do so.  A method may also raise `Stop`, to stop before the instruction.
@@ -283,7 +283,7 @@ class Semantics:
         return next(receiver) if value is None and isinstance(receiver, Iterator) else receiver.send(value)
 
     def release_generator(self, generator: Any) -> None:
-        """A generator on the stack is no longer needed: a loop over it is left."""
+        """A suspended generator is dropped: a loop over it is left."""
 
     # Calls.
 

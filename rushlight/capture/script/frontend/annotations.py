@@ -1,4 +1,4 @@
-"""Marks on functions: how a script treats them."""
+"""Annotations of functions and values: how a script treats them."""
 
 from __future__ import annotations
 

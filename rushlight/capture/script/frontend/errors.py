@@ -1,4 +1,4 @@
-"""What can be wrong with a program that is to be scripted: always with the line and a caret."""
+"""Errors of scripts, with the line and a caret."""
 
 from __future__ import annotations
 

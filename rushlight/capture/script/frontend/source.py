@@ -152,7 +152,7 @@ class SourceText:
         self.lines = lines
         self._tree: ast.Module | None = tree
         self.statements: list[ast.stmt] | None = None
-        self.programs: list[tuple[Any, Any]] = []  # with what they were compiled with: see sharing.py
+        self.programs: list[tuple[Any, Any]] = []  # with what they were compiled with: see run/compile_cache.py
 
     @property
     def tree(self) -> ast.Module:
@@ -162,7 +162,7 @@ class SourceText:
         return self._tree
 
     def forget_tree(self) -> None:
-        """Release the syntax tree, which is large: there is a program, and another one is seldom asked for."""
+        """Release the syntax tree, which is large: once there is a program it is seldom needed again."""
         self._tree = self.statements = None
 
 

@@ -160,7 +160,7 @@ class ClassType(CompoundType):
         return hash(id(self.described))
 
 
-CLASS_MAKERS: list[Callable[..., ClassType]] = []  # what scripts a class: see classes.py
+CLASS_MAKERS: list[Callable[..., ClassType]] = []  # what scripts a class: see script_class.py
 
 
 def class_type(kind: type) -> ClassType | None:
@@ -316,7 +316,7 @@ def common(types: list[Type]) -> Type | None:
 
 
 def unify(a: Type, b: Type) -> Type | None:
-    """The type of a value that is of one type on one way and of another on the other; None where there is none."""
+    """The type of a value that is of one type on one path and of another on the other; None where there is none."""
     if a == b:
         return a
     if a == NEVER:

@@ -1,4 +1,4 @@
-"""From the steps of a function to its graph."""
+"""The graph of a function, built from its steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that graphs of scripted programs call, beside ops and Python's own: few, and each named in a graph as it is here."""
+"""Functions that graphs of scripts call besides ops and Python's own, each under its name here."""
 
 from __future__ import annotations
 

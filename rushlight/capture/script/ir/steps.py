@@ -1,5 +1,5 @@
-"""Steps: what the front end writes.  They are lighter than nodes, are run once as they are (walking.py), and become a graph when
-somebody asks for it (drafts.py)."""
+"""Steps: the IR that lowering emits.  They are lighter than nodes, are interpreted at first (``run/step_interpreter.py``), and become a graph
+on demand (``graph_builder.py``)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ScriptStep:
 
 
 _NONE: list[Any] = []
-NOWHERE = ScriptStep("result", "", (), None, NONE, None, 0, 0)  # a result that nobody needs
+NOWHERE = ScriptStep("result", "", (), None, NONE, None, 0, 0)  # a result that is not used
 FLAT = PLAIN | {ScriptStep}
 
 

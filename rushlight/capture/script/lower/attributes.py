@@ -1,4 +1,4 @@
-"""Attributes of values, tensors and Modules in scripts."""
+"""Lowering of attributes of values, tensors and Modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls, attributes and what can be iterated over, in scripts."""
+"""Lowering of calls: functions, classes, methods and Modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a Python function to a graph."""
+"""The compiler of scripts: a Python function to steps and a signature."""
 
 from __future__ import annotations
 

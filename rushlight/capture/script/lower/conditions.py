@@ -167,7 +167,7 @@ class Conditions(Calls):
         return found is isinstance or found is is_instance
 
     def connected(self, op: ast.boolop, values: list[ast.expr]) -> tuple[ScriptValue, Refined, Refined]:
-        """``a and b and c`` as a condition: later ones are looked at only where earlier ones leave it open."""
+        """``a and b and c`` as a condition: later ones are evaluated only where earlier ones do not decide it."""
         is_and = isinstance(op, ast.And)
         first, holds, fails = self.condition(values[0])
         first = self.truth(first, values[0])
@@ -200,7 +200,7 @@ class Conditions(Calls):
         return (made, together, {}) if is_and else (made, {}, together)
 
     def is_harmless(self, node: ast.expr) -> bool:
-        """Whether a condition is on numbers alone, so that it may be computed though nobody needs it."""
+        """Whether a condition is on numbers alone, so that it may be computed though its value is not needed."""
         if isinstance(node, ast.Compare):
             return (
                 len(node.ops) == 1
@@ -282,7 +282,7 @@ class Conditions(Calls):
         return self.result(made, kind, None)
 
     def is_instance(self, node: ast.Call) -> tuple[ScriptValue, Refined, Refined]:
-        """``isinstance(value, type)``: known, or looked at when the program runs; then the name is of that type."""
+        """``isinstance(value, type)``: known, or tested when the program runs; then the name is of that type."""
         found = self.expression(node.args[0])
         names = self.class_names(node.args[1])
         if not isinstance(found, ScriptValue):

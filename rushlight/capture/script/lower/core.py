@@ -1,4 +1,4 @@
-"""What all parts of the compiler do: making steps, and turning what is known into values."""
+"""The base of the lowering: emits steps, and turns constants into values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expressions of scripts, as nodes of a graph."""
+"""Lowering of expressions to steps."""
 
 from __future__ import annotations
 

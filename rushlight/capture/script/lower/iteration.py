@@ -1,4 +1,4 @@
-"""What a ``for`` can run over, in scripts."""
+"""Lowering of iteration: what a ``for`` can run over."""
 
 from __future__ import annotations
 

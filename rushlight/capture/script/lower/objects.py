@@ -1,4 +1,4 @@
-"""Objects of scripted classes, in scripts: their attributes, methods and operators."""
+"""Lowering of objects of scripted classes: their attributes, methods and operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The types of what functions and methods of Python, and of the package, give."""
+"""Result types of functions and methods of Python and of the package."""
 
 from __future__ import annotations
 

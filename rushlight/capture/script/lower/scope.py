@@ -1,4 +1,4 @@
-"""Where a program stands while it is compiled: values, the names they have, and the graph that is being written."""
+"""Scopes of the lowering: blocks with their names and steps, and the kinds of values that names stand for."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def holds_step(value: Any) -> bool:
 
 
 class ScriptBlock:
-    """A stretch of the program that becomes one graph: a function, a branch, the body of a loop."""
+    """A block that is being lowered, and becomes one graph: a function, a branch, the body of a loop."""
 
     __slots__ = ("assigned", "dead", "env", "parameters", "parent", "steps")
 

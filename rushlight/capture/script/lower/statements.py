@@ -1,4 +1,4 @@
-"""Statements of scripts, as steps."""
+"""Lowering of statements to steps."""
 
 from __future__ import annotations
 
@@ -303,7 +303,7 @@ class Statements(Expressions):
         condition, holds, fails = self.condition(node.test)
         self.choice(self.truth(condition, node.test), (node.body, holds), (node.orelse, fails), node)
 
-    def do_Guard(self, node: UnlessExited) -> None:
+    def do_UnlessExited(self, node: UnlessExited) -> None:
         """What runs unless flags are set."""
         self.choice(self.none_of(node.flags), (node.body, {}), ([], {}), node)
 
@@ -496,7 +496,7 @@ class Statements(Expressions):
                 outer.set(name, self.result(made, kind, name))
             else:
                 made.results.append(NOWHERE)
-                outer.set(name, Undefined("nobody reads it after the loop"))
+                outer.set(name, Undefined("it is not read after the loop"))
         for name in sets.difference(names):
             if name[0] != "$":
                 outer.set(
@@ -551,7 +551,7 @@ class Statements(Expressions):
 
 
 _STATEMENTS: dict[type, Callable[[Any, Any], None]] = {
-    {"do_Set": Set, "do_Guard": UnlessExited}.get(name) or getattr(ast, name[3:]): getattr(Statements, name)
+    {"do_Set": Set, "do_UnlessExited": UnlessExited}.get(name) or getattr(ast, name[3:]): getattr(Statements, name)
     for name in dir(Statements)
     if name.startswith("do_")
 }

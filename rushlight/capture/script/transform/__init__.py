@@ -1,4 +1,4 @@
-"""Transformations of scripted graphs: inlining, freezing, folding for inference, differentiable regions.
+"""Transformations of scripted graphs: inlining, batch norms folded into layers, lists unpacked, differentiable regions.
 
-In: a Graph.  Out: a Graph.
+In: a Graph.  Out: a Graph.  Read ``inline.py`` first.
 """
