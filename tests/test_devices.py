@@ -17,11 +17,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from op_samples import convert, flatten, same_layout
+from samples import makers, samples_of
 
 import rushlight as torch
 from rushlight.core import devices
 from rushlight.core.base import Spec, make, spec_of
-from rushlight.core.devices import CPU, META, DeviceType, device, device_of, register_device_type
+from rushlight.core.declare import table
+from rushlight.core.devices import CPU, META, DeviceType, device, device_of, register_device_type, unregister_device_type
+from rushlight.core.dtypes import BY_NUMPY
 from rushlight.core.errors import DeviceError
 from rushlight.core.state import fake_mode, state
 from rushlight.passes.functionalize import fake_of
@@ -52,6 +56,12 @@ class ToyArray:
     def base(self) -> Any:
         return self.held.base
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("real", "imag"):
+            setattr(self.held, name, plain(value))
+        else:
+            object.__setattr__(self, name, value)
+
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.held, name)
         return wrapped(found) if callable(found) else toy(found)
@@ -71,6 +81,12 @@ class ToyArray:
 
     def __index__(self) -> int:
         return operator.index(self.held)
+
+    def __int__(self) -> int:
+        return int(self.held)
+
+    def __float__(self) -> float:
+        return float(self.held)
 
     def __iter__(self) -> Iterator[Any]:
         return (toy(each) for each in self.held)
@@ -139,6 +155,8 @@ class Toys(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.module, name)
+        if found is np.ndarray:
+            return ToyArray
         if isinstance(found, (type, np.dtype)):
             return found
         if isinstance(found, ModuleType):
@@ -190,9 +208,7 @@ class ToyDevice(DeviceType):
 def toy_device() -> Iterator[None]:
     register_device_type(ToyDevice())
     yield
-    del devices.device_types["toy"]
-    del devices._of_arrays[ToyArray]
-    devices._NAMES.remove("toy")
+    unregister_device_type("toy")
 
 
 def same(function: Callable[..., Any], *shapes: Any) -> None:
@@ -444,6 +460,60 @@ def test_files_and_copies() -> None:
     for twin in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x)):
         assert twin.device == x.device and twin.requires_grad and twin.tolist() == x.tolist()
         assert twin.data_ptr() != x.data_ptr()
+
+
+# -- every op ----------------------------------------------------------------------------------------------------
+
+# Ops whose kernels compute with NumPy alone: a further device has to have its own.  An op is taken off this list when its kernel asks for the array
+# module; none is added.
+NUMPY_ONLY = set(
+    """
+_dirichlet_grad _sample_dirichlet _standard_gamma _standard_gamma_grad binomial igamma igammac linalg_cholesky_ex linalg_eig linalg_eigvals
+linalg_inv_ex linalg_ldl_factor_ex linalg_ldl_solve linalg_solve_triangular matrix_exp multinomial poisson special_chebyshev_polynomial_t
+special_chebyshev_polynomial_u special_chebyshev_polynomial_v special_chebyshev_polynomial_w special_hermite_polynomial_h
+special_hermite_polynomial_he special_laguerre_polynomial_l special_legendre_polynomial_p special_shifted_chebyshev_polynomial_t
+special_shifted_chebyshev_polynomial_u special_shifted_chebyshev_polynomial_v special_shifted_chebyshev_polynomial_w
+""".split()
+)
+OPS = [op for op in table.values() if op.kernel is not None and op.functional is None and op in makers]
+
+
+def called(op: Any, sample: Any, place: str) -> list[Any]:
+    def tensor(array: np.ndarray) -> Any:
+        return make(same_layout(array)).to(place)
+
+    args = convert(sample.args, tensor, BY_NUMPY.__getitem__)
+    options = {name: convert(value, tensor, BY_NUMPY.__getitem__) for name, value in sample.kwargs.items()}
+    if op.factory and "device" not in options:
+        options["device"] = place
+    return flatten(op.call(*args, **options))
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+@pytest.mark.filterwarnings("ignore")
+def test_kernels_ask_for_the_array_module(op: Any) -> None:
+    failed: list[BaseException] = []
+    for sample in samples_of(op):
+        torch.manual_seed(0)
+        try:
+            expected = called(op, sample, "cpu")
+        except Exception:
+            continue  # a sample that is refused
+        torch.manual_seed(0)
+        try:
+            found = called(op, sample, "toy")
+        except (Exception, AssertionError) as error:
+            failed.append(error)
+            continue
+        for one, other in zip(expected, found, strict=True):
+            if isinstance(one, torch.Tensor):
+                assert other.device == device("toy:0") or "device" in sample.kwargs or not one.numel()
+                if sample.compare and one.device == CPU:
+                    assert_close(other.cpu(), one, equal_nan=True)
+    if op.name in NUMPY_ONLY:
+        assert failed, f"{op.name} has a kernel for any array module now: take it off the list"
+    elif failed:
+        raise failed[0]
 
 
 # -- fake tensors ------------------------------------------------------------------------------------------------
