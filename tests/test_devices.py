@@ -8,191 +8,32 @@ from __future__ import annotations
 
 import copy
 import io
-import operator
 import pickle
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+from op_samples import convert, flatten, same_layout
+from samples import makers, samples_of
+from toy_device import ToyArray, ToyDevice
 
 import rushlight as torch
-from rushlight.core import devices
 from rushlight.core.base import Spec, make, spec_of
-from rushlight.core.devices import CPU, META, DeviceType, device, device_of, register_device_type
+from rushlight.core.declare import table
+from rushlight.core.devices import CPU, META, device, device_of, register_device_type, unregister_device_type
+from rushlight.core.dtypes import BY_NUMPY
 from rushlight.core.errors import DeviceError
 from rushlight.core.state import fake_mode, state
 from rushlight.passes.functionalize import fake_of
 from rushlight.testing import assert_close
 
 
-class ToyArray:
-    """An array of the toy device: all that kernels may ask of an array, but nothing that NumPy could read."""
-
-    __array_ufunc__ = None
-
-    def __init__(self, held: np.ndarray, index: int = 0) -> None:
-        assert type(held) is np.ndarray
-        self.held = held
-        self.index = index
-
-    def __array__(self, *args: Any, **options: Any) -> Any:
-        raise AssertionError("NumPy reads an array of the toy device")
-
-    def __array_function__(self, *args: Any) -> Any:
-        raise AssertionError("NumPy is called on an array of the toy device")
-
-    @property
-    def __array_interface__(self) -> Any:
-        raise AttributeError("an array of the toy device has no NumPy interface")
-
-    @property
-    def base(self) -> Any:
-        return self.held.base
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self.held, name)
-        return wrapped(found) if callable(found) else toy(found)
-
-    def __getitem__(self, index: Any) -> Any:
-        return toy(self.held[plain(index)])
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        assert not isinstance(value, np.ndarray), "an array on the CPU is written to the toy device"
-        self.held[plain(index)] = plain(value)
-
-    def __len__(self) -> int:
-        return len(self.held)
-
-    def __bool__(self) -> bool:
-        return bool(self.held)
-
-    def __index__(self) -> int:
-        return operator.index(self.held)
-
-    def __iter__(self) -> Iterator[Any]:
-        return (toy(each) for each in self.held)
-
-
-def _operator(name: str, reflected: bool) -> Callable[[Any, Any], Any]:
-    function = getattr(operator, f"__{name}__")
-
-    def method(self: Any, other: Any) -> Any:
-        assert not isinstance(other, np.ndarray), "an array on the CPU meets one on the toy device"
-        pair = (plain(other), self.held) if reflected else (self.held, plain(other))
-        return toy(function(*pair))
-
-    return method
-
-
-for _name in "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split():
-    setattr(ToyArray, f"__{_name}__", _operator(_name, False))
-    setattr(ToyArray, f"__r{_name}__", _operator(_name, True))
-for _name in "add sub mul truediv floordiv".split():
-
-    def _in_place(self: Any, other: Any, function: Any = getattr(operator, f"__i{_name}__")) -> Any:
-        assert not isinstance(other, np.ndarray), "an array on the CPU meets one on the toy device"
-        function(self.held, plain(other))
-        return self
-
-    setattr(ToyArray, f"__i{_name}__", _in_place)
-for _name in "lt le gt ge eq ne".split():
-    setattr(ToyArray, f"__{_name}__", _operator(_name, False))
-for _name in "neg abs invert pos".split():
-    setattr(ToyArray, f"__{_name}__", lambda self, function=getattr(operator, f"__{_name}__"): toy(function(self.held)))
-ToyArray.__hash__ = object.__hash__  # type: ignore[method-assign, assignment]
-
-
-def plain(value: Any) -> Any:
-    if isinstance(value, ToyArray):
-        return value.held
-    return type(value)(map(plain, value)) if type(value) in (tuple, list) else value
-
-
-def toy(value: Any) -> Any:
-    if isinstance(value, (np.ndarray, np.generic)):
-        return ToyArray(np.asarray(value), ToyDevice.current)
-    return type(value)(map(toy, value)) if type(value) in (tuple, list) else value
-
-
-class wrapped:
-    """A function of NumPy's, or a method of an array, for toy arrays; the methods of a ufunc (``add.reduce``) are wrapped, too."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
-
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        return toy(self.function(*map(plain, args), **{name: plain(value) for name, value in options.items()}))
-
-    def __getattr__(self, name: str) -> Any:
-        return wrapped(getattr(self.function, name))
-
-
-class Toys(ModuleType):
-    """The array module of the toy device."""
-
-    def __init__(self, module: Any) -> None:
-        super().__init__("toys")
-        self.module = module
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self.module, name)
-        if isinstance(found, (type, np.dtype)):
-            return found
-        if isinstance(found, ModuleType):
-            return Toys(found)
-        return wrapped(found) if callable(found) else found
-
-
-class ToyDevice(DeviceType):
-    name = "toy"
-    array_type = ToyArray
-    arrays = Toys(np)
-    current = 0  # the index of the device on which new arrays are made
-
-    def device_of(self, array: Any) -> device:
-        return device("toy", array.index)
-
-    def canonical(self, wanted: device) -> device:
-        return device("toy", wanted.index or 0)
-
-    @contextmanager
-    def active(self, place: device) -> Iterator[None]:
-        before, ToyDevice.current = ToyDevice.current, place.index or 0
-        yield
-        ToyDevice.current = before
-
-    def as_array(self, value: Any) -> Any:
-        return value if devices.is_array(value) and type(value) is not np.ndarray else ToyArray(np.array(value), ToyDevice.current)
-
-    def empty(self, shape: Any, dtype: Any, like: device) -> Any:
-        return ToyArray(np.empty(shape, dtype), like.index or 0)
-
-    def from_host(self, array: np.ndarray, to: device) -> Any:
-        return ToyArray(array.copy(order="K"), to.index or 0)
-
-    def to_host(self, array: Any) -> np.ndarray:
-        return array.held.copy(order="K")
-
-    def strided(self, array: Any, shape: Any, strides: Any, offset: int, dtype: Any) -> Any:
-        return ToyArray(devices.strided(array.held, shape, strides, offset, dtype), array.index)
-
-    def shares_memory(self, a: Any, b: Any) -> bool:
-        return np.may_share_memory(a.held, b.held)
-
-    def address(self, array: Any) -> int:
-        return int(array.held.ctypes.data)
-
-
 @pytest.fixture(autouse=True)
 def toy_device() -> Iterator[None]:
     register_device_type(ToyDevice())
     yield
-    del devices.device_types["toy"]
-    del devices._of_arrays[ToyArray]
-    devices._NAMES.remove("toy")
+    unregister_device_type("toy")
 
 
 def same(function: Callable[..., Any], *shapes: Any) -> None:
@@ -366,6 +207,63 @@ def test_a_function_and_its_missing_gradients() -> None:
     assert x.grad.device.type == "toy"
 
 
+@pytest.mark.parametrize("name", "SGD Adam AdamW RMSprop Adagrad Adadelta Adamax NAdam RAdam ASGD Rprop LBFGS".split())
+def test_optimizers(name: str) -> None:
+    found = []
+    for place in ("cpu", "toy"):
+        parameter = torch.nn.Parameter(torch.arange(1.0, 4.0, device=place))
+        optimizer = getattr(torch.optim, name)([parameter], lr=0.1)
+
+        def closure(optimizer: Any = optimizer, parameter: Any = parameter) -> Any:
+            optimizer.zero_grad()
+            loss = (parameter * parameter).sum()
+            loss.backward()
+            return loss
+
+        for _ in range(3):
+            optimizer.step(closure)
+        found.append(parameter.detach().cpu())
+    assert_close(*found)
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape"),
+    [
+        (lambda: torch.nn.Conv2d(3, 4, 3, padding=1), (2, 3, 6, 6)), (lambda: torch.nn.ConvTranspose2d(3, 4, 3), (2, 3, 4, 4)),
+        (lambda: torch.nn.BatchNorm2d(3), (2, 3, 4, 4)), (lambda: torch.nn.GroupNorm(1, 3), (2, 3, 4, 4)), (lambda: torch.nn.MaxPool2d(2), (2, 3, 4, 4)),
+        (lambda: torch.nn.LSTM(3, 4), (5, 2, 3)), (lambda: torch.nn.GRU(3, 4), (5, 2, 3)), (lambda: torch.nn.GELU(), (3, 4)),
+        (lambda: torch.nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0), (5, 2, 4)), (lambda: torch.nn.Upsample(scale_factor=2, mode="bilinear"), (1, 2, 4, 4)),
+    ],
+)  # fmt: skip
+def test_layers(layer: Callable[[], Any], shape: Any) -> None:
+    torch.manual_seed(0)
+    here = layer()
+    there = copy.deepcopy(here).to("toy")
+    x = torch.randn(shape)
+    results = []
+    for model, data in ((here, x), (there, x.to("toy"))):
+        made = model(data.requires_grad_() if data.is_leaf else data)
+        made = made[0] if isinstance(made, tuple) else made
+        assert made.device == data.device
+        made.square().sum().backward()
+        results.append([made.detach().cpu(), *[each.grad.cpu() for each in model.parameters()]])
+    assert_close(results[1], results[0])
+
+
+def test_transforms() -> None:
+    same(lambda x: torch.func.vmap(lambda each: each * each)(x), (3, 4))
+    x = torch.arange(3.0)
+    for place in ("cpu", "toy"):
+        assert torch.func.jacrev(lambda x: x * x)(x.to(place)).tolist() == (2 * x).diag().tolist()
+        assert torch.func.jacfwd(lambda x: x * x)(x.to(place)).tolist() == (2 * x).diag().tolist()
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_compiled_programs(backend: str) -> None:
+    torch.compiler.reset()
+    same(torch.compile(lambda x: (x * 2).softmax(0) @ x.t(), backend=backend), (3, 4))
+
+
 def test_gradcheck() -> None:
     x = torch.rand(2, 3, dtype=torch.float64, device="toy", requires_grad=True)
     assert torch.autograd.gradcheck(lambda x: (x * x).sum(0).tanh(), (x,))
@@ -444,6 +342,60 @@ def test_files_and_copies() -> None:
     for twin in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x)):
         assert twin.device == x.device and twin.requires_grad and twin.tolist() == x.tolist()
         assert twin.data_ptr() != x.data_ptr()
+
+
+# -- every op ----------------------------------------------------------------------------------------------------
+
+# Ops whose kernels compute with NumPy alone: a further device has to have its own.  An op is taken off this list when its kernel asks for the array
+# module; none is added.
+NUMPY_ONLY = set(
+    """
+_dirichlet_grad _sample_dirichlet _standard_gamma _standard_gamma_grad binomial igamma igammac linalg_cholesky_ex linalg_eig linalg_eigvals
+linalg_inv_ex linalg_ldl_factor_ex linalg_ldl_solve linalg_solve_triangular matrix_exp multinomial poisson special_chebyshev_polynomial_t
+special_chebyshev_polynomial_u special_chebyshev_polynomial_v special_chebyshev_polynomial_w special_hermite_polynomial_h
+special_hermite_polynomial_he special_laguerre_polynomial_l special_legendre_polynomial_p special_shifted_chebyshev_polynomial_t
+special_shifted_chebyshev_polynomial_u special_shifted_chebyshev_polynomial_v special_shifted_chebyshev_polynomial_w
+""".split()
+)
+OPS = [op for op in table.values() if op.kernel is not None and op.functional is None and op in makers]
+
+
+def called(op: Any, sample: Any, place: str) -> list[Any]:
+    def tensor(array: np.ndarray) -> Any:
+        return make(same_layout(array)).to(place)
+
+    args = convert(sample.args, tensor, BY_NUMPY.__getitem__)
+    options = {name: convert(value, tensor, BY_NUMPY.__getitem__) for name, value in sample.kwargs.items()}
+    if op.factory and "device" not in options:
+        options["device"] = place
+    return flatten(op.call(*args, **options))
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+@pytest.mark.filterwarnings("ignore")
+def test_kernels_ask_for_the_array_module(op: Any) -> None:
+    failed: list[BaseException] = []
+    for sample in samples_of(op):
+        torch.manual_seed(0)
+        try:
+            expected = called(op, sample, "cpu")
+        except Exception:
+            continue  # a sample that is refused
+        torch.manual_seed(0)
+        try:
+            found = called(op, sample, "toy")
+        except (Exception, AssertionError) as error:
+            failed.append(error)
+            continue
+        for one, other in zip(expected, found, strict=True):
+            if isinstance(one, torch.Tensor):
+                assert other.device == device("toy:0") or "device" in sample.kwargs or not one.numel()
+                if sample.compare and one.device == CPU:
+                    assert_close(other.cpu(), one, equal_nan=True)
+    if op.name in NUMPY_ONLY:
+        assert failed, f"{op.name} has a kernel for any array module now: take it off the list"
+    elif failed:
+        raise failed[0]
 
 
 # -- fake tensors ------------------------------------------------------------------------------------------------

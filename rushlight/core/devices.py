@@ -175,6 +175,14 @@ def register_device_type(kind: DeviceType, *array_types: type) -> None:
         _of_arrays[array_type] = kind
 
 
+def unregister_device_type(name: str) -> None:
+    """Take a kind of device away again; tensors on it can't be used afterwards."""
+    kind = device_types.pop(name)
+    _NAMES.remove(name)
+    for array_type in [each for each, found in _of_arrays.items() if found is kind]:
+        del _of_arrays[array_type]
+
+
 def register_array_type(array_type: type, name: str) -> None:
     """Say that arrays of a class (a subclass of the device's own) are on a registered kind of device."""
     _of_arrays[array_type] = device_types[name]

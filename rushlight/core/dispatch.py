@@ -189,7 +189,7 @@ def run(op: Op, values: list[Any], kind: Any) -> Any:
 def check_values(op: Op, values: list[Any]) -> None:
     """Refuse arguments, other than tensors, of a type that their annotation rules out."""
     for position, parameter in enumerate(op.parameters):
-        wanted = parameter.annotation.partition(" ")[0]
+        wanted = "" if parameter.variadic else parameter.annotation.partition(" ")[0]
         value = values[position]
         if wanted in ("int", "float", "bool", "Number") and value is not None and not isinstance(value, (*NUMBERS, np.ndarray)):
             raise argument_error(op, position, value, "Number" if wanted == "Number" else wanted)

@@ -1,23 +1,45 @@
-"""The process-wide and per-thread state that every call of an op reads.
+"""The process-wide and per-thread state that every call of an op reads; and, on this page, all other state of the package.
 
-All state that outlives a call is in one of these places; each has one purpose and one module that writes to it.
+Read on every call:
+    ``flags.special``           process-wide: counts what keeps calls off the fast paths (captures, function modes, hooks on saved
+                                tensors, anomaly mode, subclasses with ``__torch_function__``).  While it is 0, a call reads nothing
+                                else of this page.
+    ``state``                   per thread: grad, inference and anomaly mode, the active capture, interceptors, hooks on saved tensors,
+                                fake mode
 
-Here
-    ``flags.special``      process-wide: counts what keeps calls off the fast paths (captures, function modes, hooks on saved tensors,
-                           anomaly mode, subclasses with ``__torch_function__``).  While it is 0, a call reads nothing else of this.
-    ``state``              per thread: grad mode, inference mode, anomaly mode, the active capture, the interceptors, hooks on saved tensors,
-                           whether factory functions make fake tensors.
-In ``core``
-    ``declare.table``, ``exports``, ``methods``, ``quantized_rules``    ops by name, and the names under which users find them
-    ``devices.device_types``, ``devices.default``                       kinds of devices by name and by class of array; the default device
-    ``dtypes.default``, ``dtypes.BY_NUMPY``                             the default floating-point dtype; dtypes by NumPy dtype
-    ``base.runtime``                                                    the public tensor class and ``autograd.grad``, set by later packages
-    ``node.accumulate``                                                 how a gradient is added to a leaf, set by the engine
-    ``symbolic.escape``    per thread: who is told when a symbolic size becomes a plain number, or is compared
-    ``random.default_generator``                                        the generator of random ops, set by ``tensor.generator``
-    ``parallel.pool``                                                   the worker threads
-    ``kernel_providers``                                                faster kernels for large arrays, found on first use
-    ``missing.stand_ins``                                               modules that provide PyTorch's private names
+Registries, filled on import and by extensions:
+    ``core.declare``            ``table``, ``exports``, ``methods``: ops by name, and the names under which users find them
+    ``core.facets.facets``      the facets of ops: batching, autocast, lowerings, formulas, ...
+    ``core.devices``            ``device_types``: kinds of devices by name, and by the class of their arrays
+    ``core.base.runtime``       the public tensor class and ``autograd.grad``; ``core.node.accumulate``: how the engine adds to a leaf
+    ``core.dispatch``           ``overriding``: subclasses with ``__torch_function__``
+    ``core.missing.stand_ins``  the modules that provide PyTorch's private names (``compat``)
+    ``backends.registry``       back-ends by name
+    ``schedule.lowering``       lowerings by target
+    ``capture.compile``         ``annotations.marks`` (functions marked by users), ``vm.interpreter.HANDLERS``, ``record.registry``
+    ``capture.script``          ``frontend.types.CLASS_MAKERS``; ``capture.trace.jit_trace``: ``WRITERS`` and ``READERS`` of files
+    ``onnx.registration``       symbolic functions of users
+    ``serialization``           ``safe_globals`` (what files may name), ``locations`` (where storages are restored)
+    ``utils.trees``             containers that are trees
+    ``nn.modules.module_hooks``, ``optim.optimizer``    hooks for all Modules, and for all optimizers
+
+Settings, changed by users:
+    ``core.devices.default``, ``core.dtypes.default``, ``core.precision``, ``amp.autocast_mode``, ``capture.compile.config``,
+    ``serialization.options``, ``tensor.printing``, ``settings``, ``onnx.globals``, ``compiler`` (disabled functions)
+
+Random numbers and threads:
+    ``core.random.default_generator`` (set by ``tensor.generator``), ``core.parallel.pool``, ``runtime.cpu.thread_pool``
+
+Caches, which may be emptied at any time without changing a result:
+    ``core.dtypes`` (promotions), ``core.dispatch`` (classes of named results), ``core.kernel_providers``, ``ops.linalg.contraction``
+    (plans of einsum), ``capture.compile.decode`` (programs by code object), ``capture.script`` (scripted functions and classes),
+    ``runtime.cpu`` (machine code, arena), ``backends.native.eager`` (loops and programs of single ops), ``backends.onnxrt`` (ops
+    without an ONNX form), ``codegen.llvm`` (outlines)
+
+Per thread, while something runs:
+    ``core.symbolic.escape``    who is told when a symbolic size becomes a plain number, or is compared
+    ``autograd.forward_ad``, ``nn.modules.module_state``, ``onnx.exporter``, ``capture.compile.record.graph_functions``: the running
+    level or export
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from ..autograd.differentiation import grad as differentiate
 from ..autograd.forward_ad import Forward, check_tangent, fresh, outlives
 from ..core.base import TensorBase, make
 from ..core.declare import table
+from ..core.devices import on_device
 from ..core.dtypes import BY_NUMPY, FLOATING
 from ..core.errors import GradientError, ValueRangeError
 from ..core.state import state
@@ -333,7 +334,7 @@ def _basis(leaves: list[Any]) -> tuple[list[Any], list[int]]:
     for leaf, size in zip(leaves, sizes):
         part = np.zeros((rows, size), leaf._array.dtype)
         part[np.arange(start, start + size), np.arange(size)] = 1
-        found.append(make(part.reshape(rows, *leaf._array.shape)))
+        found.append(make(on_device(part.reshape(rows, *leaf._array.shape), leaf.device)))
         start += size
     return found, sizes
 

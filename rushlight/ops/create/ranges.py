@@ -164,17 +164,17 @@ def _from_both_ends(xp: Any, count: int, start: Any, end: Any, step: Any) -> Any
     """``count`` numbers: the first half counted up from the start, the other half down from the end."""
     half = count // 2
     dtype = np.result_type(type(step), type(start))
-    result = xp.empty(count, dtype)
+    result = np.empty(count, dtype)
     if count == 1:
         result[:] = start
-        return result
-    up, down = xp.arange(half, dtype=_FLOAT64), xp.arange(count - half - 1, -1, -1, dtype=_FLOAT64)
+        return xp.asarray(result)
+    up, down = np.arange(half, dtype=_FLOAT64), np.arange(count - half - 1, -1, -1, dtype=_FLOAT64)
     if dtype.kind == "c":
         result[:half], result[half:] = start + up * step, end - down * step
     else:  # PyTorch multiplies and adds with a single rounding
         result[:half] = fused_multiply_add(up.astype(dtype), step, start)
         result[half:] = fused_multiply_add(down.astype(dtype), -step, end)
-    return result
+    return xp.asarray(result)
 
 
 def _linspace(xp: Any, spec: Spec, start: Any, end: Any) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
+from ...core.devices import device_type_of, is_array
 from ...core.dtypes import BY_NUMPY, COMPLEX, FLOATING, INTEGRAL, finfo, legacy_name, scalar_category
 from ...core.errors import DtypeError, NotSupported, OperationError, ShapeError
 from ...core.families import as_scalar, broadcast_shapes
@@ -27,6 +28,8 @@ def fitting_scalar(value: Any, dtype: np.dtype[Any]) -> Any:
     """
     if isinstance(value, np.ndarray):
         value = value.reshape(()).astype(np.float64)[()] if value.dtype.kind == "V" else value[()]
+    if is_array(value):
+        value = device_type_of(value).to_host(value)
     to = BY_NUMPY[dtype]
     if isinstance(value, (complex, np.complexfloating)) and to.category < COMPLEX:
         if value.imag:

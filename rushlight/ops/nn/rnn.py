@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, joint, primitive, table
+from ...core.devices import device_type_of
 from ...core.recording import differentiate_body
 from ...core.state import state
 from . import rnn_layers_onnx as onnx_forms
@@ -30,7 +29,7 @@ def steps(batch_sizes: Any, states: Any, reverse: bool) -> list[tuple[int, int]]
 
 
 def _sigmoid(x: Any) -> Any:
-    return 1 / (1 + np.exp(-x))
+    return 1 / (1 + device_type_of(x).arrays.exp(-x))
 
 
 # -- LSTM --------------------------------------------------------------------------------------------------------

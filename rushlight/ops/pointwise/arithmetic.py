@@ -113,7 +113,7 @@ def _divide(xp: Any, input: Any, other: Any, rounding_mode: str | None) -> Any:
     if rounding_mode is None:
         return xp.true_divide(input, other)
     if input.dtype.kind in "iub":
-        if not np.all(other):
+        if not other.all():
             raise ZeroDivisionError("ZeroDivisionError")
         if rounding_mode == "floor":
             return xp.floor_divide(input, other)
@@ -190,7 +190,7 @@ def _exponent_gradient(g: Any, input: Any, exponent: Any, result: Any) -> Any:
 def _power(xp: Any, input: Any, exponent: Any) -> Any:
     if isinstance(input, np.generic) and isinstance(exponent, np.generic):
         raise ArgumentError("pow(): at least one of the arguments 'input' and 'exponent' must be Tensor")
-    if np.ndim(exponent) == 0 and exponent.dtype.kind == "f":
+    if exponent.ndim == 0 and exponent.dtype.kind == "f":
         if exponent == 2:  # NumPy's power is ten times slower than what these amount to
             return input * input
         if exponent == 3:
@@ -199,8 +199,8 @@ def _power(xp: Any, input: Any, exponent: Any) -> Any:
             return xp.positive(input)
         if exponent == 0.5:
             return xp.sqrt(input)
-    if exponent.dtype.kind in "iu" and np.any(exponent < 0):
-        if np.ndim(exponent) == 0:
+    if exponent.dtype.kind in "iu" and (exponent < 0).any():
+        if exponent.ndim == 0:
             raise OperationError("Integers to negative integer powers are not allowed.")
         with np.errstate(all="ignore"):
             return xp.trunc(xp.power(input.astype(np.float64), exponent)).astype(input.dtype)

@@ -39,7 +39,7 @@ def underivable(name: str) -> Any:
 
 
 def _check_divisor(divisor: Any) -> None:
-    if divisor.dtype.kind in "iu" and not np.all(divisor):
+    if divisor.dtype.kind in "iu" and not divisor.all():
         raise ZeroDivisionError("ZeroDivisionError")
 
 

@@ -15,7 +15,7 @@ from ...core import random as streams
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
-from ...core.devices import device_of, on_device
+from ...core.devices import device_of, device_type_of, on_device
 from ...core.dtypes import BY_NUMPY, legacy_name
 from ...core.errors import ArgumentError, DtypeError, ShapeError
 from ...core.families import broadcast_shapes, same
@@ -371,7 +371,8 @@ def normal(
 
 
 def _bernoulli(xp: Any, input: Any, p: Any, generator: Any) -> Any:
-    return stream_of(generator).bernoulli(input.shape, input.dtype, input if p is None else number(p, "p"))
+    chances = device_type_of(input).to_host(input) if p is None else number(p, "p")
+    return stream_of(generator).bernoulli(input.shape, input.dtype, chances)
 
 
 @primitive(

@@ -189,8 +189,8 @@ def _expand_meta(input: Any, size: Any) -> Spec:
 
 
 def _expand_kernel(xp: Any, input: Any, size: Any) -> Any:
-    if not input.ndim and all(each >= 0 for each in size):
-        return np.ndarray(size, input.dtype, input, 0, (0,) * len(size))  # a spread scalar needs no reckoning
+    if xp is np and not input.ndim and all(each >= 0 for each in size):  # a scalar: the strides are all 0
+        return np.ndarray(size, input.dtype, input, 0, (0,) * len(size))
     spec = _expand_meta(input, size)
     return strided(input, spec.shape, spec.element_strides)
 
