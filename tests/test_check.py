@@ -12,7 +12,7 @@ import rushlight
 import rushlight.compat
 from rushlight.autograd import Function
 from rushlight.autograd.function import once_differentiable
-from rushlight.checks import modes
+from rushlight.checks import checking, modes, report
 from rushlight.cli import main
 
 PROGRAMS = str(Path(__file__).with_name("front_door_programs.py"))
@@ -330,3 +330,7 @@ def test_the_gradient_is_exported_too(monkeypatch: pytest.MonkeyPatch) -> None:
     assert row.outcome == "ok"  # the same wrong gradient in both
     monkeypatch.setattr(modes, "exported_gradients", lambda program, subject: [rushlight.ones(3, 4).numpy()] * 2)
     assert outcomes(rushlight.check(Product))["eager = exported"] == "failed"
+
+
+def test_the_listed_checks_are_those_that_run() -> None:
+    assert (*checking.FAMILIES, *report.MODES) == report.CHECKS
