@@ -232,7 +232,7 @@ def test_right_functions_pass(function) -> None:
     if function is Product:
         assert set(found.values()) == {"ok"}
         (row,) = [each for each in report.rows if each.name == "gradients"]
-        assert row.detail == "agree with differences; shapes: as given, larger, one row, no rows, not contiguous"
+        assert row.detail == "agree with finite differences; shapes: as given, larger, one row, no rows, not contiguous"
 
 
 @pytest.mark.parametrize(
