@@ -334,7 +334,9 @@ def check_values(subject: Subject, report: Report) -> None:
     for name, args in subject.shapes():
         if not smaller(args):
             if name == "as given":
-                report.add("gradients", SKIPPED, f"more than {LARGE} elements: finite differences would take long", "give smaller arguments")
+                report.add(
+                    "gradients", SKIPPED, f"more than {LARGE} elements: finite differences would take long", "give smaller arguments"
+                )
                 return
             continue
         try:
