@@ -908,7 +908,7 @@ def q_per_channel_zero_points(input: Tensor) -> Tensor:
 def q_scale(input: Any) -> _float:
     """The scale of a tensor that is quantized as a whole."""
 def q_zero_point(input: Any) -> _int:
-    """The integer that stands for zero, of a tensor that is quantized as a whole."""
+    """The integer that represents zero, of a tensor that is quantized as a whole."""
 qint32: _dtype
 qint8: _dtype
 def qr(input: Tensor, some: _bool = True, *, out: Any = None) -> _tuple[Tensor, Tensor]:

@@ -12,7 +12,7 @@ import rushlight
 import rushlight.compat
 from rushlight.autograd import Function
 from rushlight.autograd.function import once_differentiable
-from rushlight.checks import modes
+from rushlight.checks import checking, modes, report
 from rushlight.cli import main
 
 PROGRAMS = str(Path(__file__).with_name("front_door_programs.py"))
@@ -232,7 +232,7 @@ def test_right_functions_pass(function) -> None:
     if function is Product:
         assert set(found.values()) == {"ok"}
         (row,) = [each for each in report.rows if each.name == "gradients"]
-        assert row.detail == "agree with differences; shapes: as given, larger, one row, no rows, not contiguous"
+        assert row.detail == "agree with finite differences; shapes: as given, larger, one row, no rows, not contiguous"
 
 
 @pytest.mark.parametrize(
@@ -330,3 +330,7 @@ def test_the_gradient_is_exported_too(monkeypatch: pytest.MonkeyPatch) -> None:
     assert row.outcome == "ok"  # the same wrong gradient in both
     monkeypatch.setattr(modes, "exported_gradients", lambda program, subject: [rushlight.ones(3, 4).numpy()] * 2)
     assert outcomes(rushlight.check(Product))["eager = exported"] == "failed"
+
+
+def test_the_listed_checks_are_those_that_run() -> None:
+    assert (*checking.FAMILIES, *report.MODES) == report.CHECKS

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import pathlib
 
 import pytest
@@ -139,3 +141,44 @@ except ValueError as error:
     print(error)
 """
     assert output(code) == "op cumsum is declared twice: in rushlight.ops.reduce.cumulative and __main__"
+
+
+# -- layers, optimizers, commands --------------------------------------------------------------------------------
+
+
+def loaded_by(code: str) -> list[str]:
+    """The modules of the package that a program loads."""
+    listed = run_python(f"{code}\nimport sys\nprint(*[name for name in sys.modules if name.startswith('rushlight.')])")
+    return listed.split("\n")[-2].split()
+
+
+def test_layers_and_functions_load_on_first_use() -> None:
+    loaded = loaded_by("import rushlight\nrushlight.nn.Linear\nrushlight.optim.SGD\nrushlight.nn.functional.gelu")
+    assert {"rushlight.nn.modules.linear", "rushlight.optim.sgd", "rushlight.ops.pointwise.activations"} <= set(loaded)
+    others = ("nn.modules.conv", "nn.modules.transformer", "optim.adam", "ops.nn.convolution", "ops.linalg.factorizations")
+    assert not {f"rushlight.{name}" for name in others} & set(loaded)
+
+
+@pytest.mark.parametrize("package", ["nn", "nn.modules", "nn.utils", "optim"])
+def test_names_that_load_on_first_use(package: str) -> None:
+    """What type checkers see, what `dir` and `__all__` list, and what is there are the same."""
+    module = importlib.import_module(f"rushlight.{package}")
+    assert set(module.__all__) <= set(dir(module))
+    assert all(getattr(module, name).__name__.rpartition(".")[2] == name for name in module.__all__ if name != "init")
+    tree = ast.parse(pathlib.Path(module.__file__).read_text(encoding="utf8"))
+    (checked,) = (node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    seen = {alias.name for node in checked.body if isinstance(node, ast.ImportFrom) for alias in node.names} - {"*"}
+    mapping = next((value for name, value in vars(module).items() if name in ("LAYERS", "OPTIMIZERS", "FUNCTIONS")), {})
+    assert {name for names in mapping.values() for name in names.split()} <= seen
+    assert all(hasattr(module, name) for name in seen)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["check", "--help"], ["export", "model.py:Net"], ["verify", "--mistyped"]])
+def test_help_and_mistyped_options_load_no_compiler(arguments: list[str]) -> None:
+    loaded = loaded_by(
+        "import contextlib, io, rushlight.cli\n"
+        "with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
+        f"    rushlight.cli.main({arguments!r})"
+    )
+    assert len(loaded) < 100
+    assert not [name for name in loaded if name.split(".")[1] in ("capture", "onnx", "codegen", "nn", "backends", "serialization")]

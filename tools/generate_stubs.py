@@ -139,7 +139,7 @@ class Writer:
                 found.append("*")
                 star = True
             star = star or parameter.kind is parameter.VAR_POSITIONAL
-            prefix = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+            prefix = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**" if parameter.kind is parameter.VAR_KEYWORD else ""
             default = "" if parameter.default is parameter.empty else f" = {shown(parameter.default)}"
             found.append(f"{prefix}{parameter.name}: {annotation}{default}")
         return found

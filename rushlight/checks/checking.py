@@ -157,7 +157,7 @@ def check_marks(subject: Subject, report: Report) -> None:
             "give ctx.mark_non_differentiable() the very tensors that forward returns",
         )
     elif flat and all(at in flat for at in range(len(results)) if isinstance(results[at], TensorBase)):
-        report.add("non-differentiable", PASSED, "forward is constant in steps; its gradient is one that you chose")
+        report.add("non-differentiable", PASSED, "forward is piecewise constant; its gradient is one that you chose")
     elif [at for at in flat if at not in marked]:
         which = ", ".join(str(at) for at in flat if at not in marked)
         report.add(
@@ -170,7 +170,7 @@ def check_marks(subject: Subject, report: Report) -> None:
         report.add(
             "non-differentiable",
             PASSED,
-            f"output {', '.join(map(str, marked))} is marked" if marked else "every output of real numbers depends on the inputs",
+            f"output {', '.join(map(str, marked))} is marked" if marked else "every floating-point output depends on the inputs",
         )
 
 
@@ -305,7 +305,7 @@ def check_backward(subject: Subject, report: Report) -> None:
             "do not change ctx or saved tensors in backward: it may run again (retain_graph=True)",
         )
     else:
-        report.add("backward writes", PASSED, "nothing is changed; a second backward gives the same")
+        report.add("backward writes", PASSED, "nothing is changed; a second backward gives the same result")
 
 
 def depends(subject: Subject, at: int) -> bool:
@@ -322,19 +322,21 @@ def smaller(args: tuple[Any, ...]) -> bool:
 
 
 def check_values(subject: Subject, report: Report) -> None:
-    """Gradients agree with differences, for several shapes."""
+    """Gradients agree with finite differences, for several shapes."""
     if not subject.positions():
-        report.add("gradients", SKIPPED, "no argument is a tensor of real numbers")
+        report.add("gradients", SKIPPED, "no argument is a floating-point tensor")
         return
     flat, done = flat_outputs(subject), []
     context, results = subject.forward(subject.prepared("float64", grad=False))
     if flat and len(flat) == sum(isinstance(each, TensorBase) and each._array.dtype.kind in "fc" for each in results):
-        report.add("gradients", WARNED, "forward is constant in steps, so differences say nothing (a straight-through estimator?)")
+        report.add("gradients", WARNED, "forward is piecewise constant, so finite differences say nothing (a straight-through estimator?)")
         return
     for name, args in subject.shapes():
         if not smaller(args):
             if name == "as given":
-                report.add("gradients", SKIPPED, f"more than {LARGE} elements: differences would take long", "give smaller arguments")
+                report.add(
+                    "gradients", SKIPPED, f"more than {LARGE} elements: finite differences would take long", "give smaller arguments"
+                )
                 return
             continue
         try:
@@ -351,7 +353,7 @@ def check_values(subject: Subject, report: Report) -> None:
             report.add("gradients", FAILED, f"shape {name}: {short(error)}", "backward raises for a shape that forward takes")
             return
         done.append(name)
-    report.add("gradients", PASSED, f"agree with differences; shapes: {', '.join(done)}")
+    report.add("gradients", PASSED, f"agree with finite differences; shapes: {', '.join(done)}")
 
 
 def check_second(subject: Subject, report: Report) -> None:
@@ -377,7 +379,7 @@ def check_second(subject: Subject, report: Report) -> None:
     except Exception as error:
         report.add("second gradients", FAILED, short(error), "backward must be differentiable, or be marked with @once_differentiable")
     else:
-        report.add("second gradients", PASSED, "agree with differences")
+        report.add("second gradients", PASSED, "agree with finite differences")
 
 
 def marked_once(subject: Subject, args: tuple[Any, ...]) -> bool:
@@ -416,7 +418,7 @@ def check_single(subject: Subject, report: Report) -> None:
         first = gradients(subject, single)
     except Exception as error:
         report.add(
-            "float32", FAILED, short(error), "do not fix a data type: make new tensors with dtype=x.dtype, or with zeros_like and the like"
+            "float32", FAILED, short(error), "do not fix a dtype: make new tensors with dtype=x.dtype, or with zeros_like and the like"
         )
         return
     wrong = [str(at) for at, each in enumerate(outputs) if each._array.dtype == np.float64]
@@ -426,12 +428,12 @@ def check_single(subject: Subject, report: Report) -> None:
         if each is not None and each._array.dtype != single[at]._array.dtype
     ]
     if wrong or kinds:
-        what = f"output {', '.join(wrong)} is float64" if wrong else f"the gradient of {', '.join(kinds)} has another type than the input"
+        what = f"output {', '.join(wrong)} is float64" if wrong else f"the gradient of {', '.join(kinds)} has another dtype than the input"
         report.add(
             "float32",
             FAILED,
             f"{what} for float32 inputs",
-            "do not fix a data type: make new tensors with dtype=x.dtype, or with zeros_like and the like",
+            "do not fix a dtype: make new tensors with dtype=x.dtype, or with zeros_like and the like",
         )
         return
     for at, a, b in zip(subject.positions(), first, second):
@@ -443,7 +445,7 @@ def check_single(subject: Subject, report: Report) -> None:
                 "a formula that loses digits (a difference of near values, exp of large ones): write it in another form",
             )
             return
-    report.add("float32", PASSED, "types are kept, and values near those in float64")
+    report.add("float32", PASSED, "dtypes are kept, and values are close to those in float64")
 
 
 def check_needs(subject: Subject, report: Report) -> None:

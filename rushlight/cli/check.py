@@ -1,4 +1,4 @@
-"""`rushlight check`: everything that a custom Function can get wrong, in one table."""
+"""`rushlight check`: the checks of a custom Function, as a table."""
 
 from __future__ import annotations
 

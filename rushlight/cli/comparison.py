@@ -1,4 +1,4 @@
-"""Comparing a file with a program, for the commands that do: runs, branches, and the first wrong node."""
+"""Comparison of an ONNX file with a program, for `export` and `verify`: runs, branches, and the first wrong node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rushlight env`: what rushlight runs on, and what else it could use."""
+"""`rushlight env`: versions, processor, threads and optional packages."""
 
 from __future__ import annotations
 

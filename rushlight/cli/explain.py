@@ -1,4 +1,4 @@
-"""`rushlight explain`: what `compile` makes of a program: graphs, guards, breaks, and why it compiles again."""
+"""`rushlight explain`: what `compile` makes of a program: graphs, guards, graph breaks and recompilations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rushlight export`: from a Python file to an ONNX file that is known to be right."""
+"""`rushlight export`: writes the model of a Python file as an ONNX file, and verifies it."""
 
 from __future__ import annotations
 

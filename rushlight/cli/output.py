@@ -1,4 +1,4 @@
-"""What commands say: data on stdout, messages on stderr, progress on a terminal alone, one sentence for what went wrong."""
+"""Output of commands: data on stdout, messages on stderr, progress on terminals, one message per error."""
 
 from __future__ import annotations
 

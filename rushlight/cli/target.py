@@ -1,4 +1,4 @@
-"""FILE.py:NAME: loads the file with `import torch` meaning rushlight, and finds what the name stands for."""
+"""Targets FILE.py:NAME: imports the file, in which `import torch` means rushlight, and finds the object of that name."""
 
 from __future__ import annotations
 

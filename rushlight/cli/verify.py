@@ -1,4 +1,4 @@
-"""`rushlight verify`: does an ONNX file compute what a program computes, and if not, where do they part?"""
+"""`rushlight verify`: compares an ONNX file with a program, and names the first node that differs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The import hook by which `torch` and all its submodules are rushlight's own modules, under a second name."""
+"""The import hook that makes `torch` and its submodules second names of rushlight's modules."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """Building blocks of models: modules, parameters, functions, initial values.
 
+Read ``modules/module.py`` first (``Module``); layers are the other files of ``modules/``, functions come from the op table.
+
 >>> import rushlight as torch
 >>> model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU())
 >>> model(torch.ones(1, 2)).shape

@@ -1,4 +1,8 @@
-"""Optimizers, schedules of their learning rates, and averages of their results.  An optimizer's file is loaded when it is first used."""
+"""Optimizers, schedules of learning rates (``lr_scheduler/``), and averages of weights (``swa_utils.py``).
+
+Read ``optimizer.py`` first (the base class), then ``elementwise.py`` (the update that most optimizers share, in eager mode, captures and exported
+training steps).  An optimizer's file is loaded when it is first used.
+"""
 
 from __future__ import annotations
 

@@ -575,7 +575,7 @@ class OpMethods(TensorBase):
         """False: there is no pinned memory here."""
     @property
     def is_quantized(self) -> _bool:
-        """Whether the elements are integers that stand for real numbers."""
+        """Whether the elements are quantized: integers that represent real numbers."""
     def is_same_size(self, other: Any) -> _bool:
         """Whether two tensors have the same shape."""
     def is_shared(self) -> _bool:
@@ -851,11 +851,11 @@ class OpMethods(TensorBase):
     def q_scale(self) -> _float:
         """The scale of a tensor that is quantized as a whole."""
     def q_zero_point(self) -> _int:
-        """The integer that stands for zero, of a tensor that is quantized as a whole."""
+        """The integer that represents zero, of a tensor that is quantized as a whole."""
     def qr(self, some: _bool = True, *, out: Any = None) -> _tuple[Tensor, Tensor]:
         """``input = Q @ R``; with ``some=False`` Q is square."""
     def qscheme(self) -> Any:
-        """How the integers stand for real numbers, such as ``per_tensor_affine``."""
+        """How the integers represent real numbers, such as ``per_tensor_affine``."""
     def quantile(self, q: Tensor | _Number, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', axis: _int | None = ..., keepdims: _bool = ..., out: Tensor | None = None) -> Tensor:
         """The values below which given shares of the elements lie, of all or along a dimension; NaN where there is one."""
     def rad2deg(self, *, out: Tensor | None = None) -> Tensor:

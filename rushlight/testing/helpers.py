@@ -1,4 +1,4 @@
-"""What tests wrap themselves in: decorators that skip, and contexts that put a setting back."""
+"""Decorators that skip tests, and contexts that restore settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Utilities: data loading, checkpointing, benchmarks, files of tensors."""
+"""Utilities: data loading (``data/``), activation checkpointing, benchmarks, FLOP counts, safetensors files.  Submodules load on first use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkpointing: save memory by computing parts of the forward a second time during backward."""
+"""Activation checkpointing: parts of the forward are recomputed during backward, to save memory."""
 
 from __future__ import annotations
 

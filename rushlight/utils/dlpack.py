@@ -1,4 +1,4 @@
-"""DLPack: tensors of other libraries, and ours for them."""
+"""DLPack: exchange of tensors with other libraries without copying."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hooks: the handle that takes one away again, and a mark for hooks that files do not keep."""
+"""Hooks: the handle that removes one, and a mark for hooks that are not saved in files."""
 
 from __future__ import annotations
 

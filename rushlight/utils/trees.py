@@ -1,4 +1,4 @@
-"""Nested containers of values: taken apart into leaves and a structure, and put together again.
+"""Nested containers (pytrees): flattening into leaves and a structure, and unflattening.
 
 Tuples, lists, dictionaries, named tuples and what users register are containers; everything else, None too, is a leaf.
 

@@ -1,4 +1,4 @@
-"""The page: the picture's data, and the style and script that show it, in one file."""
+"""The page: a picture's data with the style and script that display it, as one HTML file."""
 
 from __future__ import annotations
 

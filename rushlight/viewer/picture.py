@@ -1,4 +1,4 @@
-"""What a page shows: nodes, the values between them, and where they come from, as plain data."""
+"""``Picture``: nodes, the values between them and their source lines, as plain data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of ONNX models, of graphs, and of what holds a graph."""
+"""Makes pictures of ONNX models, of graphs, and of objects that have a graph."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from typing import Any
 import mpmath as mp
 import numpy as np
 
-TARGET = pathlib.Path(__file__).resolve().parents[2] / "rushlight" / "ops" / "special_coefficients.py"
+TARGET = pathlib.Path(__file__).resolve().parents[2] / "rushlight" / "ops" / "special" / "coefficients.py"
 POINTS = 70
 PRECISION = 1e-17
 mp.mp.dps = 60

@@ -1,4 +1,4 @@
-"""Schedules of learning rates."""
+"""Schedules of learning rates.  Read ``base.py`` first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data for training: datasets, samplers, and the loader that makes batches of them.
+"""Data for training: datasets, samplers, and the loader that makes batches of them.  Read ``dataloader.py`` first.
 
 >>> from rushlight.utils.data import DataLoader
 >>> [batch.tolist() for batch in DataLoader(range(4), batch_size=2)]

@@ -1,4 +1,4 @@
-"""Datasets: things with samples by index, or samples one after the other."""
+"""Datasets: samples by index, or as an iterable."""
 
 from __future__ import annotations
 

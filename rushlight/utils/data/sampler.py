@@ -1,4 +1,4 @@
-"""Samplers: in which order the samples of a dataset come, and which of them together.  PyTorch's order for the same seed."""
+"""Samplers: the order of a dataset's samples, and their batches; for the same seed the order is PyTorch's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How batches come from a worker process to its parent.
+"""Transport of batches from a worker process to its parent.
 
 A batch is pickled with its arrays beside the pickle.  Small ones travel through the pipe; large ones are laid into a nameless
 file in memory, whose descriptor goes through the pipe: the parent maps it, and nothing is copied there.  Since the file has no

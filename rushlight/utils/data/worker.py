@@ -1,4 +1,4 @@
-"""What runs in the worker processes of a DataLoader."""
+"""The main loop of a DataLoader's worker processes."""
 
 from __future__ import annotations
 
