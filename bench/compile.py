@@ -1,6 +1,6 @@
-"""Speed of capture and of compiled calls, side by side with PyTorch's.
+"""Speed of capture and of compiled calls, compared with PyTorch's.
 
-    python bench/compile.py [--quick]      # needs torch beside rushlight; prints a table and adds it to bench/RESULTS.md
+    python bench/compile.py [--quick]      # needs torch in the same environment; prints a table and adds it to bench/RESULTS.md
 
 The back-end is "eager" on both sides, so that capture alone is compared.  A capture is timed by the wall clock, in a fresh process and
 again in the same process after a reset: the time of the first call of the compiled model, less that of a call of the model itself.

@@ -1,6 +1,6 @@
-"""Loading data with worker processes and reading a checkpoint, side by side with PyTorch.
+"""Loading data with worker processes and reading a checkpoint, compared with PyTorch.
 
-python bench/data.py [--quick]      # needs torch beside rushlight; prints a table and keeps it in bench/RESULTS.md
+python bench/data.py [--quick]      # needs torch in the same environment; prints a table and keeps it in bench/RESULTS.md
 
 Every measurement is a process of its own that imports one of the two packages, so that neither forks, or measures, the
 memory of the other.

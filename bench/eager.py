@@ -1,6 +1,6 @@
-"""Eager speed, side by side with PyTorch, in one run.
+"""Eager speed, compared with PyTorch, in one run.
 
-    python bench/eager.py [--quick]      # needs torch beside rushlight; prints a table and writes bench/RESULTS.md
+    python bench/eager.py [--quick]      # needs torch in the same environment; prints a table and writes bench/RESULTS.md
 
 Each case is timed in both packages in turn, several rounds, and the best round of each counts: the machine's other work
 then hurts both alike.  A case whose PyTorch times scatter widely (its threads stall when a core is taken) is marked.

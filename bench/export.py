@@ -1,6 +1,6 @@
-"""ONNX export, side by side with PyTorch's two exporters, in one run.
+"""ONNX export, compared with PyTorch's two exporters, in one run.
 
-python bench/export.py [--quick]      # needs torch, onnx and onnxscript beside rushlight; prints tables and keeps them in bench/RESULTS.md
+python bench/export.py [--quick]      # needs torch, onnx and onnxscript in the same environment; prints tables and keeps them in bench/RESULTS.md
 
 PyTorch's first call of ``dynamo=True`` warms up for seconds; what is compared is a later call.
 """

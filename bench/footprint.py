@@ -62,7 +62,7 @@ def size(package: str) -> int:
 
 
 def own_size() -> int:
-    """The bytes of rushlight's own files, wherever it lies."""
+    """The bytes of rushlight's own files, wherever it is installed."""
     folder = Path(rushlight.__file__).parent
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
 

@@ -1,8 +1,8 @@
-"""Native code, side by side with PyTorch's eager mode and compiler, JAX and ONNX Runtime, in one run.
+"""Native code, compared with PyTorch's eager mode and compiler, JAX and ONNX Runtime, in one run.
 
 python bench/native.py [--quick] [--only CASE] [--part PART] [--packages rushlight,torch]
 
-Needs torch and llvmlite beside rushlight; prints tables and keeps them in bench/RESULTS.md.  ONNX Runtime takes part where it is
+Needs torch and llvmlite in the same environment; prints tables and keeps them in bench/RESULTS.md.  ONNX Runtime takes part where it is
 installed; JAX where ``JAX_PYTHON`` names the Python of an environment that has it.  It takes some ten minutes, most of them torch.compile's.
 """
 

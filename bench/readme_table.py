@@ -100,7 +100,7 @@ def table(text: str) -> str:
 
 
 def seconds(text: str) -> float:
-    """A time in words as a number."""
+    """A printed time as a number."""
     number, unit = text.split()[:2]
     return float(number) * {"µs": 1e-6, "ms": 1e-3, "s": 1.0}[unit]
 

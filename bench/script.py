@@ -1,6 +1,6 @@
-"""Speed of scripts, side by side with PyTorch's.
+"""Speed of scripts, compared with PyTorch's.
 
-    python bench/script.py [--quick]      # needs torch beside rushlight; prints a table and adds it to bench/RESULTS.md
+    python bench/script.py [--quick]      # needs torch in the same environment; prints a table and adds it to bench/RESULTS.md
 
 Compiling is timed with the first call, as a program pays for both; a fresh function each time, as both packages keep what they
 have compiled.  "New source" are functions of a file that was never seen; the others are made by one ``def`` again and again (as

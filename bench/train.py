@@ -1,6 +1,6 @@
-"""Eager training steps (forward, backward, SGD), side by side with PyTorch, in one run.
+"""Eager training steps (forward, backward, SGD), compared with PyTorch, in one run.
 
-python bench/train.py [--quick]      # needs torch beside rushlight; prints a table and keeps it in bench/RESULTS.md
+python bench/train.py [--quick]      # needs torch in the same environment; prints a table and keeps it in bench/RESULTS.md
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Makes ONNX nodes: what ``onnx=`` facets of ops and ``symbolic`` functions of users call ``g``.
+"""The node builder: what ``onnx=`` facets of ops and ``symbolic`` functions of users call ``g``.
 
 ``g.op("Add", x, y)`` makes a node of any domain, with attributes by suffix (``axis_i=1``, ``value_t=tensor``); ``g.Add(x, y)`` is
 the same with attributes as they are.  Numbers, lists and arrays among the inputs become constants, of the type of the first
@@ -48,7 +48,7 @@ class NodeBuilder:
         self._made: dict[Any, list[OnnxValue]] = {}
         self._placed: dict[Any, OnnxValue] = {}
         self._names: dict[str, int] = {}
-        self.unrounded = False  # whether a quantized op inside one that is taken apart has left rounding to the whole
+        self.unrounded = False  # whether a quantized op inside a decomposed one has left rounding to the outer op
         self.outputs: tuple[Any, ...] = ()  # of the op that is being lowered: the specs of its results
         self.keeps_aten = False  # whether ops without a node of their own may stay PyTorch's
 
@@ -359,7 +359,7 @@ def _hashable(value: Any) -> Any:
 
 
 def result_types(name: str, values: list[OnnxValue | None], attributes: dict[str, Any], made: list[OnnxValue]) -> None:
-    """Element types of what a node makes, as far as constants beside it need them."""
+    """Dtypes of a node's outputs, as far as constants among its inputs need them."""
     given = [each.dtype for each in values if each is not None]
     first = given[0] if given else None
     if name in _BOOLEAN_RESULTS:

@@ -180,7 +180,7 @@ def arguments(model: Any, specs: Sequence[InputSpec], tensors: Sequence[Any]) ->
 
 
 class Comparison:
-    """A program beside its ONNX file.
+    """A comparison of a program with its ONNX file.
 
     ``step(text)`` is told what is being done; ``seed`` fixes the random inputs.
     """
@@ -297,7 +297,7 @@ class Comparison:
 
 
 def ways(count: int, seen: dict[str, set[bool]]) -> Iterator[str]:
-    """In words: which branches no input took."""
+    """A sentence on the branches that no input took."""
     for name, taken in seen.items():
         if len(taken) < count:
             yield f"no input was found for which the condition of '{name}' is {'false' if True in taken else 'true'}"

@@ -22,7 +22,7 @@ _INT64, _BOOL = np.dtype(np.int64), np.dtype(np.bool_)
 
 
 class Subgraph:
-    """A context in which nodes go into the graph of a body."""
+    """A context in which nodes are added to the subgraph of a branch or loop body."""
 
     def __init__(self, lowering: OnnxLowering, graph: Graph) -> None:
         self.lowering = lowering

@@ -15,7 +15,7 @@ _EXTERNAL = 1  # TensorProto.DataLocation.EXTERNAL
 def read_model(path: Any, *, check: bool = True, tensors: bool = False) -> Any:
     """The ``onnx.ModelProto`` of a file.
 
-    Tensors that lie beside it are looked for in its own folder and nowhere else, and are read only with ``tensors=True``.
+    External tensors are searched in its own folder and nowhere else, and are read only with ``tensors=True``.
     ``check`` runs onnx.checker on the whole model, and refuses operator sets that the installed packages do not know.
     """
     try:
@@ -120,7 +120,7 @@ def tensors_of(model: Any) -> Iterator[Any]:
 
 
 def check_external(model: Any, folder: str) -> None:
-    """Refuse tensors that lie outside the model's folder (also by a link), or are not there as a whole."""
+    """Refuse external tensors outside the model's folder (also by a link), and incomplete ones."""
     root = os.path.realpath(folder)
     for tensor in tensors_of(model):
         if tensor.data_location != _EXTERNAL:

@@ -1,7 +1,7 @@
-"""From a graph of ops to a graph of ONNX nodes.
+"""Lowering: from a graph of ops to a graph of ONNX nodes.
 
 Each op is lowered by what a user has registered for it, by its own ``onnx=`` facet for the requested opset, by its pointwise kernel,
-or by its body: a composite that declines is taken apart, with tensors that have shapes and no data.
+or by its body: a composite that declines is decomposed, with tensors that have shapes and no data.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class OnnxLowering:
         self.tracer = captured.tracer  # of the graph whose nodes are being lowered: a body has one of its own
         self.symbols = captured.tracer.symbols
         self.g.symbol_sources, self.g.symbol_places = self.symbol_value, self.symbol_place
-        self.names: list[str] = []  # the ops that are being taken apart
+        self.names: list[str] = []  # the ops that are being decomposed
 
     # -- the whole graph -----------------------------------------------------------------------------------------
 
@@ -204,7 +204,7 @@ class OnnxLowering:
                 else:
                     made = self.own(op, args)
             form = facet_for(op, self.opset) or op.onnx
-            # A front such as nn.functional.relu is taken apart; of special functions and the like PyTorch's own op is kept.
+            # A wrapper such as nn.functional.relu is decomposed; of special functions and the like PyTorch's own op is kept.
             taken_apart = op.body is not None and form is None and op.namespace in (None, "", "nn.functional") and not op.onnx_reason
             if made is NotImplemented and not taken_apart and form is None and self.mode is not OperatorExportTypes.ONNX:
                 made = self.fallback(op, args, result)
@@ -406,7 +406,7 @@ class OnnxLowering:
         return self.settle(op, made, result)
 
     def body(self, op: Op, args: tuple[Any, ...], generic: bool) -> Any:
-        """The body as a graph, run on tensors without data; None where sizes that stand for any do not do."""
+        """The body as a graph, traced on tensors without data; None where generic sizes do not fit."""
         tracer = Tracer(functional=True, keep_function=lambda function: False)
         tracer.symbols = dict(self.symbols)
         values = {name: each.generic if generic else each.concrete for name, each in self.symbols.items()}
@@ -452,7 +452,7 @@ class OnnxLowering:
             if not isinstance(error, RushlightError):
                 raise
             raise UnsupportedOperatorError(
-                aten_name(op), self.opset, None, f"{op.qualified_name} has no ONNX form here, and it can't be taken apart: {error}"
+                aten_name(op), self.opset, None, f"{op.qualified_name} has no ONNX form here, and it can't be decomposed: {error}"
             ) from error
         finally:
             state.grad_enabled = enabled
@@ -494,7 +494,7 @@ class OnnxLowering:
         return tuple(values[:count]) if isinstance(result, tuple) else values[0]
 
 
-# Ops that treat real and imaginary parts alike, beside views; and views that have a form for pairs.
+# Ops besides views that treat real and imaginary parts alike; and views that have a form for pairs.
 _FLOAT32 = np.dtype(np.float32)
 _LINEAR = frozenset("add sub neg mul div sum mean cat stack constant_pad_nd index_select flip roll narrow clone contiguous".split())
 _ON_PAIRS = frozenset("real_part imag view_as_real view_as_complex".split())
@@ -521,7 +521,7 @@ def stand_in(value: Any) -> Any:
 
 
 def as_in_this_run(value: Any, symbols: dict[str, Any]) -> Any:
-    """What is known about a value of a body that was run on sizes that stand for any, with the sizes of this run."""
+    """The shape and dtype of a value of a body that was traced on generic sizes, with the sizes of this run."""
     if isinstance(value, SymbolicInt):
         return SymbolicInt(value.expression.evaluate({name: each.concrete for name, each in symbols.items()}), value.expression)
     if isinstance(value, SymbolicFloat):

@@ -236,7 +236,7 @@ class OnnxModel:
         """Write the model to a file object."""
         if self.nbytes > LIMIT:
             raise ExportInputError(
-                "a model of more than 2 GB can't be written to a file object: give a path, for the tensors to lie beside"
+                "a model of more than 2 GB can't be written to a file object: give a path, for the tensors to be stored next to it"
             )
         for piece in self.pieces():
             file.write(piece)

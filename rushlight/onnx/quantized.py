@@ -1,4 +1,4 @@
-"""Quantized tensors in an exported graph: their real numbers stand for them, rounded where an op rounds."""
+"""Quantized tensors in an exported graph: represented by their real values, rounded where an op rounds."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ FIRST, FURTHER = 2, 64  # what an open size is at first: of the first dimension,
 
 @dataclass
 class InputSpec:
-    """One input: its name (where it has one), its element type, its sizes (a word for an open one), and the range of whole numbers."""
+    """One input: its name (where it has one), its dtype, its sizes (a symbol for a dynamic one), and the range of integers."""
 
     name: str | None
     dtype: Any  # NumPy's
@@ -34,13 +34,13 @@ class InputSpec:
         return f"{self.name or '?'}={self.kind}:{'x'.join(map(str, self.dims))}"
 
     def symbols(self) -> dict[int, str]:
-        """The dimensions that are open, with their words."""
+        """The dynamic dimensions, with their symbols."""
         return {at: each for at, each in enumerate(self.dims) if isinstance(each, str)}
 
 
 @dataclass
 class DimSizes:
-    """What open sizes are in one run."""
+    """The values of dynamic sizes in one run."""
 
     values: dict[str, int] = field(default_factory=dict)
 

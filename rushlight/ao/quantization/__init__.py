@@ -47,7 +47,7 @@ _PARTS: dict[str, str] = {
         "default_symmetric_qnnpack_qconfig default_weight_only_qconfig float16_dynamic_qconfig float16_static_qconfig "
         "float_qparams_weight_only_qconfig get_default_qat_qconfig get_default_qconfig per_channel_dynamic_qconfig qconfig_equals"
     ),
-    "placing": "",
+    "observer_insertion": "",
     "quantization_mappings": (
         "DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS DEFAULT_QAT_MODULE_MAPPINGS DEFAULT_STATIC_QUANT_MODULE_MAPPINGS "
         "get_default_dynamic_quant_module_mappings get_default_qat_module_mappings get_default_qconfig_propagation_list "

@@ -1,4 +1,4 @@
-"""Eager quantization: put observers into a model, run it on data, and put quantized modules in the place of observed ones."""
+"""Eager quantization: insert observers into a model, calibrate it on data, and replace observed modules with quantized ones."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 from ... import nn
 from ...core.dtypes import float16, qint8, quint8
 from ..nn import quantizable
-from .placing import add_observers, convert_children, propagate_qconfig_, swap_module, wants_observer
-from .placing import remove_qconfig as take_qconfig_out
+from .observer_insertion import add_observers, convert_children, propagate_qconfig_, swap_module, wants_observer
+from .observer_insertion import remove_qconfig as take_qconfig_out
 from .qconfig import default_dynamic_qconfig, float16_dynamic_qconfig, float_qparams_weight_only_qconfig
 from .quantization_mappings import (
     get_default_dynamic_quant_module_mappings,

@@ -51,7 +51,7 @@ class Linear(nn.Linear):
 
 
 class _ConvNd:
-    """What convolutions with fake-quantized weights have in common; a class of ``nn`` stands beside it."""
+    """Mix-in of convolutions with fake-quantized weights, for a subclass that also derives from a layer of ``nn``."""
 
     _FLOAT_MODULE: Any = None
 

@@ -1,6 +1,6 @@
 """Modules written so that every step of theirs can be observed, and what is made of them when they are quantized.
 
-``prepare`` puts them in the place of ``nn.LSTM`` and ``nn.MultiheadAttention``, and ``convert`` makes them quantized.
+``prepare`` replaces ``nn.LSTM`` and ``nn.MultiheadAttention`` with them, and ``convert`` quantizes them.
 """
 
 from __future__ import annotations

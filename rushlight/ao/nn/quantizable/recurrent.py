@@ -11,7 +11,7 @@ from ....core.declare import table
 from ....core.dtypes import quint8
 from ....nn.parameter import Parameter
 from ....ops.quantized.quantize import quantize_per_tensor
-from ...quantization.placing import add_observers, convert_children, propagate_qconfig_
+from ...quantization.observer_insertion import add_observers, convert_children, propagate_qconfig_
 from ...quantization.quantization_mappings import get_default_qconfig_propagation_list, get_default_static_quant_module_mappings
 from ..quantized import FloatFunctional
 

@@ -1,4 +1,4 @@
-"""Where observers go in a model, and which modules take the place of observed ones."""
+"""Inserting observers into a model, and converting observed modules to quantized ones."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def add_observers(module: Any, observed: Any, whole: Any, custom: Any) -> None:
 
 
 def convert_children(module: Any, mapping: Any, custom: Any, use_precomputed_fake_quant: bool = False) -> None:
-    """Put quantized modules in the place of the observed ones below a module."""
+    """Replace the observed modules below a module with quantized ones."""
     swapped: dict[int, Any] = {}  # a module that stands in several places stays one
     for name, child in list(module.named_children()):
         if not isinstance(child, _WHOLE) and type(child) not in custom:
