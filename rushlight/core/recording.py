@@ -85,7 +85,7 @@ def differentiate_body(op: Op, needs: tuple[bool, ...], g: Any, args: tuple[Any,
                 [o for o, _ in pairs], targets, [each for _, each in pairs], create_graph=again, allow_unused=True
             )
         else:
-            found = [None] * len(targets)
+            found = (None,) * len(targets)
     finally:
         state.grad_enabled = again
     gradients = dict(zip(map(id, targets), found))
