@@ -145,7 +145,7 @@ Value = TypeVar("Value")
 class Declared(dict[Key, Value]):
     """What the files of ops declare.  A file is loaded when the first of its names is asked for, and all of them by who wants to see all.
 
-    What is loaded is found as in any dict: only a name that is not there yet takes the long way.
+    A loaded name is found as in any dict; only a name that is not loaded yet takes the slow path.
     """
 
     def __init__(self) -> None:
@@ -252,7 +252,7 @@ def primitive(
     Options: ``returns`` (names of several outputs, or ``"list"``), ``nondifferentiable`` (those of them without
     gradient), ``view`` (the result shares the input's memory), ``in_place`` (there is a ``name_`` variant),
     ``in_place_kernel``, ``ufunc`` (what the kernel amounts to for default arguments), ``out`` (takes ``out=``),
-    ``fast`` (a short road, as families have it), ``method``, ``namespace``, ``aliases`` (``"linalg.det"`` is one in another
+    ``fast`` (a fast path, as families have it), ``method``, ``namespace``, ``aliases`` (``"linalg.det"`` is one in another
     namespace), ``exact`` (moves values and
     computes nothing, so that narrow types need not be widened), ``factory`` (makes a tensor out of nothing: takes ``dtype``,
     ``device``, ``requires_grad``), ``node_name``, ``name``, ``public_name`` (what messages and results call an overload that

@@ -191,7 +191,7 @@ def _operator_source(op: Op, namespace: dict[str, Any], form: str) -> str:
         call = f"input, other{rest}"
         if op.fast:
             lines += _deferred("input, other") if flags.special else _fast_source(op, namespace, call, "", operator=True)
-    if op.name in ("eq", "ne"):  # where both operands return NotImplemented, Python compares identities
+    if op.kernel in ("equal", "not_equal"):  # where both operands return NotImplemented, Python compares identities
         namespace.update(known_types=BY_NUMPY, make=make, copy_array=np.array)
         lines.append("    if other.__class__ is ndarray and other.dtype in known_types:")
         lines.append("        return op.call(input, make(copy_array(other)))")

@@ -1,7 +1,7 @@
 """Quantized tensors: integers with the rule by which they stand for real numbers.
 
 A quantized tensor's array is a :class:`QuantizedArray`.  It is NumPy's array of a type that has no arithmetic (a record of one
-integer), so that nothing computes with the bare integers by accident: the short roads of op calls fall back to the general
+integer), so that nothing computes with the bare integers by accident: the fast paths of op calls fall back to the general
 one, and that asks the op's ``quantized`` facet.  An op without one refuses.  What NumPy makes of such an array by
 slicing, reshaping or copying keeps the quantizer.
 """

@@ -79,7 +79,13 @@ def differentiate_body(op: Op, needs: tuple[bool, ...], g: Any, args: tuple[Any,
         pairs = [(o, each) for o, each in zip(outputs, g) if each is not None] if isinstance(g, (list, tuple)) else [(outputs, g)]
         if not isinstance(g, (list, tuple)) and isinstance(outputs, tuple):
             pairs = [(outputs[0], g)]
-        found = runtime.differentiate([o for o, _ in pairs], targets, [each for _, each in pairs], create_graph=again, allow_unused=True)
+        pairs = [(o, each) for o, each in pairs if o._requires_grad]  # an output may depend on none of the targets
+        if pairs:
+            found = runtime.differentiate(
+                [o for o, _ in pairs], targets, [each for _, each in pairs], create_graph=again, allow_unused=True
+            )
+        else:
+            found = (None,) * len(targets)
     finally:
         state.grad_enabled = again
     gradients = dict(zip(map(id, targets), found))

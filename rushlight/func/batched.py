@@ -29,7 +29,7 @@ _NO_BRANCH = (
 
 
 class _Layout:
-    """The flags of an array that does not exist: how one example lies in memory."""
+    """The flags of an array that does not exist: those of one example."""
 
     __slots__ = ("c_contiguous", "f_contiguous", "forc", "writeable")
 

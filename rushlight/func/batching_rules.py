@@ -278,7 +278,7 @@ def repeated(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
 
 @rule("lay_out")
 def laid_out(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
-    """A copy whose examples lie in memory as asked, one behind the other."""
+    """A copy whose examples have the given strides, one after the other."""
     value, strides = args
     step = 1 + sum((size - 1) * each for size, each in zip(value._array.shape, strides))
     return level.wrap(dispatch(op, (level.peel(value), (max(step, 1), *strides))))

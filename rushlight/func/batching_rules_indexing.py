@@ -39,8 +39,8 @@ def positions(level: Level, indices: Any) -> list[Any]:
     return found
 
 
-def side_by_side(indices: list[Any]) -> int | None:
-    """Where the indexed dimensions begin if they lie side by side, else None."""
+def first_adjacent(indices: list[Any]) -> int | None:
+    """The first indexed dimension if they are adjacent, else None."""
     dims = [dim for dim, each in enumerate(indices) if each is not None]
     return dims[0] if dims and dims[-1] - dims[0] + 1 == len(dims) else None
 
@@ -78,9 +78,9 @@ def read(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
     input, indices = args[0], positions(level, args[1])
     if not any(level.holds(each) for each in indices):
         found = index(level.peel(input), [None, *indices])
-        start = side_by_side(indices)
+        start = first_adjacent(indices)
         return level.wrap(moved(found, 0 if start is not None else len(common_shape(indices)), 1, 0))
-    start = side_by_side(indices)
+    start = first_adjacent(indices)
     if not level.holds(input):
         rank = max(each._array.ndim for each in indices if each is not None)
         batch = [padded(level.peel(i), rank - i._array.ndim) if level.holds(i) else i for i in indices]
@@ -101,7 +101,7 @@ def write(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
     indices = positions(level, indices)
     batch, rank = numbered(level, indices)
     together = common_shape(indices)
-    shape, start = tuple(input._array.shape), side_by_side(indices) or 0
+    shape, start = tuple(input._array.shape), first_adjacent(indices) or 0
     rest = [size for dim, size in enumerate(shape) if dim >= len(indices) or indices[dim] is None]
     layout = (*rest[:start], *together, *rest[start:])
     if values._array.ndim > len(layout):

@@ -14,6 +14,7 @@ from ..core.devices import device
 from ..core.dtypes import BY_NUMPY
 from ..core.dtypes import dtype as Dtype
 from ..core.errors import GraphError
+from ..core.facets import Facet
 from ..core.size import Size
 from .node import Node, last_uses
 from .targets import path_of
@@ -28,20 +29,9 @@ _INFIX = {
     operator.ne: "!=", operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">=",
     operator.is_: "is", operator.is_not: "is not",
 }  # fmt: skip
-_OPERATORS = {
-    "add": "+",
-    "sub": "-",
-    "mul": "*",
-    "div": "/",
-    "matmul": "@",
-    "pow": "**",
-    "lt": "<",
-    "gt": ">",
-    "le": "<=",
-    "ge": ">=",
-    "eq": "==",
-    "ne": "!=",
-}
+symbol: Facet[str] = Facet("symbol", "the Python operator by which graphs print a call")
+for _name, _symbol in zip("add sub mul div matmul pow lt gt le ge eq ne".split(), "+ - * / @ ** < > <= >= == !=".split()):
+    symbol.set(_symbol, _name)
 _PREFIX = {operator.neg: "-", operator.pos: "+", operator.invert: "~", operator.not_: "not "}
 _SHORT = {"float8_e4m3fn": "f8e4m3fn", "float8_e5m2": "f8e5m2", "bfloat16": "bf16", "bool": "b8"}
 _KINDS = {"float": "f", "int": "i", "uint": "u", "complex": "c"}
@@ -164,8 +154,8 @@ class GraphPrinter:
                 return f"{_PREFIX[target]}{self.operand(args[0])}"
         op = node.table_op
         if self.comments and op is not None and not node.kwargs and args and isinstance(args[0], Node):  # as one would write it
-            if len(args) == 2 and op.name in _OPERATORS:
-                return f"{self.operand(args[0])} {_OPERATORS[op.name]} {self.operand(args[1])}"
+            if len(args) == 2 and op in symbol:
+                return f"{self.operand(args[0])} {symbol.of(op)} {self.operand(args[1])}"
             if len(args) == 1 and op.method and op.namespace in ("", None):
                 return f"{self.primary(args[0])}.{op.public_name}()"
         if target is getattr and len(args) == 2 and isinstance(args[1], str) and args[1].isidentifier():

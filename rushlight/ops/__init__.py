@@ -1,4 +1,9 @@
-"""The op table: a file for each family.  A file is loaded when an op of it is first asked for (``manifest`` knows where each one is)."""
+"""The op table: every op declared once, in folders by family.
+
+In: nothing but ``core``.  Out: ops in ``core.declare.table``, public functions and methods.  A file is imported when one of its names is
+first used; ``manifest.py``, written by ``document.py`` (as is docs/ops.md), says which file declares which.  Read ``pointwise/unary.py``
+first for declarations, ``core/declare.py`` for what they can say.
+"""
 
 from __future__ import annotations
 

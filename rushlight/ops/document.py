@@ -120,14 +120,14 @@ def recompute(op: Op) -> str:
 
 
 def lowering(op: Op) -> str:
-    """The targets for which an op has a lowering of its own: facets called ``lowering for <target>``."""
-    prefix = "lowering for "
+    """The targets for which an op has a lowering of its own: facets called ``lowering.<target>``."""
+    prefix = "lowering."
     return " ".join(name.removeprefix(prefix) for name in sorted(facets) if name.startswith(prefix) and op in facets[name])
 
 
 def further(op: Op) -> str:
     """The names of the other facets in which an op is registered."""
-    return ", ".join(name for name in sorted(facets) if name not in SHOWN and not name.startswith("lowering ") and op in facets[name])
+    return ", ".join(name for name in sorted(facets) if name not in SHOWN and not name.startswith("lowering.") and op in facets[name])
 
 
 def samples(op: Op) -> str:

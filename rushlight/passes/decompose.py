@@ -24,7 +24,19 @@ from ..graph import Graph, Interpreter, Node
 from ..graph.printer import source_of
 
 decomposition: Facet[Callable[..., Any]] = Facet("decomposition", "the op as a formula of simpler ops, which compiled code is made of")
-_WITH_INTEGERS = ("nll_forward", "nll_gradient")  # ops whose formulas take integers beside floats
+with_integers: Facet[bool] = Facet("decomposition with integers", "the formula takes integer tensors beside floats")
+with_integers.set(True, "nll_forward", "nll_gradient")
+whole: Facet[bool] = Facet("called whole", "has a body, but compiled code calls the op's kernel")
+whole.set(
+    True,
+    "gru_layer",
+    "lstm_layer",
+    "rnn_layer",
+    "quantized_convolution",
+    "quantized_embedding",
+    "quantized_linear",
+    "quantized_linear_dynamic",
+)
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -174,9 +186,9 @@ class Decomposer(Tracer):
         if base.kernel is None and base.body is not None:
             return NotImplemented  # the body is followed
         formula = decomposition.of(op)
-        if formula is None and op.body is not None and not op.name.startswith(_KEPT):
+        if formula is None and op.body is not None and op not in whole:
             formula = lambda *values: call_body(op, values)  # noqa: E731
-        if formula is not None and out is None and (op.name in _WITH_INTEGERS or all(of_floats(value) for value in args)):
+        if formula is not None and out is None and (op in with_integers or all(of_floats(value) for value in args)):
             made = self.follow(formula, op, args)
             if made is not NotImplemented:
                 return made
@@ -206,16 +218,13 @@ class Decomposer(Tracer):
     def write(self, op: Op, args: tuple[Any, ...], recorded: tuple[Any, ...]) -> Any:
         """An in-place op; a plain copy of a whole tensor needs no node."""
         target = args[0]
-        source = args[1] if op.name == "copy_" and isinstance(args[1], TensorBase) else None
+        source = args[1] if op is table["copy_"] and isinstance(args[1], TensorBase) else None
         if source is None or source._array.shape != target._array.shape or source._array.dtype != target._array.dtype:
             return super().write(op, args, recorded)
         storage_of(target).version += 1
         self.bind(target, recorded[1], self.shape_of(target))
         self.aliases.written(target, self.entries[id(target)])
         return target
-
-
-_KEPT = ("lstm", "gru", "rnn", "quantized")  # composites that are not decomposed
 
 
 def of_floats(value: Any) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..autograd.differentiation import grad
 from ..core.base import TensorBase
+from ..core.declare import table
 from ..core.errors import CaptureError
 from ..core.node import Node as GradientNode
 from ..core.node import next_sequence, refresh
@@ -210,7 +211,7 @@ class _Outputs:
             return Place("value", self.value(tensor, ("output", number)))
         if owner is not None and view is None:
             node, source = self.node(tensor), self.node(self.given[owner])
-            if node is source or (node.table_op is not None and node.table_op.name == "detach" and node.args[0] is source):
+            if node is source or (node.table_op is table["detach"] and node.args[0] is source):
                 return Place("input", owner, detached=True)
             raise CaptureError("an output is a detached view of an input")
         if view is None:

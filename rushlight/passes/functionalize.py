@@ -124,7 +124,7 @@ class FunctionalTracer(Tracer):
             not state.grad_enabled
             or not any(each._requires_grad for each in tensors_in(args))
             or not functional.vjp
-            or functional.name == "copy"
+            or functional is table["copy"]
         ):
             return super().write(op, args, recorded)
         check_in_place(target)

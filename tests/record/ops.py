@@ -36,8 +36,44 @@ def to_torch(array: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(same_layout(array))
 
 
+def _standardize(input: torch.Tensor, dims: Any, eps: float) -> tuple[torch.Tensor, ...]:
+    variance, mean = torch.var_mean(input, dims, correction=0, keepdim=True)
+    return (input - mean) / torch.sqrt(variance + eps), mean, variance
+
+
+def _layer_standardize(input: torch.Tensor, weight: Any, bias: Any, dims: Any, eps: float) -> tuple[torch.Tensor, ...]:
+    shape = [input.shape[dim] for dim in dims]
+    standard, _, variance = _standardize(input, dims, eps)
+    return torch.nn.functional.layer_norm(input, shape, weight, bias, eps), standard, variance
+
+
+def _attention(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float) -> tuple[torch.Tensor, torch.Tensor]:
+    scores = scale * query @ key.transpose(-1, -2)
+    if causal:
+        scores = scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool).tril().logical_not(), -torch.inf)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else scores + mask
+    weights = torch._safe_softmax(scores, -1)  # zeros where all is masked, as in scaled_dot_product_attention
+    return weights @ value, weights
+
+
+# Internal ops, and overloads under names of their own: what is the same in PyTorch.
+EQUIVALENTS = {
+    "alias": torch.ops.aten.alias, "copy": lambda input, source: input.clone().copy_(source), "index": torch.ops.aten.index, "mH": lambda input: input.mH,
+    "mT": lambda input: input.mT, "matrix_H": lambda input: input.H, "numpy_T": lambda input: input.T, "polygamma_method": torch.Tensor.polygamma,
+    "real_part": torch.real, "slice": torch.ops.aten.slice, "where_elements": torch.where, "where_method": torch.Tensor.where, "zero": torch.zeros_like,
+    "elu": torch.ops.aten.elu, "gelu_exact": torch.nn.functional.gelu, "gelu_tanh": lambda input: torch.nn.functional.gelu(input, approximate="tanh"),
+    "hardsigmoid": torch.nn.functional.hardsigmoid, "hardswish": torch.nn.functional.hardswish, "hardtanh": torch.nn.functional.hardtanh,
+    "leaky_relu": torch.nn.functional.leaky_relu, "mish": torch.nn.functional.mish, "silu": torch.nn.functional.silu, "normal_share": torch.special.ndtr,
+    "attention": _attention, "layer_standardize": _layer_standardize, "standardize": _standardize,
+    "scale_shift": lambda input, weight, bias: input * weight + bias,
+}  # fmt: skip
+
+
 def resolve(op: Any) -> Any:
-    """PyTorch's function of the same name (of one that takes sizes one by one, the method), or None."""
+    """PyTorch's equivalent of an op: the function of the same name (of one that takes sizes one by one, the method), or None."""
+    if op.name in EQUIVALENTS:
+        return EQUIVALENTS[op.name]
     if op.method and any(parameter.variadic for parameter in op.parameters):
         return getattr(torch.Tensor, op.public_name, None)
     owner: Any = torch

@@ -435,7 +435,7 @@ def empty_permuted(
     size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
-    """A tensor without gaps whose dimensions lie in memory in a given order, the outermost first."""
+    """A dense tensor whose dimensions are in a given memory order, outermost first; its elements are undefined."""
 
 
 # -- methods that make a tensor of the same type -----------------------------------------------------------------

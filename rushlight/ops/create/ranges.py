@@ -257,7 +257,7 @@ def _triangle(row: Any, col: Any, offset: Any) -> tuple[int, int, int]:
 
 
 def _below_diagonal(row: int, col: int, offset: int) -> int:
-    """How many places of a matrix lie on a diagonal or below it."""
+    """The number of elements of a matrix on a diagonal or below it."""
 
     def staircase(steps: int) -> int:  # 1 + 2 + ... + steps
         return steps * (steps + 1) // 2 if steps > 0 else 0

@@ -46,7 +46,7 @@ def wrapped(xp: Any, index: Any, dim: int, size: int) -> Any:
 
 
 def element_positions(xp: Any, index: Any, dim: int, shape: tuple[int, ...], extent: tuple[int, ...]) -> Any:
-    """Where in a row-major array of ``shape`` the elements (i, j, …) of ``extent`` lie, with ``index`` in place of ``dim``."""
+    """The positions in a row-major array of ``shape`` of the elements (i, j, …) of ``extent``, with ``index`` along ``dim``."""
     strides = contiguous_strides(shape)
     result = xp.multiply(index, strides[dim], dtype=np.int64)
     offsets = None

@@ -72,7 +72,7 @@ def _places(xp: Any, shape: tuple[int, ...], indices: Sequence[Any]) -> list[Any
 def _layout(shape: tuple[int, ...], places: Sequence[Any]) -> tuple[tuple[int, ...], tuple[int, ...], int]:
     """The shape that indices give, that of the indices broadcast together, and where in the former the latter begins.
 
-    Where the indexed dimensions lie side by side the result has theirs in the same place, else in front.
+    Where the indexed dimensions are adjacent the result has theirs in the same place, else in front.
     """
     dims = [dim for dim, index in enumerate(places) if index is not None]
     try:
@@ -128,7 +128,7 @@ def _index_kernel(xp: Any, input: Any, indices: Sequence[Any]) -> Any:
     except IndexError:
         shape = _layout(input.shape, places)[0]
         if 0 in shape and all(input.shape[dim] for dim in dims):
-            return xp.empty(shape, input.dtype)  # as in PyTorch, nobody looks at positions where nothing is read
+            return xp.empty(shape, input.dtype)  # as in PyTorch, positions are not checked where nothing is read
         for dim in dims:
             wrapped(xp, places[dim], dim, input.shape[dim])
         raise

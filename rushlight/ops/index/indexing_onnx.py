@@ -247,7 +247,7 @@ def index_fill_form(g: Any, input: Any, dim: int, index: Any, value: Any) -> Any
 
 
 def _positions(g: Any, index: Any, dim: int, shape: Sequence[Any]) -> Any:
-    """Where in a row-major tensor of a shape the elements lie that ``index`` names along a dimension."""
+    """The positions in a row-major tensor of a shape of the elements that ``index`` selects along a dimension."""
     strides = contiguous_strides(tuple(shape))
     result = g.cast(index, _INT64)
     if not (type(strides[dim]) is int and strides[dim] == 1):

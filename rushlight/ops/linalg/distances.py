@@ -36,8 +36,8 @@ def _euclidean_form(g: Any, x1: Any, x2: Any) -> Any:
 def _euclidean_gradient(g: Any, x1: Any, x2: Any, result: Any, needs: Any) -> Any:
     ratio = (g / result).masked_fill(result == 0, 0)
     first = x1 * ratio.sum(-1, True) - matmul(ratio, x2) if needs[0] else None
-    turned = ratio.transpose(-2, -1)
-    second = x2 * turned.sum(-1, True) - matmul(turned, x1) if needs[1] else None
+    transposed = ratio.transpose(-2, -1)
+    second = x2 * transposed.sum(-1, True) - matmul(transposed, x1) if needs[1] else None
     return first, second
 
 

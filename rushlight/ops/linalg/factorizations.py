@@ -145,8 +145,8 @@ def _qr_gradient(g: Any, A_shape: Any, Q: Any, R: Any, mode: str) -> Any:
             of_q = through if of_q is None else of_q + through
     inner = None if of_r is None else matmul(of_r, adjoint(R))
     if of_q is not None:
-        turned = matmul(adjoint(Q), of_q)
-        inner = -turned if inner is None else inner - turned
+        projected = matmul(adjoint(Q), of_q)
+        inner = -projected if inner is None else inner - projected
     if inner is None:
         return None
     upper = inner.triu(1)

@@ -27,7 +27,7 @@ def solve_triangle(a: Any, b: Any, upper: bool, unit: bool) -> Any:
     triangle = np.triu(a) if upper else np.tril(a)
     if unit:
         set_diagonal(triangle, 1)
-    if not upper:  # turned round it is an upper triangle, for which LAPACK's elimination has nothing to do
+    if not upper:  # reversed it is upper triangular, where LAPACK's elimination has nothing to do
         triangle, b = triangle[..., ::-1, ::-1], b[..., ::-1, :]
     try:
         solution = np.linalg.solve(triangle, b)

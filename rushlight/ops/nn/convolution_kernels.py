@@ -16,7 +16,7 @@ from .sliding_windows import window_count, window_view
 
 Ints = Sequence[int]
 PANEL_BYTES = 1 << 20  # what the panel of one matrix product may fill: about a core's second-level cache
-ENOUGH_COLUMNS = 512  # narrower matrices waste BLAS: several small images are put side by side
+ENOUGH_COLUMNS = 512  # narrower matrices waste BLAS: several small images are concatenated
 
 
 def _split(columns_of_image: int, rows: int, batch: int, bytes_of_column: int) -> tuple[int, int]:
@@ -130,9 +130,9 @@ def spread(xp: Any, grad: Any, weight: Any, bias: Any, stride: Ints, padding: In
     if inner <= outer and all(s == 1 for s in stride) and all(min(pad) >= 0 for pad in pads) or not grad.size:
         if grad.size:
             # A convolution with the taps in reverse; worth it where the windows of grad are no more than the products.
-            turned = weight.reshape(groups, inner, outer, *kernel).swapaxes(1, 2)[(..., *[slice(None, None, -1)] * len(kernel))]
-            turned = xp.ascontiguousarray(turned).reshape(groups * outer, inner, *kernel)
-            return convolve(xp, grad, turned, bias, stride, pads, dilation, groups)
+            flipped = weight.reshape(groups, inner, outer, *kernel).swapaxes(1, 2)[(..., *[slice(None, None, -1)] * len(kernel))]
+            flipped = xp.ascontiguousarray(flipped).reshape(groups * outer, inner, *kernel)
+            return convolve(xp, grad, flipped, bias, stride, pads, dilation, groups)
         result = xp.zeros((grad.shape[0], groups * outer, *size), grad.dtype)
     else:
         result = _spread_taps(xp, grad, weight, stride, padding, dilation, groups, size)

@@ -93,13 +93,13 @@ def weight_gradient(g: Any, input: Any, grad: Any, kernel: Any, stride: Any, pad
     batch, channels, *size = input.shape
     rest = range(2, ndim + 2)
     if groups == 1:
-        turned = g.swap(input, 0, 1)
+        swapped = g.swap(input, 0, 1)
     else:  # the channels of a group become the batch; the batches of all groups its channels
         parts = g.reshape(input, (batch, groups, channels // groups, *size))
-        turned = g.transpose(parts, [2, 1, 0, *(at + 1 for at in rest)])
-        turned = g.reshape(turned, (channels // groups, groups * batch, *size))
+        swapped = g.transpose(parts, [2, 1, 0, *(at + 1 for at in rest)])
+        swapped = g.reshape(swapped, (channels // groups, groups * batch, *size))
     steps, around, apart = (_numbers(each, ndim) for each in (stride, padding, dilation))
-    made = _node(g, turned, g.swap(grad, 0, 1), None, apart, around + around, steps, groups)
+    made = _node(g, swapped, g.swap(grad, 0, 1), None, apart, around + around, steps, groups)
     found = [(n + 2 * p - s * (count - 1) - 1) // d + 1 for n, p, s, count, d in zip(size, around, steps, grad.shape[2:], apart)]
     made.shape = (channels // groups, grad.shape[1], *found)
     extra = [at for at, (n, k) in enumerate(zip(found, kernel), 2) if not g.same_size(n, k)]  # where the stride left some input unused

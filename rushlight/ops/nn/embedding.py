@@ -137,7 +137,7 @@ def embedding(
 
 
 def _bag_numbers(offsets: Any, count: int, include_last: bool) -> Any:
-    """For every index the number of the bag it lies in."""
+    """For every index the number of its bag."""
     positions = table["arange"].call(count, device=offsets.device)
     starts = offsets[:-1] if include_last else offsets
     return table["searchsorted"].call(starts.to(positions.dtype).contiguous(), positions, right=True) - 1

@@ -69,7 +69,7 @@ def embedding(
 
 
 def _membership(g: Any, count: Any, offsets: Any, include_last: bool) -> Any:
-    """A matrix of booleans: which index (column) lies in which bag (row)."""
+    """A matrix of booleans: which index (column) is in which bag (row)."""
     places = g.unsqueeze(g.range(0, count), [0])
     offsets = g.cast(offsets, _INT64)
     if include_last:

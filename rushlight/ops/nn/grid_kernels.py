@@ -112,7 +112,7 @@ def _rows(xp: Any, array: Any) -> Any:
     batch, channels = array.shape[:2]
     width = next((each for each in (1, 2, 4, 8) if each >= channels), channels)
     result = xp.zeros((batch, math.prod(array.shape[2:]), width), array.dtype)
-    result[..., :channels] = array.reshape(batch, channels, -1).swapaxes(1, 2)
+    result[..., :channels] = array.reshape(batch, channels, math.prod(array.shape[2:])).swapaxes(1, 2)
     return result
 
 

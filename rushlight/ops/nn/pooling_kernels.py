@@ -35,7 +35,7 @@ class Pool(NamedTuple):
         ]
 
     def slices(self, axis: int) -> list[slice]:
-        """Of each tap along one dimension: where it lies in the input with its border, for all windows."""
+        """For each tap along one dimension, its positions in the padded input, for all windows."""
         step, count, apart = self.stride[axis], self.counts[axis], self.dilation[axis]
         return [slice(k * apart, k * apart + (count - 1) * step + 1, step) for k in range(self.kernel[axis])]
 
@@ -198,7 +198,7 @@ def _inside(pool: Pool) -> tuple[Any, ...]:
 
 
 def divisors(xp: Any, pool: Pool, count_include_pad: bool, override: int | None) -> Any:
-    """What the sum of each window is divided by; a window that sticks out counts what lies inside the padding."""
+    """What the sum of each window is divided by; of a window that exceeds the padded input only the part inside counts."""
     if override is not None:
         return np.int64(override)
     result: Any = np.int64(1)

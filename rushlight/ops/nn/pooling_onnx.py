@@ -131,7 +131,7 @@ def _taps(g: Any, pool: Windows) -> list[Any]:
         places = np.arange(count)[:, None] * s - p + np.arange(k) * d
         inside = (places >= 0) & (places < n)
         if not inside.any(1).all():
-            raise g.unsupported("windows that lie wholly outside", since=10)
+            raise g.unsupported("windows wholly in the padding", since=10)
         first = np.take_along_axis(places, inside.argmax(1)[:, None], 1)
         found.append(g.constant(np.where(inside, places, first).astype(np.int64)))
     return found

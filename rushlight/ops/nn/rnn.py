@@ -49,11 +49,11 @@ def _lstm_kernel(xp: Any, gates: Any, hidden: Any, cell: Any, weight: Any, proje
     activated = xp.empty(gates.shape, gates.dtype)
     output = xp.empty((gates.shape[0], hidden.shape[1]), gates.dtype)
     cells, before = xp.empty((gates.shape[0], size), gates.dtype), xp.empty(output.shape, gates.dtype)
-    turned = weight.T
+    transposed = weight.T
     for start, count in steps(batch_sizes, hidden, reverse):
         rows = slice(start, start + count)
         before[rows], cells[rows] = hidden[:count], cell[:count]
-        now = xp.matmul(hidden[:count], turned, out=activated[rows])
+        now = xp.matmul(hidden[:count], transposed, out=activated[rows])
         now += gates[rows]
         candidate = xp.tanh(now[:, 2 * size : 3 * size])
         xp.negative(now, out=now)
@@ -182,11 +182,11 @@ def _gru_kernel(xp: Any, gates: Any, hidden: Any, weight: Any, bias: Any, batch_
     hidden = hidden.copy()
     activated = xp.empty((gates.shape[0], 4 * size), gates.dtype)  # reset, update, candidate, hidden's part of the candidate
     output, before = xp.empty((gates.shape[0], size), gates.dtype), xp.empty((gates.shape[0], size), gates.dtype)
-    turned = weight.T
+    transposed = weight.T
     for start, count in steps(batch_sizes, hidden, reverse):
         rows = slice(start, start + count)
         before[rows] = hidden[:count]
-        own = hidden[:count] @ turned
+        own = hidden[:count] @ transposed
         if bias is not None:
             own += bias
         now = activated[rows]
@@ -292,11 +292,11 @@ def gru_layer(gates: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor | None
 def _rnn_kernel(xp: Any, gates: Any, hidden: Any, weight: Any, relu: bool, batch_sizes: Any, reverse: bool) -> list[Any]:
     hidden = hidden.copy()
     output, before = xp.empty(gates.shape, gates.dtype), xp.empty(gates.shape, gates.dtype)
-    turned = weight.T
+    transposed = weight.T
     for start, count in steps(batch_sizes, hidden, reverse):
         rows = slice(start, start + count)
         before[rows] = hidden[:count]
-        now = xp.matmul(hidden[:count], turned, out=output[rows])
+        now = xp.matmul(hidden[:count], transposed, out=output[rows])
         now += gates[rows]
         hidden[:count] = xp.maximum(now, 0, out=now) if relu else xp.tanh(now, out=now)
     return [output, hidden, before]

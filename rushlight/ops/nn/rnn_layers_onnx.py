@@ -102,13 +102,13 @@ def lstm_layer(g: Any, gates: Any, hidden: Any, cell: Any, weight: Any, projecti
     """Output, last states, activated gates, and the states before each time."""
     if not is_fixed([hidden, cell]):
         return NotImplemented
-    turned = g.place(g.swap(weight))
+    transposed = g.place(g.swap(weight))
     narrowed = None if projection is None else g.place(g.swap(projection))
     size, width = cell.shape[1], hidden.shape[1]
 
     def step(inner: Any, states: Any, rows: Any) -> Any:
         old_hidden, old_cell = states
-        now = _shaped(inner.Add(rows[0], inner.MatMul(old_hidden, turned)), old_hidden, rows[0].shape[1])
+        now = _shaped(inner.Add(rows[0], inner.MatMul(old_hidden, transposed)), old_hidden, rows[0].shape[1])
         i, f, c, o = _parts(inner, now, 4)
         i, f, c, o = inner.Sigmoid(i), inner.Sigmoid(f), inner.Tanh(c), inner.Sigmoid(o)
         fresh = _shaped(inner.Add(inner.Mul(f, old_cell), inner.Mul(i, c)), old_cell, size)
@@ -158,12 +158,12 @@ def gru_layer(g: Any, gates: Any, hidden: Any, weight: Any, bias: Any, batch_siz
     """Output, last state, activated gates, and the states before each time."""
     if not is_fixed([hidden]):
         return NotImplemented
-    turned, bias = g.place(g.swap(weight)), None if bias is None else g.place(bias)
+    transposed, bias = g.place(g.swap(weight)), None if bias is None else g.place(bias)
     size = hidden.shape[1]
 
     def step(inner: Any, states: Any, rows: Any) -> Any:
         old = states[0]
-        own = inner.MatMul(old, turned)
+        own = inner.MatMul(old, transposed)
         own = _shaped(own if bias is None else inner.Add(own, bias), old, 3 * size)
         given_r, given_z, given_n = _parts(inner, rows[0], 3)
         own_r, own_z, own_n = _parts(inner, own, 3)
@@ -208,10 +208,10 @@ def rnn_layer(g: Any, gates: Any, hidden: Any, weight: Any, relu: bool, batch_si
     """Output, last state, and the states before each time."""
     if not is_fixed([hidden]):
         return NotImplemented
-    turned = g.place(g.swap(weight))
+    transposed = g.place(g.swap(weight))
 
     def step(inner: Any, states: Any, rows: Any) -> Any:
-        now = inner.Add(rows[0], inner.MatMul(states[0], turned))
+        now = inner.Add(rows[0], inner.MatMul(states[0], transposed))
         result = _shaped(inner.Relu(now) if relu else inner.Tanh(now), states[0], states[0].shape[1])
         return (result,), (result, states[0])
 

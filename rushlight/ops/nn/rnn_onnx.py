@@ -148,8 +148,8 @@ def _layer(g: Any, kind: str, x: Any, lengths: Any, states: list[Any], weights: 
         each.shape = (directions, batch, hidden)
     if directions == 1:
         return g.squeeze(output, [1]), ended
-    turned = g.transpose(output, [0, 2, 1, 3])
-    joined = g.op("Reshape", turned, g.sizes([0, 0, directions * hidden]))
+    transposed = g.transpose(output, [0, 2, 1, 3])
+    joined = g.op("Reshape", transposed, g.sizes([0, 0, directions * hidden]))
     joined.shape = (time, batch, directions * hidden)
     return joined, ended
 

@@ -125,7 +125,7 @@ def pixel_unshuffle(g: Any, input: Any, downscale_factor: int) -> Any:
 
 
 def channel_shuffle(g: Any, input: Any, groups: int) -> Any:
-    """Channels as a matrix (group, channel of it), turned."""
+    """Channels as a matrix (group, channel of it), transposed."""
     batch, channels, *rest = input.shape
     parts = g.reshape(input, (batch, groups, channels // groups, *rest))
     return g.reshape(g.swap(parts, 1, 2), input.shape)

@@ -270,7 +270,7 @@ def _normal_share_kernel(xp: Any, input: Any) -> Any:
     in_place=False,
 )
 def normal_share(input: Tensor) -> Tensor:
-    """``Phi(input)``: how much of a normal distribution lies below."""
+    """``Phi(input)``: the cumulative distribution function of the normal distribution."""
 
 
 def _gelu_backward_kernel(xp: Any, grad: Any, input: Any, result: Any) -> Any:

@@ -140,10 +140,10 @@ def stft_form(
         window = g.constant(np.ones(n_fft, input.dtype))
     step, size = g.constant(n_fft // 4 if hop_length is None else hop_length, _INT64), g.constant(n_fft, _INT64)
     spectra = g.op("STFT", g.unsqueeze(signal, [2]), step, window, size, onesided_i=int(onesided is not False))
-    turned = g.op("Transpose", spectra, perm_i=[0, 2, 1, 3])
+    transposed = g.op("Transpose", spectra, perm_i=[0, 2, 1, 3])
     result = g.outputs[0].shape
     result = (*result, 2) if return_complex else result
-    turned.shape = result if input.rank == 2 else (1, *result)
-    turned = turned if input.rank == 2 else g.squeeze(turned, [0])
-    turned = _scaled(g, turned, n_fft, "root" if normalized else "none", False)
-    return g.complex(turned) if return_complex else turned
+    transposed.shape = result if input.rank == 2 else (1, *result)
+    transposed = transposed if input.rank == 2 else g.squeeze(transposed, [0])
+    transposed = _scaled(g, transposed, n_fft, "root" if normalized else "none", False)
+    return g.complex(transposed) if return_complex else transposed

@@ -56,7 +56,7 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     out=False,
 )
 def after(input: Tensor, other: Tensor) -> Tensor:
-    """The input as it is; what is computed from it by native code is computed after ``other``, and so need not lie in memory until then."""
+    """The input itself; compiled code computes what depends on it after ``other``, so that the result need not be kept until then."""
 
 
 def nothing_left(g: Any) -> Any:

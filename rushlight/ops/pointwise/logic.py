@@ -47,7 +47,7 @@ def bitwise_xor(input: Tensor | Number, other: Tensor | Number) -> Tensor:
 
 @primitive(meta=elementwise(refuse="float"), kernel="invert", vjp={}, onnx={9: bitwise_not_form})
 def bitwise_not(input: Tensor) -> Tensor:
-    """Every bit of an integer turned; of truth values, the logical not."""
+    """The bitwise complement of integers; of booleans, the logical not."""
 
 
 @primitive(meta=elementwise(refuse="bool float"), kernel="left_shift", vjp={}, onnx={9: left_shift_form})

@@ -1,4 +1,8 @@
-"""``torch.ops.quantized``: ops on quantized tensors, and those that take a layer's packed parameters."""
+"""Ops on quantized tensors; as a module, ``torch.ops.quantized`` with the functions that take a layer's packed parameters.
+
+In: quantized tensors (integers with a scale and a zero point, ``core/quantized.py``).  Out: quantized or real tensors.  ``rules.py``
+registers how ops for all tensors run on quantized ones.  Read ``quantize.py`` first.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ globals().update(public("ops.quantized"))
 
 
 class Packed:
-    """The parameters of a quantized layer: a quantized weight, a bias, and how a convolution moves."""
+    """The parameters of a quantized layer: a quantized weight, a bias, and a convolution's strides, padding, dilation and groups."""
 
     def __init__(self, weight: Any, bias: Any, **options: Any) -> None:
         self.weight = weight
@@ -43,17 +47,17 @@ def linear(X: Any, W_prepack: Packed, Y_scale_i: float, Y_zero_point_i: int) -> 
 
 
 def linear_relu(X: Any, W_prepack: Packed, Y_scale_i: float, Y_zero_point_i: int) -> Any:
-    """A linear layer on quantized tensors, not below zero."""
+    """A linear layer on quantized tensors, followed by ReLU."""
     return quantized_linear(X, W_prepack.weight, W_prepack.bias, float(Y_scale_i), int(Y_zero_point_i), True)
 
 
 def linear_dynamic(X: Any, W_prepack: Packed, reduce_range: bool = False) -> Any:
-    """A linear layer on a float tensor, which is quantized on the way."""
+    """A linear layer on a float tensor, which is quantized dynamically."""
     return quantized_linear_dynamic(X, W_prepack.weight, W_prepack.bias, reduce_range)
 
 
 def linear_relu_dynamic(X: Any, W_prepack: Packed, reduce_range: bool = False) -> Any:
-    """The same, not below zero."""
+    """A linear layer on a float tensor, followed by ReLU."""
     return quantized_linear_dynamic(X, W_prepack.weight, W_prepack.bias, reduce_range, True)
 
 
@@ -82,7 +86,7 @@ def conv2d(qx: Any, packed_weight: Packed, output_scale: float, output_zero_poin
 
 
 def conv2d_relu(qx: Any, packed_weight: Packed, output_scale: float, output_zero_point: int) -> Any:
-    """A convolution of quantized tensors, not below zero."""
+    """A convolution of quantized tensors, followed by ReLU."""
     return _convolve(qx, packed_weight, output_scale, output_zero_point, True)
 
 

@@ -108,8 +108,8 @@ def _multiply_by_number(op: Any, values: Any) -> Any:
         return Quantizer(own.dtype, 1.0, 0).over(np.zeros(array.shape, own.dtype.integer))
     if number > 0:
         return Quantizer(own.dtype, own.scale * number, own.zero_point).over(array.integers.copy())
-    turned = (most + least - array.integers.astype(np.int64)).astype(own.dtype.integer)
-    return Quantizer(own.dtype, own.scale * -number, most + least - own.zero_point).over(turned)
+    negated = (most + least - array.integers.astype(np.int64)).astype(own.dtype.integer)
+    return Quantizer(own.dtype, own.scale * -number, most + least - own.zero_point).over(negated)
 
 
 @primitive(

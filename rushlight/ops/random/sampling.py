@@ -1,7 +1,7 @@
 """Random numbers: tensors drawn from a generator, with PyTorch's streams.
 
 What draws into a new row-major tensor does so in its order.  What fills a tensor that is there (``uniform_``), or one
-made like another (``rand_like``), goes through memory in the order in which it lies, as PyTorch does.
+made like another (``rand_like``), is filled in memory order, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def stream_of(generator: Any) -> streams.Generator:
 
 
 def in_memory_order(array: Any, *others: Any) -> tuple[Any, ...]:
-    """Arrays of one shape with their dimensions in the order in which those of the first lie in memory."""
+    """Arrays of one shape with their dimensions in the memory order of the first."""
     if is_contiguous(array):
         return (array, *others)
     strides = element_strides(array)

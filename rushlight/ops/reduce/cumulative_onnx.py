@@ -77,8 +77,8 @@ def recurrence_form(g: Any, decay: Any, input: Any, dim: Any) -> Any:
         return input
     axis = normalize_dim(dim, input.rank)
     order = [axis, *(at for at in range(input.rank) if at != axis)]
-    turned = [g.transpose(g.cast(each, input.dtype), order) for each in (decay, input)]
-    shape = tuple(turned[1].shape[1:])
+    transposed = [g.transpose(g.cast(each, input.dtype), order) for each in (decay, input)]
+    shape = tuple(transposed[1].shape[1:])
 
     def step(inner: Any, state: Any, factor: Any, item: Any) -> Any:
         found = inner.Add(inner.Mul(factor, state), item)
@@ -86,8 +86,8 @@ def recurrence_form(g: Any, decay: Any, input: Any, dim: Any) -> Any:
         return found, found
 
     graph = g.subgraph([(input.dtype, shape)] * 3, step)
-    _, made = g.op("Scan", g.full(shape, 0, input.dtype), *turned, outputs=2, body_g=graph, num_scan_inputs_i=2)
-    made.dtype, made.shape = input.dtype, turned[1].shape
+    _, made = g.op("Scan", g.full(shape, 0, input.dtype), *transposed, outputs=2, body_g=graph, num_scan_inputs_i=2)
+    made.dtype, made.shape = input.dtype, transposed[1].shape
     return g.transpose(made, [order.index(at) for at in range(input.rank)])
 
 

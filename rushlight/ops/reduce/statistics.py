@@ -92,7 +92,7 @@ def _arranged(result: Any, q: Any, axis: int, keepdim: bool, ndim: int, whole: b
 
 @composite(out=True)
 def quantile(input: Tensor, q: Tensor | Number, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
-    """The values below which given shares of the elements lie, of all or along a dimension; NaN where there is one."""
+    """Quantiles of all elements or along a dimension; NaN where there is one."""
     return _quantile("quantile", input, q, dim, keepdim, interpolation)
 
 

@@ -72,7 +72,7 @@ def count_along(shape: Any, dim: Any) -> int:
 
 
 def sum_rows(xp: Any, rows: Any) -> Any:
-    """The sums of the rows of a matrix whose rows lie one behind the other in memory."""
+    """The sums of the rows of a matrix with contiguous rows."""
     length = rows.shape[1]
     whole = length - length % _RUN
     if whole == 0 or length == _RUN:
@@ -156,7 +156,7 @@ def sum_axes(xp: Any, array: Any, axes: tuple[int, ...], keepdim: bool = False) 
     shape = array.shape
     result, left = array, [axis in axes for axis in range(ndim)]
     last = ndim
-    while left[last - 1]:  # the dimensions at the end lie in one piece
+    while left[last - 1]:  # the last dimensions are contiguous
         last -= 1
     if last < ndim:
         result = sum_rows(xp, result.reshape(math.prod(shape[:last]), -1))

@@ -147,7 +147,7 @@ def _joined(tensors: Any, name: str) -> Any:
 
 @composite(out=True)
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Tensors joined side by side: along dimension 1, vectors along dimension 0."""
+    """Tensors concatenated along dimension 1, vectors along dimension 0."""
     lifted = _at_least(_joined(tensors, "hstack"), 1)
     return cat(lifted, 0 if lifted[0]._array.ndim == 1 else 1)
 
@@ -166,7 +166,7 @@ def dstack(tensors: Sequence[Tensor]) -> Tensor:
 
 @composite(out=True)
 def column_stack(tensors: Sequence[Tensor]) -> Tensor:
-    """Tensors joined side by side, numbers and vectors counting as columns."""
+    """Tensors concatenated along dimension 1, numbers and vectors as columns."""
     columns = [each.reshape(-1, 1) if each._array.ndim <= 1 else each for each in _joined(tensors, "column_stack")]
     return cat(columns, 1)
 

@@ -192,7 +192,7 @@ def _triangle_meta(name: str) -> Any:
 
 
 def _below(xp: Any, input: Any, diagonal: int) -> Any:
-    """Which elements lie on a diagonal or below it."""
+    """A mask of the elements on a diagonal or below it."""
     rows, columns = input.shape[-2:]
     return xp.arange(rows)[:, None] >= xp.arange(columns) - diagonal
 

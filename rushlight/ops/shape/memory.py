@@ -21,7 +21,7 @@ def element_strides(array: Any) -> tuple[int, ...]:
 
 
 def extent(shape: Any, strides: Any) -> int:
-    """How many elements of memory lie from the first to the last element of a tensor."""
+    """The number of elements that a tensor's memory spans, from its first to its last element."""
     return 0 if 0 in shape else 1 + sum((size - 1) * step for size, step in zip(shape, strides))
 
 
@@ -31,7 +31,7 @@ def lies_as(shape: Any, strides: Any, wanted: Any) -> bool:
 
 
 def is_contiguous(array: Any) -> bool:
-    """Whether the elements of an array or a Spec lie in row-major order."""
+    """Whether an array or a Spec is contiguous in row-major order."""
     if array.__class__ is Spec:
         return lies_as(array.shape, array.element_strides, contiguous_strides(array.shape))
     return bool(array.flags.c_contiguous)
@@ -80,7 +80,7 @@ def view_strides(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple
         return strides if shape == wanted else contiguous_strides(wanted)
     result = [0] * len(wanted)
     position = len(wanted) - 1
-    chunk = 1  # elements of the current run of dimensions that lie one behind the other
+    chunk = 1  # elements of the current run of contiguous dimensions
     step = strides[-1] if strides else 1
     taken = 1
     for dim in range(len(shape) - 1, -1, -1):

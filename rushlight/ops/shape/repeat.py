@@ -238,8 +238,8 @@ def _flip_meta(input: Any, dims: Any) -> Spec:
 
 def _flip_kernel(xp: Any, input: Any, dims: Any) -> Any:
     axes = _flip_dims(input, dims)
-    turned = input[tuple(slice(None, None, -1) if axis in axes else slice(None) for axis in range(input.ndim))]
-    return xp.array(turned, order="C", copy=True)
+    flipped = input[tuple(slice(None, None, -1) if axis in axes else slice(None) for axis in range(input.ndim))]
+    return xp.array(flipped, order="C", copy=True)
 
 
 def _flip_onnx(g: Any, input: Any, dims: Any) -> Any:
@@ -258,12 +258,12 @@ def _flip_onnx(g: Any, input: Any, dims: Any) -> Any:
     onnx={9: _flip_onnx},
 )
 def flip(input: Tensor, *dims: int) -> Tensor:
-    """A copy with the order of elements along dimensions turned round."""
+    """A copy with the order of elements reversed along dimensions."""
 
 
 @composite()
 def fliplr(input: Tensor) -> Tensor:
-    """A copy turned round from left to right: along dimension 1."""
+    """A copy reversed from left to right, along dimension 1."""
     if input._array.ndim < 2:
         raise ShapeError("Input must be >= 2-d.")
     return flip(input, 1)
@@ -271,7 +271,7 @@ def fliplr(input: Tensor) -> Tensor:
 
 @composite()
 def flipud(input: Tensor) -> Tensor:
-    """A copy turned round from top to bottom: along dimension 0."""
+    """A copy reversed from top to bottom, along dimension 0."""
     if input._array.ndim < 1:
         raise ShapeError("Input must be >= 1-d.")
     return flip(input, 0)
@@ -279,7 +279,7 @@ def flipud(input: Tensor) -> Tensor:
 
 @composite()
 def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
-    """A copy turned by ``k`` quarters in the plane of two dimensions, from the first towards the second."""
+    """A copy rotated by ``k`` times 90 degrees in the plane of two dimensions, from the first towards the second."""
     ndim = input._array.ndim
     if len(dims) != 2:
         raise ShapeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
@@ -304,7 +304,7 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     out=True,
 )
 def kron(input: Tensor, other: Tensor) -> Tensor:
-    """The Kronecker product: ``other`` times each element of ``input``, set side by side."""
+    """The Kronecker product: the block matrix of ``other`` times each element of ``input``."""
     ndim = max(input._array.ndim, other._array.ndim)
     a = (1,) * (ndim - input._array.ndim) + tuple(input._array.shape)
     b = (1,) * (ndim - other._array.ndim) + tuple(other._array.shape)

@@ -1,4 +1,4 @@
-"""Striding: copies laid out as asked, and views by strides over all the memory that a tensor lies in."""
+"""Copies with given strides, and views by strides over a tensor's whole storage."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _lay_out_kernel(xp: Any, input: Any, strides: Any) -> Any:
     onnx={9: lambda g, input, strides: input},
 )
 def lay_out(input: Tensor, strides: Any) -> Tensor:
-    """A copy whose elements lie in memory as strides (in elements) say."""
+    """A copy with given strides (in elements)."""
 
 
 @composite(
@@ -54,7 +54,7 @@ def lay_out(input: Tensor, strides: Any) -> Tensor:
     onnx={9: lambda g, input, strides: input},
 )
 def laid_as(input: Tensor, strides: Any) -> Tensor:
-    """The tensor itself if it lies in memory as strides say, else a copy that does."""
+    """The tensor itself if it has these strides, else a copy that does."""
     array = input._array
     return input if lies_as(array.shape, element_strides(array), strides) else lay_out(input, strides)
 
@@ -65,7 +65,7 @@ def laid_as(input: Tensor, strides: Any) -> Tensor:
     onnx={9: lambda g, input, memory_format: input},
 )
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
-    """The tensor itself if it lies in memory in row-major (or the named) order, else a copy that does."""
+    """The tensor itself if it is contiguous (in the given memory format), else a contiguous copy."""
     array = input._array
     name = "contiguous_format" if memory_format is None else memory_format.name
     if name == "contiguous_format" and is_contiguous(array):
@@ -95,7 +95,7 @@ def _cells(xp: Any, geometry: Geometry, low: int) -> Any:
 
 
 def _overlaps(geometry: Geometry) -> bool:
-    """Whether two elements may lie in one place."""
+    """Whether two elements may share memory."""
     reach = 0
     for step, size in sorted((step, size) for size, step in zip(*geometry[:2]) if size > 1):
         if step <= reach:
@@ -105,7 +105,7 @@ def _overlaps(geometry: Geometry) -> bool:
 
 
 def _block(*geometries: Geometry) -> tuple[int, int]:
-    """First place and number of places of the memory that several geometries lie in."""
+    """The offset and the number of elements of the memory that several geometries span."""
     low = min(offset for _, _, offset in geometries)
     return low, max(offset - low + extent(size, stride) for size, stride, offset in geometries)
 
@@ -229,10 +229,10 @@ def _placed(input: Any, size: Any, stride: Any, storage_offset: Any) -> tuple[An
 
 
 @composite(
-    notes="memory: what it gives depends on how the tensor lies there",
+    notes="memory: the result depends on the tensor's storage",
 )
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """A view by size, strides and offset (in elements) over all the memory that the tensor lies in."""
+    """A view by size, strides and offset (in elements) over the tensor's whole storage."""
     return strided_view(input, *_placed(input, size, stride, storage_offset))
 
 
@@ -278,7 +278,7 @@ def strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, offset: 
 
 
 @composite(
-    notes="memory: what it gives depends on how the tensor lies there",
+    notes="memory: the result depends on the tensor's storage",
 )
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A copy of ``input`` with ``src`` in the place of ``input.as_strided(size, stride, storage_offset)``."""

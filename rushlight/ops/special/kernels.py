@@ -212,7 +212,7 @@ _LARGE = 100.0  # from here on the incomplete gamma function is integrated numer
 
 
 def _incomplete_large(xp: Any, a: Any, x: Any) -> tuple[Any, Any]:
-    """P and Q for large a: the density, integrated from x outwards over the side where less of it lies."""
+    """P and Q for large a: the density, integrated from x outwards over the lighter tail."""
     if not _NODES:
         _NODES.extend(np.polynomial.legendre.leggauss(64))
     peak = a - 1

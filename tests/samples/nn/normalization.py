@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..make import Sample, cases, samples
+from ..make import Sample, cases, refused, samples
 
 samples("standardize", cases(lambda m: [Sample(m.real(3, 4), (1,), 1e-5), Sample(m.real(2, 3, 4), (0, 2), 1e-3)]))
 samples("scale_shift", cases(lambda m: [Sample(m.real(2, 3), m.real(3), m.real(3)), Sample(m.real(2, 3, 2), m.real(3, 1), m.real(3, 1))]))
@@ -68,4 +68,10 @@ samples("cosine_similarity", cases(lambda m: [
 
 samples("pairwise_distance", cases(lambda m: [
     Sample(m.real(3, 4), m.real(3, 4)), Sample(m.real(3, 4), m.real(4), 1.0, keepdim=True), Sample(m.real(4), m.real(4), 3.0),
+]))  # fmt: skip
+samples("batch_norm", cases(lambda m: [
+    Sample(m.real(3, 2, 4), m.real(2), m.real(2), None, None, True, 0.1, 1e-5, False),
+    Sample(m.real(4, 3), None, None, None, None, True, 0.1, 1e-3, False),
+    Sample(m.real(3, 2), m.real(2), None, m.real(2), m.real(2, low=0.5), False, 0.1, 1e-5, False, constants=(3, 4)),
+    refused(m.real(3, 2), m.real(2), None, None, None, False, 0.1, 1e-5, False),
 ]))  # fmt: skip

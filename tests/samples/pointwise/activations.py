@@ -89,3 +89,5 @@ samples("nn_functional_sigmoid", unary())
 
 for _name in ("relu", "selu", "silu", "mish", "hardsigmoid", "hardswish"):
     samples(f"nn_functional_{_name}", kinked())
+
+samples("normal_share", unary(-4, 4, integers=False))

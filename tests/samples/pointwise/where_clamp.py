@@ -87,3 +87,8 @@ _ONE_BOUND = cases(lambda m: [
 
 samples("clamp_min", _ONE_BOUND)
 samples("clamp_max", _ONE_BOUND)
+samples("where_method", cases(lambda m: [
+    Sample(m.real(2, 3), m.booleans(2, 3), m.real(3)),
+    Sample(m.real(3), m.booleans(2, 1), 1.5),
+    Sample(m.integers(3), m.booleans(3), m.real(3), gradient=False),
+]))  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..make import Sample, cases, reduce, samples, together
+from ..make import Sample, cases, reduce, refused, samples, together
 
 samples("sum", together(reduce(complex=True), cases(lambda m: [
     Sample(m.real(0, 3)), Sample(m.real(0, 3), 0), Sample(m.real(2, 3), []),
@@ -39,3 +39,7 @@ samples("count_nonzero", cases(lambda m: [
     Sample(m.complex(2, 3), -1), Sample(m.real()), Sample(np.array([0, 1, 0], np.float16)), Sample(m.real(0, 2), 0),
     Sample(m.real(2, 2), 2),
 ]))  # fmt: skip
+samples(
+    "sum_to_size",
+    cases(lambda m: [Sample(m.real(2, 3), (2, 1)), Sample(m.real(2, 3), (3,)), Sample(m.real(2, 3), ()), refused(m.real(2, 3), (2,))]),
+)

@@ -69,3 +69,11 @@ samples(
 )
 
 samples("adjoint", cases(lambda m: [Sample(m.real(2, 3)), Sample(m.complex(2, 2, 3)), Sample(m.real()), refused(m.real(2))]))
+_MATRICES = cases(lambda m: [Sample(m.real(2, 3)), Sample(m.complex(2, 3)), refused(m.real(3))])
+_BATCHES = cases(
+    lambda m: [Sample(m.real(2, 3)), Sample(m.complex(2, 2, 3)), Sample(m.integers(2, 3).T, gradient=False), refused(m.real(3))]
+)
+samples("matrix_H", _MATRICES)
+samples("mH", _BATCHES)
+samples("mT", _BATCHES)
+samples("numpy_T", cases(lambda m: [Sample(m.real(2, 3)), Sample(m.complex(2, 3)), Sample(m.integers(2, 3).T, gradient=False)]))

@@ -141,3 +141,4 @@ samples(
 )
 
 samples("detach", cases(lambda m: [Sample(m.real(2, 3), gradient=False), Sample(m.real(), gradient=False)]))
+samples("alias", cases(lambda m: [Sample(m.real(2, 3)), Sample(m.real(3, 2).T), Sample(m.integers(3), gradient=False)]))
