@@ -33,6 +33,7 @@ STORED = {**TYPES, **HALVES}
 BITS = {"half": 16, "float": 32, "double": 64, "i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "i128": 128}
 SHORT = 64  # the trip count up to which LLVM may unroll a loop fully
 FIRST, LAST = Scalar("%first", "i64"), Scalar("%last", "i64")  # the range of work that a function is called for
+_new: Any = tuple.__new__  # makes a named tuple without a call of Python code
 _MEMORY = frozenset(("load", "store"))
 _SUFFIXES = {"float": "f32", "double": "f64", "ptr": "p0"}
 
@@ -92,12 +93,12 @@ class Code:
         """Append an instruction with a value of a type (``type``, unless said otherwise)."""
         self.count += 1
         name = f"%v{self.count}"
-        self.instructions.append(Instruction(opcode, name, type, operands, detail))
-        return Scalar(name, result or type)
+        self.instructions.append(_new(Instruction, (opcode, name, type, operands, detail)))
+        return _new(Scalar, (name, result or type))  # type: ignore[no-any-return]
 
     def effect(self, opcode: str, type: str, operands: tuple[Scalar, ...], detail: str = "") -> None:
         """Append an instruction without a value."""
-        self.instructions.append(Instruction(opcode, "", type, operands, detail))
+        self.instructions.append(_new(Instruction, (opcode, "", type, operands, detail)))
 
     def let(self, type: str, text: str) -> Scalar:
         """A register that holds the value of an instruction given as text."""
@@ -218,7 +219,9 @@ class Code:
 
     def whole(self, value: Any) -> Scalar:
         """An index as an operand, whatever it is given as."""
-        return value if value.__class__ is Scalar else self.integer(value)
+        if value.__class__ is Scalar:
+            return value  # type: ignore[no-any-return]
+        return _new(Scalar, (str(value), "i64")) if value.__class__ is int else self.integer(value)  # type: ignore[no-any-return]
 
     def _symbolic(self, type: str, place: int) -> Scalar:
         """The register that holds a number of the program's table."""

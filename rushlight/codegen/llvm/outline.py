@@ -29,7 +29,7 @@ def free_numbers(function: Function, block: Block, at: int, instruction: Instruc
     """The operands of an instruction that could be arguments: numbers, but in vector instructions and as the trip count of a short innermost loop."""
     if instruction.type[:1] == "<":
         return []
-    found = [place for place, each in enumerate(instruction.operands) if each.type in NUMBER_TYPES and each.name[0] in DIGITS]
+    found = [place for place, (name, type) in enumerate(instruction.operands) if type in NUMBER_TYPES and name[0] in DIGITS]
     if not found or (instruction.opcode == "call" and instruction.is_vector):
         return []
     if at == 1 and block.innermost and not function.vectorized and abs(int(instruction.operands[1].name)) < SMALL:
@@ -41,19 +41,17 @@ def outline(function: Function) -> Outline:
     """The outline of a function."""
     lines = [function.head(), repr(function.variables), repr(function.size_loads), repr(function.stack), *function.preamble]
     numbers: list[str] = []
-    generic: list[str | Instruction] = []
-    for block in function.blocks:
-        generic.append(block.name)
-        for at, each in enumerate(block.instructions):
+    for block, printed in zip(function.blocks, function.lines()):
+        lines.append(block.name)
+        for at, (each, line) in enumerate(zip(block.instructions, printed)):
             places = free_numbers(function, block, at, each)
             if places:
                 operands = list(each.operands)
                 for place in places:
                     numbers.append(operands[place].name)
                     operands[place] = Scalar("#", operands[place].type)
-                each = each._replace(operands=tuple(operands))
-            generic.append(each)
-    lines += map(str, generic)
+                line = str(each._replace(operands=tuple(operands)))
+            lines.append(line)
     return Outline(hashlib.sha256("\n".join(lines).encode()).hexdigest(), tuple(numbers))
 
 
