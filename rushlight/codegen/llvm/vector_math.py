@@ -1,4 +1,4 @@
-"""Elementary functions as straight-line arithmetic, so that LLVM can compute many elements side by side.
+"""Elementary functions as straight-line arithmetic, so that LLVM can vectorize it.
 
 Arguments are brought near 0 by exact steps, and a polynomial does the rest.  The polynomials interpolate in Chebyshev's
 points, which comes within a few percent of the best there is.  NaN, infinities, denormal numbers and signed zeros are
@@ -373,7 +373,7 @@ def circular(quarter: int) -> Any:
 def far_angles(c: Code, vectors: bool) -> str:
     """The name of a function of a quarter turn, an angle, and its sine from there on, if that is right: of large angles, it finds it itself.
 
-    There is one for vectors, and LLVM calls that in the place of the other one: it looks at all angles at once.
+    It has a vector variant, which tests all angles at once.
     """
     memo, key = c.module.memo, "far angles"
     count = processor().vector_bits // 32
