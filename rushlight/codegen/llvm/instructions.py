@@ -25,7 +25,7 @@ class Scalar(NamedTuple):
         return self.name[0] in DIGITS
 
 
-class Parameter(NamedTuple):
+class FunctionParameter(NamedTuple):
     """A parameter of a function."""
 
     type: str
@@ -36,7 +36,7 @@ class Parameter(NamedTuple):
         return f"{self.type}{' noalias' if self.noalias else ''} {self.name}"
 
 
-class Instruction(NamedTuple):
+class LlvmInstruction(NamedTuple):
     """One instruction.  ``type`` is what it operates on, or for conversions, loads and calls what it results in.
 
     ``detail`` holds what is neither type nor operand: arithmetic flags, the predicate of a comparison, alignment, memory order, loop metadata.
@@ -116,25 +116,25 @@ _FORMS: dict[str, Callable[[str, str, Sequence[Scalar], str], str]] = {
 }  # fmt: skip
 
 
-class Block:
+class BasicBlock:
     """A basic block.  The head of a loop that has no loop inside is ``innermost``: its second instruction is the comparison with the trip count."""
 
     __slots__ = ("innermost", "instructions", "name")
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.instructions: list[Instruction] = []
+        self.instructions: list[LlvmInstruction] = []
         self.innermost = False
 
 
-class Variant(NamedTuple):
+class VectorVariant(NamedTuple):
     """A vector function that LLVM may call in the place of several calls of a scalar one."""
 
     parameters: str  # the number of lanes, and for each parameter whether it is a vector (v) or uniform (u): "16v"
     function: str
 
 
-class Function:
+class LlvmFunction:
     """A function.  Its own global variables hold numbers and addresses that are bound when the code is loaded."""
 
     __slots__ = (
@@ -142,7 +142,7 @@ class Function:
         "variables", "variant", "vectorized",
     )  # fmt: skip
 
-    def __init__(self, name: str, parameters: Sequence[Parameter], blocks: list[Block], result: str = "void") -> None:
+    def __init__(self, name: str, parameters: Sequence[FunctionParameter], blocks: list[BasicBlock], result: str = "void") -> None:
         self.name = name
         self.parameters = list(parameters)
         self.result = result
@@ -157,7 +157,7 @@ class Function:
         self.hints = False  # whether branches refer to loop metadata
         self.vectorized = False  # whether LLVM has no loop left to vectorize: there is none, or vectors are written out
         self.noinline = False
-        self.variant: Variant | None = None
+        self.variant: VectorVariant | None = None
         self.printed: str | None = None
         self.printed_blocks: list[list[str]] = []
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .instructions import Variant
+from .instructions import VectorVariant
 from .ir import Code, Scalar
 from .target import processor
 from .vectors import Vectors, Wide
@@ -403,7 +403,7 @@ def far_angles(c: Code, vectors: bool) -> str:
         inner = Code(c.module)
         given_ = (Scalar("%quarter", "i32"), Scalar("%x", "float"), Scalar("%near", "float"))
         function = inner.function("", parameters, inner.call_value(memo[key, "exact"], "float", *given_))
-        function.variant = Variant(f"{count}uvv", memo[key])
+        function.variant = VectorVariant(f"{count}uvv", memo[key])
         memo[key, "one"] = c.module.add("angle", function, quick=True)
     return memo[key] if vectors else memo[key, "one"]
 

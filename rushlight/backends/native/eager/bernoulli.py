@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ....codegen.llvm.instructions import Function
+from ....codegen.llvm.instructions import LlvmFunction
 from ....codegen.llvm.ir import TYPES, Code, Module, Scalar
 from ....runtime.cpu.jit import jit, log
 
@@ -82,7 +82,7 @@ def text(type: str) -> str:
     return str(module)
 
 
-def draw(module: Module) -> Function:
+def draw(module: Module) -> LlvmFunction:
     """``draw(state, words, count)``: the next words."""
     c = Code(module)
     done, whole = c.slot("i64"), c.integer(WORDS)
@@ -110,7 +110,7 @@ def draw(module: Module) -> Function:
     return c.function("draw", "ptr noalias %state, ptr noalias %words, i64 %count")
 
 
-def turn(module: Module) -> Function:
+def turn(module: Module) -> LlvmFunction:
     """``turn(state)``: new words for all of the state."""
     c = Code(module)
 

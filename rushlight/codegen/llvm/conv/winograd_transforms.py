@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..instructions import Parameter
+from ..instructions import FunctionParameter
 from ..ir import Code, Module, Scalar
 from ..vectors import Vectors, fitting_lanes
 
@@ -143,8 +143,8 @@ class SizedCode(Code):
 
     def finish(self, name: str) -> str:
         """Add the function to the module.  Its name."""
-        pointers = [Parameter("ptr", f"%{each}", True) for each in self.pointers]
-        return self.module.add(name, self.function("", [*pointers, *[Parameter("i64", f"%{each}") for each in self.names]]))
+        pointers = [FunctionParameter("ptr", f"%{each}", True) for each in self.pointers]
+        return self.module.add(name, self.function("", [*pointers, *[FunctionParameter("i64", f"%{each}") for each in self.names]]))
 
 
 def lanes_for(type: str, tiles: int) -> int:
