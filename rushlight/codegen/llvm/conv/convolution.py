@@ -27,7 +27,7 @@ from ..scratch_pool import ScratchPool, cache_lines
 from ..vectors import BYTES, Vectors, lanes
 from . import cost, direct, winograd, winograd_transforms
 from .im2col import UNROLLED, Strip, odd_step
-from .image_routine import ImageRoutine, UnitIndices, begin_of, contiguous
+from .image_routine import ImageRoutine, ImageUnit, UnitIndices, begin_of, contiguous
 
 llvm = lowering("llvm")
 CODE_LIMIT = 64  # phases: for each there is code
@@ -99,9 +99,9 @@ class Im2colConvolution(ImageRoutine):
         name = module.add("transpose_weights", c.function("", pointers(("%weight", "%transformed"))))
         return name, self.groups * (self.rows // block)
 
-    def strip(self, c: Code, module: Module, source: str, weight: str, bias: str, result: str, slot: str,
-              image: Scalar, goal: Scalar, group: Scalar, places: list[Scalar], part: Scalar) -> None:  # fmt: skip
-        """One unit, given the number of its strip along each dimension; the last strip may be shorter."""
+    def strip(self, c: Code, unit: ImageUnit) -> None:
+        """One unit; the last strip along an axis may be shorter."""
+        places = unit.places
         axis, length = self.blocks.axis, self.blocks.length
         number, count, strips = places[axis], self.sweep.counts[axis], self.strips[axis]
         places = [c.scale(each, length) if at == axis else each for at, each in enumerate(places)]
@@ -112,11 +112,11 @@ class Im2colConvolution(ImageRoutine):
         for condition, size in sizes:
             with c.when(condition) if condition is not None else nullcontext():
                 strip = Strip(c, self.type, self.sweep, axis, size)
-                self.unit(c, module, strip, source, weight, bias, result, slot, image, goal, group, places, part)
+                self.unit(c, strip, unit._replace(places=places))
 
-    def unit(self, c: Code, module: Module, strip: Strip, source: str, weight: str, bias: str, result: str, slot: str,
-             image: Scalar, target_image: Scalar, group: Scalar, places: list[Scalar], part: Scalar) -> None:  # fmt: skip
+    def unit(self, c: Code, strip: Strip, unit: ImageUnit) -> None:
         """One strip of one image, for one group (or a part of its rows)."""
+        source, weight, bias, result, slot, image, target_image, group, places, part = unit
         sweep, type = self.sweep, self.type
         rows = self.rows // self.parts
         border, panel = slot, c.address(slot, self.border, "i8")

@@ -20,7 +20,7 @@ from ..piece import Lowering, Piece
 from ..scratch_pool import ScratchPool, cache_lines
 from ..vectors import BYTES, lanes
 from . import cost, winograd_transforms
-from .image_routine import ImageRoutine, UnitIndices, begin_of
+from .image_routine import ImageRoutine, ImageUnit, UnitIndices, begin_of
 from .winograd_transforms import WinogradAxes, axis_for
 
 
@@ -187,8 +187,8 @@ class WinogradConvolution(ImageRoutine):
             ),
         ), self.groups * (self.padded // self.tile.rows)
 
-    def strip(self, c: Code, module: Module, source: str, weight: str, bias: str, result: str, slot: str,
-              image: Scalar, goal: Scalar, group: Scalar, places: list[Scalar], part: Scalar) -> None:  # fmt: skip
+    def strip(self, c: Code, unit: ImageUnit) -> None:
+        source, weight, bias, result, slot, image, goal, group, places, part = unit
         tiles, axes, type = self.tiles, self.axes, self.type
         strip = places[1]
         panel, products = (c.address(slot, at, "i8") for at in (tiles.border_bytes, tiles.border_bytes + tiles.panel_bytes))
@@ -223,7 +223,7 @@ class WinogradConvolution(ImageRoutine):
             places_ = (products, c.address(bias, row, type) if bias else "null", c.address(result, begin, type))
             first = c.scale(strip, tiles.rows * tiles.results[0])
             given = (rows, tiles.number_of_rows(c, strip), tiles.across, tiles.row_step, self.matrix, first, *tiles.target)
-            c.call_function(winograd_transforms.transform_products(module, type, axes, tiles.wide, bool(bias)), *places_, *given)
+            c.call_function(winograd_transforms.transform_products(c.module, type, axes, tiles.wide, bool(bias)), *places_, *given)
 
 
 class WinogradWeightGradient:
