@@ -71,7 +71,7 @@ def order_in_memory(builder: Builder, node: Any, part: int, source: Reference, s
 
 
 def arranged(spec: Spec, order: list[int]) -> Spec:
-    """The tensor that is stored, where a result's dimensions lie in another order."""
+    """The tensor that is stored, where the dimensions of a result are permuted in memory."""
     return Spec(tuple([spec.shape[at] for at in order]), spec.dtype)
 
 
@@ -136,7 +136,7 @@ class ScoreRow:
         return self.v.splat(self.c.constant(self.type, value))
 
     def some(self, column: Scalar, limit: Scalar | int) -> Scalar | None:
-        """A mask of the elements of a vector that lie before a limit; None where all of them do."""
+        """A mask of the elements of a vector before a limit; None where all of them do."""
         c = self.c
         if isinstance(limit, int):
             return self.v.first(c.sub(limit, column)) if limit % (self.v.count * self.vectors) else None
@@ -281,9 +281,9 @@ def attention_backward(builder: Builder, op: AttentionGradient, specs: Any, node
         (source, size),
         (block, size),
         (block, width),
-    ]  # of the right matrices: values turned, keys, queries, gradients
+    ]  # of the right matrices: values transposed, keys, queries, gradients
     if weights is None:
-        shapes.append((size, source))  # and keys turned, for the scores
+        shapes.append((size, source))  # and keys transposed, for the scores
     scratch = [Spec((workers, each), dtype) for each in (block * row, *(Panels(Module(), type_, *shape).size for shape in shapes))]
     if weights is None:
         scratch.append(Spec((workers, block * row), dtype))

@@ -6,7 +6,7 @@ instructions, and the text is printed once, at the end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 DIGITS = frozenset("-0123456789")  # with which the name of a constant number begins
@@ -25,7 +25,7 @@ class Scalar(NamedTuple):
         return self.name[0] in DIGITS
 
 
-class Parameter(NamedTuple):
+class FunctionParameter(NamedTuple):
     """A parameter of a function."""
 
     type: str
@@ -36,7 +36,7 @@ class Parameter(NamedTuple):
         return f"{self.type}{' noalias' if self.noalias else ''} {self.name}"
 
 
-class Instruction(NamedTuple):
+class LlvmInstruction(NamedTuple):
     """One instruction.  ``type`` is what it operates on, or for conversions, loads and calls what it results in.
 
     ``detail`` holds what is neither type nor operand: arithmetic flags, the predicate of a comparison, alignment, memory order, loop metadata.
@@ -51,63 +51,70 @@ class Instruction(NamedTuple):
     @property
     def is_vector(self) -> bool:
         """Whether it operates on vectors."""
-        return self.type[:1] == "<" or any(each.type[:1] == "<" for each in self.operands)
+        return self.type[:1] == "<" or any(type[:1] == "<" for _, type in self.operands)
 
     def __str__(self) -> str:
-        text = _FORMS.get(self.opcode, _binary)(self)
-        return f"  {self.result} = {text}" if self.result else f"  {text}"
+        opcode, result, type, operands, detail = self
+        form = _FORMS.get(opcode)
+        if form is not None:
+            text = form(opcode, type, operands, detail)
+        else:  # of two operands of one type
+            (a, _), (b, _) = operands
+            text = f"{opcode} {detail}{type} {a}, {b}"
+        return f"  {result} = {text}" if result else f"  {text}"
 
 
-def _list(operands: Iterable[Scalar]) -> str:
+def _list(operands: Sequence[Scalar]) -> str:
+    if len(operands) == 1:
+        name, type = operands[0]
+        return f"{type} {name}"
+    if len(operands) == 2:
+        (name, type), (second, other) = operands
+        return f"{type} {name}, {other} {second}"
     return ", ".join([f"{type} {name}" for name, type in operands])
 
 
-def _binary(i: Instruction) -> str:
-    (a, _), (b, _) = i.operands
-    return f"{i.opcode} {i.detail}{i.type} {a}, {b}"
+def _operand_list(opcode: str, type: str, operands: Sequence[Scalar], detail: str) -> str:
+    return f"{opcode} {_list(operands)}{detail}"
 
 
-def _operand_list(i: Instruction) -> str:
-    return f"{i.opcode} {_list(i.operands)}{i.detail}"
+def _return(opcode: str, type: str, operands: Sequence[Scalar], detail: str) -> str:
+    return f"ret {_list(operands) or 'void'}"
 
 
-def _return(i: Instruction) -> str:
-    return f"ret {_list(i.operands) or 'void'}"
+def _conversion(opcode: str, type: str, operands: Sequence[Scalar], detail: str) -> str:
+    return f"{opcode} {_list(operands)} to {type}"
 
 
-def _conversion(i: Instruction) -> str:
-    return f"{i.opcode} {_list(i.operands)} to {i.type}"
+def _load(opcode: str, type: str, operands: Sequence[Scalar], detail: str) -> str:
+    return f"{opcode} {type}, ptr {operands[0][0]}{detail}"
 
 
-def _load(i: Instruction) -> str:
-    return f"{i.opcode} {i.type}, {_list(i.operands)}{i.detail}"
+def _address(opcode: str, type: str, operands: Sequence[Scalar], detail: str) -> str:
+    (pointer, _), (index, of) = operands
+    return f"getelementptr {detail}{type}, ptr {pointer}, {of} {index}"
 
 
-def _address(i: Instruction) -> str:
-    return f"getelementptr {i.detail}{i.type}, {_list(i.operands)}"
+def _call(opcode: str, type: str, operands: Sequence[Scalar], detail: str) -> str:
+    return f"call {detail}{type} {operands[0][0]}({_list(operands[1:])})"
 
 
-def _call(i: Instruction) -> str:
-    callee, *arguments = i.operands
-    return f"call {i.detail}{i.type} {callee.name}({_list(arguments)})"
+def _phi(opcode: str, type: str, operands: Sequence[Scalar], detail: str) -> str:
+    values = iter(operands)
+    return f"phi {type} " + ", ".join([f"[ {value.name}, {block.name} ]" for value, block in zip(values, values)])
 
 
-def _phi(i: Instruction) -> str:
-    values = iter(i.operands)
-    return f"phi {i.type} " + ", ".join([f"[ {value.name}, {block.name} ]" for value, block in zip(values, values)])
+def _raw(opcode: str, type: str, operands: Sequence[Scalar], detail: str) -> str:
+    return detail
 
 
-def _switch(i: Instruction) -> str:
-    value, otherwise, *cases = i.operands
+def _switch(opcode: str, type: str, operands: Sequence[Scalar], detail: str) -> str:
+    value, otherwise, *cases = operands
     targets = " ".join([f"{_list((number,))}, {_list((block,))}" for number, block in zip(cases[::2], cases[1::2])])
     return f"switch {_list((value, otherwise))} [ {targets} ]"
 
 
-def _raw(i: Instruction) -> str:
-    return i.detail
-
-
-_FORMS: dict[str, Callable[[Instruction], str]] = {
+_FORMS: dict[str, Callable[[str, str, Sequence[Scalar], str], str]] = {
     "load": _load, "load atomic": _load, "getelementptr": _address, "call": _call, "phi": _phi, "ret": _return, "switch": _switch, "raw": _raw,
     **dict.fromkeys(("select", "store", "store atomic", "br", "fneg", "insertelement", "extractelement", "shufflevector", "extractvalue",
                      "cmpxchg", "atomicrmw xor"), _operand_list),
@@ -115,33 +122,33 @@ _FORMS: dict[str, Callable[[Instruction], str]] = {
 }  # fmt: skip
 
 
-class Block:
+class BasicBlock:
     """A basic block.  The head of a loop that has no loop inside is ``innermost``: its second instruction is the comparison with the trip count."""
 
     __slots__ = ("innermost", "instructions", "name")
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.instructions: list[Instruction] = []
+        self.instructions: list[LlvmInstruction] = []
         self.innermost = False
 
 
-class Variant(NamedTuple):
+class VectorVariant(NamedTuple):
     """A vector function that LLVM may call in the place of several calls of a scalar one."""
 
     parameters: str  # the number of lanes, and for each parameter whether it is a vector (v) or uniform (u): "16v"
     function: str
 
 
-class Function:
+class LlvmFunction:
     """A function.  Its own global variables hold numbers and addresses that are bound when the code is loaded."""
 
     __slots__ = (
-        "blocks", "hints", "name", "noinline", "numbers", "parameters", "preamble", "printed", "result", "size_loads", "sizes", "stack", "uses",
+        "blocks", "hints", "name", "noinline", "numbers", "parameters", "preamble", "printed", "printed_blocks", "result", "size_loads", "sizes", "stack", "uses",
         "variables", "variant", "vectorized",
     )  # fmt: skip
 
-    def __init__(self, name: str, parameters: Sequence[Parameter], blocks: list[Block], result: str = "void") -> None:
+    def __init__(self, name: str, parameters: Sequence[FunctionParameter], blocks: list[BasicBlock], result: str = "void") -> None:
         self.name = name
         self.parameters = list(parameters)
         self.result = result
@@ -156,8 +163,15 @@ class Function:
         self.hints = False  # whether branches refer to loop metadata
         self.vectorized = False  # whether LLVM has no loop left to vectorize: there is none, or vectors are written out
         self.noinline = False
-        self.variant: Variant | None = None
+        self.variant: VectorVariant | None = None
         self.printed: str | None = None
+        self.printed_blocks: list[list[str]] = []
+
+    def lines(self) -> list[list[str]]:
+        """The instructions of each block, printed once."""
+        if not self.printed_blocks:
+            self.printed_blocks = [[str(each) for each in block.instructions] for block in self.blocks]
+        return self.printed_blocks
 
     @property
     def body(self) -> str:
@@ -168,10 +182,10 @@ class Function:
                 lines += _size_load(type, at)
             for register, type, length in self.stack:
                 lines.append(f"  {register} = alloca [{length} x {type}], align 64" if length > 1 else f"  {register} = alloca {type}")
-            lines += [str(each) for each in self.blocks[0].instructions]
-            for block in self.blocks[1:]:
-                lines.append(f"{block.name}:")
-                lines += [str(each) for each in block.instructions]
+            for at, (block, instructions) in enumerate(zip(self.blocks, self.lines())):
+                if at:
+                    lines.append(f"{block.name}:")
+                lines += instructions
             self.printed = "\n".join(lines)
         return self.printed
 

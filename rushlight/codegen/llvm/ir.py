@@ -16,7 +16,7 @@ import ml_dtypes
 import numpy as np
 
 from ...schedule.symbolic_shape import differs, same, written
-from .instructions import Block, Function, Instruction, Parameter, Scalar
+from .instructions import BasicBlock, FunctionParameter, LlvmFunction, LlvmInstruction, Scalar
 from .module import Module, Part, alone
 
 __all__ = ["BITS", "HALVES", "STORED", "TYPES", "Code", "Module", "Part", "Scalar", "alone", "is_float"]
@@ -33,6 +33,7 @@ STORED = {**TYPES, **HALVES}
 BITS = {"half": 16, "float": 32, "double": 64, "i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "i128": 128}
 SHORT = 64  # the trip count up to which LLVM may unroll a loop fully
 FIRST, LAST = Scalar("%first", "i64"), Scalar("%last", "i64")  # the range of work that a function is called for
+_new: Any = tuple.__new__  # makes a named tuple without a call of Python code
 _MEMORY = frozenset(("load", "store"))
 _SUFFIXES = {"float": "f32", "double": "f64", "ptr": "p0"}
 
@@ -51,9 +52,13 @@ def suffix(type: str) -> str:
     return _SUFFIXES.get(type, type)
 
 
-def pointers(names: Sequence[str], noalias: bool = False) -> list[Parameter]:
+def pointers(names: Sequence[str], noalias: bool = False) -> list[FunctionParameter]:
     """The parameters of a function on buffers and a range of work."""
-    return [*[Parameter("ptr", each, noalias) for each in names], Parameter("i64", "%first"), Parameter("i64", "%last")]
+    return [
+        *[FunctionParameter("ptr", each, noalias) for each in names],
+        FunctionParameter("i64", "%first"),
+        FunctionParameter("i64", "%last"),
+    ]
 
 
 class Code:
@@ -64,7 +69,7 @@ class Code:
 
     def __init__(self, module: Module) -> None:
         self.module = module
-        self.blocks = [Block("entry")]
+        self.blocks = [BasicBlock("entry")]
         self.instructions = self.blocks[0].instructions  # of the block that is being built
         self.count = 0
         self.stack: list[tuple[str, str, int]] = []
@@ -92,22 +97,22 @@ class Code:
         """Append an instruction with a value of a type (``type``, unless said otherwise)."""
         self.count += 1
         name = f"%v{self.count}"
-        self.instructions.append(Instruction(opcode, name, type, operands, detail))
-        return Scalar(name, result or type)
+        self.instructions.append(_new(LlvmInstruction, (opcode, name, type, operands, detail)))
+        return _new(Scalar, (name, result or type))  # type: ignore[no-any-return]
 
     def effect(self, opcode: str, type: str, operands: tuple[Scalar, ...], detail: str = "") -> None:
         """Append an instruction without a value."""
-        self.instructions.append(Instruction(opcode, "", type, operands, detail))
+        self.instructions.append(_new(LlvmInstruction, (opcode, "", type, operands, detail)))
 
     def let(self, type: str, text: str) -> Scalar:
         """A register that holds the value of an instruction given as text."""
         name = "%" + self.fresh()
-        self.instructions.append(Instruction("raw", name, type, (), self._raw(text)))
+        self.instructions.append(LlvmInstruction("raw", name, type, (), self._raw(text)))
         return Scalar(name, type)
 
     def do(self, text: str) -> None:
         """An instruction without a value given as text."""
-        self.instructions.append(Instruction("raw", "", "", (), self._raw(text)))
+        self.instructions.append(LlvmInstruction("raw", "", "", (), self._raw(text)))
 
     def _raw(self, text: str) -> str:
         """Text whose symbols are noted, with symbolic sizes as registers of this function."""
@@ -218,7 +223,9 @@ class Code:
 
     def whole(self, value: Any) -> Scalar:
         """An index as an operand, whatever it is given as."""
-        return value if value.__class__ is Scalar else self.integer(value)
+        if value.__class__ is Scalar:
+            return value  # type: ignore[no-any-return]
+        return _new(Scalar, (str(value), "i64")) if value.__class__ is int else self.integer(value)  # type: ignore[no-any-return]
 
     def _symbolic(self, type: str, place: int) -> Scalar:
         """The register that holds a number of the program's table."""
@@ -360,7 +367,7 @@ class Code:
 
     def label(self, name: str) -> None:
         """Begin a block."""
-        block = Block(name)
+        block = BasicBlock(name)
         self.blocks.append(block)
         self.instructions = block.instructions
 
@@ -405,7 +412,7 @@ class Code:
         self.label(body)
         loops = self.loops
         yield index
-        self.instructions.append(Instruction("add", following.name, "i64", (index, Scalar("1", "i64")), "nsw nuw "))
+        self.instructions.append(LlvmInstruction("add", following.name, "i64", (index, Scalar("1", "i64")), "nsw nuw "))
         block.innermost = self.loops == loops
         if not self.scalar and block.innermost and _accesses_elements(self.blocks[place:]):
             self.vectorized = False
@@ -423,12 +430,12 @@ class Code:
         end = self.blocks[-1].name
         self.jump(head, "" if hint is None else f", !llvm.loop !{hint}")
         entries = (first, Scalar(f"%{before}", "label"), following, Scalar(f"%{end}", "label"))
-        block.instructions.insert(0, Instruction("phi", index.name, "i64", entries))
+        block.instructions.insert(0, LlvmInstruction("phi", index.name, "i64", entries))
         self.label(done)
 
     def function(
-        self, name: str, parameters: str | Sequence[Parameter], result: Scalar | None = None, numbers: Sequence[str] | None = None
-    ) -> Function:
+        self, name: str, parameters: str | Sequence[FunctionParameter], result: Scalar | None = None, numbers: Sequence[str] | None = None
+    ) -> LlvmFunction:
         """The finished function, which returns a result or nothing.
 
         Symbolic sizes are read from a table of the function's own, whose address is one more parameter, the first; or ``numbers`` are instructions
@@ -436,11 +443,11 @@ class Code:
         """
         if isinstance(parameters, str):
             words = [each.rpartition(" ") for each in parameters.split(", ")] if parameters else []
-            parameters = [Parameter(type.removesuffix(" noalias"), name, type.endswith(" noalias")) for type, _, name in words]
+            parameters = [FunctionParameter(type.removesuffix(" noalias"), name, type.endswith(" noalias")) for type, _, name in words]
         self.effect("ret", "void", () if result is None else (result,))
         if self.sizes and not numbers:
-            parameters = [Parameter("ptr", "%numbers"), *parameters]
-        made = Function(name, parameters, self.blocks, "void" if result is None else result.type)
+            parameters = [FunctionParameter("ptr", "%numbers"), *parameters]
+        made = LlvmFunction(name, parameters, self.blocks, "void" if result is None else result.type)
         made.stack, made.variables, made.numbers = self.stack, self.variables, list(self.numbers)
         made.sizes, made.size_loads, made.uses = list(self.sizes), list(self.size_loads), self.uses
         made.preamble = list(numbers) if self.sizes and numbers else []
@@ -448,7 +455,7 @@ class Code:
         return made
 
 
-def _accesses_elements(blocks: list[Block]) -> bool:
+def _accesses_elements(blocks: list[BasicBlock]) -> bool:
     """Whether code reads or writes memory element by element, and has no vectors."""
     found = False
     for block in blocks:

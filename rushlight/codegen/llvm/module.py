@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from .instructions import Declaration, Function, TextFunction
+from .instructions import Declaration, LlvmFunction, TextFunction
 from .outline import merged
 
 # Functions that call others; those that are called and not inlined; and both, where no loop is left to vectorize.
@@ -38,9 +38,9 @@ class Module:
     """
 
     def __init__(self) -> None:
-        self.functions: list[Function | TextFunction] = []
+        self.functions: list[LlvmFunction | TextFunction] = []
         self.declarations: dict[str, Declaration] = {}  # of intrinsics and constants, by symbol
-        self.defined: dict[str, Function | TextFunction] = {}
+        self.defined: dict[str, LlvmFunction | TextFunction] = {}
         self.names: dict[bytes, str] = {}  # of functions, by digests of all they are
         self.memo: dict[Any, str] = {}  # functions that serve many callers, by what they do
         self.addresses: dict[str, int] = {}  # of what is outside
@@ -54,7 +54,7 @@ class Module:
         """An intrinsic, or a table of constants."""
         self.declarations[symbol] = Declaration(text)
 
-    def add(self, name: str, function: Function | str, quick: bool = False) -> str:
+    def add(self, name: str, function: LlvmFunction | str, quick: bool = False) -> str:
         """Add a function, of which there is one however often it is added.  The name that it gets."""
         if isinstance(function, str):
             code, numbers, sizes = function, [], []
@@ -74,10 +74,10 @@ class Module:
             self.same[chosen] = first
             self.keep_sizes(chosen, sizes)
         else:
-            self.put(chosen, function if isinstance(function, Function) else function.replace("@NAME", f"@{chosen}"), quick)
+            self.put(chosen, function if isinstance(function, LlvmFunction) else function.replace("@NAME", f"@{chosen}"), quick)
         return chosen
 
-    def put(self, name: str, function: Function | str, quick: bool = False) -> None:
+    def put(self, name: str, function: LlvmFunction | str, quick: bool = False) -> None:
         """Add a function under a name, and bind its variables."""
         if isinstance(function, str):
             self.functions.append(TextFunction(name, function))
@@ -104,7 +104,7 @@ class Module:
         shared = set(self.names.values())  # by other programs too
         for function in self.functions:
             effort = 0 if function.name in self.quick else 1 if function.vectorized else 2
-            is_long = isinstance(function, Function) and function.name in shared and function.body.count("\n") >= LONG
+            is_long = isinstance(function, LlvmFunction) and function.name in shared and function.body.count("\n") >= LONG
             (long if is_long else together)[effort].append(function)
         kernels = [each for each in long[1] if each.name.startswith("kernel")]  # other functions have their numbers as parameters already
         made, calls = merged(long[2] + kernels)
@@ -120,7 +120,7 @@ class Module:
         """The declarations of all that functions may use, by symbol."""
         found = dict(self.declarations)
         for name, function in self.defined.items():
-            if isinstance(function, Function):
+            if isinstance(function, LlvmFunction):
                 found[f"@{name}"] = Declaration(function.declaration, "" if function.variant is None else function.variant.function)
         return found
 
@@ -153,7 +153,7 @@ class PrintedModule(NamedTuple):
         return "\n\n".join([*self.head, *self.functions, _ATTRIBUTES]) + "\n"
 
 
-def alone(functions: Sequence[Function | TextFunction], known: dict[str, Declaration]) -> str:
+def alone(functions: Sequence[LlvmFunction | TextFunction], known: dict[str, Declaration]) -> str:
     """Text of some functions with the declarations of what they use, and no others."""
     own = {f"@{each.name}" for each in functions}
     used = {symbol for each in functions for symbol in each.uses if symbol not in own}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from typing import NamedTuple
 
-from .instructions import DIGITS, NUMBER_TYPES, Block, Function, Instruction, Parameter, Scalar
+from .instructions import DIGITS, NUMBER_TYPES, BasicBlock, FunctionParameter, LlvmFunction, LlvmInstruction, Scalar
 
 SEVERAL = 8  # functions of one outline that are remembered
 PROGRAMS = 64  # for which they are
@@ -25,11 +25,11 @@ class Outline(NamedTuple):
     numbers: Numbers
 
 
-def free_numbers(function: Function, block: Block, at: int, instruction: Instruction) -> list[int]:
+def free_numbers(function: LlvmFunction, block: BasicBlock, at: int, instruction: LlvmInstruction) -> list[int]:
     """The operands of an instruction that could be arguments: numbers, but in vector instructions and as the trip count of a short innermost loop."""
     if instruction.type[:1] == "<":
         return []
-    found = [place for place, each in enumerate(instruction.operands) if each.type in NUMBER_TYPES and each.name[0] in DIGITS]
+    found = [place for place, (name, type) in enumerate(instruction.operands) if type in NUMBER_TYPES and name[0] in DIGITS]
     if not found or (instruction.opcode == "call" and instruction.is_vector):
         return []
     if at == 1 and block.innermost and not function.vectorized and abs(int(instruction.operands[1].name)) < SMALL:
@@ -37,27 +37,25 @@ def free_numbers(function: Function, block: Block, at: int, instruction: Instruc
     return found
 
 
-def outline(function: Function) -> Outline:
+def outline(function: LlvmFunction) -> Outline:
     """The outline of a function."""
     lines = [function.head(), repr(function.variables), repr(function.size_loads), repr(function.stack), *function.preamble]
     numbers: list[str] = []
-    generic: list[str | Instruction] = []
-    for block in function.blocks:
-        generic.append(block.name)
-        for at, each in enumerate(block.instructions):
+    for block, printed in zip(function.blocks, function.lines()):
+        lines.append(block.name)
+        for at, (each, line) in enumerate(zip(block.instructions, printed)):
             places = free_numbers(function, block, at, each)
             if places:
                 operands = list(each.operands)
                 for place in places:
                     numbers.append(operands[place].name)
                     operands[place] = Scalar("#", operands[place].type)
-                each = each._replace(operands=tuple(operands))
-            generic.append(each)
-    lines += map(str, generic)
+                line = str(each._replace(operands=tuple(operands)))
+            lines.append(line)
     return Outline(hashlib.sha256("\n".join(lines).encode()).hexdigest(), tuple(numbers))
 
 
-def generalize(functions: list[Function], versions: list[Numbers]) -> tuple[Function, list[Function]]:
+def generalize(functions: list[LlvmFunction], versions: list[Numbers]) -> tuple[LlvmFunction, list[LlvmFunction]]:
     """One function for several with one outline, and those as calls of it; further ``versions`` are of functions that are not called here.
 
     Variables of a function stay its own: it passes their values.
@@ -65,10 +63,10 @@ def generalize(functions: list[Function], versions: list[Numbers]) -> tuple[Func
     first = functions[0]
     columns = list(zip(*versions))  # the values of each number
     arguments: dict[tuple[str, ...], Scalar] = {}  # by type and values: a number that is an argument
-    blocks: list[Block] = []
+    blocks: list[BasicBlock] = []
     count = 0
     for block in first.blocks:
-        made = Block(block.name)
+        made = BasicBlock(block.name)
         made.innermost = block.innermost
         for at, each in enumerate(block.instructions):
             for place in free_numbers(first, block, at, each):
@@ -81,40 +79,42 @@ def generalize(functions: list[Function], versions: list[Numbers]) -> tuple[Func
             made.instructions.append(each)
         blocks.append(made)
     inherited = [Scalar(f"%its.{name}", type) for name, type in first.variables.items()]
-    common = Function("", [*first.parameters, *[Parameter(each.type, each.name) for each in (*inherited, *arguments.values())]], blocks)
+    common = LlvmFunction(
+        "", [*first.parameters, *[FunctionParameter(each.type, each.name) for each in (*inherited, *arguments.values())]], blocks
+    )
     common.stack, common.size_loads, common.uses = first.stack, first.size_loads, first.uses
     common.hints, common.vectorized, common.noinline = first.hints, first.vectorized, True
     common.name = f"{first.name.rpartition('_')[0]}_{hashlib.sha256(common.code.encode()).hexdigest()[:16]}"
     return common, [call(each, common, inherited, [Scalar(key[1 + at], key[0]) for key in arguments]) for at, each in enumerate(functions)]
 
 
-def call(function: Function, common: Function, inherited: list[Scalar], numbers: list[Scalar]) -> Function:
+def call(function: LlvmFunction, common: LlvmFunction, inherited: list[Scalar], numbers: list[Scalar]) -> LlvmFunction:
     """A function as a call of another, with its own numbers."""
-    block = Block("entry")
+    block = BasicBlock("entry")
     given = [Scalar(each.name, each.type) for each in function.parameters]
     block.instructions = [
-        Instruction("call", "", "void", (Scalar(f"@{common.name}", "ptr"), *given, *inherited, *numbers)),
-        Instruction("ret", "", "void", ()),
+        LlvmInstruction("call", "", "void", (Scalar(f"@{common.name}", "ptr"), *given, *inherited, *numbers)),
+        LlvmInstruction("ret", "", "void", ()),
     ]
-    made = Function(function.name, [each._replace(noalias=False) for each in function.parameters], [block])
+    made = LlvmFunction(function.name, [each._replace(noalias=False) for each in function.parameters], [block])
     made.variables, made.uses, made.noinline = function.variables, {f"@{common.name}"}, True
     return made
 
 
-def merged(functions: list[Function]) -> tuple[list[Function], list[Function]]:
+def merged(functions: list[LlvmFunction]) -> tuple[list[LlvmFunction], list[LlvmFunction]]:
     """Functions with one in the place of several of one outline; and those, as calls of it.
 
     Where all functions of a program have the outlines of those of an earlier one, it is the same graph for other sizes: the earlier numbers count as
     well, so that from the third size on nothing is compiled.
     """
-    groups: dict[str, list[tuple[Function, Numbers]]] = {}
+    groups: dict[str, list[tuple[LlvmFunction, Numbers]]] = {}
     for each in functions:
         found = outline(each)
         groups.setdefault(found.digest, []).append((each, found.numbers))
     key = hashlib.sha256("\n".join(groups).encode()).hexdigest()
     before = _before.pop(key, {})
-    made: list[Function] = []
-    calls: list[Function] = []
+    made: list[LlvmFunction] = []
+    calls: list[LlvmFunction] = []
     remembered: dict[str, list[Numbers]] = {}
     for digest, group in groups.items():
         own = [numbers for _, numbers in group]

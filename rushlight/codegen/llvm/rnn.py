@@ -82,9 +82,9 @@ class TimeLoop:
             if value is not None and value in self.program.slots:
                 self.buffers[name] = value
 
-    def packed(self, name: str, source: Reference, turned: bool, panels: Panels, target: Value) -> None:
+    def packed(self, name: str, source: Reference, transposed: bool, panels: Panels, target: Value) -> None:
         """Pack a weight, as a piece of its own that comes before."""
-        strides = (source.strides[1], source.strides[0]) if turned else (source.strides[0], source.strides[1])
+        strides = (source.strides[1], source.strides[0]) if transposed else (source.strides[0], source.strides[1])
         c = Code(self.module)
         where = c.address("%b1", source.offset, self.type)
         panels.pack(c, strides, "%b0", where, FIRST, LAST)
@@ -182,7 +182,7 @@ class TimeLoop:
 
 
 def weight_gradient(program: Lowering, module: Module, left: Value, right: Reference, result: Value) -> list[Piece]:
-    """The gradient of a weight: all rows of one matrix, turned, times those of another."""
+    """The gradient of a weight: one matrix, transposed, times another."""
     if result not in program.slots:
         return []
     (height, width), rows = result.shape, right.shape[0]

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...schedule.scalar_ir import Expression
 from . import vector_math
-from .instructions import Variant
+from .instructions import VectorVariant
 from .ir import BITS, HALVES, STORED, TYPES, Code, Scalar
 from .target import processor
 from .vectors import Vectors, Wide
@@ -114,7 +114,7 @@ def called(c: Code, op: str, x: Scalar) -> Scalar:
         given = inner.emit("insertelement", vector.type, (vector.zero(), Scalar("%x", x.type), inner.integer(0)))
         made = inner.emit("call", vector.type, (inner.symbol(many), given))
         function = inner.function("", f"{x.type} %x", vector.shuffle(made, [0]))
-        function.variant = Variant(f"{count}v", many)
+        function.variant = VectorVariant(f"{count}v", many)
         memo[key, "one"] = c.module.add(op, function, quick=True)
     return c.call_value(memo[key, "one"], x.type, x)
 

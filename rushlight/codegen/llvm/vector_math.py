@@ -1,4 +1,4 @@
-"""Elementary functions as straight-line arithmetic, so that LLVM can compute many elements side by side.
+"""Elementary functions as straight-line arithmetic, so that LLVM can vectorize it.
 
 Arguments are brought near 0 by exact steps, and a polynomial does the rest.  The polynomials interpolate in Chebyshev's
 points, which comes within a few percent of the best there is.  NaN, infinities, denormal numbers and signed zeros are
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .instructions import Variant
+from .instructions import VectorVariant
 from .ir import Code, Scalar
 from .target import processor
 from .vectors import Vectors, Wide
@@ -373,7 +373,7 @@ def circular(quarter: int) -> Any:
 def far_angles(c: Code, vectors: bool) -> str:
     """The name of a function of a quarter turn, an angle, and its sine from there on, if that is right: of large angles, it finds it itself.
 
-    There is one for vectors, and LLVM calls that in the place of the other one: it looks at all angles at once.
+    It has a vector variant, which tests all angles at once.
     """
     memo, key = c.module.memo, "far angles"
     count = processor().vector_bits // 32
@@ -403,7 +403,7 @@ def far_angles(c: Code, vectors: bool) -> str:
         inner = Code(c.module)
         given_ = (Scalar("%quarter", "i32"), Scalar("%x", "float"), Scalar("%near", "float"))
         function = inner.function("", parameters, inner.call_value(memo[key, "exact"], "float", *given_))
-        function.variant = Variant(f"{count}uvv", memo[key])
+        function.variant = VectorVariant(f"{count}uvv", memo[key])
         memo[key, "one"] = c.module.add("angle", function, quick=True)
     return memo[key] if vectors else memo[key, "one"]
 

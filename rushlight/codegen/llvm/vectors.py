@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from .instructions import Function, Scalar
+from .instructions import LlvmFunction, Scalar
 from .ir import BITS, Code, Module, suffix
 from .target import processor
 
@@ -254,6 +254,6 @@ class Wide(Code):
         name = {"add": "fadd", "mul": "fmul", "max": "fmaximum", "min": "fminimum"}[how]
         return Vectors(self, value.type, self.lanes).reduce(name, value)
 
-    def returning(self, name: str, parameters: str, result: Scalar) -> Function:
+    def returning(self, name: str, parameters: str, result: Scalar) -> LlvmFunction:
         """A function of vectors, with its result."""
         return self.function(name, parameters, Scalar(result.name, self.vector(result.type)))

@@ -1,4 +1,4 @@
-"""Ones and zeros by chance, from the words that NumPy's Mersenne Twister would give next, made in its own memory: the same stream.
+"""Bernoulli samples from the words that NumPy's Mersenne Twister would give next, made in its own memory: the same stream.
 
 An element takes two words of 32 bits, and is one where 53 of their bits are less than a number.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ....codegen.llvm.instructions import Function
+from ....codegen.llvm.instructions import LlvmFunction
 from ....codegen.llvm.ir import TYPES, Code, Module, Scalar
 from ....runtime.cpu.jit import jit, log
 
@@ -42,16 +42,16 @@ def prepare(dtype: np.dtype[Any]) -> None:
             return
         found = None
         try:
-            if dtype in TYPES and lies_as_expected():
+            if dtype in TYPES and has_known_layout():
                 compiled = jit().compile(text(TYPES[dtype]))
                 found = (_SIGNATURE(compiled.address("choose")), compiled)
         except Exception as error:  # nothing is lost: NumPy makes the words
-            log.info("no native code for random choices: %s: %s", type(error).__name__, error)
+            log.info("no native code for bernoulli: %s: %s", type(error).__name__, error)
         _functions[dtype] = found
 
 
-def lies_as_expected() -> bool:
-    """Whether NumPy's twister lies in memory as its words and the number of those that were used."""
+def has_known_layout() -> bool:
+    """Whether the memory of NumPy's twister is its words, followed by the number of those that were used."""
     twister = np.random.MT19937(1)
     twister.random_raw(3)
     inner: Any = twister.state["state"]
@@ -82,7 +82,7 @@ def text(type: str) -> str:
     return str(module)
 
 
-def draw(module: Module) -> Function:
+def draw(module: Module) -> LlvmFunction:
     """``draw(state, words, count)``: the next words."""
     c = Code(module)
     done, whole = c.slot("i64"), c.integer(WORDS)
@@ -110,7 +110,7 @@ def draw(module: Module) -> Function:
     return c.function("draw", "ptr noalias %state, ptr noalias %words, i64 %count")
 
 
-def turn(module: Module) -> Function:
+def turn(module: Module) -> LlvmFunction:
     """``turn(state)``: new words for all of the state."""
     c = Code(module)
 

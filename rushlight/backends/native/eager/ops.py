@@ -95,7 +95,7 @@ def filled_in(name: str, args: tuple[Any, ...]) -> CompiledSchedule | None:
 
 
 def program_for(name: str, args: tuple[Any, ...]) -> CompiledSchedule:
-    """A program of one op for arrays that lie as these do, and other arguments as they are."""
+    """A program of one op for arrays with the strides of these, and other arguments held fixed."""
     return compile_graph(*graph_for(name, args))
 
 
@@ -106,7 +106,7 @@ def graph_for(name: str, args: tuple[Any, ...]) -> tuple[Graph, list[Spec]]:
     for position, each in enumerate(args):
         if each.__class__ is np.ndarray:
             if not each.flags.aligned:
-                raise ValueError("an array whose elements lie askew")
+                raise ValueError("an array whose elements are not aligned")
             inputs.append(graph.placeholder(f"input_{position}"))
             examples.append(Spec(each.shape, each.dtype, elements(each), CPU))
         else:

@@ -27,11 +27,11 @@ QUICK = frozenset(("tanh", "power"))  # kernels that NumPy has made as fast
 VARIANTS = 16  # of one op; a program that keeps giving other options is better served by NumPy
 
 _lock = threading.Lock()
-_loops: dict[Any, Loop | None] = {}
+_loops: dict[Any, PointwiseLoop | None] = {}
 _variants: Counter[str] = Counter()
 
 
-class Loop:
+class PointwiseLoop:
     """A compiled loop over contiguous arrays; it is called with arrays and numbers in the order of its operands."""
 
     def __init__(self, expression: Expression, operands: list[tuple[np.dtype[Any], bool]]) -> None:
@@ -95,7 +95,9 @@ def run(op: Op, arguments: list[Any], positions: list[int], compute: np.dtype[An
     return None if loop is None else loop(values, shape)
 
 
-def prepare(key: Any, op: Op, arguments: list[Any], positions: list[int], compute: np.dtype[Any], dtype: np.dtype[Any]) -> Loop | None:
+def prepare(
+    key: Any, op: Op, arguments: list[Any], positions: list[int], compute: np.dtype[Any], dtype: np.dtype[Any]
+) -> PointwiseLoop | None:
     """Compile the loop of an op, or find out that there is none."""
     with _lock:
         if key in _loops:
@@ -104,7 +106,7 @@ def prepare(key: Any, op: Op, arguments: list[Any], positions: list[int], comput
         if _variants[op.name] < VARIANTS:
             _variants[op.name] += 1
             try:
-                loop = Loop(expression_of(op, arguments, positions, compute, dtype), list(key[1]))
+                loop = PointwiseLoop(expression_of(op, arguments, positions, compute, dtype), list(key[1]))
             except Exception as error:  # nothing is lost: the op has a kernel
                 log.info("no native loop for %s: %s: %s", op.name, type(error).__name__, error)
         _loops[key] = loop

@@ -22,8 +22,8 @@ _lock = threading.Lock()
 _tasks: dict[tuple[str, np.dtype[Any]], Task | None] = {}
 
 
-class Row:
-    """Writes what is done to one row: folds of its elements, and stores."""
+class RowCode:
+    """Emits what is done to one row: reductions of its elements, and stores."""
 
     def __init__(self, code: Code, start: Scalar, length: Scalar, type: str) -> None:
         self.code = code
@@ -71,7 +71,7 @@ class Row:
             c.store(element(at), "%a1", at)
 
 
-def _softmax(row: Row, number: Scalar) -> None:
+def _softmax(row: RowCode, number: Scalar) -> None:
     c, largest = row.code, row.extreme("maximum")
 
     def exponential(at: Scalar) -> Scalar:
@@ -83,27 +83,27 @@ def _softmax(row: Row, number: Scalar) -> None:
     row.each(lambda at: c.binary("fmul", c.load("%a1", at, row.type), inverse))
 
 
-def _log_softmax(row: Row, number: Scalar) -> None:
+def _log_softmax(row: RowCode, number: Scalar) -> None:
     c, largest = row.code, row.extreme("maximum")
     total = row.sum(lambda at: vector_math.decay(c, c.binary("fsub", c.load("%a0", at, row.type), largest)))
     logarithm = row.narrowed(vector_math.log(c, total))
     row.each(lambda at: c.binary("fsub", c.binary("fsub", c.load("%a0", at, row.type), largest), logarithm))
 
 
-def _sum(row: Row, number: Scalar) -> None:
+def _sum(row: RowCode, number: Scalar) -> None:
     row.code.store(row.narrowed(row.sum(lambda at: row.code.load("%a0", at, row.type))), "%a1", number)
 
 
-def _maximum(row: Row, number: Scalar) -> None:
+def _maximum(row: RowCode, number: Scalar) -> None:
     row.code.store(row.extreme("maximum"), "%a1", number)
 
 
-def _minimum(row: Row, number: Scalar) -> None:
+def _minimum(row: RowCode, number: Scalar) -> None:
     row.code.store(row.extreme("minimum"), "%a1", number)
 
 
 # What is done to a row, and whether the result has an element for each element of it.
-KINDS: dict[str, tuple[Callable[[Row, Scalar], None], bool]] = {
+KINDS: dict[str, tuple[Callable[[RowCode, Scalar], None], bool]] = {
     "softmax": (_softmax, True), "log_softmax": (_log_softmax, True), "sum": (_sum, False), "maximum": (_maximum, False),
     "minimum": (_minimum, False),
 }  # fmt: skip
@@ -146,5 +146,5 @@ def body(module: Module, name: str, type: str) -> str:
     length = c.convert("ptrtoint", Scalar("%a2", "ptr"), "i64")
     with c.loop(FIRST, LAST) as number:
         start = c.mul(number, length)
-        KINDS[name][0](Row(c, start, length, type), number)
+        KINDS[name][0](RowCode(c, start, length, type), number)
     return module.add("rows", c.function("", "ptr noalias %a0, ptr noalias %a1, ptr %a2, i64 %first, i64 %last"))

@@ -27,7 +27,7 @@ from ..scratch_pool import ScratchPool, cache_lines
 from ..vectors import BYTES, Vectors, lanes
 from . import cost, direct, winograd, winograd_transforms
 from .im2col import UNROLLED, Strip, odd_step
-from .image_routine import ImageRoutine, UnitIndices, begin_of, contiguous
+from .image_routine import ImageRoutine, ImageUnit, UnitIndices, begin_of, contiguous
 
 llvm = lowering("llvm")
 CODE_LIMIT = 64  # phases: for each there is code
@@ -47,10 +47,10 @@ class Im2colConvolution(ImageRoutine):
             self.parts = cost.divisor(rows, min(cost.UNITS / self.units, rows / 16))
         self.weights = math.prod(weight.shape) if op.transposed else 0
         taps = max(phase.depth for phase in sweep.phases)
-        self.directly = cost.directly(rows, taps)  # without panels
+        self.directly = cost.directly(rows, taps)  # without im2col
         self.plain_product = (
             sweep.plain and taps == 1 and sweep.stride == (1, 1, 1) and sweep.size == sweep.counts
-        )  # the image is the panel
+        )  # 1 x 1 taps: the image is the panel
         whole = Strip(Code(Module()), self.type, sweep, self.blocks.axis, self.blocks.length)
         if self.directly:  # all channels at once, since results are not read again
             self.blocks = self.blocks._replace(channels=self.channels)
@@ -72,12 +72,12 @@ class Im2colConvolution(ImageRoutine):
     def transform_weights(self, module: Module) -> tuple[str, int]:
         """Weights of ``(groups * channels, rows, taps)`` as matrices of ``rows`` by channels and taps, one for each phase."""
         c = Code(module)
-        c.scalar = True  # elements that lie apart: vectors would take long to compile, and gain nothing
+        c.scalar = True  # strided elements: vectors would take long to compile, and gain nothing
         given = begin_of(c, "%weight", self.weight)
         kernel = self.weight.shape[2:]
         sizes = (*[1] * (3 - len(kernel)), *kernel)
         taps = math.prod(kernel)
-        block = cost.divisor(self.rows, 16)  # rows that are read side by side
+        block = cost.divisor(self.rows, 16)  # rows that are read together
         with c.loop(FIRST, LAST) as unit:
             indices = UnitIndices(c, unit)
             start, group = c.scale(indices.take(self.rows // block), block), indices.rest
@@ -94,14 +94,14 @@ class Im2colConvolution(ImageRoutine):
                         tap = 0
                         for each, size, at_ in zip(phase.taps, sizes, numbers):
                             tap = tap * size + each.number + at_ * each.stride
-                        c.store(c.load(given, c.add(at, tap), self.type), "%turned", c.add(to, place))
+                        c.store(c.load(given, c.add(at, tap), self.type), "%transformed", c.add(to, place))
                 begin += self.rows * self.channels * phase.depth
-        name = module.add("transpose_weights", c.function("", pointers(("%weight", "%turned"))))
+        name = module.add("transpose_weights", c.function("", pointers(("%weight", "%transformed"))))
         return name, self.groups * (self.rows // block)
 
-    def strip(self, c: Code, module: Module, source: str, weight: str, bias: str, result: str, slot: str,
-              image: Scalar, goal: Scalar, group: Scalar, places: list[Scalar], part: Scalar) -> None:  # fmt: skip
-        """One unit, given the number of its strip along each dimension; the last strip may be shorter."""
+    def strip(self, c: Code, unit: ImageUnit) -> None:
+        """One unit; the last strip along an axis may be shorter."""
+        places = unit.places
         axis, length = self.blocks.axis, self.blocks.length
         number, count, strips = places[axis], self.sweep.counts[axis], self.strips[axis]
         places = [c.scale(each, length) if at == axis else each for at, each in enumerate(places)]
@@ -112,11 +112,11 @@ class Im2colConvolution(ImageRoutine):
         for condition, size in sizes:
             with c.when(condition) if condition is not None else nullcontext():
                 strip = Strip(c, self.type, self.sweep, axis, size)
-                self.unit(c, module, strip, source, weight, bias, result, slot, image, goal, group, places, part)
+                self.unit(c, strip, unit._replace(places=places))
 
-    def unit(self, c: Code, module: Module, strip: Strip, source: str, weight: str, bias: str, result: str, slot: str,
-             image: Scalar, target_image: Scalar, group: Scalar, places: list[Scalar], part: Scalar) -> None:  # fmt: skip
+    def unit(self, c: Code, strip: Strip, unit: ImageUnit) -> None:
         """One strip of one image, for one group (or a part of its rows)."""
+        source, weight, bias, result, slot, image, target_image, group, places, part = unit
         sweep, type = self.sweep, self.type
         rows = self.rows // self.parts
         border, panel = slot, c.address(slot, self.border, "i8")
@@ -197,18 +197,18 @@ class Im2colWeightGradient:
         self.directly = cost.directly(self.rows, self.taps)
         self.blocks = cost.blocks(sweep, self.channels, BYTES[self.type], cost.UNITS)
         channels = self.blocks.channels
-        self.apart = -(-self.rows // lanes(self.type)) * lanes(self.type)  # of rows of sums
-        weights = groups * self.depth * self.apart
+        self.row_step = -(-self.rows // lanes(self.type)) * lanes(self.type)  # of rows of sums
+        weights = groups * self.depth * self.row_step
         self.chunks = max(1, at_most(self.images, min(2 * cost.UNITS, cost.PARTIAL_BYTES // (weights * BYTES[self.type]))))
         wanted = 2 * cost.UNITS / (self.chunks * groups)
         self.block = cost.divisor(self.channels, min(channels, max(1.0, self.channels / max(1.0, wanted), 64 / self.taps)))
         self.units = self.chunks * groups * (self.channels // self.block)
         self.weights = weights
         whole = Strip(Code(Module()), self.type, sweep, self.blocks.axis, self.blocks.length)
-        self.turned_step = odd_step(self.type, self.rows)
+        self.transposed_step = odd_step(self.type, self.rows)
         self.border = cache_lines(self.type, whole.border_elements(self.block))
         self.panel = cache_lines(self.type, self.block * self.taps * whole.panel_step)
-        self.slot = self.border + self.panel + cache_lines(self.type, whole.pixels * self.turned_step)
+        self.slot = self.border + self.panel + cache_lines(self.type, whole.pixels * self.transposed_step)
 
     @property
     def pool(self) -> ScratchPool:
@@ -240,10 +240,10 @@ class Im2colWeightGradient:
             indices = UnitIndices(c, unit)
             block = indices.take(self.channels // self.block)
             group, chunk = indices.take(self.groups), indices.rest
-            at = c.add(c.scale(chunk, self.weights), c.scale(group, self.depth * self.apart))
-            at = c.add(at, c.scale(block, self.block * self.taps * self.apart))
+            at = c.add(c.scale(chunk, self.weights), c.scale(group, self.depth * self.row_step))
+            at = c.add(at, c.scale(block, self.block * self.taps * self.row_step))
             target = c.address("%parts", at, self.type)
-            c.zero_fill(self.type, target, 0, self.block * self.taps * self.apart)
+            c.zero_fill(self.type, target, 0, self.block * self.taps * self.row_step)
             images = c.number(self.images)
             first, last = (c.div(c.mul(each, images), self.chunks) for each in (chunk, c.add(chunk, 1)))
             with ExitStack() as nest:
@@ -275,7 +275,7 @@ class Im2colWeightGradient:
         """What one strip of an image adds."""
         sweep, type = self.sweep, self.type
         strip = Strip(c, type, sweep, self.blocks.axis, length)
-        border, panel, turned = slot, *(c.address(slot, at, "i8") for at in (self.border, self.border + self.panel))
+        border, panel, transposed_grad = slot, *(c.address(slot, at, "i8") for at in (self.border, self.border + self.panel))
         size, pixels = math.prod(sweep.size), math.prod(sweep.target)
         channel = c.add(c.scale(c.add(c.scale(image, self.groups), group), self.channels), c.scale(block, self.block))
         here = c.scale(channel, size)
@@ -283,15 +283,15 @@ class Im2colWeightGradient:
         row = c.scale(c.add(c.scale(image, self.groups), group), self.rows * pixels)
         at = c.add(row, pixel_of(c, sweep, places))
         if self.directly:
-            direct.correlate(strip, sweep.phases[0], pointer, window, self.block, grad, at, pixels, self.rows, target, self.apart)
+            direct.correlate(strip, sweep.phases[0], pointer, window, self.block, grad, at, pixels, self.rows, target, self.row_step)
             return
         strip.pack(sweep.phases[0], pointer, window, self.block, panel)
         transpose = winograd_transforms.transpose(module, type)
-        c.call_function(transpose, c.address(grad, at, type), turned, self.rows, pixels, 1, strip.pixels, self.turned_step, 0)
-        tile = choose_tile(self.block * self.taps, self.apart // lanes(type))
+        c.call_function(transpose, c.address(grad, at, type), transposed_grad, self.rows, pixels, 1, strip.pixels, self.transposed_step, 0)
+        tile = choose_tile(self.block * self.taps, self.row_step // lanes(type))
         MicroKernel(type, tile, accumulate=True, padded="all").call(
-            c, panel, turned, target, rows=self.block * self.taps, columns=self.apart, depth=strip.pixels, left_step=strip.panel_step,
-            right_step=self.turned_step, result_step=self.apart,
+            c, panel, transposed_grad, target, rows=self.block * self.taps, columns=self.row_step, depth=strip.pixels, left_step=strip.panel_step,
+            right_step=self.transposed_step, result_step=self.row_step,
         )  # fmt: skip
 
     def sum(self, module: Module) -> tuple[str, int]:
@@ -303,17 +303,17 @@ class Im2colWeightGradient:
         with c.loop(FIRST, LAST) as unit:
             indices = UnitIndices(c, unit)
             block, group = indices.take(blocks), indices.rest
-            at = c.add(c.scale(group, self.depth * self.apart), c.scale(block, rows * self.apart))
+            at = c.add(c.scale(group, self.depth * self.row_step), c.scale(block, rows * self.row_step))
             with (
                 c.loop(1, self.chunks) as chunk,
-                c.loop(rows * self.apart // vector.count) as number,
+                c.loop(rows * self.row_step // vector.count) as number,
             ):
                 here = c.add(at, c.scale(number, vector.count))
                 other = vector.load("%parts", c.add(here, c.scale(chunk, self.weights)))
                 vector.store(c.binary("fadd", vector.load("%parts", here), other), "%parts", here)
             to = c.add(c.scale(group, self.rows * self.depth), c.scale(block, rows))
             places = (c.address("%parts", at, self.type), c.address("%result", to, self.type))
-            c.call_function(winograd_transforms.transpose(module, self.type), *places, rows, self.apart, 1, self.rows, self.depth, 0)
+            c.call_function(winograd_transforms.transpose(module, self.type), *places, rows, self.row_step, 1, self.rows, self.depth, 0)
         name = module.add(
             "sum",
             c.function(

@@ -1,4 +1,4 @@
-"""How a convolution is done best: directly or by panels, and with blocks of which size."""
+"""The cost model of convolutions: direct, im2col or Winograd, and the sizes of blocks."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ PIXELS = 1024  # columns of a panel: more bring nothing
 IMAGE_BYTES = 512 << 10  # of a result that is read again at once, from the cache
 UNITS = 8  # pieces that work should fall into, so that several threads have something to do
 PACKING = 1.0  # cost of a vector of a panel, in multiplications
-WAITING = 2  # multiplications in the time that a product of one row takes: its sums wait for each other
-DIRECT = 1.3  # cost of a multiplication in a direct kernel, which reads both factors anew
+WAITING = 2  # multiplications in the time that a product of one row takes: its sums depend on each other
+DIRECT = 1.3  # cost of a multiplication in a direct kernel, which loads both factors each time
 TAPS = 64  # of a direct kernel
 SUM_BYTES = 256 << 10  # of the sums of a source, where multiplications are saved
 NEAR_BYTES = 192 << 10  # of products that become results at once
@@ -72,7 +72,7 @@ def blocks(sweep: WindowSweep, channels: int, itemsize: int, others: int) -> Con
 def directly(rows: int, taps: int) -> bool:
     """Whether a group with so many rows of results is done without panels.
 
-    A panel costs something for each of its elements, which the rows that use it pay back; a direct kernel reads both factors anew for each
+    A panel costs something for each of its elements, which the rows that use it pay back; a direct kernel loads both factors for each
     multiplication, and is written out tap by tap.
     """
     panel = PACKING + max(rows, WAITING)

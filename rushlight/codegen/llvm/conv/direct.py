@@ -1,4 +1,4 @@
-"""Convolutions without panels, for groups of few channels (depthwise ones above all): windows are read where they lie.
+"""Direct convolutions, for groups of few channels (depthwise ones above all): windows are read from the image, without im2col.
 
 Vectors go along a row of results.  A few rows are worked on at once, which share what they read of the image.
 """
@@ -17,7 +17,7 @@ TAPS = 12  # whose sums are under way at once, in a gradient
 
 
 def shifts(strip: Strip, phase: Phase) -> list[tuple[int, int, int]]:
-    """Of each tap: where it lies from the place of a window, along each dimension (of the last one: in memory)."""
+    """The offset of each tap from the origin of a window, along each dimension (along the last one: in memory)."""
     found = []
     low = strip.sweep.low
     a, b, d = phase.taps
@@ -110,8 +110,8 @@ def _row(
 
 
 def correlate(strip: Strip, phase: Phase, source: str, at: Scalar, channels: int, grad: str, grad_at: Scalar, step: int, rows: int, target: str,
-              apart: int) -> None:  # fmt: skip
-    """What a strip adds to the gradient of weights, as a matrix of channels and taps by rows; its lines are ``apart`` elements from each other."""
+              row_step: int) -> None:  # fmt: skip
+    """What a strip adds to the gradient of weights, as a matrix of channels and taps by rows; ``row_step`` is the stride of its rows."""
     c, (first, second, width) = strip.c, strip.counts
     vector = Vectors(c, strip.type)
     taps = shifts(strip, phase)
@@ -137,6 +137,6 @@ def correlate(strip: Strip, phase: Phase, source: str, at: Scalar, channels: int
                             value = vector.load(source, c.add(c.add(here, column), shift), number)
                             c.write(vector.multiply_add(factor, value, c.read(slot, vector.type)), slot)
             for tap, slot in enumerate(sums, begin):
-                place_ = c.add(c.scale(c.add(c.scale(channel, len(taps)), tap), apart), row)
+                place_ = c.add(c.scale(c.add(c.scale(channel, len(taps)), tap), row_step), row)
                 total = vector.reduce("fadd", c.read(slot, vector.type))
                 c.store(c.binary("fadd", c.load(target, place_, strip.type), total), target, place_)

@@ -18,7 +18,7 @@ UNROLLED = 16  # taps along a row that are unrolled
 
 
 def odd_step(type: str, length: int) -> int:
-    """The distance of rows of a matrix: an odd number of vectors, so that neighbours do not compete for one place in the cache."""
+    """The row stride of a matrix: an odd number of vectors, so that neighbouring rows do not map to one cache set."""
     vectors = -(-length // lanes(type))
     return (vectors + (vectors % 2 == 0)) * lanes(type)
 
@@ -55,7 +55,7 @@ class Strip:
         self.pixels = math.prod(counts)
         low, high = sweep.low, sweep.high
         self.extent = [(n - 1) * s + last - first + 1 for n, s, first, last in zip(self.counts, sweep.stride, low, high)]
-        # Columns of one remainder by the stride lie side by side, so that a row of windows is a run of memory.
+        # Columns of one remainder by the stride are stored together, so that a row of windows is contiguous.
         self.planes = sweep.stride[2] if self.counts[2] > 1 else 1
         self.width = -(-self.extent[2] // self.planes)
         inside = all(

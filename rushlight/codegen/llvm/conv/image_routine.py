@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, NamedTuple
 
 from ....core.base import Spec
 from ....schedule.symbolic_shape import may_reach
@@ -40,6 +40,21 @@ def contiguous(builder: Builder, reference: Reference) -> Reference:
 def begin_of(c: Code, pointer: str, reference: Reference) -> str:
     """The address where a reference begins, in the memory of its value."""
     return pointer if not reference.offset else c.address(pointer, reference.offset, TYPES[reference.dtype])
+
+
+class ImageUnit(NamedTuple):
+    """The operands of one unit: addresses, and the indices of its image, group, strip (along each dimension) and part of the output channels."""
+
+    source: str
+    weight: str
+    bias: str  # "" where there is none
+    result: str
+    slot: str  # scratch memory
+    image: Scalar
+    goal: Scalar  # the index of the image in the result
+    group: Scalar
+    places: list[Scalar]
+    part: Scalar
 
 
 class ImageRoutine:
@@ -87,9 +102,8 @@ class ImageRoutine:
         """The function that transforms the weights, and its number of units."""
         raise NotImplementedError
 
-    def strip(self, c: Code, module: Module, source: str, weight: str, bias: str, result: str, slot: str,
-              image: Scalar, goal: Scalar, group: Scalar, places: list[Scalar], part: Scalar) -> None:  # fmt: skip
-        """Emit one unit, given the index of its strip along each dimension; ``goal`` is the index of the image in the result."""
+    def strip(self, c: Code, unit: ImageUnit) -> None:
+        """Emit one unit."""
         raise NotImplementedError
 
     def write(self, program: Lowering, module: Module, routine: Routine) -> list[Piece]:
@@ -116,7 +130,7 @@ class ImageRoutine:
             part = indices.take(self.parts)
             places = [indices.take(each) for each in reversed(self.strips)][::-1]
             group, image = indices.take(self.groups), indices.rest
-            self.strip(c, module, source, weight, bias, result, slot, image, image, group, places, part)
+            self.strip(c, ImageUnit(source, weight, bias, result, slot, image, image, group, places, part))
         return module.add("convolution", c.function("", pointers(names)))
 
     def with_epilogue(self, program: Lowering, module: Module, routine: Routine) -> tuple[str, list[Any], float]:
@@ -140,7 +154,7 @@ class ImageRoutine:
                     loops = [nest.enter_context(c.loop(each)) for each in (self.groups, *self.strips)]
                     group, *places = (c.integer(0) if many == 1 else each for each, many in zip(loops, (self.groups, *self.strips)))
                     goal = image if routine.kept else c.integer(0)
-                    self.strip(c, module, source, weight, bias, target, slot, image, goal, group, places, c.integer(0))
+                    self.strip(c, ImageUnit(source, weight, bias, target, slot, image, goal, group, places, c.integer(0)))
                 more[routine] = result
                 if not routine.kept:  # as if all images were there
                     back = Scalar(c.emit("mul", "i64", (image, c.integer(-self.target)), "nsw ").name, "i64")

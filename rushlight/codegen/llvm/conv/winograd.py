@@ -20,12 +20,12 @@ from ..piece import Lowering, Piece
 from ..scratch_pool import ScratchPool, cache_lines
 from ..vectors import BYTES, lanes
 from . import cost, winograd_transforms
-from .image_routine import ImageRoutine, UnitIndices, begin_of
+from .image_routine import ImageRoutine, ImageUnit, UnitIndices, begin_of
 from .winograd_transforms import WinogradAxes, axis_for
 
 
 def axes_for(kernel: tuple[int, ...], stride: Any, padding: Any, dilation: Any, transposed: bool) -> WinogradAxes | None:
-    """The tiles of a convolution; None where this is not the way to do it."""
+    """The tiles of a convolution; None where it is not of 3 x 3 taps and small strides."""
     if tuple(kernel) != (3, 3) or any(each not in (1, 2) for each in stride) or any(each != 1 for each in dilation):
         return None
     down, across = (axis_for(step, pad, transposed) for step, pad in zip(stride, padding))
@@ -33,14 +33,14 @@ def axes_for(kernel: tuple[int, ...], stride: Any, padding: Any, dilation: Any, 
 
 
 def uneven(type: str, elements: int) -> int:
-    """The distance of matrices of a size: no multiple of a page, or what lies in the same place of each would compete for one place in the cache."""
+    """The stride of matrices of a size: no multiple of a page, or equal elements of each would map to one cache set."""
     line = 64 // BYTES[type]
     lines = -(-elements // line)
     return (lines + (lines + 1) % 2 + (2 if lines % 64 >= 62 else 0)) * line
 
 
 class WinogradTiles:
-    """The tiles of an image, strip by strip, and the memory that their sums take."""
+    """The tiles of an image, strip by strip, and the memory that their transforms take."""
 
     def __init__(self, type: str, axes: WinogradAxes, size: tuple[int, int], target: tuple[int, int], channels: int, images: int) -> None:
         self.type, self.axes, self.size, self.target, self.channels, self.images = (
@@ -60,13 +60,13 @@ class WinogradTiles:
         self.strips = -(-self.down // self.rows)
         self.count = self.rows * self.across  # of one image
         over = self.wide - 1 if self.across % self.wide else 0  # what vectors write beyond the last tile
-        self.apart = -(-(images * self.count + over) // lanes(type)) * lanes(type)
+        self.row_step = -(-(images * self.count + over) // lanes(type)) * lanes(type)
         self.line = winograd_transforms.line_length(axes, self.wide, self.across)
         self.lines = (self.rows - 1) * axes.down.step + axes.down.reach
         self.left = max(0, -axes.across.begin)  # columns of the border
         self.length = min(size[1] - max(0, axes.across.begin), self.line - self.left)  # of a row of the source that is used
         self.border_bytes = cache_lines(type, self.lines * self.line + self.wide * axes.across.step)
-        self.block = uneven(type, channels * self.apart)
+        self.block = uneven(type, channels * self.row_step)
         self.panel_bytes = cache_lines(type, axes.products * self.block)
 
     @property
@@ -77,7 +77,7 @@ class WinogradTiles:
     @property
     def multiplications(self) -> int:
         """For one channel and one row of weights, per image."""
-        return self.axes.products * self.strips * self.apart // self.images
+        return self.axes.products * self.strips * self.row_step // self.images
 
     def number_of_rows(self, c: Code, strip: Scalar) -> Scalar:
         """How many rows of tiles a strip has."""
@@ -87,11 +87,11 @@ class WinogradTiles:
         return c.min(left, self.rows)
 
     def clear(self, c: Code, border: str) -> None:
-        """Zeros all around what will be copied."""
+        """Zeros for the padding around what will be copied."""
         c.zero_fill(self.type, border, 0, self.lines * self.line)
 
-    def spread(self, c: Code, source: str, at: Scalar, strip: Scalar, border: str, panel: str) -> None:
-        """Write the sums of a strip; ``at`` is where the first channel begins."""
+    def transform(self, c: Code, source: str, at: Scalar, strip: Scalar, border: str, panel: str) -> None:
+        """Transform a strip; ``at`` is where the first channel begins."""
         height, width = self.size
         axis = self.axes.down
         rows = self.number_of_rows(c, strip)
@@ -100,7 +100,7 @@ class WinogradTiles:
         last = c.min(c.sub(height, first), self.lines)
         lines = c.max(0, c.sub(last, skipped))
         start = c.add(c.add(at, c.scale(c.add(first, skipped), width)), max(0, self.axes.across.begin))
-        function = winograd_transforms.spread_source(c.module, self.type, self.axes, self.wide)
+        function = winograd_transforms.transform_source(c.module, self.type, self.axes, self.wide)
         inside = c.add(c.scale(skipped, self.line), self.left)
         sizes = (
             self.channels,
@@ -112,7 +112,7 @@ class WinogradTiles:
             inside,
             rows,
             self.across,
-            self.apart,
+            self.row_step,
             self.block,
         )
         c.call_function(function, c.address(source, start, self.type), border, panel, *sizes)
@@ -143,11 +143,11 @@ class WinogradConvolution(ImageRoutine):
         self.vectors = -(-self.tiles.count // lanes(self.type))
         self.tile = choose_tile(vectors=self.vectors)
         self.padded = -(-rows // self.tile.rows) * self.tile.rows
-        row = axes.products * self.tiles.apart * BYTES[self.type]  # bytes of the products of a row
+        row = axes.products * self.tiles.row_step * BYTES[self.type]  # bytes of the products of a row
         self.block = min(
             self.padded, max(1, cost.NEAR_BYTES // row // self.tile.rows) * self.tile.rows
         )  # rows whose products are there at once
-        self.matrix = uneven(self.type, self.block * self.tiles.apart)
+        self.matrix = uneven(self.type, self.block * self.tiles.row_step)
         self.products = cache_lines(self.type, axes.products * self.matrix)
         self.slot = self.tiles.border_bytes + self.tiles.panel_bytes + self.products
         self.kind = uneven(self.type, self.padded * self.channels)
@@ -173,7 +173,7 @@ class WinogradConvolution(ImageRoutine):
             self.tile.rows,
             self.kind,
         )
-        c.call_function(winograd_transforms.spread_weights(module, self.type, self.axes), begin_of(c, "%b0", self.weight), "%b1", *sizes)
+        c.call_function(winograd_transforms.transform_weights(module, self.type, self.axes), begin_of(c, "%b0", self.weight), "%b1", *sizes)
         return module.add(
             "turn",
             c.function(
@@ -187,14 +187,14 @@ class WinogradConvolution(ImageRoutine):
             ),
         ), self.groups * (self.padded // self.tile.rows)
 
-    def strip(self, c: Code, module: Module, source: str, weight: str, bias: str, result: str, slot: str,
-              image: Scalar, goal: Scalar, group: Scalar, places: list[Scalar], part: Scalar) -> None:  # fmt: skip
+    def strip(self, c: Code, unit: ImageUnit) -> None:
+        source, weight, bias, result, slot, image, goal, group, places, part = unit
         tiles, axes, type = self.tiles, self.axes, self.type
         strip = places[1]
         panel, products = (c.address(slot, at, "i8") for at in (tiles.border_bytes, tiles.border_bytes + tiles.panel_bytes))
         tiles.clear(c, slot)
         channel = c.scale(c.add(c.scale(image, self.groups), group), self.channels)
-        tiles.spread(c, source, c.scale(channel, math.prod(tiles.size)), strip, slot, panel)
+        tiles.transform(c, source, c.scale(channel, math.prod(tiles.size)), strip, slot, panel)
         product = MicroKernel(type, self.tile, left_step=0, left_packed=True, padded="all")
         across = len(axes.across.source)
         with c.loop(-(-self.rows // self.block)) as number:
@@ -216,14 +216,14 @@ class WinogradConvolution(ImageRoutine):
                     c.address(products, c.scale(at, self.matrix), type),
                 )
                 product.call(
-                    c, left, right, to, rows=rows, columns=self.vectors * lanes(type), depth=self.channels, right_step=tiles.apart, result_step=tiles.apart
+                    c, left, right, to, rows=rows, columns=self.vectors * lanes(type), depth=self.channels, right_step=tiles.row_step, result_step=tiles.row_step
                 )  # fmt: skip
             row = c.add(c.scale(group, self.rows), row)
             begin = c.scale(c.add(c.scale(goal, self.groups * self.rows), row), math.prod(tiles.target))
             places_ = (products, c.address(bias, row, type) if bias else "null", c.address(result, begin, type))
             first = c.scale(strip, tiles.rows * tiles.results[0])
-            given = (rows, tiles.number_of_rows(c, strip), tiles.across, tiles.apart, self.matrix, first, *tiles.target)
-            c.call_function(winograd_transforms.gather_results(module, type, axes, tiles.wide, bool(bias)), *places_, *given)
+            given = (rows, tiles.number_of_rows(c, strip), tiles.across, tiles.row_step, self.matrix, first, *tiles.target)
+            c.call_function(winograd_transforms.transform_products(c.module, type, axes, tiles.wide, bool(bias)), *places_, *given)
 
 
 class WinogradWeightGradient:
@@ -237,8 +237,8 @@ class WinogradWeightGradient:
         size, target = (source.shape[2], source.shape[3]), (grad.shape[2], grad.shape[3])
         tiles = math.prod(-(-count // len(axis.result)) for count, axis in zip(target, axes))
         together = max(1, at_most(self.images, cost.DEPTH // 2 // tiles))  # images whose tiles are added up at once
-        self.apart = -(-self.rows // lanes(type)) * lanes(type)  # of rows of sums
-        self.kind = uneven(type, self.channels * self.apart)
+        self.row_step = -(-self.rows // lanes(type)) * lanes(type)  # of rows of sums
+        self.kind = uneven(type, self.channels * self.row_step)
         self.part = groups * axes.kinds * self.kind
         most = cost.PARTIAL_BYTES // (self.part * BYTES[type])
         self.parts = max(1, at_most(-(-self.images // together), min(-(-cost.UNITS // groups), most)))
@@ -251,10 +251,10 @@ class WinogradWeightGradient:
             self.tiles = WinogradTiles(type, axes, size, target, self.block, 1)
         self.together = self.tiles.images
         self.units = self.parts * groups * self.splits
-        self.line = self.tiles.across * self.tiles.results[1] * self.apart  # a row of pixels, with their channels side by side
-        self.turned = cache_lines(type, self.tiles.rows * self.tiles.results[0] * self.line)
-        self.matrix = uneven(type, self.together * self.tiles.count * self.apart)
-        self.slot = self.tiles.border_bytes + self.tiles.panel_bytes + self.turned + cache_lines(type, axes.shares * self.matrix)
+        self.line = self.tiles.across * self.tiles.results[1] * self.row_step  # a row of pixels, channels-last
+        self.transposed_grad = cache_lines(type, self.tiles.rows * self.tiles.results[0] * self.line)
+        self.matrix = uneven(type, self.together * self.tiles.count * self.row_step)
+        self.slot = self.tiles.border_bytes + self.tiles.panel_bytes + self.transposed_grad + cache_lines(type, axes.shares * self.matrix)
 
     @property
     def multiplications(self) -> int:
@@ -286,7 +286,7 @@ class WinogradWeightGradient:
             split, group, part = indices.take(self.splits), indices.take(self.groups), indices.rest
             at = c.add(c.scale(part, self.part), c.scale(group, self.axes.kinds * self.kind))
             target = c.address("%parts", at, self.type)
-            own = self.channels // self.splits * self.apart
+            own = self.channels // self.splits * self.row_step
             with c.loop(self.axes.kinds) as kind:
                 c.zero_fill(self.type, target, c.add(c.scale(kind, self.kind), c.scale(split, own)), own)
             images = c.number(self.images)
@@ -318,25 +318,27 @@ class WinogradWeightGradient:
         places = [
             tiles.border_bytes,
             tiles.border_bytes + tiles.panel_bytes,
-            tiles.border_bytes + tiles.panel_bytes + self.turned,
+            tiles.border_bytes + tiles.panel_bytes + self.transposed_grad,
         ]
-        panel, turned, shares = (c.address(slot, at, "i8") for at in places)
+        panel, transposed_grad, shares = (c.address(slot, at, "i8") for at in places)
         height, width = tiles.target
         rows = tiles.number_of_rows(c, strip)
         count = c.scale(rows, tiles.across)
         if height % tiles.results[0] or width % tiles.results[1]:  # zeros for what the last tiles have beyond the image
-            c.zero_fill(type, turned, 0, self.turned // BYTES[type])
+            c.zero_fill(type, transposed_grad, 0, self.transposed_grad // BYTES[type])
         with c.loop(first, last) as image:
             line = c.scale(strip, tiles.rows * tiles.results[0])
             lines = c.min(c.sub(height, line), c.scale(rows, tiles.results[0]))
             at = c.add(c.scale(c.add(c.scale(image, self.groups), group), self.rows * height * width), c.scale(line, width))
             transpose, strip_of = winograd_transforms.transpose(module, type), c.address(grad, at, type)
-            c.call_function(transpose, strip_of, turned, self.rows, height * width, lines, width, self.apart, self.line)
-            to = c.scale(c.mul(c.sub(image, first), count), self.apart)
-            sizes = (self.apart // lanes(type), rows, tiles.across, self.apart, self.line, self.matrix)
-            c.call_function(winograd_transforms.spread_gradient(module, type, axes), turned, c.address(shares, to, type), *sizes)
+            c.call_function(transpose, strip_of, transposed_grad, self.rows, height * width, lines, width, self.row_step, self.line)
+            to = c.scale(c.mul(c.sub(image, first), count), self.row_step)
+            sizes = (self.row_step // lanes(type), rows, tiles.across, self.row_step, self.line, self.matrix)
+            c.call_function(
+                winograd_transforms.transform_gradient(module, type, axes), transposed_grad, c.address(shares, to, type), *sizes
+            )
         tiles.clear(c, slot)
-        product = MicroKernel(type, choose_tile(self.block, self.apart // lanes(type)), accumulate=True, padded="all")
+        product = MicroKernel(type, choose_tile(self.block, self.row_step // lanes(type)), accumulate=True, padded="all")
         across = len(axes.across.source)
         blocks = self.channels // self.block // self.splits
         begin_block = c.scale(split, blocks)
@@ -348,7 +350,7 @@ class WinogradWeightGradient:
                     math.prod(tiles.size),
                 )
                 to = c.mul(c.sub(image, first), count)
-                tiles.spread(c, source, begin, strip, slot, c.address(panel, to, type))
+                tiles.transform(c, source, begin, strip, slot, c.address(panel, to, type))
             depth = c.mul(c.sub(last, first), count)
             with (
                 c.loop(len(axes.down.source)) as one,
@@ -364,16 +366,16 @@ class WinogradWeightGradient:
                     lookup(c, two, axes.across.kind_of),
                 )
                 right = c.address(shares, c.scale(share, self.matrix), type)
-                goal = c.address(target, c.add(c.scale(kind, self.kind), c.scale(channel, self.apart)), type)
+                goal = c.address(target, c.add(c.scale(kind, self.kind), c.scale(channel, self.row_step)), type)
                 product.call(
-                    c, left, right, goal, rows=self.block, columns=self.apart, depth=depth, left_step=tiles.apart, right_step=self.apart, result_step=self.apart
+                    c, left, right, goal, rows=self.block, columns=self.row_step, depth=depth, left_step=tiles.row_step, right_step=self.row_step, result_step=self.row_step
                 )  # fmt: skip
 
     def sum(self, module: Module) -> str:
         """Add up the parts of the batch, and make weights of them."""
         c = Code(module)
         c.rolled = True
-        function = winograd_transforms.gather_weights(module, self.type, self.axes)
+        function = winograd_transforms.transform_weight_sums(module, self.type, self.axes)
         with c.loop(FIRST, LAST) as unit:
             indices = UnitIndices(c, unit)
             channel, group = indices.take(self.channels), indices.rest
@@ -386,7 +388,7 @@ class WinogradWeightGradient:
                 self.part,
                 self.rows,
                 self.channels,
-                self.apart,
+                self.row_step,
                 self.kind,
             )
             c.call_function(function, sums, result, *sizes)

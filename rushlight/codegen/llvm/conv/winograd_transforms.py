@@ -1,4 +1,4 @@
-"""Convolutions of 3 x 3 taps with fewer multiplications (Winograd's way), for steps of 1 and 2; their transposes, and gradients of weights.
+"""Winograd transforms for convolutions of 3 x 3 taps with strides of 1 and 2, their transposes, and gradients of weights.
 
 Along one dimension, a tile of a few results comes from a few sums of elements of the source, each multiplied by a sum of weights.  Two
 results of 3 taps take 4 multiplications where a plain convolution takes 6; with a step of 2 (its odd elements and its even ones by
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..instructions import Parameter
+from ..instructions import FunctionParameter
 from ..ir import Code, Module, Scalar
 from ..vectors import Vectors, fitting_lanes
 
@@ -128,22 +128,23 @@ def transformed(c: Code, kind: Vectors, values: list[list[Scalar]], down: Matrix
     return [[combine(c, kind, row, factors) for factors in across] for row in columns]
 
 
-def _names(names: str) -> tuple[Scalar, ...]:
-    return tuple(Scalar(f"%{each}", "i64") for each in names.split())
+class SizedCode(Code):
+    """The body of a function on pointers whose sizes are all arguments, so that it is compiled once for all convolutions."""
 
+    def __init__(self, module: Module, pointers: str, sizes: str) -> None:
+        super().__init__(module)
+        self.rolled = True
+        self.pointers, self.names = pointers.split(), sizes.split()
 
-def _function(c: Code, key: str, pointers: str, sizes: str) -> str:
-    parameters = [
-        *[Parameter("ptr", f"%{each}", True) for each in pointers.split()],
-        *[Parameter("i64", f"%{each}") for each in sizes.split()],
-    ]
-    return c.module.add(key, c.function("", parameters))
+    @property
+    def arguments(self) -> tuple[Scalar, ...]:
+        """The sizes."""
+        return tuple([Scalar(f"%{each}", "i64") for each in self.names])
 
-
-def begin(module: Module) -> Code:
-    c = Code(module)
-    c.rolled = True
-    return c
+    def finish(self, name: str) -> str:
+        """Add the function to the module.  Its name."""
+        pointers = [FunctionParameter("ptr", f"%{each}", True) for each in self.pointers]
+        return self.module.add(name, self.function("", [*pointers, *[FunctionParameter("i64", f"%{each}") for each in self.names]]))
 
 
 def lanes_for(type: str, tiles: int) -> int:
@@ -159,16 +160,14 @@ def line_length(axes: WinogradAxes, wide: int, tiles: int) -> int:
 # -- the source --------------------------------------------------------------------------------------------------
 
 
-def spread_source(module: Module, type: str, axes: WinogradAxes, wide: int) -> str:
-    """The function that writes the sums of a strip of the source: for each product a matrix, channels by tiles.
+def transform_source(module: Module, type: str, axes: WinogradAxes, wide: int) -> str:
+    """The function that transforms a strip of the source: for each product a matrix, channels by tiles.
 
     ``border`` is zero but for what is written here, the inside of an image: ``lines`` rows from ``first`` on, ``length`` elements each, from
     a place of the source and to a place of the border.
     """
-    c = begin(module)
-    channels, image, width, lines, length, line, offset, tile_rows, tile_columns, apart, block = _names(
-        "channels image width lines length line offset tile_rows tile_columns apart block"
-    )
+    c = SizedCode(module, "source border panel", "channels image width lines length line offset tile_rows tile_columns row_step block")
+    channels, image, width, lines, length, line, offset, tile_rows, tile_columns, row_step, block = c.arguments
     vector, both = Vectors(c, type, wide), Vectors(c, type, wide * axes.across.step)
     with c.loop(channels) as channel:
         base = c.mul(channel, image)
@@ -180,7 +179,7 @@ def spread_source(module: Module, type: str, axes: WinogradAxes, wide: int) -> s
                 place = c.scale(number, wide)
                 vector.store(vector.load("%source", c.add(at, place)), "%border", c.add(to, place))
             vector.store(vector.load("%source", c.add(at, last)), "%border", c.add(to, last))
-        panel = c.mul(channel, apart)
+        panel = c.mul(channel, row_step)
         columns = c.div(c.add(tile_columns, wide - 1), wide)
         with c.loop(tile_rows) as row, c.loop(columns) as number:
             column = c.scale(number, wide)
@@ -201,21 +200,16 @@ def spread_source(module: Module, type: str, axes: WinogradAxes, wide: int) -> s
             for each in [value for row_ in made for value in row_]:
                 vector.store(each, "%panel", to)
                 to = c.add(to, block)
-    return _function(
-        c,
-        "spread",
-        "source border panel",
-        "channels image width lines length line offset tile_rows tile_columns apart block",
-    )
+    return c.finish("spread")
 
 
 # -- results -----------------------------------------------------------------------------------------------------
 
 
-def gather_results(module: Module, type: str, axes: WinogradAxes, wide: int, starts: bool) -> str:
-    """The function that makes results of products: for some rows of weights, the tiles of a strip."""
-    c = begin(module)
-    rows, tile_rows, tile_columns, apart, block, first, height, width = _names("rows tile_rows tile_columns apart block first height width")
+def transform_products(module: Module, type: str, axes: WinogradAxes, wide: int, starts: bool) -> str:
+    """The function that transforms products into results: for some rows of weights, the tiles of a strip."""
+    c = SizedCode(module, "products start result", "rows tile_rows tile_columns row_step block first height width")
+    rows, tile_rows, tile_columns, row_step, block, first, height, width = c.arguments
     count = len(axes.across.result)
     vector, joined = Vectors(c, type, wide), Vectors(c, type, wide * count)
     rest = c.slot(type, wide * count)
@@ -225,7 +219,7 @@ def gather_results(module: Module, type: str, axes: WinogradAxes, wide: int, sta
         start = vector.splat(c.load("%start", row, type)) if starts else None
         with c.loop(tile_rows) as down, c.loop(columns) as number:
             column = c.scale(number, wide)
-            at = c.add(c.add(c.mul(row, apart), c.mul(down, tile_columns)), column)
+            at = c.add(c.add(c.mul(row, row_step), c.mul(down, tile_columns)), column)
             values: list[list[Scalar]] = []
             for _ in axes.down.source:
                 values.append([])
@@ -250,22 +244,20 @@ def gather_results(module: Module, type: str, axes: WinogradAxes, wide: int, sta
                         joined.store(all_of, rest, c.integer(0))
                         with c.not_vectorized(), c.loop(left) as index:
                             c.store(c.load(rest, index, type), "%result", c.add(to, index))
-    return _function(c, "gather", "products start result", "rows tile_rows tile_columns apart block first height width")
+    return c.finish("gather")
 
 
 # -- weights -----------------------------------------------------------------------------------------------------
 
 
-def spread_weights(module: Module, type: str, axes: WinogradAxes) -> str:
-    """The function that writes the sums of weights, as a packed product reads them: by tiles of ``height`` rows, the last one with zeros.
+def transform_weights(module: Module, type: str, axes: WinogradAxes) -> str:
+    """The function that transforms weights, packed as the micro-kernel reads them: by tiles of ``height`` rows, the last one with zeros.
 
     A unit is a tile of a group, which has ``tiles`` of them.
     """
-    c = begin(module)
-    c.scalar = True  # elements that lie apart
-    first, last, rows, tiles, channels, row_step, channel_step, group_step, height, block = _names(
-        "first last rows tiles channels row_step channel_step group_step height block"
-    )
+    c = SizedCode(module, "weight sums", "first last rows tiles channels row_step channel_step group_step height block")
+    c.scalar = True  # strided elements
+    first, last, rows, tiles, channels, row_step, channel_step, group_step, height, block = c.arguments
     scalar = Vectors(c, type, 1)
     with c.loop(first, last) as unit:
         group, tile = (
@@ -288,20 +280,20 @@ def spread_weights(module: Module, type: str, axes: WinogradAxes) -> str:
                 for each in row_:
                     c.store(c.select(known, each, c.constant(type, 0)), "%sums", to)
                     to = c.add(to, block)
-    return _function(c, "weights", "weight sums", "first last rows tiles channels row_step channel_step group_step height block")
+    return c.finish("weights")
 
 
-def gather_weights(module: Module, type: str, axes: WinogradAxes) -> str:
-    """The function that makes gradients of weights, rows by channels and taps, of sums over parts of a batch; of some channels.
+def transform_weight_sums(module: Module, type: str, axes: WinogradAxes) -> str:
+    """The function that transforms sums over parts of a batch into gradients of weights, rows by channels and taps; of some channels.
 
     A part has a matrix of channels by rows for each sum of weights; the parts are added in their order.
     """
-    c = begin(module)
-    first, last, parts, part, rows, channels, apart, block = _names("first last parts part rows channels apart block")
+    c = SizedCode(module, "sums result", "first last parts part rows channels row_step block")
+    first, last, parts, part, rows, channels, row_step, block = c.arguments
     scalar, vector = Vectors(c, type, 1), Vectors(c, type)
-    vectors = c.div(apart, vector.count)
+    vectors = c.div(row_step, vector.count)
     with c.loop(first, last) as channel:
-        begin_at = c.mul(channel, apart)
+        begin_at = c.mul(channel, row_step)
         with c.loop(axes.kinds) as kind:
             begin_kind = c.add(begin_at, c.mul(kind, block))
             with c.loop(1, parts) as number, c.loop(vectors) as index:
@@ -321,16 +313,16 @@ def gather_weights(module: Module, type: str, axes: WinogradAxes) -> str:
             to = c.scale(c.add(c.mul(row, channels), channel), 9)
             for tap, each in enumerate([value for row_ in made for value in row_]):
                 c.store(each, "%result", c.add(to, tap))
-    return _function(c, "gradients", "sums result", "first last parts part rows channels apart block")
+    return c.finish("gradients")
 
 
 # -- gradients of results ----------------------------------------------------------------------------------------
 
 
 def transpose(module: Module, type: str) -> str:
-    """The function that writes a strip of an image with its channels side by side, pixel by pixel: ``lines`` rows of ``width`` pixels."""
-    c = begin(module)
-    channels, plane, lines, width, apart, line = _names("channels plane lines width apart line")
+    """The function that transposes a strip of an image to channels-last: ``lines`` rows of ``width`` pixels."""
+    c = SizedCode(module, "source transposed", "channels plane lines width row_step line")
+    channels, plane, lines, width, row_step, line = c.arguments
     block = Vectors(c, type, 8)
     high, wide = (c.div(each, 8) for each in (channels, width))
     with c.loop(lines) as row:
@@ -339,34 +331,34 @@ def transpose(module: Module, type: str) -> str:
             channel, column = c.scale(number, 8), c.scale(other, 8)
             at, to = (
                 c.add(c.add(begin_at, c.mul(channel, plane)), column),
-                c.add(c.add(begin_to, c.mul(column, apart)), channel),
+                c.add(c.add(begin_to, c.mul(column, row_step)), channel),
             )
             values = []
             for _ in range(8):
                 values.append(block.load("%source", at))
                 at = c.add(at, plane)
             for each in block.transposed(values):
-                block.store(each, "%turned", to)
-                to = c.add(to, apart)
+                block.store(each, "%transposed", to)
+                to = c.add(to, row_step)
         done, over = c.scale(high, 8), c.scale(wide, 8)
         for first, last, begin_column in ((c.integer(0), done, over), (done, channels, c.integer(0))):
             with c.not_vectorized(), c.loop(first, last) as channel, c.loop(begin_column, width) as column:
                 value = c.load("%source", c.add(c.add(begin_at, c.mul(channel, plane)), column), type)
-                c.store(value, "%turned", c.add(c.add(begin_to, c.mul(column, apart)), channel))
-    return _function(c, "transpose", "source turned", "channels plane lines width apart line")
+                c.store(value, "%transposed", c.add(c.add(begin_to, c.mul(column, row_step)), channel))
+    return c.finish("transpose")
 
 
-def spread_gradient(module: Module, type: str, axes: WinogradAxes) -> str:
-    """The function that writes sums of a turned strip: for each of them a matrix, tiles by channels."""
-    c = begin(module)
-    vectors, tile_rows, tile_columns, apart, line, block = _names("vectors tile_rows tile_columns apart line block")
+def transform_gradient(module: Module, type: str, axes: WinogradAxes) -> str:
+    """The function that transforms a channels-last strip of a gradient: for each sum a matrix, tiles by channels."""
+    c = SizedCode(module, "transposed panel", "vectors tile_rows tile_columns row_step line block")
+    vectors, tile_rows, tile_columns, row_step, line, block = c.arguments
     vector = Vectors(c, type)
     with c.loop(tile_rows) as row, c.loop(tile_columns) as column:
         here = c.add(
             c.mul(c.scale(row, len(axes.down.result)), line),
-            c.mul(c.scale(column, len(axes.across.result)), apart),
+            c.mul(c.scale(column, len(axes.across.result)), row_step),
         )
-        goal = c.mul(c.add(c.mul(row, tile_columns), column), apart)
+        goal = c.mul(c.add(c.mul(row, tile_columns), column), row_step)
         with c.loop(vectors) as number:
             place = c.scale(number, vector.count)
             values: list[list[Scalar]] = []
@@ -374,11 +366,11 @@ def spread_gradient(module: Module, type: str, axes: WinogradAxes) -> str:
                 at = c.add(c.add(here, place), c.mul(down, line))
                 values.append([])
                 for _ in axes.across.result:
-                    values[-1].append(vector.load("%turned", at))
-                    at = c.add(at, apart)
+                    values[-1].append(vector.load("%transposed", at))
+                    at = c.add(at, row_step)
             to = c.add(goal, place)
             for row_ in transformed(c, vector, values, axes.down.shares, axes.across.shares):
                 for each in row_:
                     vector.store(each, "%panel", to)
                     to = c.add(to, block)
-    return _function(c, "share", "turned panel", "vectors tile_rows tile_columns apart line block")
+    return c.finish("share")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..instructions import Parameter
+from ..instructions import FunctionParameter
 from ..ir import Code, Module, Scalar
 from ..vectors import Mask, Vectors
 from .choose import Tile
@@ -55,8 +55,8 @@ class MicroKernel(NamedTuple):
             c.rolled = True
             _Emitter(c, self).columns()
             separate = not self.right_packed  # packed panels are read while others may be accumulated in place
-            pointers = [Parameter("ptr", f"%{each}", separate or each == "right") for each in ("left", "right", "result", "start")]
-            made = c.function("", [*pointers, *[Parameter("i64", f"%{each}") for each in self.arguments]])
+            pointers = [FunctionParameter("ptr", f"%{each}", separate or each == "right") for each in ("left", "right", "result", "start")]
+            made = c.function("", [*pointers, *[FunctionParameter("i64", f"%{each}") for each in self.arguments]])
             module.memo[self] = module.add("gemm", made)
         return module.memo[self]
 

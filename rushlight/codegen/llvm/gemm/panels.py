@@ -11,7 +11,7 @@ from typing import Any
 
 from ....core.parallel import pool as eager_pool
 from ....schedule.symbolic_shape import least
-from ..instructions import Parameter
+from ..instructions import FunctionParameter
 from ..ir import FIRST, LAST, Code, Module, Scalar
 from ..vectors import Mask, Vectors, lanes
 from .choose import choose_tile
@@ -43,8 +43,8 @@ class Panels:
         if key not in self.module.memo:
             inner = Code(self.module)
             self._pack(inner, layout)
-            pointers = [Parameter("ptr", f"%{each}", True) for each in ("panels", "matrix")]
-            made = inner.function("", [*pointers, *[Parameter("i64", f"%{each}") for each in _SIZES]])
+            pointers = [FunctionParameter("ptr", f"%{each}", True) for each in ("panels", "matrix")]
+            made = inner.function("", [*pointers, *[FunctionParameter("i64", f"%{each}") for each in _SIZES]])
             self.module.memo[key] = self.module.add(f"pack_{layout}", made)
         last, rows, width = (
             self.count if last is None else last,
