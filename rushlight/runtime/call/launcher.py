@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen.llvm.instructions import Function, Scalar
+from ...codegen.llvm.instructions import LlvmFunction, Scalar
 from ...codegen.llvm.ir import Code
 from ...codegen.llvm.module import Module
 from ...core.base import alias, make, storage_of
@@ -36,7 +36,7 @@ def status_of(program: Any) -> int:
     return len(program.slots)
 
 
-def entry(program: Any, module: Module, segments: list[str]) -> Function:
+def entry(program: Any, module: Module, segments: list[str]) -> LlvmFunction:
     """A function around the program's segments, given the table of addresses: 0, or 1 where a segment refuses to go on."""
     c = Code(module)
     status, outcome = c.address("%table", status_of(program), "i64"), c.slot("i32")
