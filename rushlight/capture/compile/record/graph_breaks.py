@@ -12,7 +12,7 @@ from ..vm.frame import Frame, Stop
 BREAKS: dict[str, tuple[str, str]] = {
     "asked": ("the program calls graph_break()", "remove graph_break()"),
     "disabled": ("{name} is marked with disable", "remove the mark, or accept the break"),
-    "builtin": ("the builtin {name} has side effects that a graph can't hold", "move it out of the compiled function, or log after it"),
+    "builtin": ("builtin: {name} has side effects that a graph can't hold", "move it out of the compiled function, or log after it"),
     "native": ("{name} is not written in Python, and it is not known to be free of side effects", "call it outside, or mark it with allow_in_graph"),
     "hidden": ("{name} would be run by native code, where its side effects can't be captured", "call the method itself, or accept the break"),
     "truth": ("control flow depends on the value of a tensor", "torch.where chooses element by element; torch.cond keeps both branches in the graph"),
