@@ -198,7 +198,7 @@ def argsort(input: Tensor, dim: _int = -1, descending: _bool = False, *, stable:
 def argwhere(input: Tensor) -> Tensor:
     """Where elements are not zero, a position in each row."""
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
-    """A view by size, strides and offset (in elements) over all the memory that the tensor lies in."""
+    """A view by size, strides and offset (in elements) over the tensor's whole storage."""
 def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
     """Give this tensor another size, strides and offset in its memory."""
 def as_strided_copy(input: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
@@ -255,7 +255,7 @@ def bitwise_and(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor
 def bitwise_left_shift(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """``input << other``, element by element; shifted by less than 0, or by all its bits, a number becomes 0."""
 def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Every bit of an integer turned; of truth values, the logical not."""
+    """The bitwise complement of integers; of booleans, the logical not."""
 def bitwise_or(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """The bits that at least one of two integers has; of truth values, the logical or."""
 def bitwise_right_shift(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
@@ -326,7 +326,7 @@ def clip_(input: Tensor, min: Tensor | _Number | None = None, max: Tensor | _Num
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy that shares no memory with the input and is differentiable."""
 def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """Tensors joined side by side, numbers and vectors counting as columns."""
+    """Tensors concatenated along dimension 1, numbers and vectors as columns."""
 def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
     """All choices of ``r`` elements of a vector, one a row."""
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -446,7 +446,7 @@ def empty(*size_: _int | Sequence[_int], dtype: Any = None, layout: Any = None, 
 def empty_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor:
     """A tensor in the shape of another whose elements are whatever was in memory."""
 def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
-    """A tensor without gaps whose dimensions lie in memory in a given order, the outermost first."""
+    """A dense tensor whose dimensions are in a given memory order, outermost first; its elements are undefined."""
 def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """A tensor of given strides whose elements are whatever was in memory."""
 def eq(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
@@ -502,11 +502,11 @@ def fix_(input: Tensor) -> Tensor:
 def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
     """A range of dimensions merged into one: a view where that is possible."""
 def flip(input: Tensor, *dims_: _int | Sequence[_int], dims: Sequence[_int] = ...) -> Tensor:
-    """A copy with the order of elements along dimensions turned round."""
+    """A copy with the order of elements reversed along dimensions."""
 def fliplr(input: Tensor) -> Tensor:
-    """A copy turned round from left to right: along dimension 1."""
+    """A copy reversed from left to right, along dimension 1."""
 def flipud(input: Tensor) -> Tensor:
-    """A copy turned round from top to bottom: along dimension 0."""
+    """A copy reversed from top to bottom, along dimension 0."""
 float: _dtype
 float16: _dtype
 float32: _dtype
@@ -595,7 +595,7 @@ def histogramdd(input: Tensor, bins: Any, range: Any = None, weight: Tensor | No
 def hsplit(input: Tensor, indices_or_sections: Any) -> Any:
     """Split along the second dimension (of a vector, the first)."""
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """Tensors joined side by side: along dimension 1, vectors along dimension 0."""
+    """Tensors concatenated along dimension 1, vectors along dimension 0."""
 def hypot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``sqrt(input ** 2 + other ** 2)``, without overflow on the way."""
 def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -669,7 +669,7 @@ def istft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length
 def kaiser_window(window_length: _int, periodic: _bool = True, beta: _float = 12.0, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """The Kaiser window, whose ``beta`` weighs a narrow main lobe against low side lobes."""
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The Kronecker product: ``other`` times each element of ``input``, set side by side."""
+    """The Kronecker product: the block matrix of ``other`` times each element of ``input``."""
 def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, axis: _int = ..., keepdims: _bool = ..., out: Any = None) -> _results.kthvalue:
     """The ``k``-th smallest element (counted from 1) along a dimension, and where it is."""
 def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enable: _bool = True) -> Tensor:
@@ -914,7 +914,7 @@ qint8: _dtype
 def qr(input: Tensor, some: _bool = True, *, out: Any = None) -> _tuple[Tensor, Tensor]:
     """``input = Q @ R``; with ``some=False`` Q is square."""
 def quantile(input: Tensor, q: Tensor | _Number, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', axis: _int | None = ..., keepdims: _bool = ..., out: Tensor | None = None) -> Tensor:
-    """The values below which given shares of the elements lie, of all or along a dimension; NaN where there is one."""
+    """Quantiles of all elements or along a dimension; NaN where there is one."""
 def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axis: _int, dtype: Any) -> Tensor:
     """A quantized tensor with a scale and a zero point for each index of one dimension."""
 def quantize_per_tensor(input: Tensor, scale: Tensor | _Number, zero_point: Tensor | _Number, dtype: Any) -> Tensor:
@@ -981,7 +981,7 @@ def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: T
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     """Elements moved along dimensions; what falls off one end comes in at the other."""
 def rot90(input: Tensor, k: _int = 1, dims: Any = ...) -> Tensor:
-    """A copy turned by ``k`` quarters in the plane of two dimensions, from the first towards the second."""
+    """A copy rotated by ``k`` times 90 degrees in the plane of two dimensions, from the first towards the second."""
 def round(input: Tensor, *, decimals: _int = 0, out: Tensor | None = None) -> Tensor:
     """The nearest whole number (of two, the even one), or number with so many ``decimals``."""
 def round_(input: Tensor, *, decimals: _int = 0) -> Tensor:

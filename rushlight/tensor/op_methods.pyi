@@ -184,7 +184,7 @@ class OpMethods(TensorBase):
     def argwhere(self) -> Tensor:
         """Where elements are not zero, a position in each row."""
     def as_strided(self, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
-        """A view by size, strides and offset (in elements) over all the memory that the tensor lies in."""
+        """A view by size, strides and offset (in elements) over the tensor's whole storage."""
     def as_strided_(self, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
         """Give this tensor another size, strides and offset in its memory."""
     def as_strided_scatter(self, src: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
@@ -230,9 +230,9 @@ class OpMethods(TensorBase):
     def bitwise_left_shift_(self, other: Tensor | _Number) -> Tensor:
         """``input << other``, element by element; shifted by less than 0, or by all its bits, a number becomes 0."""
     def bitwise_not(self, *, out: Tensor | None = None) -> Tensor:
-        """Every bit of an integer turned; of truth values, the logical not."""
+        """The bitwise complement of integers; of booleans, the logical not."""
     def bitwise_not_(self) -> Tensor:
-        """Every bit of an integer turned; of truth values, the logical not."""
+        """The bitwise complement of integers; of booleans, the logical not."""
     def bitwise_or(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """The bits that at least one of two integers has; of truth values, the logical or."""
     def bitwise_or_(self, other: Tensor | _Number) -> Tensor:
@@ -306,7 +306,7 @@ class OpMethods(TensorBase):
     def conj_physical_(self) -> Tensor:
         """The complex conjugate, computed at once."""
     def contiguous(self, memory_format: Any = None) -> Tensor:
-        """The tensor itself if it lies in memory in row-major (or the named) order, else a copy that does."""
+        """The tensor itself if it is contiguous (in the given memory format), else a contiguous copy."""
     def copy_(self, src: Tensor, non_blocking: _bool = False) -> Tensor:
         """The values of ``src`` in the shape and type of ``input``; ``copy_`` writes them there."""
     def copysign(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
@@ -434,11 +434,11 @@ class OpMethods(TensorBase):
     def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
         """A range of dimensions merged into one: a view where that is possible."""
     def flip(self, *dims_: _int | Sequence[_int], dims: Sequence[_int] = ...) -> Tensor:
-        """A copy with the order of elements along dimensions turned round."""
+        """A copy with the order of elements reversed along dimensions."""
     def fliplr(self) -> Tensor:
-        """A copy turned round from left to right: along dimension 1."""
+        """A copy reversed from left to right, along dimension 1."""
     def flipud(self) -> Tensor:
-        """A copy turned round from top to bottom: along dimension 0."""
+        """A copy reversed from top to bottom, along dimension 0."""
     def float(self, *, memory_format: Any = ...) -> Any:
         """The tensor as float32."""
     def float_power(self, exponent: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
@@ -597,7 +597,7 @@ class OpMethods(TensorBase):
     def istft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None, return_complex: _bool = False) -> Tensor:
         """The signal with these short-time spectra: frames are added up, and divided by what their windows add up to."""
     def kron(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The Kronecker product: ``other`` times each element of ``input``, set side by side."""
+        """The Kronecker product: the block matrix of ``other`` times each element of ``input``."""
     def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False, *, axis: _int = ..., keepdims: _bool = ..., out: Any = None) -> _results.kthvalue:
         """The ``k``-th smallest element (counted from 1) along a dimension, and where it is."""
     def lcm(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -857,7 +857,7 @@ class OpMethods(TensorBase):
     def qscheme(self) -> Any:
         """How the integers represent real numbers, such as ``per_tensor_affine``."""
     def quantile(self, q: Tensor | _Number, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', axis: _int | None = ..., keepdims: _bool = ..., out: Tensor | None = None) -> Tensor:
-        """The values below which given shares of the elements lie, of all or along a dimension; NaN where there is one."""
+        """Quantiles of all elements or along a dimension; NaN where there is one."""
     def rad2deg(self, *, out: Tensor | None = None) -> Tensor:
         """Angles in degrees from angles in radians."""
     def rad2deg_(self) -> Tensor:
@@ -901,7 +901,7 @@ class OpMethods(TensorBase):
     def roll(self, shifts: Any, dims: Any = None) -> Tensor:
         """Elements moved along dimensions; what falls off one end comes in at the other."""
     def rot90(self, k: _int = 1, dims: Any = ...) -> Tensor:
-        """A copy turned by ``k`` quarters in the plane of two dimensions, from the first towards the second."""
+        """A copy rotated by ``k`` times 90 degrees in the plane of two dimensions, from the first towards the second."""
     def round(self, *, decimals: _int = 0, out: Tensor | None = None) -> Tensor:
         """The nearest whole number (of two, the even one), or number with so many ``decimals``."""
     def round_(self, *, decimals: _int = 0) -> Tensor:
