@@ -112,7 +112,7 @@ class Op:
         self.in_place: Op | None = None
 
     def __getattr__(self, name: str) -> Any:
-        # What an import need not know is found out when somebody asks.
+        # Derived on first use, to keep the import of op files fast.
         if name == "parameters":
             self.parameters = parameters_of(self.call.__wrapped__)  # type: ignore[attr-defined]
             return self.parameters
@@ -143,20 +143,20 @@ Value = TypeVar("Value")
 
 
 class Declared(dict[Key, Value]):
-    """What the files of ops declare.  A file is loaded when the first of its names is asked for, and all of them by who wants to see all.
+    """A dict of what the op files declare.  A file is imported when one of its names is first used, and all files by iterating.
 
     A loaded name is found as in any dict; only a name that is not loaded yet takes the slow path.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.expected: dict[Key, str] = {}  # the module that declares a name, as an index says
+        self.expected: dict[Key, str] = {}  # the module that declares a name, from the manifest
         self.loaded = False
 
     def __missing__(self, key: Key) -> Value:
         importlib.import_module(self.expected[key])
         if not dict.__contains__(self, key):
-            raise KeyError(f"{self.expected[key]} does not declare {key!r}: the index of ops is out of date")
+            raise KeyError(f"{self.expected[key]} does not declare {key!r}: the manifest of ops is out of date")
         return self[key]
 
     def __contains__(self, key: object) -> bool:
@@ -167,7 +167,7 @@ class Declared(dict[Key, Value]):
         return self[key] if key in self else default  # noqa: SIM401 - this is what `get` is
 
     def load(self) -> None:
-        """Load every file; from then on the order is that of the index, whatever was used first."""
+        """Import every file; from then on the order is that of the manifest, whatever was used first."""
         if not self.loaded:
             self.loaded = True
             for module in sorted(set(self.expected.values())):

@@ -1,7 +1,7 @@
-"""Faster kernels for large arrays, from a part of the package that ``ops`` does not know.
+"""Access to compiled kernels for large arrays, provided by a room that comes after ``ops``.
 
-A kernel that may have one asks ``faster``.  What has such kernels is loaded when the first large array asks for one, and only where the
-packages that it needs are installed.
+A kernel that may have a compiled form calls ``faster``.  The provider is imported by name when the first large array asks, and only where
+the packages that it needs are installed.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ _PROVIDER = "rushlight.backends.native.eager.ops"
 _LOOPS = "rushlight.backends.native.eager.pointwise"
 _ROWS = "rushlight.backends.native.eager.rows"
 _CHANCE = "rushlight.backends.native.eager.bernoulli"
-_MANY = 1 << 14  # elements for which it pays to load such a part of the package
+_MANY = 1 << 14  # elements from which on loading the provider pays
 _once = threading.local()
 _found: dict[str, Callable[..., Any] | None] = {}
 
 
 def faster(name: str, *args: Any) -> Any:
-    """The result of an op's arguments by a faster kernel, or None: then the caller's own kernel does it."""
+    """An op's result by a compiled kernel, or None: then the caller's own kernel computes it."""
     provider = None if runs_once() else _provider(_PROVIDER)
     return None if provider is None else provider(name, args)
 
 
 def runs_once() -> bool:
-    """Whether what runs now runs once, so that compiling kernels for it would take longer than they save."""
+    """Whether the current code runs only once, so that compiling kernels for it would not pay."""
     return bool(getattr(_once, "depth", 0))
 
 
 @contextmanager
 def once() -> Iterator[None]:
-    """What runs here runs once, for a capture: nothing is compiled for it."""
+    """A context for code that runs only once, during a capture: nothing is compiled for it."""
     _once.depth = getattr(_once, "depth", 0) + 1
     try:
         yield
@@ -46,7 +46,7 @@ def once() -> Iterator[None]:
 
 
 def backward_once(nodes: Iterable[Any], since: int) -> None:
-    """Have the nodes from which these follow, as far as they were recorded since a number of the sequence, run their gradients ``once``, too."""
+    """Mark the ancestors of autograd nodes recorded since a sequence number: their backwards run ``once``, too."""
     waiting, seen = [each for each in nodes if each is not None], set()
     while waiting:
         node = waiting.pop()
@@ -67,25 +67,25 @@ def _backward_once(reference: Any) -> Callable[[Any], Any]:
 
 
 def faster_loop(op: Any, arguments: list[Any], positions: list[int], compute: Any, dtype: Any) -> Any:
-    """The result of a pointwise op on large arrays by a loop of its own, or None."""
+    """The result of a pointwise op on large arrays by a compiled loop, or None."""
     provider = _provider(_LOOPS)
     return None if provider is None else provider(op, arguments, positions, compute, dtype)
 
 
 def faster_rows(name: str, rows: Any) -> Any:
-    """What is known by a name (``sum``, ``maximum``, ``softmax``, …) of the rows of a large matrix, or None."""
+    """A function of the rows of a large matrix, by its name (``sum``, ``maximum``, ``softmax``, …), or None."""
     provider = _provider(_ROWS)
     return None if provider is None else provider(name, rows)
 
 
 def faster_choices(twister: Any, count: int, dtype: Any, p: float) -> Any:
-    """Ones and zeros by the next words of NumPy's twister, or None: then no word has been drawn."""
+    """Bernoulli samples from the next words of NumPy's Mersenne Twister, or None: then no word has been drawn."""
     provider = _provider(_CHANCE) if count >= _MANY or _CHANCE in _found else None
     return None if provider is None else provider(twister, count, dtype, p)
 
 
 def _provider(module: str) -> Callable[..., Any] | None:
-    """What a part of the package has for this, if it can be loaded."""
+    """The entry point of a provider, or None where the packages it needs are not installed."""
     if module not in _found:
         _found[module] = importlib.import_module(module).run if importlib.util.find_spec(_NEEDED) is not None else None
     return _found[module]
@@ -97,5 +97,5 @@ def switch_off() -> None:
 
 
 def switch_on() -> None:
-    """Look for faster kernels anew."""
+    """Use compiled kernels again."""
     _found.clear()

@@ -1,4 +1,4 @@
-"""How ops are batched whose dimensions have to be counted anew: along a dimension, views, and leading dimensions."""
+"""Batching rules of ops whose dimension arguments shift by one: ops along a dimension, views, ops on leading dimensions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def decomposed(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]
 
 # -- the same op on the whole batch ------------------------------------------------------------------------------
 
-# Ops that leave any number of leading dimensions alone, and have one tensor.
+# Ops of one tensor that accept any number of leading dimensions.
 _ONE_TENSOR = """
     clone zero cast alias_copy detach_copy detach alias real_part imag view_as_real view_as_complex tril triu matrix_cofactors linalg_det
     linalg_slogdet linalg_inv_ex matrix_exp linalg_cholesky_ex linalg_svd linalg_svdvals linalg_eigh linalg_eigvalsh
@@ -262,7 +262,7 @@ def expanded(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
     if extra < 0:
         return each_example(level, op, args)
     if any(each == -1 for each in size[:extra]):
-        expand(table["empty"].call(value._array.shape), size)  # says what is wrong
+        expand(table["empty"].call(value._array.shape), size)  # raises the error
     return level.wrap(dispatch(op, (padded(level.peel(value), extra), (level.size, *size))))
 
 

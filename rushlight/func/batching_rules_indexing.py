@@ -1,4 +1,4 @@
-"""How reading and writing by indices is batched: the example's own number becomes one more index."""
+"""Batching rules of indexing: the example's number becomes one more index."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MASKS = (np.dtype(np.bool_), np.dtype(np.uint8))
 
 
 def positions(level: Level, indices: Any) -> list[Any]:
-    """For each dimension an index of positions, or None; masks are spelled out, which a batched one can't be."""
+    """For each dimension an index of positions, or None; masks are converted, which is impossible for a batched one."""
     found: list[Any] = []
     for each in indices:
         if each is None or each._array.dtype not in _MASKS:

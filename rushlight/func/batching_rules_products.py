@@ -1,4 +1,4 @@
-"""How products, convolutions, pooling and losses are batched: the batch is folded into a dimension that they have."""
+"""Batching rules of products, convolutions, pooling and losses: the batch is merged into a dimension that they have."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""One level of ``vmap``: takes the calls of ops on batched tensors and makes them calls on whole batches.
+"""One level of ``vmap``: an interceptor that turns calls of ops on batched tensors into calls on whole batches.
 
-How an op is batched follows from its family (pointwise ops, reductions), from a rule (:mod:`rushlight.func.batching_rules`), from
-its body, which is run on the batched tensors, or, where there is none of these, from running it for every example.
+An op is batched by its rule (the facet ``batching``, :mod:`rushlight.func.batching_rules`), else by its family (pointwise ops, reductions), else by
+its body, which runs on the batched tensors; without any of these it runs for one example after the other.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class Level:
         tensors = [args[position] for position, _ in op.tensor_positions if hasattr(args[position], "_array")]
         rank = max(each._array.ndim for each in tensors)
         values = list(args)
-        spread = False  # whether scalars have become batches, which then count as tensors where types are promoted
+        spread = False  # whether scalars have become batches, which dtype promotion counts as tensors
         for position, _ in op.tensor_positions:
             value = args[position]
             if self.holds(value):
@@ -156,7 +156,7 @@ class Level:
         return tuple(values)
 
     def keep_dtypes(self, op: Op, args: tuple[Any, ...], values: list[Any]) -> None:
-        """A batch of scalars promotes as a scalar does: cast it, where as a tensor it would decide the result's type."""
+        """A batch of scalars promotes as a scalar does: cast it where as a tensor it would decide the result's dtype."""
         wanted = common_dtype(op, args)
         if common_dtype(op, values) != wanted:
             for position, _ in op.tensor_positions:
@@ -165,7 +165,7 @@ class Level:
 
 
 def common_dtype(op: Op, args: Any) -> Any:
-    """The type that the operands of a pointwise op promote to."""
+    """The dtype that the operands of a pointwise op promote to."""
     return result_dtype(op.family.operands(op, [getattr(value, "_array", value) for value in args]))
 
 
@@ -201,7 +201,7 @@ def in_place(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
 
 
 def reduce(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
-    """An op that folds dimensions of its one tensor: the batch is left out of them."""
+    """A reduction of its one tensor: the batch dimension is not reduced."""
     names = [parameter.name for parameter in op.parameters]
     where, first = names.index("dim"), op.tensor_positions[0][0]
     shape = tuple(args[first]._array.shape)
@@ -227,11 +227,11 @@ def reduce(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
     return level.wrap(result, op)
 
 
-# -- one by one --------------------------------------------------------------------------------------------------
+# -- one example after the other ----------------------------------------------------------------------------------------------
 
 
 def each_example(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
-    """Run an op for every example, and join the results: for ops that have no rule."""
+    """Run an op for every example and stack the results: for ops that have no rule."""
     if "data-dependent" in op.notes:
         raise OperationError(
             f"vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over {op.public_name}."

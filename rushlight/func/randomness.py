@@ -41,7 +41,7 @@ def _same(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
 
 
 def _example(tensor: Any) -> Any:
-    """A tensor like one example, whose elements are not looked at."""
+    """A tensor of the shape and dtype of one example; its elements do not matter."""
     return table["zeros"].call(tuple(tensor._array.shape), dtype=tensor.dtype, device=tensor.device)
 
 
