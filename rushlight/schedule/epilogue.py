@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from .fusion import FusionGroup, OpStep
 from .in_place import may_refuse
-from .tensor_ir import Input, PartialReduce, Reference, Routine, Value, stored_operands
+from .tensor_ir import Input, Leaf, PartialReduce, Reference, Routine, Value
+
+
+def stored_operands(members: Iterable[Value]) -> dict[Value, None]:
+    """The stored values that some values read, in order: their operands, or the operands of what is recomputed."""
+    found: dict[Value, None] = {}
+    waiting = [each.value for member in members for each in member.inputs()][::-1]
+    while waiting:
+        value = waiting.pop()
+        if value.stored or isinstance(value, Leaf):
+            found[value] = None
+        else:
+            waiting += [each.value for each in value.inputs()][::-1]
+    return found
 
 
 def fuse_epilogues(steps: list[Any], outputs: list[Reference | None]) -> list[Any]:

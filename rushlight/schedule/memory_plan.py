@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from .epilogue import stored_operands
 from .fusion import FusionGroup
 from .in_place import in_group
 from .symbolic_shape import hint, same
-from .tensor_ir import Call, Pointwise, Value, stored_operands
+from .tensor_ir import Call, Pointwise, Value
 
 ALIGNMENT = 64
 

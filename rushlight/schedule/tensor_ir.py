@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -193,9 +193,7 @@ class Reference:
         if extra < 0 or self.offset:
             return False
         strides = (0,) * extra + self.value.strides
-        if {int}.issuperset(map(type, (*self.strides, *strides))):
-            return self.strides == strides
-        return same(self.strides, strides)
+        return self.strides == strides if {int}.issuperset(map(type, (*self.strides, *strides))) else same(self.strides, strides)
 
     def __repr__(self) -> str:
         return f"{self.value!r} as {list(self.shape)} by {list(self.strides)} from {self.offset}"
@@ -204,18 +202,6 @@ class Reference:
 def strides_of(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Row-major strides in elements, 0 where there is one element."""
     return tuple([0 if size.__class__ is not Size and size == 1 else stride for size, stride in zip(shape, contiguous_strides(shape))])
-
-
-def stored_values(value: Value) -> list[Value]:
-    """The stored values that are read where a value is used: itself, or the operands of its recomputation."""
-    if value.stored or isinstance(value, Leaf):
-        return [value]
-    return [source for each in value.inputs() for source in stored_values(each.value)]
-
-
-def stored_operands(members: Iterable[Value]) -> dict[Value, None]:
-    """The stored values that some values read, in order."""
-    return {source: None for member in members for each in member.inputs() for source in stored_values(each.value)}
 
 
 def operands(expression: Expression) -> list[Reference]:
