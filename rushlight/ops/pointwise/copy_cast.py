@@ -7,7 +7,7 @@ from typing import Any
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
-from ...core.devices import device_of, on_device
+from ...core.devices import device_of, is_array, on_device
 from ...core.dtypes import BY_NUMPY, FLOAT8, LOW_PRECISION, float8_e4m3fn, float32
 from ...core.errors import ShapeError
 from ...core.families import same
@@ -82,7 +82,8 @@ def _copy_into(xp: Any, input: Any, src: Any, non_blocking: bool = False) -> Non
 
 
 def _copied(xp: Any, input: Any, src: Any, non_blocking: bool) -> Any:
-    src = on_device(src, device_of(input))
+    if src.__class__ is not input.__class__ and is_array(src):
+        src = on_device(src, device_of(input))
     return cast_array(xp, xp.broadcast_to(src, input.shape), input.dtype)
 
 
