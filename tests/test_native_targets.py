@@ -30,7 +30,7 @@ from rushlight.runtime.call import trampoline
 from rushlight.runtime.cpu import thread_pool
 from rushlight.runtime.cpu.jit import Jit
 
-machine_module = importlib.import_module("rushlight.runtime.cpu.jit")
+jit_module = importlib.import_module("rushlight.runtime.cpu.jit")
 target_module = importlib.import_module("rushlight.codegen.llvm.target")
 LINUX, ARM = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
 AVX2, AVX512 = "+avx,+avx2,+f16c,+fma", "+avx,+avx2,+f16c,+fma,+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl"
@@ -70,11 +70,11 @@ class Elsewhere(Jit):
             found.append(target.emit_assembly(module))
             return emit(target, module, kind, message)
 
-        original, machine_module.unlocked = machine_module.unlocked, lambda function: both if function is emit else original(function)
+        original, jit_module.unlocked = jit_module.unlocked, lambda function: both if function is emit else original(function)
         try:
             self.emit(part)
         finally:
-            machine_module.unlocked = original
+            jit_module.unlocked = original
         return found[0]
 
 
@@ -85,7 +85,7 @@ def machine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     def replace() -> Elsewhere:
         thread_pool.pool()  # that of this processor
         made = Elsewhere(PROCESSORS[request.param])
-        monkeypatch.setattr(machine_module, "_machine", [made])
+        monkeypatch.setattr(jit_module, "_jit", [made])
         monkeypatch.setattr(target_module, "_chosen", [made.processor])
         return made
 

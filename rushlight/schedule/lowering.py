@@ -14,8 +14,10 @@ import.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import is_dataclass
 from typing import Any
 
+from ..core.declare import Op
 from ..core.facets import Facet
 from ..graph import Node
 
@@ -36,4 +38,16 @@ def lowering(target: str) -> Facet[Lower]:
     return _lowerings[target]
 
 
-__all__ = ["Describe", "Lower", "lowering", "routine"]
+def lower(builder: Any, op: Op, args: tuple[Any, ...], spec: Any, node: Node) -> Any:
+    """The references of an op's results by the own lowering of the builder's target, or NotImplemented."""
+    describe = routine.of(op)
+    if describe is None:
+        return NotImplemented
+    description = describe(builder, args, spec, node)
+    if not is_dataclass(description):  # NotImplemented, or a reference
+        return description
+    emit = lowering(builder.target.lowerings).of(op)
+    return NotImplemented if emit is None else emit(builder, description, spec, node)
+
+
+__all__ = ["Describe", "Lower", "lower", "lowering", "routine"]

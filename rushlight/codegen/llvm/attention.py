@@ -60,7 +60,7 @@ def steps(reference: Reference) -> tuple[int, int]:
     return rows, columns if reference.shape[-1] > 1 else 1
 
 
-def order_in_memory(builder: Builder, node: Any, part: int, source: Reference, shape: tuple[int, ...]) -> list[int]:
+def memory_order(builder: Builder, node: Any, part: int, source: Reference, shape: tuple[int, ...]) -> list[int]:
     """The order in memory of the dimensions of a result: that of a source, unless the result is given out.
 
     HeadIndices that were cut out of a wider tensor so give results that can be put together to one without being copied.
@@ -70,18 +70,18 @@ def order_in_memory(builder: Builder, node: Any, part: int, source: Reference, s
     return [*sorted(range(len(shape) - 1), key=lambda at: -source.strides[at]), len(shape) - 1]
 
 
-def arranged(spec: Spec, order: list[int]) -> Spec:
+def permuted_spec(spec: Spec, order: list[int]) -> Spec:
     """The tensor that is stored, where the dimensions of a result are permuted in memory."""
     return Spec(tuple([spec.shape[at] for at in order]), spec.dtype)
 
 
-def as_wanted(value: Value, order: list[int]) -> Reference:
-    """The result, in the order of its own dimensions."""
+def unpermuted(value: Value, order: list[int]) -> Reference:
+    """A stored result with its dimensions in their own order."""
     places = [order.index(at) for at in range(len(order))]
     return Reference(value, tuple([value.shape[at] for at in places]), tuple([value.strides[at] for at in places]))
 
 
-def rows_in(c: Code, start: Scalar, block: int, count: int) -> Scalar:
+def rows_of_block(c: Code, start: Scalar, block: int, count: int) -> Scalar:
     """How many rows a block has that begins there."""
     return c.min(c.sub(count, start), block)
 
@@ -118,8 +118,8 @@ class ScoreRow:
             for at in range(self.vectors):
                 body(c.add(c.scale(panel, self.vectors * self.v.count), at * self.v.count))
 
-    def fold(self, panels: Scalar, start: float, combine: Any, body: Any) -> Scalar:
-        """All that ``body(column)`` gives, combined; still a vector."""
+    def reduce(self, panels: Scalar, start: float, combine: Any, body: Any) -> Scalar:
+        """The reduction of what ``body(column)`` gives, lane by lane: a vector."""
         c = self.c
         c.write(self.v.splat(c.constant(self.type, start)), self.partial)
         self.each(panels, lambda column: c.write(combine(c.read(self.partial, self.v.type), body(column)), self.partial))
@@ -135,12 +135,12 @@ class ScoreRow:
         """A vector of one constant."""
         return self.v.splat(self.c.constant(self.type, value))
 
-    def some(self, column: Scalar, limit: Scalar | int) -> Scalar | None:
-        """A mask of the elements of a vector before a limit; None where all of them do."""
+    def mask(self, column: Scalar, limit: Scalar | int) -> Scalar | None:
+        """A mask of the elements of a vector before a limit; None where all of them are."""
         c = self.c
         if isinstance(limit, int):
             return self.v.first(c.sub(limit, column)) if limit % (self.v.count * self.vectors) else None
-        return self.v.first(c.sub(limit if isinstance(limit, Scalar) else limit, column))
+        return self.v.first(c.sub(limit, column))
 
 
 @llvm.register("attention")
@@ -156,13 +156,13 @@ def attention(builder: Builder, op: Attention, specs: Any, node: Any) -> Any:
     units = math.prod(batch) * blocks
     workers = workers_for(units)
     scratch = [Spec((workers, each), dtype) for each in (by_key.size, by_value.size, block * row)]
-    order = order_in_memory(builder, node, 0, query, specs[0].shape)
+    order = memory_order(builder, node, 0, query, specs[0].shape)
 
     def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
         output, weights, *memories = routine.others
         keys, values = Panels(module, type_, size, source), Panels(module, type_, source, width)
         c, names = Code(module), NamedBuffers()
-        heads, line, made = HeadIndices(c, batch), ScoreRow(c, keys), as_wanted(output, order)
+        heads, scores, made = HeadIndices(c, batch), ScoreRow(c, keys), unpermuted(output, order)
         q, k, v, o = (names.add(name, each) for name, each in (("q", query.value), ("k", key.value), ("v", value.value), ("o", output)))
         own = [names.add(name, each) for name, each in zip(("kp", "vp", "s"), memories)]
         w = names.add("w", weights) if weights in program.slots else ""
@@ -170,7 +170,7 @@ def attention(builder: Builder, op: Attention, specs: Any, node: Any) -> Any:
         with shared_work(c, workers, units) as (lane, first, last):
             packed_key, packed_value, memory = (c.address(name, c.scale(lane, each.shape[1]), type_) for name, each in zip(own, scratch))
             begin = c.div(first, blocks)
-            end = c.div(c.add(last, blocks - 1), blocks)
+            end = c.ceil_div(last, blocks)
             with c.loop(begin, end) as head:
                 heads.at(head)
                 keys.pack(c, steps(key)[::-1], packed_key, heads.pointer(k, key))
@@ -180,9 +180,9 @@ def attention(builder: Builder, op: Attention, specs: Any, node: Any) -> Any:
                 to = c.min(c.sub(last, before), blocks)
                 with c.loop(from_, to) as number:
                     start = c.scale(number, block)
-                    rows = rows_in(c, start, block, length)
+                    rows = rows_of_block(c, start, block, length)
                     seen = c.min(c.add(start, rows), source) if causal else c.integer(source)
-                    count = c.div(c.add(seen, wide - 1), wide)
+                    count = c.ceil_div(seen, wide)
                     down, across = steps(query)
                     keys.multiply(
                         c,
@@ -198,10 +198,10 @@ def attention(builder: Builder, op: Attention, specs: Any, node: Any) -> Any:
                         mine = c.add(start, at)
                         limit = c.min(c.add(mine, 1), source) if causal else source
                         if mask is not None:
-                            masked(c, line, here, heads.pointer(m, mask, mine), mask, scale)
+                            apply_mask(c, scores, here, heads.pointer(m, mask, mine), mask, scale)
                         place = c.address(w, c.scale(c.add(c.scale(head, length), mine), source), type_) if w else ""
-                        weigh(line, here, count, limit, 1.0 if mask is not None else scale, place, source)
-                        if w and causal:  # beyond what was looked at
+                        softmax(scores, here, count, limit, 1.0 if mask is not None else scale, place, source)
+                        if w and causal:  # beyond the columns that were computed
                             with c.loop(c.scale(count, wide), source) as column:
                                 c.store(c.constant(type_, 0.0), place, column)
                     values.multiply(c, (memory, row), packed_value, (heads.pointer(o, made, start), made.strides[-2]), rows, depth=seen)
@@ -209,39 +209,39 @@ def attention(builder: Builder, op: Attention, specs: Any, node: Any) -> Any:
         return [names.piece(module, c, "attention", workers, nanoseconds)]
 
     sources = [query, key, value] + ([] if mask is None else [mask])
-    output, weights = builder.routine(sources, [arranged(specs[0], order), specs[1]], node, write, scratch)
-    return as_wanted(output.value, order), weights
+    output, weights = builder.routine(sources, [permuted_spec(specs[0], order), specs[1]], node, write, scratch)
+    return unpermuted(output.value, order), weights
 
 
-def masked(c: Code, line: ScoreRow, here: str, masked_at: str, mask: Reference, scale: float) -> None:
+def apply_mask(c: Code, scores: ScoreRow, here: str, mask_at: str, mask: Reference, scale: float) -> None:
     """Scale a row of scores, and add a mask; what that leaves out is infinitely low."""
-    type_ = line.type
+    type_ = scores.type
     with c.loop(mask.shape[-1]) as column:
         found = c.binary("fmul", c.load(here, column, type_), c.constant(type_, scale))
-        given = c.load(masked_at, c.scale(column, mask.strides[-1]), TYPES[mask.dtype])
+        given = c.load(mask_at, c.scale(column, mask.strides[-1]), TYPES[mask.dtype])
         lowest = c.constant(type_, -math.inf)
         c.store(c.select(given, found, lowest) if mask.dtype.kind == "b" else c.binary("fadd", found, given), here, column)
 
 
-def weigh(line: ScoreRow, here: str, panels: Scalar, limit: Scalar | int, scale: float, place: str, source: int) -> None:
-    """Turn a row of scores up to a limit into weights, which are zeros beyond it; a row that may attend to nothing gives zeros.
+def softmax(scores: ScoreRow, here: str, panels: Scalar, limit: Scalar | int, scale: float, place: str, source: int) -> None:
+    """The softmax of a row of scores up to a limit, in place; zeros beyond it, and in a row that may attend to nothing.
 
-    They are written to another place, too, where one is given.
+    The weights are stored to ``place``, too, where one is given.
     """
-    c, v, type_ = line.c, line.v, line.type
+    c, v, type_ = scores.c, scores.v, scores.type
     lowest, nothing = c.constant(type_, -math.inf), c.constant(type_, 0.0)
 
     def score(column: Scalar) -> Scalar:
         found = v.load(here, column)
         if scale != 1:
-            found = line.multiply(found, line.number(scale))
-        inside = line.some(column, limit)
+            found = scores.multiply(found, scores.number(scale))
+        inside = scores.mask(column, limit)
         if inside is not None:
-            found = c.select(inside, found, line.number(-math.inf))
+            found = c.select(inside, found, scores.number(-math.inf))
         v.store(found, here, column)
         return found
 
-    highest = v.reduce_max(line.fold(panels, -math.inf, v.maximum, score))
+    highest = v.reduce_max(scores.reduce(panels, -math.inf, v.maximum, score))
     highest = c.select(c.compare("oeq", highest, lowest), nothing, highest)
 
     def power(column: Scalar) -> Scalar:
@@ -250,17 +250,17 @@ def weigh(line: ScoreRow, here: str, panels: Scalar, limit: Scalar | int, scale:
             c.store(vector_math.decay(c, c.binary("fsub", c.load(here, at, type_), highest)), here, at)
         return v.load(here, column)
 
-    total = v.reduce_add(line.fold(panels, 0.0, line.add, power))
+    total = v.reduce_add(scores.reduce(panels, 0.0, scores.add, power))
     total = c.select(c.compare("oeq", total, nothing), c.constant(type_, 1.0), total)
     factor = v.splat(c.binary("fdiv", c.constant(type_, 1.0), total))
 
     def finish(column: Scalar) -> None:
-        made = line.multiply(v.load(here, column), factor)
+        made = scores.multiply(v.load(here, column), factor)
         v.store(made, here, column)
         if place:
-            v.store(made, place, column, line.some(column, source))
+            v.store(made, place, column, scores.mask(column, source))
 
-    line.each(panels, finish)
+    scores.each(panels, finish)
 
 
 @llvm.register("attention_backward")
@@ -287,19 +287,19 @@ def attention_backward(builder: Builder, op: AttentionGradient, specs: Any, node
     scratch = [Spec((workers, each), dtype) for each in (block * row, *(Panels(Module(), type_, *shape).size for shape in shapes))]
     if weights is None:
         scratch.append(Spec((workers, block * row), dtype))
-    orders = [order_in_memory(builder, node, at, each, spec.shape) for at, (each, spec) in enumerate(zip((query, key, value), specs))]
+    orders = [memory_order(builder, node, at, each, spec.shape) for at, (each, spec) in enumerate(zip((query, key, value), specs))]
 
     def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
         results, memories = routine.others[:3], routine.others[3:]
         wanted = [each in program.slots for each in results]
         c, names = Code(module), NamedBuffers()
-        heads, line = HeadIndices(c, batch), ScoreRow(c, by_value)
+        heads, scores = HeadIndices(c, batch), ScoreRow(c, by_value)
         g, q, k, v = (names.add(name, each.value) for name, each in (("g", grad), ("q", query), ("k", key), ("v", value)))
         w = "" if weights is None else names.add("w", weights.value)
         m = "" if mask is None else names.add("m", mask.value)
         own = [names.add(f"m{at}", each) for at, each in enumerate(memories)]
         targets = [names.add(f"r{at}", each) if want else "" for at, (each, want) in enumerate(zip(results, wanted))]
-        made = [as_wanted(each, order) for each, order in zip(results, orders)]
+        made = [unpermuted(each, order) for each, order in zip(results, orders)]
         panels = [Panels(module, type_, *shape) for shape in shapes]
         strides = [steps(value)[::-1], steps(key), steps(query), steps(grad), steps(key)[::-1]]
         with shared_work(c, workers, heads_in_all) as (lane, first, last):
@@ -315,9 +315,9 @@ def attention_backward(builder: Builder, op: AttentionGradient, specs: Any, node
                             c.store(c.constant(type_, 0.0), to, c.add(c.scale(line_of, made[at].strides[-2]), column))
                 with c.loop(-(-length // block)) as number:
                     begin = c.scale(number, block)
-                    rows = rows_in(c, begin, block, length)
+                    rows = rows_of_block(c, begin, block, length)
                     seen = c.min(c.add(begin, rows), source) if causal else c.integer(source)
-                    count = c.div(c.add(seen, wide - 1), wide)
+                    count = c.ceil_div(seen, wide)
                     for at, (name, reference) in enumerate(((q, query), (g, grad)), 2):
                         origin = heads.pointer(name, reference, begin)
                         panels[at].pack(c, strides[at], places[at], origin, rows=rows)
@@ -343,9 +343,9 @@ def attention_backward(builder: Builder, op: AttentionGradient, specs: Any, node
                             mine = c.add(begin, at_row)
                             limit = c.min(c.add(mine, 1), source) if causal else source
                             if mask is not None:
-                                masked(c, line, own_weights, heads.pointer(m, mask, mine), mask, scale)
-                            weigh(line, own_weights, count, limit, 1.0 if mask is not None else scale, "", source)
-                        slope(line, c.address(memory, c.scale(at_row, row), type_), own_weights, count, source, scale)
+                                apply_mask(c, scores, own_weights, heads.pointer(m, mask, mine), mask, scale)
+                            softmax(scores, own_weights, count, limit, 1.0 if mask is not None else scale, "", source)
+                        softmax_gradient(scores, c.address(memory, c.scale(at_row, row), type_), own_weights, count, source, scale)
                     if wanted[0]:
                         to = heads.pointer(targets[0], made[0], begin)
                         panels[1].multiply(c, (memory, row), places[1], (to, made[0].strides[-2]), rows, depth=seen)
@@ -356,23 +356,25 @@ def attention_backward(builder: Builder, op: AttentionGradient, specs: Any, node
         nanoseconds = heads_in_all * length * source * (2 * width + (2 if w else 3) * size) * 2 / FLOPS_PER_NANOSECOND
         return [names.piece(module, c, "attention_backward", workers, nanoseconds)]
 
-    stored = [arranged(spec, order) for spec, order in zip(specs, orders)]
+    stored = [permuted_spec(spec, order) for spec, order in zip(specs, orders)]
     sources = [grad, query, key, value, *(each for each in (weights, mask) if each is not None)]
     found = builder.routine(sources, stored, node, write, scratch)
-    return tuple([as_wanted(each.value, order) for each, order in zip(found, orders)])
+    return tuple([unpermuted(each.value, order) for each, order in zip(found, orders)])
 
 
-def slope(line: ScoreRow, here: str, weights: str, panels: Scalar, source: int, scale: float) -> None:
-    """From gradients of weights to those of scores, in place: ``w * (g - sum(w * g)) * scale``."""
-    c, v = line.c, line.v
+def softmax_gradient(scores: ScoreRow, here: str, weights: str, panels: Scalar, source: int, scale: float) -> None:
+    """The gradient of softmax, from gradients of weights to those of scores, in place: ``w * (g - sum(w * g)) * scale``."""
+    c, v = scores.c, scores.v
 
     def weight(column: Scalar) -> Scalar:
-        return v.load(weights, column, line.some(column, source))  # panels end in zeros, which the weights do not have
+        return v.load(weights, column, scores.mask(column, source))  # panels end in zeros, which the weights do not have
 
-    total = v.splat(v.reduce_add(line.fold(panels, 0.0, line.add, lambda column: line.multiply(weight(column), v.load(here, column)))))
+    total = v.splat(
+        v.reduce_add(scores.reduce(panels, 0.0, scores.add, lambda column: scores.multiply(weight(column), v.load(here, column))))
+    )
 
     def change(column: Scalar) -> None:
-        made = line.multiply(weight(column), c.binary("fsub", v.load(here, column), total))
-        v.store(line.multiply(made, line.number(scale)), here, column)
+        made = scores.multiply(weight(column), c.binary("fsub", v.load(here, column), total))
+        v.store(scores.multiply(made, scores.number(scale)), here, column)
 
-    line.each(panels, change)
+    scores.each(panels, change)

@@ -65,7 +65,7 @@ def text(type: str) -> str:
     c = Code(module)
     words, zero, chunk = c.slot("i32", 2 * CHUNK), c.integer(0), c.integer(CHUNK)
     count, bound = Scalar("%count", "i64"), Scalar("%bound", "i64")
-    chunks = c.div(c.add(count, CHUNK - 1), CHUNK)
+    chunks = c.ceil_div(count, CHUNK)
     with c.loop(zero, chunks) as number:
         start = c.scale(number, CHUNK)
         length = c.min(c.sub(count, start), chunk)

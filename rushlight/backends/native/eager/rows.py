@@ -46,7 +46,7 @@ class RowCode:
         total, part = c.slot("double"), c.slot(self.type)
         c.write(c.constant("double", 0), total)
         size = processor().chunk
-        chunks = c.div(c.add(self.length, size - 1), size)
+        chunks = c.ceil_div(self.length, size)
         with c.loop(chunks) as chunk:
             first = c.scale(chunk, size)
             last = c.min(c.add(first, size), self.length)

@@ -180,7 +180,7 @@ def transform_source(module: Module, type: str, axes: WinogradAxes, wide: int) -
                 vector.store(vector.load("%source", c.add(at, place)), "%border", c.add(to, place))
             vector.store(vector.load("%source", c.add(at, last)), "%border", c.add(to, last))
         panel = c.mul(channel, row_step)
-        columns = c.div(c.add(tile_columns, wide - 1), wide)
+        columns = c.ceil_div(tile_columns, wide)
         with c.loop(tile_rows) as row, c.loop(columns) as number:
             column = c.scale(number, wide)
             here = c.add(c.mul(c.scale(row, axes.down.step), line), c.scale(column, axes.across.step))
@@ -214,7 +214,7 @@ def transform_products(module: Module, type: str, axes: WinogradAxes, wide: int,
     vector, joined = Vectors(c, type, wide), Vectors(c, type, wide * count)
     rest = c.slot(type, wide * count)
     plane = c.mul(height, width)
-    columns = c.div(c.add(tile_columns, wide - 1), wide)
+    columns = c.ceil_div(tile_columns, wide)
     with c.loop(rows) as row:
         start = vector.splat(c.load("%start", row, type)) if starts else None
         with c.loop(tile_rows) as down, c.loop(columns) as number:
