@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.array_tracer import BOOL, ArrayTracer, NotExpressible, TracedArray
 from ..core.declare import Op
 from ..core.dtypes import HALF_PRECISION
 from ..core.facets import Facet
@@ -19,7 +20,7 @@ from ..core.families import broadcast_shapes
 from .symbolic_shape import Ratio, Size, differs, hint
 from .target import Target
 
-BOOL, FLOAT32, FLOAT64 = np.dtype(np.bool_), np.dtype(np.float32), np.dtype(np.float64)
+FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 FLOAT16 = np.dtype(np.float16)
 _DTYPES = frozenset(np.dtype(each) for each in ("float32", "float64", "bool", "int8", "uint8", "int16", "int32", "int64"))
 _MOVES = ("operand", "constant", "cast", "where")  # the only operations on half precision, which is computed in float32
@@ -31,10 +32,6 @@ OTHER_FUNCTIONS = ("decay", "raised_decay", "growth", "power")  # exp of what is
 FUNCTIONS = frozenset((*UNARY_FUNCTIONS, *SINGLE_FUNCTIONS, *OTHER_FUNCTIONS))
 _COSTLY = FUNCTIONS | {"fmod"}
 EXPENSIVE = 20  # the cost of a function such as exp, in additions
-
-
-class NotExpressible(Exception):
-    """A kernel that scalar IR can't express, or that a target can't compute."""
 
 
 class Expression:
@@ -94,87 +91,69 @@ def check_target(expression: Expression, target: Target) -> None:
             raise NotExpressible(f"{target.name} has no {each.op}")
 
 
-class Array:
+class Array(TracedArray):
     """Stands for an array in a kernel; an in-place operation replaces its expression."""
 
     __slots__ = ("expression", "shape")
-    __array_ufunc__ = None
-    __array_priority__ = 1000
-    size = 1  # kernels only ask whether it is large
-    flags: Any
+    tracer: Functions
 
     def __init__(self, expression: Expression, shape: tuple[int, ...]) -> None:
         self.expression = expression
         self.shape = shape
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> np.dtype[Any]:  # type: ignore[override]
         return self.expression.dtype
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def itemsize(self) -> int:
-        return self.dtype.itemsize
-
-    @property
-    def real(self) -> Array:
-        return self
-
-    def astype(self, dtype: Any, copy: bool = True, **options: Any) -> Array:
-        return Array(cast(self.expression, np.dtype(dtype)), self.shape)
 
     def copy(self) -> Array:
         return Array(self.expression, self.shape)
 
-    def __bool__(self) -> bool:
-        raise NotExpressible("the kernel branches on values")
-
-    def __getattr__(self, name: str) -> Any:
-        raise NotExpressible(f"the kernel uses array.{name}")
-
-    def __getitem__(self, index: Any) -> Any:
-        raise NotExpressible("the kernel indexes elements")
-
-    __setitem__ = __getitem__
-    __hash__ = None  # type: ignore[assignment]
-
     def become(self, other: Array) -> Array:
-        """Take the value of another array, cast to this one's dtype, as an in-place operation does."""
         self.expression = cast(other.expression, self.dtype)
         return self
 
 
-def _operator(name: str, reflected: bool = False, in_place: bool = False) -> Any:
-    def run(self: Array, other: Any) -> Any:
-        if not isinstance(other, (Array, int, float, np.generic, np.ndarray, Size, Ratio)):
-            return NotImplemented
-        made = BINARY[name](other, self) if reflected else BINARY[name](self, other)
-        return self.become(made) if in_place else made
+class Functions(ArrayTracer):
+    """Stands for NumPy (``xp``) in a kernel."""
 
-    return run
+    def is_operand(self, value: Any) -> bool:
+        return isinstance(value, (TracedArray, int, float, np.generic, np.ndarray, Size, Ratio))
+
+    def operand_dtype(self, value: Any) -> Any:
+        return hint(super().operand_dtype(value))
+
+    def cast(self, array: Array, dtype: np.dtype[Any]) -> Array:
+        return Array(cast(array.expression, dtype), array.shape)
+
+    def where(self, condition: Any, a: Any, b: Any) -> Array:
+        if not isinstance(condition, Array):
+            condition = Array(constant(condition, BOOL), ())
+        dtype = self.promote(a, b)
+        shape = broadcast_shapes([each.shape if isinstance(each, Array) else np.shape(each) for each in (condition, a, b)])
+        return Array(Expression("where", (self.truth(condition).expression, element(a, dtype), element(b, dtype)), dtype), shape)
+
+    def clip(self, a: Any, low: Any, high: Any, out: Any = None) -> Any:
+        for limit, name in ((low, "less"), (high, "greater")):  # comparisons leave NaN and the sign of zero as they are
+            if limit is not None:
+                a = self.where(self.call(name, a, limit), limit, a)
+        return a
+
+    def array(self, a: Any, order: Any = None, copy: bool = True) -> Any:
+        return a.copy()
+
+    ascontiguousarray = ArrayTracer.asarray
+
+    def full_like(self, a: Array, value: Any, dtype: Any = None) -> Array:
+        return Array(element(value, a.dtype if dtype is None else np.dtype(dtype)), a.shape)
+
+    def zeros_like(self, a: Array, dtype: Any = None) -> Array:
+        return self.full_like(a, 0, dtype)
+
+    def ones_like(self, a: Array, dtype: Any = None) -> Array:
+        return self.full_like(a, 1, dtype)
 
 
-for _name, _function in {
-    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide", "pow": "power", "and": "bitwise_and", "or": "bitwise_or",
-    "xor": "bitwise_xor", "mod": "remainder", "floordiv": "floor_divide", "lshift": "left_shift", "rshift": "right_shift",
-}.items():  # fmt: skip
-    setattr(Array, f"__{_name}__", _operator(_function))
-    setattr(Array, f"__r{_name}__", _operator(_function, reflected=True))
-    setattr(Array, f"__i{_name}__", _operator(_function, in_place=True))
-for _name, _function in {
-    "lt": "less",
-    "le": "less_equal",
-    "gt": "greater",
-    "ge": "greater_equal",
-    "eq": "equal",
-    "ne": "not_equal",
-}.items():
-    setattr(Array, f"__{_name}__", _operator(_function))
-for _name, _function in {"neg": "negative", "abs": "absolute", "invert": "invert"}.items():
-    setattr(Array, f"__{_name}__", lambda self, name=_function: UNARY[name](self))
+Array.tracer = Functions()
 
 
 def typed(op: Any, operands: list[Any]) -> list[Any]:
@@ -184,13 +163,6 @@ def typed(op: Any, operands: list[Any]) -> list[Any]:
 
 
 # -- operands ----------------------------------------------------------------------------------------------------
-
-
-def kind_of(value: Any) -> Any:
-    """What NumPy's promotion takes: a dtype, or a Python number."""
-    if isinstance(value, np.ndarray) and value.ndim:
-        raise NotExpressible("the kernel uses an array of constants")
-    return value.dtype if hasattr(value, "dtype") else hint(value)
 
 
 def element(value: Any, dtype: np.dtype[Any]) -> Expression:
@@ -207,14 +179,9 @@ def make(op: str, dtype: np.dtype[Any], *operands: Any, compute: np.dtype[Any] |
     )
 
 
-def common(*operands: Any) -> np.dtype[Any]:
-    """The dtype that NumPy computes operands in."""
-    return np.result_type(*[kind_of(each) for each in operands])
-
-
 def _arithmetic(op: str, of_bool: str = "") -> Any:
-    def run(a: Any, b: Any) -> Array:
-        dtype = common(a, b)
+    def run(xp: Functions, a: Any, b: Any) -> Array:
+        dtype = xp.promote(a, b)
         if dtype == BOOL:
             if not of_bool:
                 raise NotExpressible(f"NumPy has no {op} of bool")
@@ -225,8 +192,8 @@ def _arithmetic(op: str, of_bool: str = "") -> Any:
 
 
 def _comparison(op: str) -> Any:
-    def run(a: Any, b: Any) -> Array:
-        compute = common(a, b)
+    def run(xp: Functions, a: Any, b: Any) -> Array:
+        compute = xp.promote(a, b)
         for number in (a, b):
             if isinstance(number, int) and compute.kind in "iu" and not np.iinfo(compute).min <= number <= np.iinfo(compute).max:
                 raise NotExpressible("the kernel compares with a number outside the range of its dtype")
@@ -235,8 +202,8 @@ def _comparison(op: str) -> Any:
     return run
 
 
-def _divide(a: Any, b: Any) -> Array:
-    dtype = common(a, b)
+def _divide(xp: Functions, a: Any, b: Any) -> Array:
+    dtype = xp.promote(a, b)
     if dtype.kind in "iub":
         if dtype.itemsize < 4 and dtype != BOOL:
             raise NotExpressible("NumPy divides small integers in half precision")
@@ -245,8 +212,8 @@ def _divide(a: Any, b: Any) -> Array:
 
 
 def _bitwise(op: str) -> Any:
-    def run(a: Any, b: Any) -> Array:
-        dtype = common(a, b)
+    def run(xp: Functions, a: Any, b: Any) -> Array:
+        dtype = xp.promote(a, b)
         if dtype.kind == "f":
             raise NotExpressible("bits of floats")
         return make(op, dtype, a, b)
@@ -255,19 +222,12 @@ def _bitwise(op: str) -> Any:
 
 
 def _logical(op: str) -> Any:
-    return lambda a, b: make(op, BOOL, truth(a), truth(b))
-
-
-def truth(a: Any) -> Any:
-    """Whether elements are not zero."""
-    if not isinstance(a, Array):
-        return bool(a)
-    return a if a.dtype == BOOL else BINARY["not_equal"](a, 0)
+    return lambda xp, a, b: make(op, BOOL, xp.truth(a), xp.truth(b))
 
 
 def _float_only(op: str, *types: np.dtype[Any]) -> Any:
-    def run(*operands: Any) -> Array:
-        dtype = common(*operands)
+    def run(xp: Functions, *operands: Any) -> Array:
+        dtype = xp.promote(*operands)
         if dtype not in (types or (FLOAT32, FLOAT64)):
             raise NotExpressible(f"scalar IR has no {op} of {dtype}")
         return make(op, dtype, *operands)
@@ -277,83 +237,61 @@ def _float_only(op: str, *types: np.dtype[Any]) -> Any:
 
 def _whole(op: str) -> Any:
     """Rounding; integers stay as they are."""
-    return lambda a: a.copy() if a.dtype.kind in "iub" else make(op, a.dtype, a)
+    return lambda xp, a: a.copy() if a.dtype.kind in "iub" else make(op, a.dtype, a)
 
 
-def _number_extreme(name: str) -> Any:
-    """fmax and fmin: of a number and a NaN, the number."""
-
-    def run(a: Any, b: Any) -> Array:
-        found = BINARY[name](a, b)
-        if found.dtype.kind != "f":
-            return found  # type: ignore[no-any-return]
-        a, b = (Array(element(each, found.dtype), found.shape) for each in (a, b))
-        return where(UNARY["isnan"](a), b, where(UNARY["isnan"](b), a, found))
-
-    return run
-
-
-def where(condition: Any, a: Any, b: Any) -> Array:
-    """One of two values, by a condition."""
-    if not isinstance(condition, Array):
-        condition = Array(constant(condition, BOOL), ())
-    dtype = common(a, b)
-    shape = broadcast_shapes([each.shape if isinstance(each, Array) else np.shape(each) for each in (condition, a, b)])
-    return Array(Expression("where", (truth(condition).expression, element(a, dtype), element(b, dtype)), dtype), shape)
-
-
-def _sign(a: Any) -> Array:
+def _sign(xp: Functions, a: Any) -> Array:
     one = a.dtype.type(1)
     if a.dtype.kind in "ub":
-        return where(a != 0, one, a.dtype.type(0))
-    found = where(a < 0, -one, where(a == 0, a.dtype.type(0), a))
-    return where(a > 0, one, found)
+        return xp.where(a != 0, one, a.dtype.type(0))
+    found = xp.where(a < 0, -one, xp.where(a == 0, a.dtype.type(0), a))
+    return xp.where(a > 0, one, found)
 
 
-def _remainder(a: Any, b: Any) -> Array:
+def _remainder(xp: Functions, a: Any, b: Any) -> Array:
     """The remainder with the sign of the divisor."""
-    rest = BINARY["fmod"](a, b)
+    rest = xp.call("fmod", a, b)
     b = Array(element(b, rest.dtype), rest.shape)
-    found = where((rest < 0) != (b < 0), rest + b, rest)
-    return where(rest == 0, BINARY["copysign"](rest.dtype.type(0), b), found)
+    found = xp.where((rest < 0) != (b < 0), rest + b, rest)
+    return xp.where(rest == 0, xp.call("copysign", rest.dtype.type(0), b), found)
 
 
-def _floor_divide(a: Any, b: Any) -> Array:
+def _floor_divide(xp: Functions, a: Any, b: Any) -> Array:
     """The quotient rounded down, computed from the exact remainder."""
-    rest = BINARY["fmod"](a, b)
+    rest = xp.call("fmod", a, b)
     a, b = (Array(element(each, rest.dtype), rest.shape) for each in (a, b))
     quotient = (a - rest) / b
-    quotient = where((rest != 0) & ((rest < 0) != (b < 0)), quotient - 1, quotient)
-    down = UNARY["floor"](quotient)
-    down = where(quotient - down > 0.5, down + 1, down)
-    found = where(quotient == 0, BINARY["copysign"](rest.dtype.type(0), a / b), down)
-    return where(b == 0, a / b, found)
+    quotient = xp.where((rest != 0) & ((rest < 0) != (b < 0)), quotient - 1, quotient)
+    down = xp.call("floor", quotient)
+    down = xp.where(quotient - down > 0.5, down + 1, down)
+    found = xp.where(quotient == 0, xp.call("copysign", rest.dtype.type(0), a / b), down)
+    return xp.where(b == 0, a / b, found)
 
 
-def _hypot(a: Any, b: Any) -> Array:
-    if common(a, b) != FLOAT32:
+def _hypot(xp: Functions, a: Any, b: Any) -> Array:
+    if xp.promote(a, b) != FLOAT32:
         raise NotExpressible("scalar IR has hypot of float32 only")
     a, b = (Array(element(each, FLOAT64), each.shape if isinstance(each, Array) else ()) for each in (a, b))
-    found = UNARY["sqrt"](a * a + b * b)
-    return where(UNARY["isinf"](a) | UNARY["isinf"](b), np.inf, found).astype(FLOAT32)
+    found = xp.call("sqrt", a * a + b * b)
+    return xp.where(xp.call("isinf", a) | xp.call("isinf", b), np.inf, found).astype(FLOAT32)
 
 
 def _shift(op: str) -> Any:
-    def run(a: Any, b: Any) -> Array:
-        dtype = common(a, b)
+    def run(xp: Functions, a: Any, b: Any) -> Array:
+        dtype = xp.promote(a, b)
         a, b = (Array(element(each, dtype), each.shape if isinstance(each, Array) else ()) for each in (a, b))
         inside = (b >= 0) & (b < dtype.itemsize * 8)
-        shifted = make(op, dtype, a, where(inside, b, dtype.type(0)))
-        rest = where(a < 0, dtype.type(-1), dtype.type(0)) if op == "shr" and dtype.kind == "i" else dtype.type(0)
-        return where(inside, shifted, rest)
+        shifted = make(op, dtype, a, xp.where(inside, b, dtype.type(0)))
+        rest = xp.where(a < 0, dtype.type(-1), dtype.type(0)) if op == "shr" and dtype.kind == "i" else dtype.type(0)
+        return xp.where(inside, shifted, rest)
 
     return run
 
 
-BINARY: dict[str, Any] = {
+_BINARY: dict[str, Any] = {
     "add": _arithmetic("add", "or"), "subtract": _arithmetic("sub"), "multiply": _arithmetic("mul", "and"),
-    "divide": _divide, "true_divide": _divide, "maximum": _arithmetic("max", "or"), "minimum": _arithmetic("min", "and"),
-    "fmax": _number_extreme("maximum"), "fmin": _number_extreme("minimum"), "power": _float_only("power", FLOAT32),
+    "true_divide": _divide, "maximum": _arithmetic("max", "or"), "minimum": _arithmetic("min", "and"),
+    "power": _float_only("power", FLOAT32),
     "fmod": _float_only("fmod"), "remainder": _remainder, "floor_divide": _floor_divide, "copysign": _float_only("copysign"),
     "hypot": _hypot, "left_shift": _shift("shl"), "right_shift": _shift("shr"),
     "equal": _comparison("eq"), "not_equal": _comparison("ne"), "less": _comparison("lt"), "less_equal": _comparison("le"),
@@ -363,98 +301,49 @@ BINARY: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _negative(a: Array) -> Array:
+def _negative(xp: Functions, a: Array) -> Array:
     if a.dtype == BOOL:
         raise NotExpressible("NumPy has no negative of bool")
     return make("neg", a.dtype, a)
 
 
-UNARY: dict[str, Any] = {
+_UNARY: dict[str, Any] = {
     **{name: _float_only(name) for name in UNARY_FUNCTIONS}, **{name: _float_only(name, FLOAT32) for name in SINGLE_FUNCTIONS},
     "sqrt": _float_only("sqrt"), "floor": _whole("floor"), "ceil": _whole("ceil"), "trunc": _whole("trunc"), "rint": _whole("rint"),
-    "negative": _negative, "absolute": lambda a: a.copy() if a.dtype.kind in "ub" else make("abs", a.dtype, a),
-    "square": lambda a: a * a, "reciprocal": lambda a: _float_only("div")(a.dtype.type(1), a), "positive": lambda a: a.copy(),
-    "conjugate": lambda a: a.copy(), "sign": _sign, "logical_not": lambda a: make("not", BOOL, truth(a)),
-    "invert": lambda a: _bitwise("xor")(a, True if a.dtype == BOOL else a.dtype.type(-1) if a.dtype.kind == "i" else a.dtype.type(255)),
-    "isnan": lambda a: a != a, "isinf": lambda a: abs(a) == np.inf if a.dtype.kind == "f" else a != a,
-    "isfinite": lambda a: abs(a) < np.inf if a.dtype.kind == "f" else a == a,
-    "signbit": lambda a: make("signbit", BOOL, a, compute=a.dtype) if a.dtype.kind == "f" else a < 0,
+    "negative": _negative, "absolute": lambda xp, a: a.copy() if a.dtype.kind in "ub" else make("abs", a.dtype, a),
+    "reciprocal": lambda xp, a: _float_only("div")(xp, a.dtype.type(1), a), "sign": _sign, "logical_not": lambda xp, a: make("not", BOOL, xp.truth(a)),
+    "invert": lambda xp, a: _bitwise("xor")(xp, a, True if a.dtype == BOOL else a.dtype.type(-1 if a.dtype.kind == "i" else 255)),
+    "isfinite": lambda xp, a: abs(a) < np.inf if a.dtype.kind == "f" else a == a,
+    "signbit": lambda xp, a: make("signbit", BOOL, a, compute=a.dtype) if a.dtype.kind == "f" else a < 0,
 }  # fmt: skip
-UNARY["abs"] = UNARY["fabs"] = UNARY["absolute"]
-UNARY["conj"] = UNARY["conjugate"]
+Functions.functions = {**_BINARY, **_UNARY}
 
 
 def _gelu(a: Array) -> Array:
     kind = a.dtype.type
-    return a * kind(0.5) * (kind(1) + UNARY["erf"](a * kind(math.sqrt(0.5))))
+    return a * kind(0.5) * (kind(1) + a.tracer.call("erf", a * kind(math.sqrt(0.5))))
 
 
 def _normal_cdf(a: Array) -> Array:
     kind = a.dtype.type
-    return kind(0.5) * (kind(1) + UNARY["erf"](a * kind(math.sqrt(0.5))))
+    return kind(0.5) * (kind(1) + a.tracer.call("erf", a * kind(math.sqrt(0.5))))
 
 
 def _sigmoid(a: Any) -> Array:
     """``1 / (1 + exp(-a))`` by an exp of a number that is not positive: it never overflows, so denormal results are right."""
-    small, one = _float_only("decay")(-abs(a)), a.dtype.type(1)
-    return BINARY["divide"](where(a < 0, small, one), one + small)  # type: ignore[no-any-return]
+    xp = a.tracer
+    small, one = _float_only("decay")(xp, -abs(a)), a.dtype.type(1)
+    return xp.call("true_divide", xp.where(a < 0, small, one), one + small)  # type: ignore[no-any-return]
 
 
 scalar_kernel: Facet[Callable[..., Array]] = Facet(
     "scalar kernel", "the op on one element, where its NumPy kernel can't be traced or loses digits"
 )
-scalar_kernel.set(UNARY["erf"], "erf")
+scalar_kernel.set(lambda a: a.tracer.call("erf", a), "erf")
 scalar_kernel.set(_gelu, "gelu_exact")
 scalar_kernel.set(_normal_cdf, "normal_share")
 scalar_kernel.set(_sigmoid, "sigmoid")
 scalar_kernel.set(lambda a: a * _sigmoid(a), "silu")
-
-
-class Functions:
-    """Stands for NumPy (``xp``) in a kernel."""
-
-    float32, float64, int64, int32, bool_ = np.float32, np.float64, np.int64, np.int32, np.bool_
-    pi, inf, nan, e, newaxis = np.pi, np.inf, np.nan, np.e, None
-    finfo, iinfo, dtype, errstate = np.finfo, np.iinfo, np.dtype, np.errstate
-
-    def __getattr__(self, name: str) -> Any:
-        found: Any = UNARY.get(name) or BINARY.get(name)
-        if found is None:
-            raise NotExpressible(f"the kernel uses numpy.{name}")
-
-        def run(*operands: Any, out: Any = None) -> Any:
-            if not any(isinstance(each, Array) for each in operands):
-                return getattr(np, name)(*operands)
-            made = found(*operands)
-            return made if out is None else out.become(made)
-
-        return run
-
-    def where(self, condition: Any, a: Any, b: Any) -> Any:
-        return where(condition, a, b)
-
-    def clip(self, a: Any, low: Any, high: Any, out: Any = None) -> Any:
-        for limit, name in ((low, "less"), (high, "greater")):  # comparisons leave NaN and the sign of zero as they are
-            if limit is not None:
-                a = where(BINARY[name](a, limit), limit, a)
-        return a
-
-    def array(self, a: Any, order: Any = None, copy: bool = True) -> Any:
-        return a.copy()
-
-    def asarray(self, a: Any, dtype: Any = None) -> Any:
-        return a if dtype is None or not isinstance(a, Array) else a.astype(dtype)
-
-    ascontiguousarray = asarray
-
-    def full_like(self, a: Array, value: Any, dtype: Any = None) -> Array:
-        return Array(element(value, a.dtype if dtype is None else np.dtype(dtype)), a.shape)
-
-    def zeros_like(self, a: Array, dtype: Any = None) -> Array:
-        return self.full_like(a, 0, dtype)
-
-    def ones_like(self, a: Array, dtype: Any = None) -> Array:
-        return self.full_like(a, 1, dtype)
 
 
 _DTYPE_LIMITS = ("nan_to_num", "nextafter")  # kernels that depend on the limits of their dtype
