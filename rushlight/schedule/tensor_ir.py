@@ -388,7 +388,7 @@ class Builder:
 
     def lowered(self, op: Op, args: tuple[Any, ...], spec: Any, node: Node) -> Any:
         """The op by the target's own lowering of it, or NotImplemented."""
-        describe, emit = routine.of(op), lowering(self.target.lowerings).of(op)
+        describe, emit = routine.of(op), lowering(self.target.lowerings).of(op) if self.target.lowerings else None
         if describe is None:
             return NotImplemented
         description = describe(self, args, spec, node)
