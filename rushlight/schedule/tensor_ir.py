@@ -20,7 +20,20 @@ from ..graph import Node
 from ..graph.calls import bind
 from ..passes.decompose import Declined, Decomposed
 from .lowering import lowering, routine
-from .scalar_ir import BOOL, FLOAT32, Array, Expression, Functions, NotExpressible, cast, check_target, constant, scalar_kernel, typed
+from .scalar_ir import (
+    BOOL,
+    FLOAT32,
+    Array,
+    Expression,
+    Functions,
+    NotExpressible,
+    cast,
+    check_target,
+    constant,
+    in_single_precision,
+    scalar_kernel,
+    typed,
+)
 from .scalar_ir import make as operation
 from .simplify import axes_summed_first, exp_below_maximum, simplify
 from .symbolic_shape import Size, differs, present, same
@@ -30,7 +43,6 @@ from .view_strides import IncompatibleStrides, elements, has_sizes, reshape_stri
 # Ops outside the family of pointwise ones whose kernels are pointwise all the same.
 _POINTWISE = frozenset(("cast", "clone", "masked_fill", "fill", "zero", "copy"))
 _FILLED = {"zeros": 0, "ones": 1, "zeros_like": 0, "ones_like": 1}
-_DTYPE_LIMITS = ("nan_to_num", "nextafter")  # kernels that depend on the limits of their dtype
 _INT64 = np.dtype(np.int64)
 
 
@@ -583,23 +595,6 @@ class Builder:
         value = self.make(Constant, node.meta["val"].shape if sized else array.shape, array.dtype, node)
         value.array, value.made_by = array, (op.name, args, kwargs) if sized else None
         return self.add(value)
-
-
-def in_single_precision(op: Op, values: list[Any]) -> list[Any]:
-    """Arguments with half-precision operands cast to float32; numbers are rounded to half precision first, as eager mode does."""
-    common, _ = op.family.dtypes(op, op.family.operands(op, values))
-    if common not in HALF_PRECISION:
-        return values
-    if op.name in _DTYPE_LIMITS:
-        raise NotExpressible("it depends on the limits of the dtype")
-    made = list(values)
-    for position, _ in op.tensor_positions:
-        value = values[position]
-        if isinstance(value, Array):
-            made[position] = value if value.dtype == BOOL else value.astype(common).astype(FLOAT32)
-        elif value is not None and not op.family.wide_numbers:
-            made[position] = np.float32(np.asarray(value).astype(common))
-    return made
 
 
 def _wide(element: Array) -> Array:
