@@ -46,7 +46,7 @@ def lower(builder: Any, op: Op, args: tuple[Any, ...], spec: Any, node: Node) ->
     description = describe(builder, args, spec, node)
     if not is_dataclass(description):  # NotImplemented, or a reference
         return description
-    emit = lowering(builder.target.lowerings).of(op)
+    emit = lowering(builder.target.lowerings).of(op) if builder.target.lowerings else None
     return NotImplemented if emit is None else emit(builder, description, spec, node)
 
 

@@ -23,6 +23,7 @@ from .target import Target
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 FLOAT16 = np.dtype(np.float16)
 _DTYPES = frozenset(np.dtype(each) for each in ("float32", "float64", "bool", "int8", "uint8", "int16", "int32", "int64"))
+_DTYPE_LIMITS = ("nan_to_num", "nextafter")  # kernels that depend on the limits of their dtype
 _MOVES = ("operand", "constant", "cast", "where")  # the only operations on half precision, which is computed in float32
 
 # The functions of scalar IR that are no single instruction: of one number (some in single precision alone), and others.
@@ -160,6 +161,23 @@ def typed(op: Any, operands: list[Any]) -> list[Any]:
     """Operands of a pointwise op with symbolic numbers as arrays of the dtype that the op computes in."""
     common, _ = op.family.dtypes(op, op.family.operands(op, [hint(each) for each in operands]))
     return [Array(constant(each, common), ()) if differs(each) else each for each in operands]
+
+
+def in_single_precision(op: Any, values: list[Any]) -> list[Any]:
+    """Arguments with half-precision operands cast to float32; numbers are rounded to half precision first, as eager mode does."""
+    common, _ = op.family.dtypes(op, op.family.operands(op, values))
+    if common not in HALF_PRECISION:
+        return values
+    if op.name in _DTYPE_LIMITS:
+        raise NotExpressible("it depends on the limits of the dtype")
+    made = list(values)
+    for position, _ in op.tensor_positions:
+        value = values[position]
+        if isinstance(value, Array):
+            made[position] = value if value.dtype == BOOL else value.astype(common).astype(FLOAT32)
+        elif value is not None and not op.family.wide_numbers:
+            made[position] = np.float32(np.asarray(value).astype(common))
+    return made
 
 
 # -- operands ----------------------------------------------------------------------------------------------------

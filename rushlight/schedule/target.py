@@ -14,7 +14,7 @@ class Target:
     """A machine as the scheduler sees it: what it computes, how wide, and what it costs.  The defaults describe a CPU with caches."""
 
     name: str
-    lowerings: str = "llvm"  # the code generator whose lowerings of whole ops it has
+    lowerings: str = "llvm"  # the code generator whose lowerings of whole ops it has; empty: none
     vector_bits: int = 128  # the width of a vector register
     vector_registers: int = 16
     masked_access: bool = False  # whether part of a vector can be loaded and stored

@@ -6,6 +6,6 @@ NumPy, and makes no decision of its own: where its results are right, so is the 
 
 from ...schedule.target import Target
 
-TARGET = Target("NumPy", matrix_products=False, lowerings="numpy")
+TARGET = Target("NumPy", matrix_products=False, lowerings="")
 
 __all__ = ["TARGET"]
