@@ -15,7 +15,7 @@ LONGEST = 600
 # The rooms in order: a file imports from its own room and from rooms before it.  What is in no room but stands beside `__init__.py`
 # (`jit.py`, ...) is part of the public face, as are files that only give PyTorch's second names to what lives elsewhere.
 ROOMS = (
-    "core ops graph autograd tensor amp nn serialization utils optim func ao capture passes schedule codegen runtime onnx backends".split()
+    "core graph ops autograd tensor amp nn serialization utils optim func ao capture passes schedule codegen runtime onnx backends".split()
 )
 FACE = len(ROOMS)
 FACE_ROOMS = {"checks", "cli", "compat", "cpu", "cuda", "signal", "testing", "viewer"}

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from ..core.array_tracer import BOOL, ArrayTracer, NotExpressible, TracedArray
-from ..core.declare import Op
 from ..core.dtypes import HALF_PRECISION
 from ..core.facets import Facet
 from ..core.families import broadcast_shapes
@@ -362,23 +361,3 @@ scalar_kernel.set(_gelu, "gelu_exact")
 scalar_kernel.set(_normal_cdf, "normal_share")
 scalar_kernel.set(_sigmoid, "sigmoid")
 scalar_kernel.set(lambda a: a * _sigmoid(a), "silu")
-
-
-_DTYPE_LIMITS = ("nan_to_num", "nextafter")  # kernels that depend on the limits of their dtype
-
-
-def in_single_precision(op: Op, values: list[Any]) -> list[Any]:
-    """Arguments with half-precision operands cast to float32; numbers are rounded to half precision first, as eager mode does."""
-    common, _ = op.family.dtypes(op, op.family.operands(op, values))
-    if common not in HALF_PRECISION:
-        return values
-    if op.name in _DTYPE_LIMITS:
-        raise NotExpressible("it depends on the limits of the dtype")
-    made = list(values)
-    for position, _ in op.tensor_positions:
-        value = values[position]
-        if isinstance(value, Array):
-            made[position] = value if value.dtype == BOOL else value.astype(common).astype(FLOAT32)
-        elif value is not None and not op.family.wide_numbers:
-            made[position] = np.float32(np.asarray(value).astype(common))
-    return made
