@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import pathlib
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from support.processes import run_python
 
 import rushlight as torch
 from rushlight.capture.graph_module import GraphModule
@@ -109,6 +111,9 @@ ALLOWED = {
     "ops/nn/rnn_onnx.py": "kinds of recurrent layers",
     # Looked up in the op table as the module is imported, which fails for a name that is no op.
     "ops/shape/view_copies.py": "views of which copies are declared",
+    # Checked by the facet that they are given to, as the module is imported.
+    "schedule/routines/__init__.py": "ops of each file of routines",
+    "codegen/llvm/lowerings.py": "ops of each file of lowerings",
     # Tables and comparisons that should become facets.
     "backends/scalar_inputs.py": "",
     "capture/compile/record/symbolic_numbers.py": "",
@@ -183,3 +188,22 @@ def test_in_place_functions_of_torch_exist() -> None:
 ])  # fmt: skip
 def test_tables_are_found(source: str, count: int) -> None:
     assert len(tables_of_ops(ast.parse(source), {"exp", "log"})) == count
+
+
+def test_routines_and_lowerings_are_expected_where_they_are() -> None:
+    """The tables that say which file describes, and which lowers, an op: every entry is registered there, and nothing else is."""
+    importlib.import_module("rushlight.codegen.llvm.lowerings")
+    families = importlib.import_module("rushlight.schedule.routines").FAMILIES
+    names = {name for family in families.values() for name in family}
+    assert set(facets["routine"]) == names
+    assert set(facets["lowering.llvm"]) == names - {"flip", "repeat"}
+
+
+def test_a_facet_is_loaded_on_lookup() -> None:
+    code = (
+        "import sys, rushlight, rushlight.codegen.llvm.lowerings; from rushlight.core.declare import table; from rushlight.schedule.lowering import lowering\n"
+        "assert 'rushlight.codegen.llvm.rnn' not in sys.modules\n"
+        "assert lowering('llvm').of(table['add']) is None and 'rushlight.codegen.llvm.rnn' not in sys.modules\n"
+        "assert lowering('llvm').of(table['gru_layer']) is not None and 'rushlight.codegen.llvm.conv.convolution' not in sys.modules"
+    )
+    run_python(code)

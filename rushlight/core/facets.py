@@ -30,19 +30,31 @@ class Facet(Generic[Fact]):
     """One kind of fact about ops: a mapping from ops to facts, with the ops' names checked on registration."""
 
     def __init__(self, name: str, summary: str, source: str | None = None) -> None:
+        """``source`` is the module that registers all facts, imported on the first lookup; see also `expect`."""
         if name in facets:
             raise ValueError(f"the facet {name!r} is declared twice")
         self.name = name
         self.summary = summary
-        self._source = source
         self._facts: dict[str, Fact] = {}
+        self._source = source
+        self._expected: dict[str, str] = {}  # the modules that will register facts, by the names of the ops
         facets[name] = self
 
+    def expect(self, module: str, *names: str) -> None:
+        """Say which module registers the facts of some ops: it is imported when one of them is first asked for."""
+        for name in names:
+            if name not in table:
+                raise LookupError(f"the facet {self.name!r} is expected of {name!r}, which is no op")
+            if name not in self._facts:
+                self._expected[name] = module
+
     def load(self) -> None:
-        """Import the module that registers the facts, where the facet names one."""
+        """Import every module that facts are expected from."""
         if self._source is not None:
             source, self._source = self._source, None
             importlib.import_module(source)
+        while self._expected:
+            importlib.import_module(self._expected.popitem()[1])
 
     def set(self, fact: Fact, *names: str) -> None:
         """Register a fact for ops, by their names in the op table."""
@@ -52,6 +64,7 @@ class Facet(Generic[Fact]):
             if name in self._facts:
                 raise ValueError(f"the facet {self.name!r} of {name!r} is registered twice")
             self._facts[name] = fact
+            self._expected.pop(name, None)
 
     def register(self, *names: str) -> Callable[[Fact], Fact]:
         """A decorator: the function is the fact of these ops."""
@@ -64,13 +77,14 @@ class Facet(Generic[Fact]):
 
     def of(self, op: Op) -> Fact | None:
         """The fact of an op, or None."""
-        if self._source is not None:
+        if op.name in self._expected:
+            importlib.import_module(self._expected.pop(op.name))
+        elif self._source is not None:
             self.load()
         return self._facts.get(op.name)
 
     def __contains__(self, op: Op) -> bool:
-        self.load()
-        return op.name in self._facts
+        return self.of(op) is not None
 
     def __iter__(self) -> Iterator[str]:
         self.load()

@@ -380,3 +380,29 @@ def _nll_gradient(grad: Any, shape: Any, target: Any, weight: Any, reduction: st
     classes = _call("arange", shape[axis]).reshape([-1 if at == axis else 1 for at in range(len(shape))])
     zero = _call("zeros", (), dtype=BY_NUMPY[grad._array.dtype])
     return _call("where", classes == safe.unsqueeze(axis), values.unsqueeze(axis), zero)
+
+
+def _global_mean(ndim: int) -> Callable[..., Any]:
+    """Adaptive pooling to one element is a mean, which fuses with other ops."""
+
+    def formula(input: Any, output_size: Any) -> Any:
+        shape = input._array.shape
+        wanted = output_size if isinstance(output_size, (tuple, list)) else (output_size,) * ndim
+        if not math.prod(shape) or any(each != 1 for each in wanted):
+            return NotImplemented
+        return input.mean(list(range(len(shape) - ndim, len(shape))), True)
+
+    return formula
+
+
+@decomposition.register("resample_backward")
+def _global_mean_gradient(grad: Any, size: Any, mode: str, align_corners: bool, factors: Any, antialias: bool) -> Any:
+    shape = grad._array.shape
+    ndim = len(size)
+    if mode != "area" or not math.prod(shape) or any(each != 1 for each in shape[len(shape) - ndim :]):
+        return NotImplemented
+    return (grad / math.prod(size)).expand((*shape[: len(shape) - ndim], *size))
+
+
+for _ndim in (1, 2, 3):
+    decomposition.set(_global_mean(_ndim), f"adaptive_avg_pool{_ndim}d")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..passes.decompose import Decomposed
+from . import routines as routines  # which ops have routines
 from .epilogue import fuse_epilogues, update_early
 from .fusion import Fusion, FusionGroup
 from .in_place import plan_in_place

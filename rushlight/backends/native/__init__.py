@@ -18,9 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen.llvm import attention, gather_scatter, pooling, rnn
-from ...codegen.llvm.conv import convolution
-from ...codegen.llvm.gemm import matmul
+from ...codegen.llvm import lowerings as lowerings
 from ...core.base import Spec, TensorBase, alias, make, storage_of
 from ...core.devices import CPU
 from ...core.state import state
@@ -41,7 +39,6 @@ from .dynamic_shapes import General, Plans
 from .executable import CompiledSchedule, compile_graph
 from .printer import describe, dump
 
-ROUTINES_OF = (attention, convolution, gather_scatter, pooling, rnn, matmul)  # files that bring native code for ops of their own
 LIMIT = 16  # programs for different layouts of the inputs, before new ones run as in eager mode
 _said: list[str] = []
 

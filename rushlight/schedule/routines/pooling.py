@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from ...ops.nn.pooling import make_pool
 from ...ops.nn.pooling_kernels import Pool, even_pool
-from ...passes.decompose import decomposition
 from ..lowering import routine
 from ..tensor_ir import Builder, Reference
 from .convolution import Three, three
@@ -177,34 +175,11 @@ def adaptive_max_pool(ndim: int) -> Callable[..., Any]:
 # -- pooling to one element --------------------------------------------------------------------------------------
 
 
-def _global_mean(ndim: int) -> Callable[..., Any]:
-    """Adaptive pooling to one element is a mean, which fuses with other ops."""
-
-    def formula(input: Any, output_size: Any) -> Any:
-        shape = input._array.shape
-        wanted = output_size if isinstance(output_size, (tuple, list)) else (output_size,) * ndim
-        if not math.prod(shape) or any(each != 1 for each in wanted):
-            return NotImplemented
-        return input.mean(list(range(len(shape) - ndim, len(shape))), True)
-
-    return formula
-
-
-def _global_mean_gradient(grad: Any, size: Any, mode: str, align_corners: bool, factors: Any, antialias: bool) -> Any:
-    shape = grad._array.shape
-    ndim = len(size)
-    if mode != "area" or not math.prod(shape) or any(each != 1 for each in shape[len(shape) - ndim :]):
-        return NotImplemented
-    return (grad / math.prod(size)).expand((*shape[: len(shape) - ndim], *size))
-
-
 for _ndim in (1, 2, 3):
     routine.set(max_pool(_ndim, False), f"max_pool{_ndim}d")
     routine.set(max_pool(_ndim, True), f"max_pool{_ndim}d_with_indices")
     routine.set(mean_pool(_ndim), f"avg_pool{_ndim}d")
     routine.set(adaptive_mean_pool(_ndim), f"adaptive_avg_pool{_ndim}d")
     routine.set(adaptive_max_pool(_ndim), f"adaptive_max_pool{_ndim}d_with_indices")
-    decomposition.set(_global_mean(_ndim), f"adaptive_avg_pool{_ndim}d")
 routine.set(max_pool_gradient(False), "max_pool_backward")
 routine.set(max_pool_gradient(True), "max_pool_select")
-decomposition.set(_global_mean_gradient, "resample_backward")

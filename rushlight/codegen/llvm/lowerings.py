@@ -1,0 +1,15 @@
+"""Which file lowers which family of op routines to LLVM IR: it is imported when one of the family's ops is met."""
+
+from __future__ import annotations
+
+from ...schedule.lowering import lowering
+from ...schedule.routines import FAMILIES
+
+_FILES = {
+    "attention": "attention", "convolution": "conv.convolution", "matmul": "gemm.matmul", "movement": "gather_scatter",
+    "pooling": "pooling", "recurrent": "rnn",
+}  # fmt: skip
+_DESCRIBED_ONLY = ("flip", "repeat")  # views and fused kernels say it all
+
+for _family, _file in _FILES.items():
+    lowering("llvm").expect(f"{__package__}.{_file}", *[name for name in FAMILIES[_family] if name not in _DESCRIBED_ONLY])
