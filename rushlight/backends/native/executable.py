@@ -17,6 +17,7 @@ from ...codegen.llvm.piece import Piece, SizesFrom
 from ...codegen.llvm.target import processor
 from ...core.base import Spec
 from ...core.blas import blas
+from ...core.devices import CPU
 from ...graph import Graph
 from ...passes.decompose import Declined, decompose
 from ...runtime.call import launcher
@@ -55,9 +56,12 @@ many:
 def compile_graph(graph: Graph, examples: list[Any], attribute: Callable[[str], Any] | None = None) -> CompiledSchedule:
     """Compile a functional graph for inputs with the shapes, dtypes and strides of the examples (Specs; other values are constants).
 
-    ``attribute`` looks up what ``get_attr`` nodes name.  Raises :class:`Declined` where the graph can't be compiled.
+    Examples that name no device are on the CPU.  ``attribute`` looks up what ``get_attr`` nodes name.  Raises :class:`Declined` where the graph can't be compiled.
     """
     started = time.perf_counter()
+    examples = [
+        Spec(each.shape, each.dtype, each.element_strides, CPU) if isinstance(each, Spec) and each.device is None else each for each in examples
+    ]
     decomposed = decompose(graph, examples, attribute or no_attribute)
     layouts = [each.element_strides if isinstance(each, Spec) else None for each in examples]
     while True:
