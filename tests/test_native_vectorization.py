@@ -148,3 +148,11 @@ def test_called_functions_are_those_that_are_written_out(name: str) -> None:
     for a, b in ((0, 2), (1, 3)):
         for one, other in zip(results[a], results[b]):
             np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("function", [lambda x: x + x[0], lambda x: (x * x[1]).exp(), lambda x: (x - x[:, :1] + x[2]).sum(-1)])
+def test_two_views_of_one_buffer(function):
+    """Loads of one buffer with the same innermost stride and offset, but other outer strides, are two loads."""
+    x = torch.randn(64, 1024, generator=torch.Generator().manual_seed(0)) * 0.1
+    with torch.no_grad():
+        torch.testing.assert_close(torch.compile(function)(x), function(x), rtol=1e-5, atol=1e-5)
