@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.base import Spec, TensorBase, contiguous_strides
+from ..core.devices import device_of
 from ..core.errors import GradientError, NotSupported, OperationError
 from ..ops.shape.memory import element_strides, lies_as
 from ..ops.shape.permute import permute
@@ -155,7 +156,7 @@ def over(value: Any, levels: tuple[Any, ...]) -> Any:
         return value
     result = _new(BatchedTensor)
     array, count = value._array, len(levels)
-    result._array = PerExample(array.shape[count:], array.dtype, element_strides(array)[count:])
+    result._array = PerExample(array.shape[count:], array.dtype, element_strides(array)[count:], device_of(array))
     result._requires_grad = False
     result._grad_fn = None
     result._output_index = 0
