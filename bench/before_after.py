@@ -9,7 +9,9 @@ interleaved rounds.  Prints a table and keeps it in bench/RESULTS.md.  Needs llv
 from __future__ import annotations
 
 import argparse
+import os
 import pathlib
+import platform
 import statistics
 import subprocess
 import sys
@@ -17,10 +19,9 @@ import tempfile
 
 from cases import CASES
 from peers import Peer, closing, progress
-from tables import header, line, shown
+from tables import header, keep, line, shown
 
 AFTER = str(pathlib.Path(__file__).resolve().parent.parent)
-RESULTS = pathlib.Path(__file__).with_name("RESULTS.md")
 TITLE = "Before and after"
 FORMS = {"inference": ("eager", "model"), "training": ("eager", "model", "step")}
 NOISE = 1.1  # of a ratio: what two runs of one checkout differ by on a shared machine
@@ -99,6 +100,7 @@ def main() -> None:
     trees = [str(pathlib.Path(args.before).resolve()), AFTER]
     if not (pathlib.Path(trees[0]) / "rushlight" / "__init__.py").exists():
         parser.error(f"{args.before} is no checkout of rushlight")
+    load = os.getloadavg()[0]
     rounds, budget = (2, 0.1) if args.quick else (5, 0.2)
     rows = [row("import", *in_turn(IMPORT, trees, 2 * rounds))] if args.only in "import" else []
     for name, (setup, body) in SNIPPETS.items():
@@ -111,11 +113,11 @@ def main() -> None:
     body = "\n".join([*header("case", "before", "after", "ratio", ""), *rows])
     print(body)
     if not (args.quick or args.only):
-        from sidebyside import keep, machine
-
+        machine = f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+        about = f"{machine}, load before the run {load:.2f}"
         keep(
             TITLE,
-            machine(),
+            about,
             f"Two checkouts of rushlight, `bench/before_after.py`: a ratio here is the new one's time to the old one's.\n\n{body}",
         )
 

@@ -9,23 +9,20 @@ round counts.  A ratio is the time without a part to the time with both.
 from __future__ import annotations
 
 import argparse
-import datetime
 import os
-import pathlib
 import platform
 import time
 import warnings
 from collections.abc import Callable
 from typing import Any
 
-from tables import header, line, shown
+from tables import header, keep, line, shown
 
 import rushlight as torch
 from rushlight.runtime.call.settings import settings
 
 nn, F = torch.nn, torch.nn.functional
 WAYS = {"both": (True, True), "no trampoline": (False, True), "no guard VM": (True, False), "neither": (False, False)}
-RESULTS = pathlib.Path(__file__).with_name("RESULTS.md")
 TITLE = "Call overhead"
 WARM_UP = 40  # calls: guards are compiled after a few, or no more attempts are made
 
@@ -103,16 +100,8 @@ def main() -> None:
         rows.append(line(name, *(shown(best[way]) for way in WAYS), *(f"{best[way] / best['both']:.2f}" for way in list(WAYS)[1:])))
     print("\n".join(rows))
     if not quick:
-        keep(f"{datetime.date.today()}. Python {platform.python_version()}, {os.cpu_count()} cores, load before the run {load:.2f}.", rows)
-
-
-def keep(about: str, rows: list[str]) -> None:
-    """Put the section into the results file, in the place of its older one."""
-    section = "\n".join([f"# {TITLE}", "", f"{about} Times are the best of interleaved rounds.", "", *rows, ""])
-    parts = RESULTS.read_text(encoding="utf8").split("\n# ")
-    parts = [part if part.startswith("# ") else "# " + part for part in parts]
-    parts = [part.strip() + "\n" for part in parts if not part.startswith(f"# {TITLE}\n")]
-    RESULTS.write_text("\n".join(sorted([*parts, section])), encoding="utf8")
+        about = f"Python {platform.python_version()}, {os.cpu_count()} cores, load before the run {load:.2f}"
+        keep(TITLE, about, "\n".join(rows))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import gc
 import os
 import pathlib
@@ -13,12 +12,12 @@ from typing import Any
 
 import torch
 from serving import time_of
+from tables import keep as keep
 from tables import shown
 
 import rushlight
 
 PACKAGES = {"rushlight": rushlight, "torch": torch}
-RESULTS = pathlib.Path(__file__).with_name("RESULTS.md")
 
 
 def compare(make: Callable[[Any], Callable[[], Any]], rounds: int, budget: float) -> tuple[dict[str, float], float]:
@@ -64,12 +63,3 @@ class Table:
 
     def __str__(self) -> str:
         return "\n".join(self.rows)
-
-
-def keep(title: str, about: str, body: str) -> None:
-    """Put a benchmark's section into the results file, in the place of its older one."""
-    section = f"# {title}\n\n{datetime.date.today()}. {about}. Times are the best of interleaved rounds; a ratio is rushlight's time to PyTorch's.\n\n{body}\n"
-    parts = RESULTS.read_text(encoding="utf8").split("\n# ") if RESULTS.exists() else []
-    parts = [part if part.startswith("# ") else "# " + part for part in parts]
-    parts = [part.strip() + "\n" for part in parts if not part.startswith(f"# {title}\n")]
-    RESULTS.write_text("\n".join(sorted([*parts, section])), encoding="utf8")

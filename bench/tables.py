@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
+import pathlib
+
+RESULTS = pathlib.Path(__file__).with_name("RESULTS.md")
+
 
 def shown(seconds: float) -> str:
     """A time in the unit that fits it."""
@@ -23,3 +28,12 @@ def line(*cells: str) -> str:
 def header(*names: str) -> list[str]:
     """The first two lines of a table."""
     return [line(*names), "|" + "---|" * len(names)]
+
+
+def keep(title: str, about: str, body: str) -> None:
+    """Put a benchmark's section into the results file, in the place of its older one."""
+    section = f"# {title}\n\n{datetime.date.today()}. {about}. Times are the best of interleaved rounds; a ratio is rushlight's time to PyTorch's.\n\n{body}\n"
+    parts = RESULTS.read_text(encoding="utf8").split("\n# ") if RESULTS.exists() else []
+    parts = [part if part.startswith("# ") else "# " + part for part in parts]
+    parts = [part.strip() + "\n" for part in parts if not part.startswith(f"# {title}\n")]
+    RESULTS.write_text("\n".join(sorted([*parts, section])), encoding="utf8")

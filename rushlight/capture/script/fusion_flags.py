@@ -20,7 +20,7 @@ class FusionFlags:
 
 
 def set_fusion_strategy(strategy: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Say how often code is compiled for fixed and for varying shapes; the strategy of before comes back.
+    """Say how often code is compiled for fixed and for varying shapes; returns the previous strategy.
 
     >>> before = set_fusion_strategy([("STATIC", 2), ("DYNAMIC", 2)])
     >>> set_fusion_strategy(before)

@@ -50,7 +50,7 @@ def capture(
 ) -> Captured:
     """Run a program on example inputs and record what it does.
 
-    ``dynamic(name, dim)`` gives the symbol of a dimension of an input that may differ from run to run, or None; ``names`` may
+    ``dynamic(name, dim)`` gives the symbol of a dimension of an input that is dynamic, or None; ``names`` may
     rename the inputs; ``started`` gets the tracer before the program runs; with ``values=False`` it runs on inputs without data, which
     takes no time to compute, and raises where the program asks for a value; ``listed(name, items)`` says which lists are inputs of any
     length, ``optional(name)`` which inputs may be None in another run; ``root`` is the Module of

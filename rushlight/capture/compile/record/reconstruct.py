@@ -206,7 +206,7 @@ class Reconstruction:
         return name
 
     def function(self, name: str, value: Any) -> None:
-        """A function that the program defined; one of before is itself."""
+        """A function that the program defined; a pre-existing one is itself."""
         if not self.is_fresh(value):
             self.lines.append(f"{name} = {self.names.of(value)}")
             return
