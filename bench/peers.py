@@ -42,6 +42,7 @@ class Peer:
         }
         if tree is not None:  # the package of another checkout
             environment["PYTHONPATH"] = tree
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
         if package == "jax":
             command = [os.environ["JAX_PYTHON"], str(HERE / "jax_peer.py"), kind, case, folder]
             environment.pop("PYTHONPATH", None)
