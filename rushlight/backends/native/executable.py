@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
+import gc
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...codegen.llvm.gemm.blas import BlasProduct
@@ -53,6 +55,19 @@ many:
 }"""
 
 
+@contextlib.contextmanager
+def paused_collection() -> Iterator[None]:
+    """No garbage collection inside: what a compilation allocates is alive until its end, so that collections would find nothing."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@paused_collection()
 def compile_graph(graph: Graph, examples: list[Any], attribute: Callable[[str], Any] | None = None) -> CompiledSchedule:
     """Compile a functional graph for inputs with the shapes, dtypes and strides of the examples (Specs; other values are constants).
 
@@ -60,7 +75,8 @@ def compile_graph(graph: Graph, examples: list[Any], attribute: Callable[[str], 
     """
     started = time.perf_counter()
     examples = [
-        Spec(each.shape, each.dtype, each.element_strides, CPU) if isinstance(each, Spec) and each.device is None else each for each in examples
+        Spec(each.shape, each.dtype, each.element_strides, CPU) if isinstance(each, Spec) and each.device is None else each
+        for each in examples
     ]
     decomposed = decompose(graph, examples, attribute or no_attribute)
     layouts = [each.element_strides if isinstance(each, Spec) else None for each in examples]
