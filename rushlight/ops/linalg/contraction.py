@@ -237,7 +237,8 @@ def _contract(a: Any, a_labels: list[Any], b: Any, b_labels: list[Any], needed: 
     product = matmul(_arrange(a, a_labels, [*groups, rows, inside]), _arrange(b, b_labels, [*groups, inside, columns]))
     shape = [a._array.shape[a_labels.index(label)] for label in (*batch, *rows)]
     shape += [b._array.shape[b_labels.index(label)] for label in columns]
-    return product if len(product._array.shape) == len(shape) else product.reshape(shape), result
+    one_dimension_each = len(rows) == len(columns) == 1 and len(batch) <= 1  # no group was merged or empty
+    return product if one_dimension_each else product.reshape(shape), result
 
 
 def _align(tensor: Any, labels: list[Any], order: list[Any]) -> Any:
