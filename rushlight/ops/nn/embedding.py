@@ -136,11 +136,10 @@ def embedding(
 # -- bags --------------------------------------------------------------------------------------------------------
 
 
-def _bag_numbers(offsets: Any, count: int, include_last: bool) -> Any:
+def _bag_numbers(offsets: Any, count: int) -> Any:
     """For every index the number of its bag."""
     positions = table["arange"].call(count, device=offsets.device)
-    starts = offsets[:-1] if include_last else offsets
-    return table["searchsorted"].call(starts.to(positions.dtype).contiguous(), positions, right=True) - 1
+    return table["searchsorted"].call(offsets.to(positions.dtype).contiguous(), positions, right=True) - 1
 
 
 def _bag_maximum(values: Any, bags: Any, count: int, kept: Any) -> Any:
@@ -191,8 +190,13 @@ def embedding_bag(
             raise OperationError(
                 f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got {int(offsets[0])}"
             )
-        count = offsets._array.shape[0] - bool(include_last_offset)
-        bags = _bag_numbers(offsets, input._array.shape[0], include_last_offset)
+        if include_last_offset:  # a last bag, of what follows the last offset, belongs to no result
+            whole = embedding_bag(
+                input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights, False, padding_idx
+            )
+            return whole[:-1]
+        count = offsets._array.shape[0]
+        bags = _bag_numbers(offsets, input._array.shape[0])
     else:
         raise ValueRangeError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input._array.ndim}")
     rows = embedding(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
