@@ -192,3 +192,19 @@ def test_linspace_rounds_once() -> None:
     index = np.arange(1000)
     want = np.where(index < 500, -3 + float(step) * index, 5 - float(step) * (999 - index)).astype(np.float32)
     np.testing.assert_array_equal(found.numpy(), want)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda out: torch.linspace(0, 3, 4, out=out),
+        lambda out: torch.arange(0, 4, out=out),
+        lambda out: torch.logspace(0, 3, 4, 2, out=out).log2_(),
+    ],
+)
+def test_ranges_fill_strided_tensors(function) -> None:
+    x = torch.zeros(2, 3)
+    function(x.narrow(1, 1, 2))
+    assert x.tolist() == [[0, 0, 1], [0, 2, 3]]
+    resized = torch.zeros(2, 3)
+    assert function(resized) is resized and resized.tolist() == [0, 1, 2, 3]

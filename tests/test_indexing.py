@@ -510,7 +510,9 @@ def test_one_element_costs_microseconds() -> None:
 
 @pytest.mark.parametrize("mode", ["sum", "mean", "max"])
 def test_bags_end_at_the_last_offset(mode: str) -> None:
-    weight = torch.randn(10, 3)
-    found = torch.nn.functional.embedding_bag(torch.arange(7), weight, torch.tensor([0, 2, 5, 6]), mode=mode, include_last_offset=True)
+    weight = rushlight.randn(10, 3)
+    found = rushlight.nn.functional.embedding_bag(
+        rushlight.arange(7), weight, rushlight.tensor([0, 2, 5, 6]), mode=mode, include_last_offset=True
+    )
     reduce = {"sum": lambda rows: rows.sum(0), "mean": lambda rows: rows.mean(0), "max": lambda rows: rows.amax(0)}[mode]
-    torch.testing.assert_close(found, torch.stack([reduce(weight[start:end]) for start, end in ((0, 2), (2, 5), (5, 6))]))
+    rushlight.testing.assert_close(found, rushlight.stack([reduce(weight[start:end]) for start, end in ((0, 2), (2, 5), (5, 6))]))

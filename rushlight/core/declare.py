@@ -83,7 +83,7 @@ class Op:
     factory: bool
     family: Any
     fast: Any
-    has_out: bool
+    has_out: bool | str  # "fills": results are written in order to an out= tensor of as many elements, whatever its shape
     in_place_kernel: Any
     kernel: Any
     meta: Any
@@ -251,7 +251,7 @@ def primitive(
     ``vjp={}`` says that the op has no gradient by nature (comparisons, indices); ``vjp=None`` that it is missing.
     Options: ``returns`` (names of several outputs, or ``"list"``), ``nondifferentiable`` (those of them without
     gradient), ``view`` (the result shares the input's memory), ``in_place`` (there is a ``name_`` variant),
-    ``in_place_kernel``, ``ufunc`` (what the kernel amounts to for default arguments), ``out`` (takes ``out=``),
+    ``in_place_kernel``, ``ufunc`` (what the kernel amounts to for default arguments), ``out`` (takes ``out=``; ``"fills"``: one of as many elements keeps its shape),
     ``fast`` (a fast path, as families have it), ``method``, ``namespace``, ``aliases`` (``"linalg.det"`` is one in another
     namespace), ``exact`` (moves values and
     computes nothing, so that narrow types need not be widened), ``factory`` (makes a tensor out of nothing: takes ``dtype``,

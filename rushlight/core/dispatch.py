@@ -5,6 +5,7 @@ Entry points (:mod:`rushlight.core.entry`) take a fast path for common calls on 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -440,6 +441,8 @@ def write_out(op: Op, args: tuple[Any, ...], out: Any, results: Any) -> Any:
                 "the arguments requires grad."
             )
     for target, source in zip(targets, sources):
+        if op.has_out == "fills" and math.prod(target._array.shape) == math.prod(source._array.shape):
+            source = source.reshape(target._array.shape)
         check_result_type(source._array.dtype, target._array.dtype)
         place = device_of(target._array)
         if device_of(source._array) != place:

@@ -20,7 +20,7 @@ Number = int | float | complex | bool
 _FLOAT64, _INT64 = np.dtype(np.float64), np.dtype(np.int64)
 _UNSIGNED = frozenset(np.dtype(each) for each in (np.uint16, np.uint32, np.uint64))
 _RANGE_TYPES = tuple(map(np.dtype, ("float32", "float64", "int16", "int32", "int64")))  # of ONNX's Range
-_OPTIONS: dict[str, Any] = {"vjp": {}, "factory": True, "exact": True}
+_OPTIONS: dict[str, Any] = {"vjp": {}, "factory": True, "exact": True, "out": "fills"}
 
 
 def _check_type(numpy_type: Any, kernel: str, *, complex: bool = False) -> None:
