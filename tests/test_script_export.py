@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 from typing import Any, List, Optional, Tuple
 
 import numpy as np
 import pytest
-from support.onnx_files import onnx_session
+from support.onnx_files import onnx_session, run_onnx
 
 import rushlight as torch
 import rushlight.nn.functional as F
@@ -449,3 +450,35 @@ def test_arithmetic_on_sizes_in_loops_makes_no_endless_formulas() -> None:
             x = torch.ones(rows, 2)
             for got, want in zip(session.run(None, {"x": x.numpy()}), arrays(program(x))):
                 np.testing.assert_array_equal(got, want)
+
+
+class AddsToZeros(nn.Module):
+    def forward(self, x):
+        y = torch.zeros(())
+        y += x
+        return y
+
+
+class WritesToViews(nn.Module):
+    def forward(self, x):
+        y = torch.zeros(3)
+        y[1] += x
+        y[0] = x * 2
+        return y
+
+
+class ScattersIntoZeros(nn.Module):
+    def forward(self, x):
+        y = torch.zeros(2, 2)
+        y.scatter_add_(1, torch.tensor([[0, 1], [1, 1]]), x.expand(2, 2))
+        return y + 1
+
+
+@pytest.mark.parametrize("kind", [AddsToZeros, WritesToViews, ScattersIntoZeros])
+@pytest.mark.parametrize("scripted", [True, False])
+def test_constants_that_are_written_keep_the_value_they_had(kind, scripted):
+    model = jit.script(kind()) if scripted else kind()
+    buffer = io.BytesIO()
+    torch.onnx.export(model, (torch.tensor(42.0),), buffer, opset_version=17)
+    (found,) = run_onnx(buffer.getvalue(), np.array(5, np.float32))
+    np.testing.assert_array_equal(found, kind()(torch.tensor(5.0)).numpy())

@@ -310,6 +310,8 @@ class Tracer(SymbolicSizes):
         target = args[0]
         before = self.shape_of(target)
         dtype = target._array.dtype
+        for tensor in {id(each): each for each in (target, self.aliases.origin(target)[0])}.values():
+            self.keep_constant(tensor)
         dispatch_in_place(op, self.fake_tensors.given(op, args) if self.without_values else args)
         result = target
         node = self.emit(functional, recorded)
@@ -322,6 +324,15 @@ class Tracer(SymbolicSizes):
         self.bind(target, node, shape)
         self.aliases.written(target, self.entries[id(target)])
         return result
+
+    def keep_constant(self, tensor: Any) -> None:
+        """Before a write: a node that is a constant of the capture keeps the elements it has."""
+        entry = self.entries.get(id(tensor))
+        if entry is None or tensor._array.__class__ is Spec or self.known.get(entry.node) is not tensor:
+            return
+        self.known[entry.node] = before = make(tensor._array.copy())
+        if self.constants.get(entry.node.target) is tensor:
+            self.constants[entry.node.target] = before
 
     def part(self, node: Node, index: int, several: bool) -> Node:
         """One of several results of a node, as a node."""
