@@ -479,3 +479,12 @@ def test_multi_grad_hook():
     handle.remove()
     (a * b).backward()
     assert seen == [[2.0, 1.0]]
+
+
+def test_a_variable_is_a_leaf_of_its_own() -> None:
+    x = torch.ones(2, requires_grad=True)
+    variable = torch.autograd.Variable(x, requires_grad=True)
+    (variable * 2).sum().backward()
+    assert variable is not x and x.grad is None and variable.grad.tolist() == [2, 2]
+    variable.data.add_(1)
+    assert x.tolist() == [2, 2] and isinstance(x, torch.autograd.Variable) and not torch.autograd.Variable(x).requires_grad

@@ -151,3 +151,12 @@ def test_quantized_layers_are_scripted_and_saved() -> None:
         file.seek(0)
         assert torch.equal(scripted(given), quantized(given))
         assert torch.equal(jit.load(file)(given), quantized(given))
+
+
+def test_isinstance_with_element_types() -> None:
+
+    check = torch.jit.isinstance
+    assert check([1], list[int]) and not check(["a"], list[int]) and not check((1,), list[int])
+    assert check({1: "a"}, dict[int, str]) and not check({"a": 1}, dict[int, str])
+    assert check((1, "a"), tuple[int, str]) and not check((1, "a"), tuple[str, str]) and not check((1,), tuple[int, str])
+    assert check(5.0, float) and not check(5, float) and check(None, int | None) and not check("a", int | None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.base import TensorBase
 from . import forward_ad, function, functional, grad_mode, graph
 from .anomaly_mode import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from .differentiation import backward, grad
@@ -16,9 +17,19 @@ from .grad_mode import enable_grad, inference_mode, is_grad_enabled, is_inferenc
 from .gradcheck import gradcheck, gradgradcheck
 
 
-def Variable(data: Any, requires_grad: bool = False) -> Any:
-    """Kept for old code: a tensor is its own variable."""
-    return data.requires_grad_(requires_grad)
+class _VariableType(type):
+    """Makes every tensor an instance of ``Variable``."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, TensorBase)
+
+
+class Variable(metaclass=_VariableType):
+    """Kept for old code: a leaf that shares the memory of a tensor."""
+
+    def __new__(cls, data: Any, requires_grad: bool = False) -> Any:
+        """A new tensor, apart from the history of ``data``."""
+        return data.detach().requires_grad_(requires_grad)
 
 
 __all__ = [

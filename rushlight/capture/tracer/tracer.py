@@ -328,10 +328,12 @@ class Tracer(SymbolicSizes):
     def keep_constant(self, tensor: Any) -> None:
         """Before a write: a node that is a constant of the capture keeps the elements it has."""
         entry = self.entries.get(id(tensor))
-        if entry is None or tensor._array.__class__ is Spec or self.known.get(entry.node) is not tensor:
+        array = tensor._array
+        if entry is None or array.__class__ is Spec or self.known.get(entry.node) is not tensor:
             return
-        self.known[entry.node] = before = make(tensor._array.copy())
-        if self.constants.get(entry.node.target) is tensor:
+        before: Any = make(array.copy())
+        self.known[entry.node] = before
+        if entry.node.op == "get_attr" and self.constants.get(entry.node.target) is tensor:
             self.constants[entry.node.target] = before
 
     def part(self, node: Node, index: int, several: bool) -> Node:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .types import checker, from_annotation
+from .types import from_annotation, is_exactly
 
 IGNORED, UNUSED, EXPORTED, METHOD = "ignored", "unused", "exported", "method"
 
@@ -70,8 +70,7 @@ def is_scripting() -> bool:
 
 def is_instance(obj: Any, target_type: Any) -> bool:
     """Whether a value is of a type with brackets: ``jit.isinstance(x, List[int])``; scripts know the value's type after it."""
-    check = checker(from_annotation(target_type))
-    return check is None or check(obj)
+    return is_exactly(obj, from_annotation(target_type))
 
 
 def interface(cls: Any) -> Any:

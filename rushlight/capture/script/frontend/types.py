@@ -400,6 +400,26 @@ def checker(wanted: Type) -> Callable[[Any], bool] | None:
     return lambda value: isinstance(value, wanted.described.kind)
 
 
+def is_exactly(value: Any, wanted: Type) -> bool:
+    """Whether a value is of a type with no conversion, elements of containers included (``jit.isinstance``)."""
+    if isinstance(wanted, OptionalType):
+        return value is None or is_exactly(value, wanted.inner)
+    if isinstance(wanted, UnionType):
+        return any(is_exactly(value, each) for each in wanted.options)
+    if isinstance(wanted, ListType):
+        return isinstance(value, list) and all(is_exactly(each, wanted.element) for each in value)
+    if isinstance(wanted, DictType):
+        return isinstance(value, dict) and all(is_exactly(k, wanted.key) and is_exactly(v, wanted.value) for k, v in value.items())
+    if isinstance(wanted, TupleType):
+        return isinstance(value, tuple) and len(value) == len(wanted.elements) and all(map(is_exactly, value, wanted.elements))
+    if wanted == FLOAT:
+        return isinstance(value, float)
+    if wanted == COMPLEX:
+        return isinstance(value, complex)
+    check = checker(wanted)
+    return check is None or check(value)
+
+
 _CHECKS: dict[str, Callable[[Any], bool]] = {
     "Tensor": lambda value: isinstance(value, TensorBase),
     "int": lambda value: isinstance(value, int) and not isinstance(value, bool),
