@@ -488,3 +488,19 @@ def test_a_variable_is_a_leaf_of_its_own() -> None:
     assert variable is not x and x.grad is None and variable.grad.tolist() == [2, 2]
     variable.data.add_(1)
     assert x.tolist() == [2, 2] and isinstance(x, torch.autograd.Variable) and not torch.autograd.Variable(x).requires_grad
+
+
+def test_retained_gradients_are_those_of_the_written_value() -> None:
+    a = torch.tensor([1.0], requires_grad=True).clone()
+    a.retain_grad()
+    a.mul_(2)
+    assert a.retains_grad
+    a.sum().backward()
+    assert a.grad.tolist() == [1]
+    base = torch.tensor([1.0], requires_grad=True).clone()
+    first, second = base[:], base[:]
+    first.retain_grad()
+    second.retain_grad()
+    first.mul_(2)
+    (first + second).sum().backward()
+    assert first.grad.tolist() == [1] and second.grad.tolist() == [1]

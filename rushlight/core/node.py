@@ -341,7 +341,18 @@ def refresh(tensor: TensorBase) -> None:
         fresh = replay(view.chain, base)
     finally:
         state.grad_enabled = enabled
-    tensor._grad_fn, tensor._output_index, tensor._requires_grad = fresh._grad_fn, fresh._output_index, True
+    set_history(tensor, fresh._grad_fn, fresh._output_index)
+
+
+def set_history(tensor: TensorBase, node: Any, index: int = 0) -> None:
+    """Give a tensor that was written to another history; a gradient that it retains is that of its new value from here on."""
+    old, at = tensor._grad_fn, tensor._output_index
+    if old is not None and node is not None and old.retained is not None and at in old.retained and old.retained[at]() is tensor:
+        if node.retained is None:
+            node.retained = {}
+            node.hooked = True
+        node.retained[index] = old.retained.pop(at)
+    tensor._grad_fn, tensor._output_index, tensor._requires_grad = node, index, True
 
 
 def stale(view: View) -> InPlaceError:
@@ -400,7 +411,7 @@ def rebase(target: TensorBase, node: Node, table: Any) -> None:
     """Make a node the history of a tensor after an in-place write; for a view, its base gets a ``CopySlices`` node."""
     view = target._view
     if view is None:
-        target._grad_fn, target._output_index, target._requires_grad = node, 0, True
+        set_history(target, node)
         return
     base = view.base
     outer = CopySlices()
@@ -411,7 +422,7 @@ def rebase(target: TensorBase, node: Node, table: Any) -> None:
     outer.strides = tuple(step // base._array.itemsize for step in base._array.strides)
     outer.lay_as, outer.copy_as = table["laid_as"].call, table["lay_out"].call
     outer.write, outer.zero = table["copy_"].call, table["zero_"].call
-    base._grad_fn, base._output_index, base._requires_grad = outer, 0, True
+    set_history(base, outer)
     view.version = -1
     refresh(target)
 
