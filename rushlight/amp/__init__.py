@@ -1,4 +1,8 @@
-"""Automatic mixed precision: ops in types chosen for them (``autocast``), and scaled losses (``GradScaler``)."""
+"""Automatic mixed precision: ops in types chosen for them (``autocast``), and scaled losses (``GradScaler``).
+
+In: calls of ops, and losses.  Out: the same ops in the dtype of their ``autocast`` facet (``autocast_classes.py``), and gradients that do not underflow.  Read
+``autocast_mode.py`` first.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """Functions of functions: derivatives, and functions of one example mapped over a batch.  They nest and compose.
 
+In: a function of tensors.  Out: another one.  ``derivatives.py`` uses the autograd engine; ``level.py`` runs the ops of one ``vmap`` on whole batches by the
+``batching`` facets of ``batching_rules*.py``.  Read ``derivatives.py`` first, then ``level.py``.
+
 >>> import rushlight as torch
 >>> loss = lambda weight, x: (weight * x).sin().sum()
 >>> per_example = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))

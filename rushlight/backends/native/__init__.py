@@ -1,5 +1,9 @@
 """Native code: a graph becomes machine code, made by LLVM in memory.  Needs ``llvmlite``; without it graphs run as in eager mode.
 
+In: a captured graph.  Out: an `Executable`: the graph decomposed, scheduled, emitted and compiled for the strides and sizes that come.  This file is the back-end and its
+executables; ``executable.py`` holds one compiled schedule, ``dynamic_shapes.py`` and ``shape_templates.py`` those with symbolic sizes, ``autograd_launcher.py`` calls that
+record a gradient, ``eager/`` kernels for single ops.  Read ``executable.py`` first.
+
 >>> import rushlight
 >>> step = rushlight.compile(lambda x: (x * 2).tanh().sum(), backend="native")
 >>> with rushlight.no_grad():
@@ -18,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen.llvm import lowerings as lowerings
+from ...codegen.llvm import lowerings as lowerings  # says which file lowers which ops
 from ...core.base import Spec, TensorBase, alias, make, storage_of
 from ...core.devices import CPU
 from ...core.state import state

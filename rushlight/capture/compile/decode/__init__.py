@@ -1,4 +1,8 @@
-"""Bytecode of the running version of Python as canonical instructions: `decode(code)` gives a `Bytecode`."""
+"""Bytecode of the running version of Python as canonical instructions: `decode(code)` gives a `Bytecode`.
+
+In: a code object of CPython.  Out: instructions of one set for all versions, with jumps and exception handlers resolved.  ``canonical.py`` defines the set: read it
+first; ``py311.py`` to ``py313.py`` translate to it.
+"""
 
 from __future__ import annotations
 
