@@ -18,7 +18,28 @@ ROOMS = (
     "core graph ops autograd tensor amp nn serialization utils optim func ao capture passes schedule codegen runtime onnx backends".split()
 )
 FACE = len(ROOMS)
-FACE_ROOMS = {"checks", "cli", "compat", "cpu", "cuda", "signal", "testing", "viewer"}
+FACE_ROOMS = {
+    "accelerator",
+    "checks",
+    "cli",
+    "compat",
+    "cpu",
+    "cuda",
+    "distributed",
+    "distributions",
+    "export",
+    "fx",
+    "library",
+    "masked",
+    "multiprocessing",
+    "nested",
+    "package",
+    "profiler",
+    "signal",
+    "sparse",
+    "testing",
+    "viewer",
+}
 SECOND_NAMES = ("nn/intrinsic/", "nn/qat/", "nn/quantized/")  # torch.nn.quantized is torch.ao.nn.quantized
 HEIGHT = {**{room: height for height, room in enumerate(ROOMS)}, **dict.fromkeys(FACE_ROOMS, FACE)}
 
