@@ -4,6 +4,7 @@ VENV ?= .venv
 BENCH_VENV ?= .venv-bench
 JAX_VENV ?= .venv-jax
 RECORD_VENV ?= .venv-record
+LIBRARIES_VENV ?= .venv-libraries
 PEER := torch==2.13.0
 
 VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
@@ -15,21 +16,25 @@ DOCS_READY := $(VENV)/.docs-$(VERSION)
 BENCH_READY := $(BENCH_VENV)/.ready-$(VERSION)
 JAX_READY := $(JAX_VENV)/.ready-$(VERSION)
 RECORD_READY := $(RECORD_VENV)/.ready-$(VERSION)
+LIBRARIES_READY := $(LIBRARIES_VENV)/.ready-$(VERSION)
 
 # An environment of another Python version is made again; one of the same version is kept.
 make_venv = grep -qs '^version = $(VERSION)\.' $(1)/pyvenv.cfg || $(PYTHON) -m venv --clear $(1)
 
-.PHONY: help demo test format lint coverage generate docs record bench dist clean
+.PHONY: help demo test test-libraries format lint coverage generate docs record bench dist clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(READY) ## run the demonstration
 	$(VENV)/bin/python examples/demo.py
 
 test: $(READY) ## run the tests
 	$(VENV)/bin/python -m pytest -q -n auto --dist worksteal
+
+test-libraries: $(LIBRARIES_READY) ## run programs over popular libraries, without PyTorch; write docs/libraries.md
+	$(LIBRARIES_VENV)/bin/python tools/try_libraries.py --table $(ONLY)
 
 format: $(READY) ## format the sources and fix what the linter can fix
 	$(VENV)/bin/ruff check --fix .
@@ -66,7 +71,7 @@ bench: $(BENCH_READY) $(JAX_READY) ## measure speed, import time and size agains
 	$(BENCH_VENV)/bin/python bench/footprint.py
 
 clean: ## remove what the targets made
-	rm -rf $(VENV) $(BENCH_VENV) $(JAX_VENV) $(RECORD_VENV) build dist demo-output *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*
+	rm -rf $(VENV) $(BENCH_VENV) $(JAX_VENV) $(RECORD_VENV) $(LIBRARIES_VENV) build dist demo-output *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*
 
 $(READY): pyproject.toml
 	$(call make_venv,$(VENV))
@@ -85,6 +90,12 @@ $(BENCH_READY): pyproject.toml
 $(RECORD_READY): pyproject.toml
 	$(call make_venv,$(RECORD_VENV))
 	$(RECORD_VENV)/bin/python -m pip install --quiet '$(PEER)' mpmath --editable '.[dev,onnx,native]'
+	@touch $@
+
+$(LIBRARIES_READY): pyproject.toml tests/libraries/requirements.txt tests/libraries/requirements-others.txt
+	$(call make_venv,$(LIBRARIES_VENV))
+	$(LIBRARIES_VENV)/bin/python -m pip install --quiet --requirement tests/libraries/requirements-others.txt --editable '.[onnx,native]'
+	$(LIBRARIES_VENV)/bin/python -m pip install --quiet --no-deps --requirement tests/libraries/requirements.txt
 	@touch $@
 
 $(JAX_READY):
