@@ -48,7 +48,7 @@ def test_a_module_runs(script, tmp_path: Path) -> None:
     script("", "package/__init__.py")
     path = script("import sys, torch\nprint(sys.argv, __name__, __package__, torch.__name__)", "package/train.py")
     done = rushlight("run", "-m", "package.train", "--epochs", "3", folder=tmp_path)
-    assert done.stdout == f"[{path!r}, '--epochs', '3'] __main__ package rushlight\n", done.stderr
+    assert done.stdout == f"[{path!r}, '--epochs', '3'] __main__ package torch\n", done.stderr
 
 
 def test_code_runs() -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import textwrap
-from importlib import import_module
+import zipfile
+from importlib import import_module, metadata, util
+from importlib.machinery import ExtensionFileLoader
+from importlib.util import spec_from_loader
 from pathlib import Path
 
 import numpy
@@ -13,6 +17,10 @@ from support.processes import run_python, start_python
 
 import rushlight
 from rushlight import compat
+from rushlight.compat import alias as alias_module
+from rushlight.compat.distribution import FOLDER, shim_files
+from rushlight.compat.torch_version import TorchVersion
+from rushlight.core import release
 from rushlight.core.missing import missing
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -41,12 +49,19 @@ def test_modules_are_the_same_objects(alias) -> None:
     from torch import Tensor
     from torch.autograd import Function
 
-    assert torch is rushlight and sys.modules["torch"] is rushlight
+    assert torch is sys.modules["torch"]
+    different = {name for name, value in vars(rushlight).items() if vars(torch).get(name) is not value}
+    assert different <= {
+        *(f"__{name}__" for name in "name spec loader package version getattr dir path builtins cached".split()),
+        "compat",
+        "cli",
+        "version",
+    }
     assert Tensor is rushlight.Tensor
     assert torch.autograd is rushlight.autograd and Function is rushlight.autograd.Function
     assert sys.modules["torch.autograd.function"] is sys.modules["rushlight.autograd.function"]
     assert torch.testing is rushlight.testing
-    assert torch.__spec__.name == "rushlight"
+    assert torch.__spec__.name == torch.__name__ == "torch" and torch.autograd.__spec__.name == "rushlight.autograd"
 
 
 def test_either_spelling_may_come_first() -> None:
@@ -157,7 +172,7 @@ def test_install_and_uninstall_repeat() -> None:
         assert not hasattr(rushlight.testing, "_internal")
         compat.install()
         import torch.testing._internal
-        assert torch is rushlight and torch.testing._internal
+        assert torch.Tensor is rushlight.Tensor and torch.testing._internal
     """)
 
 
@@ -261,3 +276,144 @@ def test_run_tests_is_a_programs_main() -> None:
     """)
     done = start_python("-c", program)
     assert done.returncode == 1 and "Mismatched elements: 2 / 2 (100.0%)" in done.stderr
+
+
+def test_the_alias_presents_a_version_of_pytorch(alias) -> None:
+    import torch
+
+    assert torch.__version__ == torch.version.__version__ == metadata.version("torch") == "2.13.0"
+    assert rushlight.__version__ == rushlight.version.__version__ == release.VERSION != "2.13.0"
+    assert isinstance(torch.__version__, torch.torch_version.TorchVersion)
+    assert (
+        torch.__version__ >= (2, 13)
+        and torch.__version__ > "2.9.1"
+        and not torch.__version__ < "2.13.0.dev1"
+        and torch.__version__ != "2.13"[:3]
+    )
+    assert torch.version.cuda is None and torch.version.hip is None
+    assert torch.__file__ == rushlight.__file__ and list(torch.__path__) == list(rushlight.__path__)
+
+
+def test_versions_compare_as_versions() -> None:
+    ordered = ["1.9", "2.0.dev3", "2.0a1", "2.0b2", "2.0rc1", "2.0", "2.0+cpu", "2.0.post1", "2.0.1", "2.10", "1!0.1"]
+    for at, one in enumerate(ordered):
+        for other in ordered[at + 1 :]:
+            assert TorchVersion(one) < other and TorchVersion(other) > one and TorchVersion(one) != other, (one, other)
+    assert TorchVersion("2.0") == "2.0.0" == TorchVersion("v2.0") and hash(TorchVersion("2.0")) == hash("2.0")
+    assert TorchVersion("nightly") == "nightly" and TorchVersion("2.0") != "nightly"
+
+
+def test_the_distribution_is_found(alias) -> None:
+    found = metadata.distribution("torch")
+    assert found.metadata["Name"] == "torch" and found.version == "2.13.0"
+    assert metadata.requires("torch") == [f"rushlight (=={release.VERSION})"]
+    assert metadata.packages_distributions()["torch"] == ["torch"]
+    assert "torch" in {each.metadata["Name"] for each in metadata.distributions()}
+
+
+def test_no_distribution_without_the_alias() -> None:
+    run_python("""
+        from importlib import metadata, util
+        import rushlight.compat
+        rushlight.compat.install()
+        rushlight.compat.uninstall()
+        import sys
+        assert not [each for each in sys.meta_path if type(each).__module__.startswith("rushlight")]
+        assert "torch" not in sys.modules
+    """)
+
+
+def test_specs_are_found_and_only_imports_raise(alias) -> None:
+    spec = util.find_spec("torch")
+    assert spec.origin == rushlight.__file__ and spec.submodule_search_locations
+    assert util.find_spec("torch.nn.functional").origin.endswith("functional.py")
+    assert util.find_spec("torch.lantern") is None
+    with pytest.raises(ModuleNotFoundError, match=r"'torch\.optm'.*did you mean 'optim'"):
+        import_module("torch.optm")
+
+
+def test_a_name_that_is_not_there_names_the_nearest(alias) -> None:
+    import torch
+
+    with pytest.raises(AttributeError, match=r"no attribute 'zeros_lke'.*did you mean 'zeros_like'"):
+        torch.zeros_lke
+    with pytest.raises(AttributeError, match=r"no attribute 'Linaer'.*did you mean 'Linear'"):
+        torch.nn.Linaer
+
+
+def test_packages_are_packages(alias) -> None:
+    for name in ("torch.jit", "torch.fft", "torch.linalg", "torch.special", "torch.compiler", "torch.nn", "torch.utils.data"):
+        assert hasattr(import_module(name), "__path__"), name
+
+
+def test_an_extension_of_pytorch_is_refused_in_a_sentence(alias, tmp_path: Path) -> None:
+    loader = ExtensionFileLoader("torch_scatter._C", "/somewhere/_C.so")
+    spec = spec_from_loader("torch_scatter._C", loader, origin="/somewhere/_C.so")
+    with pytest.raises(ImportError, match="cannot open"):  # any other trouble stays as it is
+        loader.create_module(spec)
+    original = alias_module._create_extension
+    try:
+        alias_module._create_extension = raising(ImportError("libc10.so: cannot open shared object file"))
+        with pytest.raises(ImportError, match="torch_scatter._C .* linked with PyTorch's C\\+\\+ libraries"):
+            loader.create_module(spec)
+    finally:
+        alias_module._create_extension = original
+
+
+def raising(error: Exception):
+    def function(*args):
+        raise error
+
+    return function
+
+
+def test_the_shim_that_is_shipped_is_what_shim_files_writes() -> None:
+    written = shim_files("Path(__file__).resolve().parents[4]")
+    assert {name: (FOLDER / name).read_text() for name in written} == written
+    there = {str(each.relative_to(FOLDER)) for each in FOLDER.rglob("*") if each.is_file() and "__pycache__" not in each.parts}
+    assert there == set(written)
+
+
+PROGRAM = """
+import importlib.metadata, importlib.util, subprocess, sys
+assert importlib.metadata.version("torch") == "2.13.0" and importlib.util.find_spec("torch")
+import torch.nn
+import rushlight
+assert torch.nn is rushlight.nn and torch.__version__ == "2.13.0"
+"""
+
+
+def test_children_of_run_find_it(tmp_path: Path) -> None:
+    (tmp_path / "child.py").write_text(PROGRAM + "print(rushlight.__file__)")
+    (tmp_path / "parent.py").write_text(
+        PROGRAM + "print(rushlight.__file__, flush=True)\nsubprocess.run([sys.executable, 'child.py'], check=True)"
+    )
+    done = start_python("-m", "rushlight", "run", "parent.py", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [str(ROOT / "rushlight" / "__init__.py")] * 2
+
+
+def test_run_starts_modules_of_the_alias() -> None:
+    done = start_python("-m", "rushlight", "run", "-m", "torch.utils.collect_env")
+    assert done.returncode == 0 and "PyTorch version: 2.13.0" in done.stdout, done.stderr
+
+
+def test_shim_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "shim"
+    done = start_python("-m", "rushlight", "shim", str(folder))
+    assert done.returncode == 0 and done.stdout.strip() == str(folder)
+    done = start_python("-S", "-c", PROGRAM, PYTHONPATH=os.pathsep.join([str(folder), *sys.path[1:]]), folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "other" / "torch").mkdir(parents=True)
+    done = start_python("-m", "rushlight", "shim", str(tmp_path / "other"))
+    assert done.returncode != 0 and "is no shim" in done.stderr
+
+
+def test_shim_wheel(tmp_path: Path) -> None:
+    done = start_python("-m", "rushlight", "shim", "--wheel", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    with zipfile.ZipFile(tmp_path / "torch-2.13.0-py3-none-any.whl") as archive:
+        names = set(archive.namelist())
+        record = archive.read("torch-2.13.0.dist-info/RECORD").decode().splitlines()
+        assert names == {line.split(",")[0] for line in record} and "torch/__init__.py" in names
+        assert f"Requires-Dist: rushlight (=={release.VERSION})" in archive.read("torch-2.13.0.dist-info/METADATA").decode()

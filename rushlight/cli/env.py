@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.release import VERSION
+from ..core.missing import aliased
+from ..core.release import PEER_VERSION, VERSION
 from ..settings import get_num_threads
 from .output import DONE, give, give_json, table
 
@@ -29,6 +30,8 @@ EXTRAS = [
 
 def installed(package: str, module: str) -> str | None:
     """The version of a package, or None; it is not imported."""
+    if module == "torch" and aliased():
+        return None  # what would be found is the alias
     if importlib.util.find_spec(module) is None:
         return None
     try:
@@ -55,6 +58,7 @@ def facts() -> dict[str, Any]:
             for module, package, what, extra in EXTRAS
         ],
         "torch": installed("torch", "torch"),
+        "alias": {"torch": PEER_VERSION, "installed": aliased()},
     }  # fmt: skip
 
 
@@ -82,6 +86,11 @@ def run(options: argparse.Namespace) -> int:
         ("features", " ".join(found["features"])), ("threads", str(found["threads"])), ("NumPy", f"{found['numpy']} with {found['blas']}"),
         ("ml_dtypes", str(found["ml_dtypes"])),
         ("PyTorch", f"{found['torch']} (not used)" if found["torch"] else "not installed (not needed)"),
+        (
+            "as torch",
+            f"presents PyTorch {PEER_VERSION} ("
+            + ("the alias is installed here)" if found["alias"]["installed"] else "under `rushlight run`, compat.install() and the pytest plugin)"),
+        ),
         *(("variable", f"{name}={value}") for name, value in found["variables"].items()),
     ]  # fmt: skip
     give(table(rows))

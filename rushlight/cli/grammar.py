@@ -130,6 +130,13 @@ def _view(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--open", action="store_true", help="open the page in the browser even if -o is given")
 
 
+def _shim(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("folder", metavar="DIR", help="where it goes; it is made if it is not there")
+    parser.add_argument("--wheel", action="store_true", help="write a wheel `torch` that depends on rushlight, for pip")
+    parser.add_argument("--force", action="store_true", help="write into a folder that holds a `torch` already")
+
+
 def _env(parser: argparse.ArgumentParser) -> None:
     """No options of its own."""
 
@@ -228,6 +235,20 @@ examples:
   rushlight view traced.pt -o traced.html
 """,
         _view,
+    ),
+    "shim": Command(
+        "write a folder for PYTHONPATH, or a wheel, with which `import torch` finds rushlight",
+        """\
+Write a package `torch` that installs the alias when it is imported, and its metadata: for programs that can't be started by
+`rushlight run` (servers, launchers, notebooks). Put the folder on PYTHONPATH, or install the wheel into an environment that has
+no PyTorch. Programs that `rushlight run` starts need it not, nor do their child processes.
+""",
+        """\
+examples:
+  rushlight shim ~/torch-shim && PYTHONPATH=~/torch-shim accelerate launch train.py
+  rushlight shim dist --wheel && pip install --no-deps dist/torch-*.whl
+""",
+        _shim,
     ),
     "env": Command(
         "show versions, the processor, threads, and installed optional packages",

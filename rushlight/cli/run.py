@@ -11,6 +11,7 @@ from functools import partial
 from types import ModuleType, TracebackType
 
 from .. import compat
+from ..compat.distribution import children_find_it
 from .output import INTERRUPTED, Failure
 
 
@@ -37,6 +38,7 @@ def run(options: argparse.Namespace) -> int:
     if not sys.flags.safe_path:
         sys.path[0] = folder
     compat.install()
+    children_find_it(os.environ, sys.path)
     return guarded(start)
 
 

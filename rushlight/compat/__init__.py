@@ -3,7 +3,7 @@
     >>> import rushlight.compat
     >>> rushlight.compat.install()
     >>> import torch
-    >>> torch is rushlight
+    >>> torch.Tensor is rushlight.Tensor and torch.nn is rushlight.nn
     True
 
 Programs that need no such line are run by `python -m rushlight run script.py`; test suites by

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 PRIVATE_NAMES: dict[str, str] = {
+    "torch.version": "rushlight.compat.version",
+    "torch.torch_version": "rushlight.compat.torch_version",
     "torch.testing._internal": "rushlight.compat.testing_internal",
     "torch._dynamo": "rushlight.compat.dynamo",
     "torch._C": "rushlight.compat.c_names",
@@ -13,3 +15,6 @@ PRIVATE_NAMES: dict[str, str] = {
     "torch.onnx._internal.registration": "rushlight.onnx.registration",
     "torch.onnx._internal.jit_utils": "rushlight.onnx.opset_builder",
 }
+
+# PyTorch's packages that are one file here: programs import submodules of them, and look whether they are packages.
+PACKAGES = {"torch.compiler", "torch.fft", "torch.linalg", "torch.special", "torch.quantization", "torch.utils.benchmark"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -16,10 +17,33 @@ _NO_NAMES: Mapping[str, str] = {}
 # has been made to mean rushlight: `compat` then fills it with PyTorch's private names.
 stand_ins: dict[str, str] = {}
 
+_submodules: dict[str, frozenset[str]] = {}  # module -> its parts that load on first use, for hints at names
+
+
+def aliased() -> bool:
+    """Whether `import torch` means rushlight."""
+    return bool(stand_ins)
+
+
+def nearest(name: str, module_name: str) -> str:
+    """A hint at the name of a module that was probably meant, to go at the end of a message; "" where none is near."""
+    module = sys.modules.get(module_name)
+    names = {*(() if module is None else dir(module)), *_submodules.get(module_name, ())}
+    found = difflib.get_close_matches(name, sorted(each for each in names if each.startswith("_") == name.startswith("_")), 1, 0.8)
+    return f" (did you mean {found[0]!r}?)" if found else ""
+
+
+def needs_pytorch_library(name: str, file: str) -> str:
+    """The sentence for a compiled extension that is linked with PyTorch's own libraries."""
+    return (
+        f"{name} ({file}) is a compiled extension that is linked with PyTorch's C++ libraries (libtorch, libc10), which {PACKAGE}, plain "
+        "Python, does not have: use the library's Python implementation of it, if it has one"
+    )
+
 
 def spelling(module_name: str) -> str:
     """The module's name as the user writes it: under the alias, `rushlight.nn` is spelt `torch.nn`."""
-    if sys.modules.get("torch") is sys.modules.get(PACKAGE):
+    if aliased():
         return "torch" + module_name.removeprefix(PACKAGE)
     return module_name
 
@@ -40,7 +64,7 @@ def missing(
         >>> hasattr(module, "absent")
         False
     """
-    submodules = frozenset(lazy)
+    submodules = _submodules[module_name] = frozenset(lazy)
     places = {name: f"{module_name}.{file}" for file, declared in names.items() for name in declared.split()}
 
     def __getattr__(name: str) -> Any:
@@ -61,7 +85,7 @@ def missing(
             return importlib.import_module(stand_ins[full_name])
         message = f"module {spelling(module_name)!r} has no attribute {name!r}"
         if not (name.startswith("__") and name.endswith("__")):
-            message += f": it is not in {PACKAGE} yet"
+            message += f": it is not in {PACKAGE} yet{nearest(name, module_name)}"
         raise AttributeError(message, name=name)
 
     return __getattr__

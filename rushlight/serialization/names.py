@@ -14,7 +14,7 @@ from typing import Any
 
 from ..core.devices import device
 from ..core.dtypes import dtype
-from ..core.missing import PACKAGE
+from ..core.missing import PACKAGE, aliased
 from ..core.size import Size
 from ..tensor import Tensor
 from ..tensor.generator import Generator
@@ -116,7 +116,7 @@ def lookup(module: str, name: str) -> Any:
     if module in _NATIVE:
         face, prefix = _NATIVE[module]
         module, name = PEER + face, name.removeprefix(prefix)
-    if module.partition(".")[0] == PEER and sys.modules.get(PEER) is not sys.modules[PACKAGE]:
+    if module.partition(".")[0] == PEER and not aliased():
         module = PACKAGE + module.removeprefix(PEER)
     try:
         found: Any = importlib.import_module(module)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from ..core.missing import missing
 from . import checkpoint
 
-__all__ = ["benchmark", "checkpoint", "data", "dlpack", "flop_counter", "hooks", "safetensors"]
+__all__ = ["benchmark", "checkpoint", "collect_env", "data", "dlpack", "flop_counter", "hooks", "safetensors"]
 
 if TYPE_CHECKING:
-    from . import benchmark, data, dlpack, flop_counter, hooks, safetensors
+    from . import benchmark, collect_env, data, dlpack, flop_counter, hooks, safetensors
 else:
-    __getattr__ = missing(__name__, lazy=("benchmark", "data", "dlpack", "flop_counter", "hooks", "safetensors"))
+    __getattr__ = missing(__name__, lazy=("benchmark", "collect_env", "data", "dlpack", "flop_counter", "hooks", "safetensors"))

@@ -338,7 +338,7 @@ class ValueRecorder(CaptureState):
         self.guards.value(source, value)
         if is_method(result):
             return self.bound_method(value, source, name, result)
-        if isinstance(value, ModuleType) and value.__name__.partition(".")[0] in (PACKAGE, *sys.stdlib_module_names):
+        if isinstance(value, ModuleType) and value.__name__.partition(".")[0] in (PACKAGE, "torch", *sys.stdlib_module_names):
             self.register(result, self.new_source.attribute(source, name))  # names of the package and of the standard library are constant
             return result
         if missing is not None:

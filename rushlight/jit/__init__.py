@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from .capture.graph_module import GraphModule as _GraphModule
-from .capture.script import (
+from ..capture.graph_module import GraphModule as _GraphModule
+from ..capture.script import (
     Attribute,
     Error,
     NotSupportedError,
@@ -27,8 +27,8 @@ from .capture.script import (
     script_method,
     unused,
 )
-from .capture.script import is_instance as isinstance
-from .capture.script.fusion_flags import (
+from ..capture.script import is_instance as isinstance
+from ..capture.script.fusion_flags import (
     enable_onednn_fusion,
     fuser,
     onednn_fusion_enabled,
@@ -36,12 +36,12 @@ from .capture.script.fusion_flags import (
     set_fusion_strategy,
     strict_fusion,
 )
-from .capture.trace.jit_trace import Future, TracedFunction, TracedModule, TracingCheckError, fork, load, save, trace, trace_module, wait
-from .capture.tracer.tracer import TracerWarning
-from .core.errors import CaptureError
-from .core.missing import missing as _missing
-from .core.state import state as _state
-from .showing import attach as _attach
+from ..capture.trace.jit_trace import Future, TracedFunction, TracedModule, TracingCheckError, fork, load, save, trace, trace_module, wait
+from ..capture.tracer.tracer import TracerWarning
+from ..core.errors import CaptureError
+from ..core.missing import missing as _missing
+from ..core.state import state as _state
+from ..showing import attach as _attach
 
 TopLevelTracedModule = TracedModule
 _fork, _wait = fork, wait
