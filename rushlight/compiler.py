@@ -212,6 +212,11 @@ def is_compiling() -> bool:
 is_dynamo_compiling = is_compiling
 
 
+def is_exporting() -> bool:
+    """Whether the program is being captured by ``torch.export``, which is neither ``compile`` nor ``onnx.export``."""
+    return False
+
+
 def reset() -> None:
     """Forget all that was compiled; functions are captured anew when they are next called."""
     for each in list(_all):
@@ -263,7 +268,7 @@ def explain(f: Any, *extra_args: Any, **extra_kwargs: Any) -> Any:
 
 
 _KINDS: dict[str, tuple[Any, ...]] = {
-    "control": (cond, while_loop, sys.modules[__package__].cond, sys.modules[__package__].while_loop), "break": (graph_break,), "compiling": (is_compiling,), "compiled": (CompiledFunction.__call__,), "nothing": (cudagraph_mark_step_begin,),
+    "control": (cond, while_loop, sys.modules[__package__].cond, sys.modules[__package__].while_loop), "break": (graph_break,), "compiling": (is_compiling,), "compiled": (CompiledFunction.__call__,), "nothing": (cudagraph_mark_step_begin,), "constant": (is_exporting,),
     "disable": (mark_dynamic, maybe_mark_dynamic, mark_static, reset, reset_code, set_stance, explain, compile),
 }  # fmt: skip
 for _kind, _functions in _KINDS.items():
@@ -272,7 +277,7 @@ for _kind, _functions in _KINDS.items():
 
 __all__ = [
     "BREAKS", "BackendFailed", "Callable", "CheckError", "CompiledFunction", "ConstraintViolation", "Explanation", "OptimizedModule", "Unsupported", "allow_in_graph",
-    "assume_constant_result", "compile", "compile_module", "cond", "counters", "cudagraph_mark_step_begin", "disable", "explain", "graph_break", "is_compiling",
+    "assume_constant_result", "compile", "compile_module", "cond", "counters", "cudagraph_mark_step_begin", "disable", "explain", "graph_break", "is_compiling", "is_exporting",
     "is_dynamo_compiling", "list_backends", "mark_dynamic", "mark_static", "mark_static_address", "marks", "maybe_mark_dynamic", "register_backend", "reset",
     "reset_code", "set_stance", "while_loop",
 ]  # fmt: skip

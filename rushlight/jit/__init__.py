@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ..capture.compile.annotations import mark as _mark
 from ..capture.graph_module import GraphModule as _GraphModule
 from ..capture.script import (
     Attribute,
@@ -50,8 +51,10 @@ _attach(_GraphModule, TracedFunction, ScriptFunction, ScriptModule)
 
 def is_tracing() -> bool:
     """Whether a program is being traced or exported in this thread."""
-    return _state.capture is not None
+    return _state.capture is not None and not hasattr(_state.capture, "recorder")  # which `compile` has
 
+
+_mark(is_tracing, "constant")
 
 __getattr__ = _missing(__name__)
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import collections
+import copy
+import dataclasses
+import inspect
+from types import FunctionType, MethodType
 from typing import Any
 
 from ....core.base import TensorBase
 from ....core.symbolic import is_symbolic
 from ..guards.guards import CONTAINERS
-from ..record.callables import class_attribute, python_methods
+from ..record.callables import PACKAGE, class_attribute, python_methods
 from ..record.graph_breaks import Break
 from ..record.registry import handles
 from ..record.symbolic_numbers import absolute
@@ -130,3 +134,60 @@ def _min(recorder: Any, *args: Any, **kwargs: Any) -> Any:
 @handles(abs)
 def _abs(recorder: Any, *args: Any) -> Any:
     return absolute(recorder, args[0]) if len(args) == 1 and is_symbolic(args[0]) else NotImplemented
+
+
+@handles(dataclasses.fields)
+def _fields(recorder: Any, *args: Any) -> Any:
+    """The fields of a data class: they belong to the class, and are read without looking at the instance."""
+    kind = args[0] if len(args) == 1 and isinstance(args[0], type) else type(args[0]) if len(args) == 1 else None
+    if kind is None or class_attribute(kind, "__dataclass_fields__") is None:
+        return NotImplemented
+    if not isinstance(args[0], type):
+        recorder.is_same(args[0], None)
+    recorder.guard_class_attribute(kind, "__dataclass_fields__", class_attribute(kind, "__dataclass_fields__"))
+    return dataclasses.fields(kind)
+
+
+_COPYING = frozenset("__copy__ __deepcopy__ __reduce__ __reduce_ex__ __getnewargs__ __getnewargs_ex__".split())
+
+
+@handles(copy.deepcopy)
+def _deepcopy(recorder: Any, *args: Any) -> Any:
+    return _copied(recorder, copy.deepcopy, args)
+
+
+@handles(copy.copy)
+def _copy(recorder: Any, *args: Any) -> Any:
+    return _copied(recorder, copy.copy, args)
+
+
+def _copied(recorder: Any, function: Any, args: tuple[Any, ...]) -> Any:
+    """A copy of something: all that it holds is guarded, and the copy is the program's own."""
+    if len(args) != 1 or isinstance(args[0], TensorBase) or type(args[0]).__module__.partition(".")[0] == PACKAGE:
+        return NotImplemented
+    recorder.guard_contents(args[0], called=_COPYING)
+    recorder.specialize(args[0])
+    return NotImplemented if holds_tensors(args[0]) else recorder.track_fresh(function(args[0]))
+
+
+def holds_tensors(value: Any, depth: int = 8) -> bool:
+    """Whether a value that is to be copied holds tensors, or is nested too deeply to say."""
+    if isinstance(value, TensorBase) or depth == 0:
+        return True
+    parts = [*value.keys(), *value.values()] if isinstance(value, dict) else list(value) if isinstance(value, CONTAINERS) else []
+    return any(holds_tensors(each, depth - 1) for each in (*parts, *getattr(value, "__dict__", {}).values()) if not isinstance(each, type))
+
+
+@handles(inspect.signature)
+def _signature(recorder: Any, *args: Any) -> Any:
+    """The signature of a function, which follows from its code and its default values."""
+    if len(args) != 1:
+        return NotImplemented
+    found = args[0].__func__ if isinstance(args[0], MethodType) else args[0]
+    while isinstance(found, FunctionType):
+        if id(found) not in recorder.fresh:
+            recorder.guard_function(found)
+        if "__wrapped__" not in found.__dict__:
+            return recorder.track_fresh(inspect.signature(args[0]))
+        found = found.__dict__["__wrapped__"]
+    return NotImplemented

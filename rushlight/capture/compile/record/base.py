@@ -28,7 +28,7 @@ from ..guards.sources import Attribute, Item, Slot, Source, Sources, Stacked, ch
 from ..vm.frame import Frame
 from ..vm.generator import InterpretedGenerator
 from ..vm.semantics import Semantics
-from .callables import PACKAGE, hidden_method, is_users
+from .callables import PACKAGE, hidden_method, is_users, python_methods
 from .graph_breaks import Break
 from .symbolic_numbers import NumberInput, number_input_of, symbolic_in
 from .tracer import CompileTracer
@@ -299,8 +299,10 @@ class CaptureState(Semantics):
         for name, each in fields.items():
             self.guard_value(self.new_source.attribute(source, name), each)
 
-    def guard_contents(self, *values: Any, text: bool = False) -> None:
-        """Guard what native code may read of values; a graph break where it would run a user's Python unseen."""
+    def guard_contents(self, *values: Any, text: bool = False, called: frozenset[str] | None = None) -> None:
+        """Guard what native code may read of values; a graph break where it would run a user's Python unseen.
+
+        With ``text`` it makes strings of them; ``called`` are the special methods that it may call, where that is known."""
         waiting = [each for each in values if not isinstance(each, (TensorBase, *PRIMITIVES))]
         known: set[int] = set()
         while waiting:
@@ -311,16 +313,16 @@ class CaptureState(Semantics):
             if isinstance(value, CONTAINERS):
                 self.guard_elements(value)
                 if type(value).__module__ != "builtins":
-                    self.refuse_hidden(value, text)
+                    self.refuse_hidden(value, text, called)
                     waiting += [each for each in getattr(value, "__dict__", {}).values() if not isinstance(each, (TensorBase, *PRIMITIVES))]
                 parts = value.values() if isinstance(value, dict) else value
                 waiting += [each for each in parts if not isinstance(each, (TensorBase, *PRIMITIVES))]
                 if isinstance(value, dict):
                     waiting += [each for each in value if not isinstance(each, (TensorBase, *PRIMITIVES))]
             else:
-                waiting += self.guard_object(value, text)
+                waiting += self.guard_object(value, text, called)
 
-    def guard_object(self, value: Any, text: bool) -> list[Any]:
+    def guard_object(self, value: Any, text: bool, called: frozenset[str] | None = None) -> list[Any]:
         """The same for one object that is no container; returns what it holds."""
         source = self.sources.get(id(value))
         if type(value) is InterpretedGenerator or hasattr(type(value), "__next__"):
@@ -349,7 +351,7 @@ class CaptureState(Semantics):
                     self.guard_value(self.new_source.attribute(source, name), getattr(value, name))
             return [value.func, value.args, value.keywords]
         elif is_users(type(value)):
-            self.refuse_hidden(value, text)
+            self.refuse_hidden(value, text, called)
             if source is not None:
                 self.guard_attributes(value)
             fields = [*getattr(value, "__dict__", {}).values()]
@@ -362,9 +364,9 @@ class CaptureState(Semantics):
             self.guards.identity(source, value)
         return []
 
-    def refuse_hidden(self, value: Any, text: bool) -> None:
+    def refuse_hidden(self, value: Any, text: bool, called: frozenset[str] | None = None) -> None:
         """A graph break where native code would run a user's method unseen."""
-        hidden = hidden_method(type(value), text)
+        hidden = hidden_method(type(value), text) if called is None else min(called & python_methods(type(value)), default=None)
         if hidden is not None:
             raise Break("hidden", name=f"{type(value).__name__}.{hidden}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import functools
 import itertools
 import sys
@@ -33,6 +34,8 @@ IMPURE = frozenset(
 )
 # Parts of the standard library that are written in Python and inlined.
 LOOKED_INTO = frozenset(("contextlib", "collections", "functools"))
+# The same, of parts that also make classes.
+LOOKED_INTO_FUNCTIONS = frozenset((dataclasses.replace, getattr(dataclasses, "_replace", dataclasses.replace), dataclasses.is_dataclass))
 # Functions that call what they are given; what is given is interpreted.
 TAKE_FUNCTIONS = frozenset(
     id(each)
@@ -121,7 +124,7 @@ def python_methods(kind: type) -> frozenset[str]:
         for each in kind.__mro__:
             if each.__module__.startswith(_MODULES):  # whose Python is inlined
                 names.update(name for name in _CONTAINER_METHODS if name in vars(each))
-            elif is_users(each):
+            elif is_users(each) or each.__module__ == "collections.abc":
                 for name, value in vars(each).items():
                     written = isinstance(value, FunctionType) and value.__code__.co_filename != "<string>"  # that is what dataclasses make
                     if name.startswith("__") and name.endswith("__") and written:

@@ -19,7 +19,9 @@ from ....core.errors import ArgumentError
 from ....core.state import state
 from ....core.symbolic import is_symbolic, plain
 from ....nn.modules import module_hooks
+from ....nn.modules.container import ModuleDict, ModuleList
 from ....nn.modules.module import Module
+from ....nn.modules.module_hooks import _global_module_registration_hooks
 from ...control.region_tracer import RegionTracer
 from ...tracer.tracer import PACKAGE_FOLDER
 from ..annotations import marks
@@ -37,6 +39,7 @@ from .callables import (
     IMPURE,
     IMPURE_PARTS,
     LOOKED_INTO,
+    LOOKED_INTO_FUNCTIONS,
     MUTATORS,
     PACKAGE,
     PURE_BUILTINS,
@@ -66,6 +69,7 @@ GLOBAL_HOOKS = (
 # Functions that are decorated with a mode are wrapped by functions of these files.
 _FILES_LOOKED_INTO = frozenset((no_grad.__call__.__code__.co_filename, autocast.__call__.__code__.co_filename))
 _GATHERING = (list, tuple, set, frozenset, collections.deque, sorted, sum, max, min, any, all)  # builtins that may run a whole generator
+_OF_MODULES = (ModuleList, ModuleDict)
 _FRAME_FUNCTIONS = frozenset(id(each) for each in (globals, vars, dir, eval, exec))
 
 
@@ -83,7 +87,9 @@ class Recorder(ContainerRecorder):
                 code.co_name in ("wrapper", "wrapped", "clone") and code.co_filename in _FILES_LOOKED_INTO
             )
             return looked_into and is_interpretable(function)
-        return (root in LOOKED_INTO or Semantics.should_inline(self, function)) and is_interpretable(function)
+        return (root in LOOKED_INTO or function in LOOKED_INTO_FUNCTIONS or Semantics.should_inline(self, function)) and is_interpretable(
+            function
+        )
 
     def call(self, frame: Frame, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         if kwargs and id(kwargs) in self.sources:
@@ -254,6 +260,9 @@ class Recorder(ContainerRecorder):
     def native_class(self, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """An instance of a class that is not inlined."""
         root = str(kind.__module__).partition(".")[0]
+        if kind in _OF_MODULES and not kwargs and len(args) <= 1 and not _global_module_registration_hooks:  # they only keep what they get
+            self.guard_shallow(*args)
+            return kind(*args)
         if id(kind) in TAKE_ITERABLES:
             args = self.interpreted_arguments(kind, args, kwargs)
             self.specialize(*[each for each in (*args[1:], *kwargs.values()) if is_symbolic(each) and not issubclass(kind, dict)])

@@ -22,10 +22,21 @@ from .symbolic_numbers import checked_index
 from .values import ValueRecorder, settled
 
 _ITERATED = frozenset("extend extendleft update difference_update intersection_update symmetric_difference_update subtract".split())
+# Methods that inspect their first arguments alone: how many.
+_INSPECTED = {"append": 0, "appendleft": 0, "insert": 1, "__setitem__": 1, "setdefault": 1, "pop": 1}
 
 
 class ContainerRecorder(ValueRecorder):
     """Records operations on containers and iterators."""
+
+    def guard_shallow(self, value: Any = ()) -> None:
+        """Guard what native code may read of an iterable whose elements it passes on: keys are compared, other elements are not looked at."""
+        if type(value) not in (list, tuple, dict, set, frozenset, collections.deque, collections.OrderedDict):
+            self.guard_contents(value)
+            return
+        self.guard_elements(value)
+        if not isinstance(value, (list, tuple, collections.deque)):
+            self.guard_contents(*value)
 
     # -- items -----------------------------------------------------------------------------------------------------
 
@@ -137,14 +148,17 @@ class ContainerRecorder(ValueRecorder):
                 self.specialize(owner)
             self.specialize(*args)
             return function(*args, **kwargs)
-        self.guard_contents(*[each for each in args if name != "append"])
+        for each in args[: _INSPECTED.get(name)]:
+            self.guard_shallow(each) if name in _ITERATED else self.guard_contents(each)
         if kind is dict and name != "update" or kind is set:
             self.specialize(*args[: 1 if kind is dict else None])
         if name in ("sort", "remove"):
             self.specialize(owner, *args)
         if not self.is_side_effect(owner, name):
-            if name in ("sort", "remove", "__setitem__"):
+            if name in ("sort", "remove"):
                 self.guard_contents(owner)
+            elif name == "__setitem__" and isinstance(owner, dict):
+                self.guard_contents(*dict.keys(owner))  # which may be compared
             return function(*args, **kwargs)
         if name not in BLIND:
             self.guard_elements(owner)
@@ -156,7 +170,7 @@ class ContainerRecorder(ValueRecorder):
             return None
         if name in _ITERATED:
             args = tuple([settled(each) for each in args])
-        method = getattr(kind if hasattr(kind, name) else type(owner), name)
+        method = getattr(native_owner(type(owner), name) or kind, name)
         if kwargs and name == "update":
             for each in (*args, dict(kwargs)):
                 self.change(owner, method, each)
@@ -216,14 +230,14 @@ class ContainerRecorder(ValueRecorder):
             super().set_update(items, more)
 
     def dict_update(self, items: Any, more: Any) -> None:
-        self.guard_contents(more)
+        self.guard_shallow(more)
         if isinstance(more, dict) and self.is_side_effect(items, "a dict that is being built"):
             self.change(items, dict.update, dict(more))
         else:
             super().dict_update(items, more)
 
     def dict_merge(self, function: Any, keywords: Any, more: Any) -> None:
-        self.guard_contents(more)
+        self.guard_shallow(more)
         if id(keywords) in self.sources:
             raise Break("native", name="keywords from several dicts, with a break between them")
         super().dict_merge(function, keywords, more)
@@ -345,3 +359,8 @@ class ContainerRecorder(ValueRecorder):
     def import_from(self, module: Any, name: str) -> Any:
         result = super().import_from(module, name)
         return self.guard_value(self.new_source.attribute(self.new_source.known(module), name), result)
+
+
+def native_owner(kind: type, name: str) -> type | None:
+    """The class from which a class has a method that is not written in Python."""
+    return next((each for each in kind.__mro__ if not each.__flags__ & (1 << 9) and name in vars(each)), None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import copyreg
+import dataclasses
 import enum
 import functools
 import itertools
@@ -39,6 +40,9 @@ _SAME = (
     range,
     property,
     enum.Enum,
+    dataclasses.Field,
+    types.UnionType,
+    types.GenericAlias,
 )
 
 
@@ -275,9 +279,10 @@ class Reconstruction:
             self.lines.append(f"{name} = {below}.__new__({kind})")
             if base is collections.deque:
                 self.lines.append(f"{below}.__init__({name})")
-        if isinstance(value, dict):
-            parts = f"{{{', '.join(f'{self.value(k)}: {self.value(v)}' for k, v in base.items(value))}}}"  # type: ignore[attr-defined]
-            below = self.names.of(dict if base is dict else base, "t")
+        if isinstance(value, dict):  # item by item: a class may have a `__setitem__` of its own
+            for key, each in base.items(value):  # type: ignore[attr-defined]
+                self.lines.append(f"{below}.__setitem__({name}, {self.value(key)}, {self.value(each)})")
+            return
         else:
             parts = f"[{', '.join(self.value(each) for each in base.__iter__(value))}]"  # type: ignore[attr-defined]
         self.lines.append(f"{below}.{_BASES[base]}({name}, {parts})")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import enum
 import functools
 import operator
@@ -52,7 +53,7 @@ class ValueRecorder(CaptureState):
 
     # -- operators -------------------------------------------------------------------------------------------------
 
-    def truth(self, value: Any) -> bool:
+    def truth(self, value: Any) -> Any:
         if type(value) in _PLAIN:
             return bool(value)
         if isinstance(value, TensorBase):
@@ -71,7 +72,9 @@ class ValueRecorder(CaptureState):
             return bool(value)
         hidden = python_methods(type(value)) & {"__bool__", "__len__"}
         if hidden:
-            raise Break("hidden", name=f"{type(value).__name__}.{min(hidden)}")
+            if source is not None:
+                self.guards.value(source, value)
+            return Inline(operator_forms.truth_of, (self.special(value, min(hidden)), value), {})
         if source is not None:
             self.guards.value(source, value)
             if isinstance(value, CONTAINERS):
@@ -188,11 +191,16 @@ class ValueRecorder(CaptureState):
         self.guards.relation(op, left[0], right[0], result, symbols)
         return result
 
-    def contains(self, container: Any, item: Any) -> bool:
+    def contains(self, container: Any, item: Any) -> Any:
         if isinstance(container, TensorBase):
             if self.tracer.is_traced(container) or id(container) in self.sources:
                 raise Break("value", name="in")
             return super().contains(container, item)
+        methods = python_methods(type(container))
+        if "__contains__" in methods:
+            return Inline(operator_forms.contained, (self.special(container, "__contains__"), container, item), {})
+        if not isinstance(container, CONTAINERS) and not hasattr(type(container), "__contains__") and methods & {"__iter__", "__getitem__"}:
+            return Inline(operator_forms.found_in, (container, item), {})
         self.specialize(item)
         if (
             isinstance(container, dict)
@@ -210,6 +218,10 @@ class ValueRecorder(CaptureState):
             isinstance(each, TensorBase) for each in (container if isinstance(container, (list, tuple)) else ())
         ):
             raise Break("value", name="in")
+        if isinstance(container, dict):  # its keys are compared, and nothing else
+            self.guard_elements(container)
+            self.guard_contents(item, *dict.keys(container))
+            return super().contains(container, item)
         self.guard_contents(container, item)
         self.specialize(container)
         return super().contains(container, item)
@@ -255,7 +267,7 @@ class ValueRecorder(CaptureState):
             inlined = self.descriptor(value, type(value), name) if is_users(type(value)) else None
             if inlined is not None:
                 return inlined
-        elif kind is functools.cached_property or value is flags:  # a capture is always something special
+        elif kind is functools.cached_property or kind is dataclasses.Field or value is flags:  # a capture is always something special
             return getattr(value, name)
         return self.load_plain(value, name)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from ..decode import NULL
-from .frame import Frame, Returned, Yielded
+from .frame import Frame, Inline, Returned, Yielded
 from .generator import InterpretedGenerator
 from .instructions import called, give, push, take
 from .interpreter import BytecodeInterpreter, Next, operation
@@ -70,12 +70,14 @@ def jump(run: BytecodeInterpreter, frame: Frame, target: int) -> Next:
 
 @operation("jump_if_true")
 def jump_if_true(run: BytecodeInterpreter, frame: Frame, target: int) -> Next:
-    return jump_to(frame, target) if run.semantics.truth(frame.stack.pop()) else None
+    found = run.semantics.truth(frame.stack.pop())
+    return run.enter(frame, found) if type(found) is Inline else jump_to(frame, target) if found else None
 
 
 @operation("jump_if_false")
 def jump_if_false(run: BytecodeInterpreter, frame: Frame, target: int) -> Next:
-    return None if run.semantics.truth(frame.stack.pop()) else jump_to(frame, target)
+    found = run.semantics.truth(frame.stack.pop())
+    return run.enter(frame, found) if type(found) is Inline else None if found else jump_to(frame, target)
 
 
 @operation("jump_if_none")

@@ -279,12 +279,9 @@ def delete_item(run: BytecodeInterpreter, frame: Frame, argument: None) -> Next:
 @operation("unary")
 def unary(run: BytecodeInterpreter, frame: Frame, op: str) -> Next:
     value = frame.stack.pop()
-    if op == "not":
-        frame.stack.append(not run.semantics.truth(value))
-        return None
-    if op == "truth":
-        frame.stack.append(run.semantics.truth(value))
-        return None
+    if op == "not" or op == "truth":
+        found = run.semantics.truth(value)
+        return run.enter(frame, found) if type(found) is Inline else push(frame, bool(found) is not (op == "not"))
     return give(run, frame, run.semantics.unary(op, value))
 
 
@@ -309,7 +306,10 @@ def is_same(run: BytecodeInterpreter, frame: Frame, invert: bool) -> Next:
 @operation("contains")
 def contains(run: BytecodeInterpreter, frame: Frame, invert: bool) -> Next:
     item, container = take(frame, 2)
-    return push(frame, run.semantics.contains(container, item) is not invert)
+    found = run.semantics.contains(container, item)
+    if type(found) is Inline:
+        return run.enter(frame, Inline(found.function, (*found.args, True), {}) if invert else found)
+    return push(frame, found is not invert)
 
 
 # Building and taking apart.

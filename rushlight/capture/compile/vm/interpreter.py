@@ -31,6 +31,8 @@ Operation = Callable[["BytecodeInterpreter", Frame, Any], Next]
 HANDLERS: dict[str, Operation] = {}  # what each canonical instruction does: filled by `instructions.py` and `control_flow.py`
 # Where a function that was called from one of these comes back, its result is not pushed.
 WITHOUT_RESULT = {"store_attr", "delete_attr", "set_item", "delete_item"}
+# Where one of these has asked a function for a truth value, it runs again, on that value.
+ASKING_TRUTH = {"jump_if_true", "jump_if_false", "not", "truth"}  # the last two are arguments of "unary"
 
 
 def operation(name: str) -> Callable[[Operation], Operation]:
@@ -121,9 +123,11 @@ class BytecodeInterpreter:
 
     def deliver(self, frame: Frame, value: Any) -> Frame:
         """A frame that has waited gets the value it waited for, and continues."""
-        if frame.instruction.op not in WITHOUT_RESULT:
+        op, argument = frame.instruction.op, frame.instruction.argument
+        if op not in WITHOUT_RESULT:
             frame.stack.append(value)
-        frame.index += 1
+        if op not in ASKING_TRUTH and (op != "unary" or argument not in ASKING_TRUTH):
+            frame.index += 1
         return frame
 
     def leave(self, frame: Frame, value: Any) -> Frame | Outcome:

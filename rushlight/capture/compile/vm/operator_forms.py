@@ -97,3 +97,24 @@ def all_of(values: Any) -> bool:
         if not each:
             return False
     return True
+
+
+def contained(method: Any, container: Any, item: Any, invert: bool = False) -> bool:
+    """``item in container`` (``invert``: ``not in``) of a class with a ``__contains__`` of its own."""
+    return (not invert) if method(container, item) else invert
+
+
+def found_in(container: Any, item: Any, invert: bool = False) -> bool:
+    """The same for a class that can only be iterated over."""
+    for each in container:
+        if each is item or each == item:
+            return not invert
+    return invert
+
+
+def truth_of(method: Any, value: Any) -> bool:
+    """The truth of an object with a ``__bool__`` or ``__len__`` of its own."""
+    found = method(value)
+    if found.__class__ is not bool and found.__class__ is not int:
+        raise TypeError(f"__bool__ should return bool, returned {type(found).__name__}")
+    return found != 0

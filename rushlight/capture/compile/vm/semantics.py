@@ -60,15 +60,15 @@ class Semantics:
     """Performs each operation on values that an interpreted function needs; a subclass overrides them one by one.
 
     Where the result is that of a Python function, a method may return `Inline(function, args, kwargs)`, and the
-    interpreter runs that function, in a frame on top of the present one.  `unary`, `binary`, `compare`, `load_attr`,
+    interpreter runs that function, in a frame on top of the present one.  `truth`, `unary`, `binary`, `compare`, `contains`, `load_attr`,
     `store_attr`, `delete_attr`, `get_item`, `set_item`, `delete_item`, `get_iter`, `next`, `send`, `format_value` and
     `call` may do so.  A method may also raise `Stop`, to stop before the instruction.
     """
 
     # Operators.
 
-    def truth(self, value: Any) -> bool:
-        """Which way a condition goes."""
+    def truth(self, value: Any) -> Any:
+        """Which way a condition goes: a bool."""
         return bool(value)
 
     def unary(self, op: str, a: Any) -> Any:
@@ -83,8 +83,8 @@ class Semantics:
         """a < b, ..."""
         return COMPARE[op](a, b)
 
-    def contains(self, container: Any, item: Any) -> bool:
-        """item in container."""
+    def contains(self, container: Any, item: Any) -> Any:
+        """item in container: a bool."""
         return operator.contains(container, item)
 
     def is_same(self, a: Any, b: Any) -> bool:
