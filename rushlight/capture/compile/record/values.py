@@ -8,7 +8,7 @@ import enum
 import functools
 import operator
 import sys
-from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from ....core.base import TensorBase
@@ -20,11 +20,12 @@ from ..guards.guard import Kind
 from ..guards.guards import CONTAINERS, PRIMITIVES, by_identity
 from ..guards.sources import Source
 from ..vm import operator_forms
-from ..vm.frame import Frame, Inline
+from ..vm.frame import Inline
 from ..vm.generator import InterpretedGenerator
-from .base import CaptureState, SideEffect, is_method, size_is_known
+from .base import SideEffect, is_method, size_is_known
 from .callables import PACKAGE, class_attribute, is_users, python_method, python_methods
 from .graph_breaks import Break
+from .names import NameRecorder
 from .symbolic_numbers import binary as number_binary
 from .symbolic_numbers import equal_sequences, formula_of
 from .symbolic_numbers import unary as number_unary
@@ -48,7 +49,7 @@ _HISTORY = frozenset(("grad_fn", "_version", "_base", "output_nr", "_backward_ho
 _LAYOUT = frozenset(("stride", "is_contiguous", "storage_offset"))
 
 
-class ValueRecorder(CaptureState):
+class ValueRecorder(NameRecorder):
     """Records operations on values; calls are recorded by :class:`Recorder`."""
 
     # -- operators -------------------------------------------------------------------------------------------------
@@ -520,64 +521,6 @@ class ValueRecorder(CaptureState):
         if old:
             self.effects.append(SideEffect(plain, value, name))
         return None
-
-    # -- names -----------------------------------------------------------------------------------------------------
-
-    def load_global(self, frame: Frame, name: str) -> Any:
-        value = super().load_global(frame, name)
-        if name not in frame.globals:
-            if not isinstance(value, (type, BuiltinFunctionType)):
-                return value
-            self.no_global(frame, name)
-            return value
-        if ("global", id(frame.globals), name) in self.written:
-            self.refuse_mutated(name)
-            return value
-        own = str(frame.globals.get("__name__", "")).partition(".")[0] in (PACKAGE, *sys.stdlib_module_names)
-        place = self.new_source.name(frame.globals, name)
-        if isinstance(value, ModuleType) and own or own and not isinstance(value, (TensorBase, *PRIMITIVES, *CONTAINERS)):
-            self.register(value, place)
-            return value
-        return self.read_value(place, value)
-
-    def no_global(self, frame: Frame, name: str) -> None:
-        """Guard that no global hides a builtin name; in the package and the standard library none does."""
-        if str(frame.globals.get("__name__", "")).partition(".")[0] not in (PACKAGE, *sys.stdlib_module_names):
-            scope = self.new_source.known(frame.globals)
-            self.guards.add(Kind.CONTAINS, scope, (name, False), message=f"no global {name}", key=name)
-
-    def store_global(self, frame: Frame, name: str, value: Any) -> None:
-        self.affect_globals(frame, name)
-        super().store_global(frame, name, value)
-        self.effects.append(SideEffect(operator.setitem, frame.globals, name, value))
-
-    def delete_global(self, frame: Frame, name: str) -> None:
-        self.affect_globals(frame, name)
-        super().delete_global(frame, name)
-        self.effects.append(SideEffect(operator.delitem, frame.globals, name))
-
-    def affect_globals(self, frame: Frame, name: str) -> None:
-        """A global is about to be changed."""
-        if self.pure:
-            raise Break("effect", name=name)
-        self.register(frame.globals, self.new_source.known(frame.globals))
-        self.written.add(("global", id(frame.globals), name))
-
-    def store_cell(self, cell: CellType, value: Any) -> None:
-        if id(cell) in self.sources:
-            if self.pure:
-                raise Break("effect", name="a variable of an outer function")
-            self.written.add(("cell", id(cell)))
-            self.effects.append(SideEffect(setattr, cell, "cell_contents", value))
-        super().store_cell(cell, value)
-
-    def delete_cell(self, cell: CellType) -> None:
-        if id(cell) in self.sources:
-            if self.pure:
-                raise Break("effect", name="a variable of an outer function")
-            self.written.add(("cell", id(cell)))
-            self.effects.append(SideEffect(delattr, cell, "cell_contents"))
-        super().delete_cell(cell)
 
 
 def _lookup(value: Any, name: str) -> Any:
