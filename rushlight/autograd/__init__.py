@@ -12,6 +12,7 @@ from ..core.base import TensorBase
 from . import forward_ad, function, functional, grad_mode, graph
 from .anomaly_mode import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from .differentiation import backward, grad
+from .engine import queue_callback
 from .function import Function
 from .grad_mode import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled  # fmt: skip
 from .gradcheck import gradcheck, gradgradcheck
@@ -24,8 +25,16 @@ class _VariableType(type):
         return isinstance(instance, TensorBase)
 
 
+class _ExecutionEngine:
+    """The engine under the name by which old code finds it."""
+
+    queue_callback = staticmethod(queue_callback)
+
+
 class Variable(metaclass=_VariableType):
     """Kept for old code: a leaf that shares the memory of a tensor."""
+
+    _execution_engine = _ExecutionEngine()
 
     def __new__(cls, data: Any, requires_grad: bool = False) -> Any:
         """A new tensor, apart from the history of ``data``."""

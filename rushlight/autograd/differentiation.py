@@ -10,7 +10,7 @@ from ..core.base import Spec, TensorBase, make, runtime
 from ..core.declare import table
 from ..core.devices import device_of
 from ..core.dtypes import BY_NUMPY
-from ..core.errors import DtypeError, GradientError, NotSupported, ShapeError
+from ..core.errors import DtypeError, GradientError, ShapeError
 from ..core.state import fake_mode, state
 from .engine import refreshed, run_backward
 
@@ -128,7 +128,7 @@ def grad(
 ) -> tuple[Any, ...]:
     """The sum of gradients of outputs with respect to the inputs, as a tuple."""
     if is_grads_batched:
-        raise NotSupported("is_grads_batched=True is not in rushlight: call grad once for each gradient, in a loop")
+        return _for_each_gradient(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     if allow_unused is False and materialize_grads:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
     allow_unused = bool(allow_unused) or materialize_grads
@@ -157,6 +157,36 @@ def grad(
                     "the desired behavior."
                 )
     return tuple(found)
+
+
+def _for_each_gradient(
+    outputs: Any, inputs: Any, grad_outputs: Any, retain_graph: Any, create_graph: bool, allow_unused: Any, materialize_grads: bool
+) -> tuple[Any, ...]:  # fmt: skip
+    """``grad`` for every entry of the first dimension of the gradients of the outputs, stacked."""
+    roots = _as_list(outputs)
+    gradients = _as_list(grad_outputs) if grad_outputs is not None else [None] * len(roots)
+    for root, gradient in zip(roots, gradients):
+        if gradient is None:
+            raise GradientError("grad can be implicitly created only for scalar outputs; with is_grads_batched=True pass grad_outputs")
+        if tuple(gradient._array.shape[1:]) != tuple(root._array.shape) or not gradient._array.ndim:
+            raise ShapeError(
+                f"If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes of "
+                f"the remaining dimensions are expected to match the shape of corresponding output, but a mismatch was detected: "
+                f"grad_output has a shape of {gradient.shape} and output has a shape of {root.shape}."
+            )
+    count = min(gradient._array.shape[0] for gradient in gradients)
+    rows = []
+    for index in range(count):
+        last = index == count - 1 and not (create_graph if retain_graph is None else retain_graph)
+        rows.append(
+            grad(
+                roots, inputs, [gradient[index] for gradient in gradients], retain_graph=not last, create_graph=create_graph,
+                allow_unused=allow_unused, materialize_grads=materialize_grads,
+            )
+        )  # fmt: skip
+    if not rows:
+        return tuple(table["zeros"].call((0, *each._array.shape), dtype=each.dtype) for each in _as_list(inputs))
+    return tuple(None if column[0] is None else table["stack"].call(list(column)) for column in zip(*rows))
 
 
 runtime.differentiate = grad

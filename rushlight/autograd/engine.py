@@ -6,8 +6,10 @@ There is no recursion, and a node's inputs are dropped as soon as it has run.
 
 from __future__ import annotations
 
+import contextvars
 import threading
 import warnings
+from collections.abc import Callable
 from heapq import heappop, heappush
 from sys import getrefcount
 from typing import Any
@@ -15,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..core import node as node_module
-from ..core.base import Spec, TensorBase, make, storage_of
+from ..core.base import Spec, TensorBase, contiguous_strides, make, storage_of
 from ..core.declare import table
 from ..core.devices import device_type_of
 from ..core.dtypes import BY_NUMPY, legacy_name
@@ -51,12 +53,17 @@ def run_backward(
     Without targets, leaves accumulate into ``.grad``.  With targets (tensors), the gradients that reach them are
     returned, or accumulated into them, and only nodes on the way to them run.
     """
+    if state.backward_depth >= _DEEPEST:
+        return _in_thread(roots, gradients, retain_graph, create_graph, targets, accumulate_targets)
     pending: dict[Any, Any] = {}
     heap: list[tuple[int, Node]] = []
     leaves: dict[Any, Any] = {}
     wanted = _Targets(roots, targets) if targets is not None else None
     previous = state.grad_enabled
     watched = state.anomaly
+    outer = state.callbacks
+    state.callbacks = None
+    state.backward_depth += 1
     state.grad_enabled = create_graph
     try:
         for root, gradient in zip(roots, gradients):
@@ -106,7 +113,7 @@ def run_backward(
                 alone = (
                     getrefcount(gradient) <= _ALONE and gradient._storage is None and array.__class__ is np.ndarray and array.base is None
                 )
-                if alone and array.flags.c_contiguous:
+                if alone and array.strides == leaf._array.strides:
                     with _accumulate_lock:
                         if leaf._grad is None:
                             leaf._grad = gradient
@@ -117,9 +124,60 @@ def run_backward(
                 accumulate(leaf, gradient)
             elif id(leaf) in wanted.leaves:
                 wanted.found[id(leaf)] = gradient
+        if state.callbacks is not None:
+            _run_callbacks()
     finally:
         state.grad_enabled = previous
+        state.backward_depth -= 1
+        state.callbacks = outer
     return [] if wanted is None else wanted.results(targets or [], accumulate_targets)
+
+
+# A backward pass inside a backward pass is a call inside a call: so deep, and the next goes on in a thread with a stack of its own.
+_DEEPEST = 12
+
+
+def _in_thread(*arguments: Any) -> list[Any]:
+    """Run a backward pass in a thread with an empty stack and the modes of this one, and wait for it."""
+    roots, gradients, retain_graph, create_graph, targets, accumulate_targets = arguments
+    modes = {**vars(state), "backward_depth": 0}
+    found: list[Any] = []
+    failed: list[BaseException] = []
+
+    def work() -> None:
+        vars(state).update(modes)
+        try:
+            found.extend(
+                run_backward(
+                    roots, gradients, retain_graph=retain_graph, create_graph=create_graph, targets=targets,
+                    accumulate_targets=accumulate_targets,
+                )
+            )  # fmt: skip
+        except BaseException as error:
+            failed.append(error)
+
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=context.run, args=(work,), name="backward", daemon=True)
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
+    return found
+
+
+def queue_callback(callback: Callable[[], Any]) -> None:
+    """Have a function called at the end of the backward pass that runs now."""
+    if not state.backward_depth:
+        raise GradientError("Final callbacks can only be installed during backward pass.")
+    if state.callbacks is None:
+        state.callbacks = []
+    state.callbacks.append(callback)
+
+
+def _run_callbacks() -> None:
+    """Call what was queued in this backward pass, and what those calls queue."""
+    while state.callbacks:
+        state.callbacks.pop(0)()
 
 
 def _receive(edge: Any, gradient: Any, pending: dict[Any, Any], heap: list[Any], leaves: dict[Any, Any]) -> None:
@@ -345,7 +403,13 @@ def accumulate(leaf: Any, gradient: Any) -> None:
     with _accumulate_lock:
         present = leaf._grad
         if present is None:
-            leaf._grad = gradient if _owned(gradient) or state.grad_enabled else gradient.clone()
+            own = leaf._array
+            if own.__class__ is not np.ndarray or gradient._array.__class__ is not np.ndarray:
+                leaf._grad = gradient if state.grad_enabled else gradient.clone()
+            elif not _lies_as(gradient._array, own):
+                leaf._grad = table["lay_out"].call(gradient, _strides_of_gradient(own))
+            else:
+                leaf._grad = gradient if _owned(gradient) or state.grad_enabled else gradient.clone()
         elif state.grad_enabled or present._array.__class__ is Spec:
             leaf._grad = present + gradient
         elif gradient._array.__class__ is np.ndarray and present._view is None:
@@ -364,7 +428,33 @@ def _owned(gradient: Any) -> bool:
     array = gradient._array
     if gradient._storage is not None or array.__class__ is not np.ndarray or array.base is not None:
         return False
-    return getrefcount(gradient) <= _REFERENCES and array.flags.c_contiguous
+    return getrefcount(gradient) <= _REFERENCES
+
+
+def _dense(array: Any) -> bool:
+    """Whether the elements of an array fill a block of memory, each once, in any order of dimensions."""
+    expected = array.itemsize
+    for step, size in sorted((step, size) for step, size in zip(array.strides, array.shape) if size != 1):
+        if step != expected:
+            return False
+        expected *= size
+    return True
+
+
+def _lies_as(gradient: Any, leaf: Any) -> bool:
+    """Whether a gradient has the layout that ``.grad`` gets: that of a leaf whose elements fill its memory, else row-major order."""
+    if gradient.flags.c_contiguous and leaf.flags.c_contiguous:
+        return True
+    if not _dense(leaf):
+        return bool(gradient.flags.c_contiguous)
+    return all(a == b for a, b, size in zip(gradient.strides, leaf.strides, leaf.shape) if size != 1)
+
+
+def _strides_of_gradient(leaf: Any) -> tuple[int, ...]:
+    """The strides of ``.grad``, in elements."""
+    if not _dense(leaf):
+        return contiguous_strides(leaf.shape)
+    return tuple(step // leaf.itemsize for step in leaf.strides)
 
 
 def _count_references() -> int:
@@ -399,4 +489,4 @@ def refreshed(tensor: Any) -> Any:
     return tensor
 
 
-__all__ = ["accumulate", "run_backward", "flags", "refreshed"]
+__all__ = ["accumulate", "flags", "queue_callback", "refreshed", "run_backward"]

@@ -259,22 +259,22 @@ class UnpackedDualTensor(NamedTuple):
     tangent: Any
 
 
-_levels: list[Forward] = []
+levels: list[Forward] = []
 
 
 def enter_dual_level() -> int:
     """Begin a level of forward mode; there is at most one."""
-    if _levels:
+    if levels:
         raise GradientError("Nested forward mode AD is not supported at the moment")
-    _levels.append(Forward().__enter__())
+    levels.append(Forward().__enter__())
     return 0
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
     """End the level and drop its tangents."""
-    if not _levels:
+    if not levels:
         raise GradientError("Dual level must be a positive number.")
-    _levels.pop().__exit__()
+    levels.pop().__exit__()
 
 
 class dual_level:
@@ -289,14 +289,14 @@ class dual_level:
 
 def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
     """A tensor with a tangent, which operations propagate."""
-    if not _levels:
+    if not levels:
         raise GradientError("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
     for name, each in (("primal", tensor), ("tangent", tangent)):
         if BY_NUMPY[each._array.dtype].category < FLOATING:
             raise ValueRangeError(f"Expected {name} to be floating point or complex, but got: {each.dtype}")
     check_tangent(tensor, tangent)
-    forward = _levels[-1]
-    if any(depends(tensor, [start]) for start in forward.starts):
+    forward = levels[-1]
+    if any(depends(each, [start]) for start in forward.starts for each in (tensor, tangent)):
         raise GradientError(
             "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not supported."
         )
@@ -304,6 +304,11 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
     forward.starts.append(start)
     forward.tangents.append(tangent)
     return start
+
+
+def _primal(start: Any) -> Any:
+    """The value of a dual tensor, without its tangent."""
+    return start.detach() if start._grad_fn is None else start
 
 
 def check_tangent(tensor: Any, tangent: Any) -> None:
@@ -318,11 +323,13 @@ def check_tangent(tensor: Any, tangent: Any) -> None:
 
 def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
     """The value of a tensor, and its tangent."""
-    forward = _levels[-1] if _levels else None
+    forward = levels[-1] if levels else None
     used = [i for i, start in enumerate(forward.starts) if depends(tensor, [start])] if forward else []
     if forward is None or not used:
         return UnpackedDualTensor(tensor, None)
     starts = [forward.starts[i] for i in used]
+    if tensor is starts[0]:  # made by make_dual, and nothing since
+        return UnpackedDualTensor(_primal(tensor), forward.tangents[used[0]])
     push = forward.pushforward([tensor], starts)
     (tangent,) = push([forward.tangents[i] for i in used], True)
     leaves = [each for each in starts if each._grad_fn is None]

@@ -452,8 +452,10 @@ def _settle_output(cls: Any, node: Any, each: Any, index: int, dirty: set[int], 
         result = alias(each, each._array)
     else:
         result = each
-        if result._view is not None:
-            result._view = View(result._view.base, result._view.chain, result._view.version, "function") if differentiable else None
+        view = result._view
+        if view is not None:  # under no_grad the view stays one of its base; a write would go round the custom backward
+            known = differentiable or (node is None and BY_NUMPY[each._array.dtype].category >= FLOATING and id(each) not in plain)
+            result._view = View(view.base, view.chain, view.version, "function" if state.grad_enabled else "no_grad") if known else None
     if differentiable:
         result._grad_fn = node
         result._output_index = index

@@ -109,6 +109,10 @@ def jacobian(
     strategy: str = "reverse-mode",
 ) -> Any:  # fmt: skip
     """The Jacobian: for every output and input, a tensor of shape ``output.shape + input.shape``."""
+    if strategy not in ("forward-mode", "reverse-mode"):
+        raise ValueError('Expected strategy to be either "forward-mode" or "reverse-mode"')
+    if strict and vectorize:
+        raise GradientError("torch.autograd.functional.jacobian: `strict=True` and `vectorize=True` are not supported together")
     with enable_grad():
         several, is_tuple = _tuple(inputs, "inputs", "jacobian")
         several = _prepared(several, create_graph)
@@ -149,6 +153,8 @@ def hessian(
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:  # fmt: skip
     """The matrix of second derivatives of a scalar function."""
+    if strict and vectorize:
+        raise GradientError("torch.autograd.functional.hessian: `strict=True` and `vectorize=True` are not supported together")
     several, is_tuple = _tuple(inputs, "inputs", "hessian")
     function = _scalar(func, "hessian")
 

@@ -29,18 +29,21 @@ class _Mode:
         @functools.wraps(function)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             generator = function(*args, **kwargs)
-            sent = None
+            resume, sent = generator.send, None
             while True:
                 try:
                     with self.clone():
-                        value = generator.send(sent)
+                        value = resume(sent)
                 except StopIteration as stop:
                     return stop.value
                 try:
-                    sent = yield value
+                    resume, sent = generator.send, (yield value)
                 except GeneratorExit:
-                    generator.close()
+                    with self.clone():
+                        generator.close()
                     raise
+                except BaseException as error:
+                    resume, sent = generator.throw, error
 
         return wrapper
 

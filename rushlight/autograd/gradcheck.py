@@ -16,6 +16,7 @@ from ..core.errors import RushlightError
 from ..core.state import state
 from .differentiation import grad
 from .engine import refreshed
+from .forward_ad import dual_level, make_dual, unpack_dual
 
 
 class GradcheckError(RushlightError, RuntimeError):
@@ -52,26 +53,55 @@ def _steps(array: Any, eps: float) -> Iterator[tuple[tuple[int, ...], Any, compl
             yield index, eps * 1j, 1j
 
 
+def _moved(function: Callable[..., Any], inputs: tuple[Any, ...], target: Any, step: Any, eps: float) -> list[np.ndarray]:
+    """For every output, the central difference for a step of one input."""
+    array = target._array
+    original = array.copy()
+    try:
+        array[...] = original + step
+        above = [_host(each).copy() for each in _outputs(function, inputs)]
+        array[...] = original - step
+        below = [_host(each).copy() for each in _outputs(function, inputs)]
+    finally:
+        array[...] = original
+    return [((a - b) / (2 * eps)).reshape(-1) for a, b in zip(above, below)]
+
+
 def _numerical(function: Callable[..., Any], inputs: tuple[Any, ...], target: Any, eps: float) -> list[np.ndarray]:
     """For every output, the array of derivatives by (direction of input, element of output)."""
-    array = target._array
     rows: list[list[np.ndarray]] = []
-    enabled = state.grad_enabled
-    state.grad_enabled = False
-    try:
-        for index, step, _ in _steps(array, eps):
-            original = array[index]
-            array[index] = original + step
-            above = [_host(each).copy() for each in _outputs(function, inputs)]
-            array[index] = original - step
-            below = [_host(each).copy() for each in _outputs(function, inputs)]
-            array[index] = original
-            rows.append([((a - b) / (2 * eps)).reshape(-1) for a, b in zip(above, below)])
-    finally:
-        state.grad_enabled = enabled
+    for index, step, _ in _steps(target._array, eps):
+        move = np.zeros(target._array.shape, target._array.dtype)
+        move[index] = step
+        rows.append(_moved(function, inputs, target, move, eps))
     if not rows:
         return []
     return [np.stack([row[k] for row in rows]) for k in range(len(rows[0]))]
+
+
+def _tangents(function: Callable[..., Any], inputs: tuple[Any, ...], target: Any, tangent: np.ndarray) -> list[np.ndarray]:
+    """For every output, its tangent by forward mode for a tangent of one input."""
+    start = table["zeros_like"].call(target.detach())
+    _write(start, tangent)
+    with dual_level():
+        duals = tuple(make_dual(each, start) if each is target else each for each in inputs)
+        found = []
+        for each in _outputs(function, duals):
+            primal, moved = unpack_dual(each)
+            if moved is not None and moved._array.shape != primal._array.shape:
+                raise GradcheckError(f"forward mode gave a tangent of shape {moved._array.shape} for an output of {primal._array.shape}")
+            found.append(np.zeros(primal._array.size, primal._array.dtype) if moved is None else _host(moved).reshape(-1).copy())
+    return found
+
+
+def _forward(function: Callable[..., Any], inputs: tuple[Any, ...], target: Any) -> list[np.ndarray]:
+    """The array of ``_numerical`` by forward mode: one run for every element (and direction) of the input."""
+    rows: list[list[np.ndarray]] = []
+    for index, _, direction in _steps(target._array, 1.0):
+        tangent = np.zeros(target._array.shape, target._array.dtype)
+        tangent[index] = direction
+        rows.append(_tangents(function, inputs, target, tangent))
+    return [np.stack([row[k] for row in rows]) for k in range(len(rows[0]))] if rows else []
 
 
 def _analytical(output: Any, target: Any) -> np.ndarray:
@@ -119,69 +149,169 @@ def gradcheck(
     """Whether the gradients of ``func`` with respect to its inputs agree with finite differences.
 
     Inputs should be float64.  Raises :class:`GradcheckError` (a RuntimeError) with both values, or returns False with
-    ``raise_exception=False``.  ``fast_mode`` and the batched checks are accepted; every element is checked in any case.
+    ``raise_exception=False``.  ``check_forward_ad`` compares forward mode too; ``fast_mode`` compares a random projection of each
+    Jacobian in place of every element.
     """
+    if not check_backward_ad and not check_forward_ad:
+        raise ValueError("Expected at least one of check_forward_ad, check_backward_ad to be True")
+    if check_undefined_grad and not check_backward_ad:
+        raise ValueError("Setting check_undefined_grad to True requires check_backward_ad to be True; pass check_undefined_grad=False")
+    if check_batched_grad and not check_backward_ad:
+        raise ValueError("Setting check_batched_grad to True requires check_backward_ad to be True")
+    if check_batched_forward_grad and not check_forward_ad:
+        raise ValueError("Setting check_batched_forward_grad to True requires check_forward_ad to be True")
     inputs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+    check = _Check(func, inputs, eps, atol, rtol, nondet_tol)
     try:
-        return _check(func, inputs, eps, atol, rtol, nondet_tol, check_undefined_grad)
+        check.run(check_backward_ad, check_forward_ad, fast_mode)
+        if check_backward_ad and check.outputs:
+            if check_undefined_grad and len(check.outputs) > 1:
+                _check_undefined(func, inputs, check.targets)
+            if check_batched_grad:
+                check.batched()
     except GradcheckError:
         if raise_exception:
             raise
         return False
+    return True
 
 
-def _check(
-    func: Callable[..., Any],
-    inputs: tuple[Any, ...],
-    eps: float,
-    atol: float,
-    rtol: float,
-    nondet_tol: float,
-    undefined: bool,
-) -> bool:
-    targets = _differentiable(inputs)
-    if not targets:
-        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of the them have requires_grad=True.")
-    for position, target in enumerate(inputs):
-        if isinstance(target, TensorBase) and target._requires_grad and target._array.dtype.name not in ("float64", "complex128"):
+class _Check:
+    """One run of ``gradcheck``: the function, where it is checked, and how closely."""
+
+    def __init__(
+        self, func: Callable[..., Any], inputs: tuple[Any, ...], eps: float, atol: float, rtol: float, nondet_tol: float
+    ) -> None:  # fmt: skip
+        self.func, self.inputs = func, inputs
+        self.eps, self.atol, self.rtol, self.nondet_tol = eps, atol, rtol, nondet_tol
+        self.targets = _differentiable(inputs)
+        if not self.targets:
+            raise ValueError(
+                "gradcheck expects at least one input tensor to require gradient, but none of the them have requires_grad=True."
+            )
+        for position, target in enumerate(inputs):
+            if isinstance(target, TensorBase) and target._requires_grad:
+                self._check_input(position, target)
+        everything = _outputs(func, inputs)
+        self.places = [i for i, each in enumerate(everything) if refreshed(each)._requires_grad]
+        self.outputs = [everything[i] for i in self.places]
+
+    @staticmethod
+    def _check_input(position: int, target: Any) -> None:
+        array = target._array
+        if array.dtype.name not in ("float64", "complex128"):
             warnings.warn(
                 f"Input #{position} requires gradient and is not a double precision floating point or complex. This check will likely "
-                "fail if all the inputs are not of double precision floating point or complex.", stacklevel=3,
+                "fail if all the inputs are not of double precision floating point or complex.", stacklevel=5,
             )  # fmt: skip
-    outputs = _differentiable(_outputs(func, inputs))
-    everything = _outputs(func, inputs)
-    differentiable = [i for i, each in enumerate(everything) if refreshed(each)._requires_grad]
-    if not outputs:
-        for target in targets:
-            for found in _numerical(func, inputs, target, eps):
-                if np.iscomplexobj(found) or np.issubdtype(found.dtype, np.floating):
-                    if not np.allclose(found, 0, atol=atol):
+        if array.size and any(not step and size > 1 for step, size in zip(array.strides, array.shape)):
+            raise RuntimeError(
+                f"The {position}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be "
+                "able to compute the numerical gradients correctly. You should call .contiguous on the input before passing it to "
+                "gradcheck."
+            )
+
+    def run(self, backward: bool, forward: bool, fast: bool) -> None:
+        if not self.outputs:
+            for target in self.targets:
+                for found in _numerical(self.func, self.inputs, target, self.eps):
+                    if np.issubdtype(found.dtype, np.inexact) and not np.allclose(found, 0, atol=self.atol):
                         raise GradcheckError("Numerical gradient for function expected to be zero")
-        return True
-    for target in targets:
-        numerical = _numerical(func, inputs, target, eps)
-        for position, index in enumerate(differentiable):
-            output = outputs[position]
-            if not numerical:
+            return
+        for target in self.targets:
+            if fast:
+                self.project(target, backward, forward)
                 continue
-            analytical = _analytical(output, target)
-            expected = numerical[index].reshape(analytical.shape) if analytical.size else numerical[index]
-            if analytical.size and not np.allclose(analytical, expected, rtol=rtol, atol=atol, equal_nan=False):
-                worst = np.unravel_index(np.argmax(np.abs(analytical - expected)), analytical.shape)
-                raise GradcheckError(
-                    f"Jacobian mismatch for output {index} with respect to input {_position(inputs, target)},\n"
-                    f"numerical:{expected}\nanalytical:{analytical}\n"
-                    f"(largest difference at {tuple(int(i) for i in worst)}: {expected[worst]} against {analytical[worst]})"
-                )
-            again = _analytical(output, target)
-            if analytical.size and np.abs(again - analytical).max() > nondet_tol:
-                raise GradcheckError(
-                    "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
-                    "gives different values, although analytical gradient matches numerical gradient."
-                )
-    if undefined and len(outputs) > 1:
-        _check_undefined(func, inputs, targets)
-    return True
+            numerical = _numerical(self.func, self.inputs, target, self.eps)
+            by_forward = _forward(self.func, self.inputs, target) if forward else []
+            for place, output in zip(self.places, self.outputs) if numerical else ():
+                if backward:
+                    self.compare(_analytical(output, target), numerical[place], place, target, "Jacobian")
+                    self.twice(output, target)
+                if forward:
+                    self.compare(by_forward[place], numerical[place], place, target, "Jacobian computed with forward mode")
+
+    def compare(self, analytical: np.ndarray, numerical: np.ndarray, place: int, target: Any, what: str) -> None:
+        """Refuse a Jacobian that is not the numerical one."""
+        if not analytical.size:
+            return
+        expected = numerical.reshape(analytical.shape)
+        if np.allclose(analytical, expected, rtol=self.rtol, atol=self.atol):
+            return
+        note = ""
+        if np.iscomplexobj(analytical) and np.allclose(analytical.real, expected.real, rtol=self.rtol, atol=self.atol):
+            note = "While considering the imaginary part of complex outputs only, "
+        elif np.iscomplexobj(analytical):
+            note = "While considering the real part of complex outputs only, "
+        worst = np.unravel_index(np.argmax(np.abs(analytical - expected)), analytical.shape)
+        raise GradcheckError(
+            f"{note}{what} mismatch for output {place} with respect to input {_position(self.inputs, target)},\n"
+            f"numerical:{expected}\nanalytical:{analytical}\n"
+            f"(largest difference at {tuple(int(i) for i in worst)}: {expected[worst]} against {analytical[worst]})"
+        )
+
+    def twice(self, output: Any, target: Any) -> None:
+        """Refuse a backward that gives another result the second time."""
+        first, second = _analytical(output, target), _analytical(output, target)
+        if first.size and np.abs(second - first).max() > self.nondet_tol:
+            raise GradcheckError(
+                "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
+                "gives different values, although analytical gradient matches numerical gradient. "
+                f"The tolerance for nondeterminism was {self.nondet_tol}."
+            )
+
+    def project(self, target: Any, backward: bool, forward: bool) -> None:
+        """Compare the change along one random direction, seen through one random combination of the outputs."""
+        stream = np.random.default_rng(0)
+        direction = _random(stream, target._array)
+        length = np.linalg.norm(direction.reshape(-1))
+        direction = direction / length if length else direction
+        numerical = _moved(self.func, self.inputs, target, self.eps * direction, self.eps)
+        by_forward = _tangents(self.func, self.inputs, target, direction) if forward else []
+        for place, output in zip(self.places, self.outputs):
+            seed = _random(stream, output._array)
+            weights = np.conj(seed).reshape(-1)
+            expected = np.atleast_1d(np.real(np.dot(weights, numerical[place])))
+            if backward:
+                start = table["zeros_like"].call(output.detach())
+                _write(start, seed)
+                (found,) = grad(output, [target], [start], retain_graph=True, allow_unused=True)
+                gradient = np.zeros(target._array.shape) if found is None else _host(found)
+                reached = np.atleast_1d(np.real(np.sum(np.conj(gradient) * direction)))
+                self.compare(reached, expected, place, target, "Jacobian")
+            if forward:
+                reached = np.atleast_1d(np.real(np.dot(weights, by_forward[place])))
+                self.compare(reached, expected, place, target, "Jacobian computed with forward mode")
+
+    def batched(self) -> None:
+        """Refuse gradients for a batch of seeds that are not those for each seed."""
+        stream = np.random.default_rng(0)
+        for output in self.outputs:
+            seeds = []
+            for _ in range(2):
+                seed = table["zeros_like"].call(output.detach())
+                _write(seed, _random(stream, output._array))
+                seeds.append(seed)
+            singles = [grad(output, self.targets, [seed], retain_graph=True, allow_unused=True) for seed in seeds]
+            together = grad(
+                output, self.targets, [table["stack"].call(seeds)], retain_graph=True, allow_unused=True, is_grads_batched=True
+            )  # fmt: skip
+            for position, found in enumerate(together):
+                for index, single in enumerate(singles):
+                    expected = single[position]
+                    if (found is None) != (expected is None) or (
+                        found is not None and not np.allclose(_host(found)[index], _host(expected), rtol=self.rtol, atol=self.atol)
+                    ):
+                        raise GradcheckError(
+                            "gradcheck or gradgradcheck failed while testing batched gradient computation: the gradients of a batch are "
+                            "not those of its parts"
+                        )
+
+
+def _random(stream: Any, like: Any) -> np.ndarray:
+    """Random numbers of a shape, complex where the array is."""
+    values = stream.uniform(-1, 1, like.shape)
+    return values + 1j * stream.uniform(-1, 1, like.shape) if like.dtype.kind == "c" else values
 
 
 def _position(inputs: tuple[Any, ...], target: Any) -> int:
@@ -229,10 +359,7 @@ def gradgradcheck(
         seeds = []
         for each in outputs:
             seed = table["zeros_like"].call(each.detach())
-            values = stream.uniform(-1, 1, each._array.shape)
-            if each._array.dtype.kind == "c":
-                values = values + 1j * stream.uniform(-1, 1, each._array.shape)
-            _write(seed, values)
+            _write(seed, _random(stream, each._array))
             seed._requires_grad = True
             seeds.append(seed)
     else:
@@ -252,7 +379,8 @@ def gradgradcheck(
 
     return gradcheck(
         gradients, (*inputs, *seeds), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,
-        check_undefined_grad=False,
+        check_undefined_grad=False, check_batched_grad=check_batched_grad, fast_mode=fast_mode, check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
     )  # fmt: skip
 
 

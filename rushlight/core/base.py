@@ -235,6 +235,12 @@ def storage_of(tensor: TensorBase) -> Storage:
     return storage
 
 
+def mark_inference(tensor: TensorBase) -> None:
+    """Make a new tensor an inference tensor: it has a storage, so that no fast path saves it for backward unchecked."""
+    tensor._inference = True
+    storage_of(tensor)
+
+
 def alias(tensor: TensorBase, array: Any) -> Any:
     """A tensor over part of another tensor's memory: a write to either changes both."""
     result = make(array)

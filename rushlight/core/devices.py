@@ -34,6 +34,8 @@ class device:
         if isinstance(type, device):
             type, index = type.type, type.index
         elif isinstance(type, int):
+            if type < 0:
+                raise RuntimeError("Device index must not be negative")
             type, index = "cuda", type
         elif not isinstance(type, str):
             raise TypeError(f"device(): argument 'type' (position 1) must be str, not {type.__class__.__name__}")

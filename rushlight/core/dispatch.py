@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import recording
-from .base import Spec, Storage, TensorBase, View, make, storage_of
+from .base import Spec, Storage, TensorBase, View, make, mark_inference, storage_of
 from .declare import MISSING, Op, call_body, table
 from .devices import CPU, META, device_of, device_type_of, device_types
 from .dtypes import BY_NUMPY, FLOATING, can_cast, legacy_name
@@ -25,7 +25,7 @@ from .errors import (
     RushlightError,
     ShapeError,
 )  # fmt: skip
-from .node import check_in_place, pack_saved, rebase, refresh, remember_trace
+from .node import SavedTensor, check_in_place, check_inference, pack_saved, rebase, refresh, remember_trace
 from .placement import any_fake, common_device, device_argument, device_mismatch, factory_device, infer
 from .quantized import QuantizedArray, is_quantized, run_quantized
 from .state import flags, state
@@ -203,7 +203,7 @@ def wrap(op: Op, args: tuple[Any, ...], array: Any, index: int | None) -> Any:
     result = make(array)
     if not op.view:
         if state.inference:
-            result._inference = True
+            mark_inference(result)
         return result
     source = args[0]
     storage = source._storage
@@ -212,6 +212,8 @@ def wrap(op: Op, args: tuple[Any, ...], array: Any, index: int | None) -> Any:
     result._storage = storage
     if source._inference:
         result._inference = True
+        if state.inference:
+            return result
     if not op.vjp:  # no gradient flows (detach): memory and version are shared, history is not
         return result
     parent = source._view
@@ -276,6 +278,8 @@ def dispatch_in_place(op: Op, args: tuple[Any, ...]) -> Any:
     if not isinstance(target, TensorBase):
         raise argument_error(op, 0, target)
     if functional.kernel is None:
+        if state.grad_enabled and target._requires_grad:  # the body may save its input
+            args = (keep_copy(target), *args[1:])
         return assign(op, target, call_body(functional, args))
     values, requires, kind = unwrap(op, args)
     recorded = requires and state.grad_enabled and bool(functional.vjp)
@@ -312,6 +316,10 @@ def dispatch_in_place(op: Op, args: tuple[Any, ...]) -> Any:
         target._view.version = storage_of(target).version if not target._view.base._requires_grad else -1
     if recorded and BY_NUMPY[array.dtype].category >= FLOATING:
         node = functional.record(args, target)
+        if target._storage is not None:
+            for entry in node.saved:
+                if entry.__class__ is SavedTensor and entry.tensor._storage is target._storage:
+                    entry.version -= 1  # saved with the value it had before the write, which is gone
         if flags.special:
             finish_node(node)
         rebase(target, node, table)
@@ -379,11 +387,8 @@ def overlaps_itself(array: Any) -> bool:
 def check_writable(op: Op, args: tuple[Any, ...]) -> None:
     """Refuse to write where elements share memory, or where an input partly overlaps the target."""
     target = args[0]
-    if target._inference and not state.inference:
-        raise GradientError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
-            "tensor before doing inplace update."
-        )
+    if target._inference:
+        check_inference(target)
     array = target._array
     if array.__class__ is Spec:
         return

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from .base import Storage, TensorBase, View, make, storage_of
-from .errors import FreedGraphError, InPlaceError
+from .base import Storage, TensorBase, View, alias, make, storage_of, version_of
+from .errors import FreedGraphError, GradientError, InPlaceError
 from .state import state
 
 next_sequence: Callable[[], int] = itertools.count(0, -1).__next__
@@ -51,6 +51,9 @@ class Node:
         """Drop what was saved for backward."""
         if self.saved:
             self.saved = None
+
+    def keep(self) -> None:
+        """In place of ``release`` for nodes that save no tensors: they can run again."""
 
     def name(self) -> str:
         """The name of the node, such as ``MulBackward0``."""
@@ -109,17 +112,34 @@ class Node:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_saved_"):
             return self.saved_value(name[len("_saved_") :])
+        if name.startswith("_raw_saved_"):
+            return self.raw_saved_value(name[len("_raw_saved_") :])
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
-    def saved_value(self, name: str) -> Any:
-        """What was saved under a name (``node._saved_other``)."""
+    def saved_position(self, name: str) -> int:
+        """Where in ``saved`` the value with a name is."""
         names = getattr(type(self), "saved_names", ())
-        name = {"self": "input"}.get(name, name)
-        if name not in names:
+        own = {"self": "input"}.get(name, name)
+        if own not in names:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '_saved_{name}'")
         if self.saved is None:
             raise freed(self)
-        return unpack(self.saved[names.index(name)], self)
+        return int(names.index(own))
+
+    def saved_value(self, name: str) -> Any:
+        """What was saved under a name (``node._saved_other``)."""
+        entry = self.saved[self.saved_position(name)]
+        if entry.__class__ is tuple and any(isinstance(each, (TensorBase, SavedTensor, SavedResult, Packed)) for each in entry):
+            return tuple(unpack(each, self) for each in entry)
+        return unpack(entry, self)
+
+    def raw_saved_value(self, name: str) -> Any:
+        """What was saved under a name, packed: ``register_hooks`` replaces how it is kept."""
+        position = self.saved_position(name)
+        entry = self.saved[position]
+        if entry.__class__ is tuple:
+            return tuple(RawSaved(self, position, index) for index in range(len(entry)))
+        return RawSaved(self, position)
 
 
 class AccumulateGrad(Node):
@@ -219,37 +239,100 @@ class SavedResult:
         return result
 
 
-class Packed:
-    """A saved tensor as packed by the user's saved-tensor hooks."""
+class Identity(Node):
+    """Passes the gradient of a tensor's second appearance on to the tensor: what hooks unpacked stands for what was saved."""
 
-    __slots__ = ("content", "unpack_hook", "version", "storage", "node_index")
+    __slots__ = ()
+
+    def backward(self, gradient: Any) -> Any:
+        return (gradient,)
+
+
+class Packed:
+    """A saved tensor as packed by the user's saved-tensor hooks, with the edge to which its own gradient goes."""
+
+    __slots__ = ("content", "edge", "node_index", "unpack_hook")
 
     def __init__(self, tensor: TensorBase, hooks: Any, node_index: int | None) -> None:
         pack, self.unpack_hook = hooks
+        self.node_index = node_index
+        self.edge = edge_of(tensor) if node_index is None else None
+        before = version_of(tensor)
         enabled = state.grad_enabled
         state.grad_enabled = False
         try:
             self.content = pack(tensor)
         finally:
             state.grad_enabled = enabled
-        self.node_index = node_index
+        if version_of(tensor) != before:
+            raise InPlaceError(
+                "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be modified by "
+                "in-place operations as this can lead to unexpected side-effects; clone() the tensor in the hook."
+            )
 
     def unpack(self, node: Node) -> Any:
-        result = self.unpack_hook(self.content)
+        enabled = state.grad_enabled
+        state.grad_enabled = False
+        try:
+            result = self.unpack_hook(self.content)
+        finally:
+            state.grad_enabled = enabled
         if not isinstance(result, TensorBase):
             raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(result)}")
-        if self.node_index is not None:
-            fresh = make(result._array)
-            fresh._grad_fn, fresh._output_index, fresh._requires_grad = node, self.node_index, True
-            return fresh
-        return result
+        edge, index = (node, self.node_index) if self.node_index is not None else (self.edge, 0)
+        if edge is None:
+            return result
+        if isinstance(edge, tuple):
+            edge, index = edge
+        fresh = alias(result, result._array)
+        if isinstance(edge, TensorBase):
+            if edge is result:
+                return result
+            leaf, edge = edge, Identity()
+            edge.inputs, edge.saved, edge.sequence = (leaf,), (), next_sequence()
+            edge.shape, edge.dtype = result._array.shape, result._array.dtype
+        fresh._grad_fn, fresh._output_index, fresh._requires_grad = edge, index, True
+        return fresh
+
+
+class RawSaved:
+    """One saved tensor of a node, as ``node._raw_saved_name`` gives it."""
+
+    def __init__(self, node: Node, position: int, index: int | None = None) -> None:
+        self.node, self.position, self.index = node, position, index
+
+    def register_hooks(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
+        """Pack the tensor now, and unpack it when the node needs it."""
+        for hook in (pack_hook, unpack_hook):
+            if not callable(hook):
+                raise TypeError("register_hooks() expects two functions: pack_hook and unpack_hook")
+        node = self.node
+        if node.saved is None:
+            raise freed(node)
+        entry = node.saved[self.position]
+        chosen = entry if self.index is None else entry[self.index]
+        if chosen is None:
+            raise FreedGraphError("None is forbidden: there is no saved tensor to register hooks on")
+        if isinstance(chosen, Packed):
+            raise GradientError("Calling register_hooks on a saved tensor whose hooks have already been set")
+        made = packed(chosen, (pack_hook, unpack_hook))
+        if self.index is not None:
+            made = (*entry[: self.index], made, *entry[self.index + 1 :])
+        node.saved = (*node.saved[: self.position], made, *node.saved[self.position + 1 :])
 
 
 def save(value: Any) -> Any:
     """An input as a node keeps it (numbers and None as they are)."""
     if isinstance(value, TensorBase):
         storage = value._storage
-        return value if storage is None or storage.version == 0 else SavedTensor(value, storage.version)
+        if storage is None:
+            return value
+        if value._inference:
+            raise GradientError(
+                "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal tensor and use it "
+                "in autograd."
+            )
+        return value if storage.version == 0 else SavedTensor(value, storage.version)
     return value
 
 
@@ -273,22 +356,23 @@ def unpack_list(values: Any, node: Node) -> Any:
 def pack_saved(node: Node) -> None:
     """Hand every tensor that the node saved to the innermost saved-tensor hooks."""
     hooks = state.saved_hooks[-1]
-
-    def packed(entry: Any) -> Any:
-        if isinstance(entry, SavedResult):
-            plain = make(entry.array)
-            plain._storage = entry.storage
-            return Packed(plain, hooks, entry.index)
-        if isinstance(entry, SavedTensor):
-            return Packed(entry.tensor, hooks, None)
-        if isinstance(entry, TensorBase):
-            return Packed(entry, hooks, None)
-        if type(entry) is tuple and any(isinstance(each, (TensorBase, SavedTensor)) for each in entry):
-            return tuple(packed(each) for each in entry)
-        return entry
-
     if node.saved:
-        node.saved = tuple(packed(entry) for entry in node.saved)
+        node.saved = tuple(packed(entry, hooks) for entry in node.saved)
+
+
+def packed(entry: Any, hooks: Any) -> Any:
+    """A saved entry, handed to a pair of hooks where it is a tensor."""
+    if isinstance(entry, SavedResult):
+        plain = make(entry.array)
+        plain._storage = entry.storage
+        return Packed(plain, hooks, entry.index)
+    if isinstance(entry, SavedTensor):
+        return Packed(entry.tensor, hooks, None)
+    if isinstance(entry, TensorBase):
+        return Packed(entry, hooks, None)
+    if type(entry) is tuple and any(isinstance(each, (TensorBase, SavedTensor)) for each in entry):
+        return tuple(packed(each, hooks) for each in entry)
+    return entry
 
 
 def freed(node: Node) -> FreedGraphError:
@@ -425,6 +509,15 @@ def rebase(target: TensorBase, node: Node, table: Any) -> None:
     set_history(base, outer)
     view.version = -1
     refresh(target)
+
+
+def check_inference(target: TensorBase) -> None:
+    """Refuse to change an inference tensor outside of inference mode."""
+    if target._inference and not state.inference:
+        raise GradientError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
+            "tensor before doing inplace update."
+        )
 
 
 def check_in_place(target: TensorBase) -> None:

@@ -156,6 +156,10 @@ class _Writer:
                 return f"{suffix[1:]}_of({source})", "{}"
         raise TypeError(f"op {op.name}: a gradient rule asks for '{name}', which is neither a parameter nor an output")
 
+    def keeps_tensors(self) -> bool:
+        """Whether a node holds tensors (or numbers in their place), which backward frees; sizes and settings it can keep."""
+        return any(self.source_of(name)[1] != "{}" for name in self.saved())
+
     def saved(self) -> dict[str, set[str]]:
         """The names that rules ask for, each with the parameters whose gradients need it."""
         needed: dict[str, set[str]] = {}
@@ -267,5 +271,7 @@ def build(op: Op) -> None:
     attributes.backward = namespace["backward"]
     attributes.multiple = writer.multiple
     attributes.saved_names = tuple(writer.saved())
+    if not writer.keeps_tensors():
+        attributes.release = Node.keep
     op.node_type = node_type
     op.record = namespace["record"]

@@ -5,11 +5,23 @@ from __future__ import annotations
 import math
 from typing import Any
 
+_new = tuple.__new__
+
 
 class Size(tuple):
     """The shape of a tensor."""
 
     __slots__ = ()
+
+    def __new__(cls, sizes: Any = ()) -> Size:
+        """A shape out of integers; a tensor of one integer counts as one."""
+        if sizes.__class__ is tuple or sizes.__class__ is list:
+            for each in sizes:
+                if each.__class__ is not int:
+                    break
+            else:
+                return tuple.__new__(cls, sizes)
+        return tuple.__new__(cls, [_size(each, index) for index, each in enumerate(sizes)])
 
     def numel(self) -> int:
         """The number of elements of a tensor of this shape."""
@@ -22,18 +34,30 @@ class Size(tuple):
 
     def __getitem__(self, index: Any) -> Any:
         found = tuple.__getitem__(self, index)
-        return Size(found) if isinstance(index, slice) else found
+        return _new(Size, found) if isinstance(index, slice) else found
 
     def __add__(self, other: Any) -> Any:
-        return Size(tuple.__add__(self, tuple(other)))
+        return _new(Size, tuple.__add__(self, tuple(other)))
 
     def __radd__(self, other: Any) -> Any:
-        return Size(tuple(other) + tuple(self))
+        return _new(Size, tuple(other) + tuple(self))
 
     def __mul__(self, times: Any) -> Any:
-        return Size(tuple.__mul__(self, times))
+        return _new(Size, tuple.__mul__(self, times))
 
     __rmul__ = __mul__
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Size, (tuple(self),))
+
+
+def _size(value: Any, index: int) -> Any:
+    """One size: an int, or what stands for one."""
+    if isinstance(value, int):
+        return value
+    if hasattr(value, "__index__") and not isinstance(value, float):
+        try:
+            return value.__index__()
+        except TypeError:
+            pass
+    raise TypeError(f"torch.Size() takes an iterable of 'int' (item {index} is '{type(value).__name__}')")

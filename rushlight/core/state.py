@@ -80,6 +80,8 @@ class State(threading.local):
     capture: Any = None  # the active capture, if any
     run_forward: Any = None  # runs the forward of custom Functions, for a compiled program between two graphs
     transforms: int = 0  # how many functions are being differentiated or mapped by `func`
+    backward_depth: int = 0  # how many backward passes run inside one another
+    callbacks: Any = None  # what is called at the end of the running backward pass; None where none runs
     fake: bool = False  # whether factory functions make tensors without elements
 
     def __init__(self) -> None:

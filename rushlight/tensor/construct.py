@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.base import Spec, TensorBase, make
+from ..core.base import Spec, TensorBase, make, mark_inference
 from ..core.devices import CPU, available, device_type_of, on_device
 from ..core.dtypes import BOOL, BY_NUMPY, COMPLEX, FLOATING, INTEGRAL, default, legacy_name, of_numpy, promote_numpy, result_dtype
 from ..core.dtypes import dtype as dtype_class
@@ -35,7 +35,7 @@ def finished(array: Any, device: Any = None, requires_grad: bool = False) -> Any
     result = make(array if place is CPU or array.__class__ is Spec else on_device(array, place))
     result._requires_grad = bool(requires_grad)
     if state.inference:
-        result._inference = True
+        mark_inference(result)
     return result
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.base import Spec, Storage, storage_of
+from ..core.base import Spec, Storage, mark_inference, storage_of
 from ..core.devices import CPU, device_of, device_type_of, on_device
 from ..core.dtypes import LOW_PRECISION, legacy_name
 from ..core.errors import ArgumentError, GradientError, OperationError
@@ -182,7 +182,7 @@ def deepcopy(self: Any, memo: dict[int, Any]) -> Any:
         quantizer_of(self),
     )  # fmt: skip
     if state.inference:
-        result._inference = True
+        mark_inference(result)
     memo[id(self)] = result
     if self._grad is not None:
         result._grad = copy.deepcopy(self._grad, memo)

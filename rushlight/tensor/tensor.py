@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..autograd import backward as run_backward
+from ..autograd.forward_ad import levels as dual_levels
+from ..autograd.forward_ad import unpack_dual
 from ..core import dispatch as dispatch_module
-from ..core.base import Spec, TensorBase, alias, contiguous_strides, make, register_tensor_type, storage_of, version_of
+from ..core.base import Spec, Storage, TensorBase, alias, contiguous_strides, make, register_tensor_type, storage_of, version_of
 from ..core.declare import table
 from ..core.devices import CPU, META, device, device_of, device_type_of
 from ..core.dtypes import BY_NUMPY, FLOATING, default, dtype, legacy_name
@@ -35,6 +37,9 @@ else:
     OpMethods = TensorBase
 
 
+_as_size = tuple.__new__  # sizes of arrays need no check
+
+
 class Tensor(OpMethods):
     """An n-dimensional array of one type that can record how it was computed."""
 
@@ -47,8 +52,8 @@ class Tensor(OpMethods):
     def shape(self) -> Size:
         """The size of every dimension."""
         if flags.special and state.capture is not None:
-            return Size(state.capture.shape_of(self))
-        return Size(self._array.shape)
+            return _as_size(Size, state.capture.shape_of(self))
+        return _as_size(Size, self._array.shape)
 
     @property
     def dtype(self) -> dtype:
@@ -204,7 +209,7 @@ class Tensor(OpMethods):
 
     @real.setter
     def real(self, value: Any) -> None:
-        table["real"].call(self).copy_(value)
+        _write(table["real"].call(self), value)
 
     @property
     def imag(self) -> Any:
@@ -213,7 +218,7 @@ class Tensor(OpMethods):
 
     @imag.setter
     def imag(self, value: Any) -> None:
-        table["imag"].call(self).copy_(value)
+        _write(table["imag"].call(self), value)
 
     # -- its place in the gradient graph -------------------------------------------------------------------------
 
@@ -299,8 +304,16 @@ class Tensor(OpMethods):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         if self._requires_grad and BY_NUMPY[value._array.dtype].category < FLOATING:
             raise GradientError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        before = version_of(self)
         self._array = value._array
         self._storage = value._storage
+        if version_of(self) != before:  # the memory is the other's, but this tensor has been written to as often as before
+            shared = Storage(storage_of(value).array)
+            shared.version, self._storage = before, shared
+
+    @data.deleter
+    def data(self) -> None:
+        raise OperationError("Deleting tensors is not allowed. Delete individual tensors in an object instead")
 
     def detach(self) -> Tensor:
         """The same memory, outside the gradient graph; writes through either are counted for both."""
@@ -366,6 +379,8 @@ class Tensor(OpMethods):
 
     @property
     def _version(self) -> int:
+        if self._inference:
+            raise GradientError("Inference tensors do not track version counter.")
         return version_of(self)
 
     @property
@@ -417,6 +432,12 @@ class Tensor(OpMethods):
             raise TypeError("iteration over a 0-d tensor")
         return iter(table["unbind"].call(self, 0))
 
+    def __reversed__(self) -> Any:
+        return self if not self._array.ndim else table["flip"].call(self, 0)
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes
+
     def __bool__(self) -> bool:
         if self._array.size == 0 and self._array.ndim:
             raise OperationError("Boolean value of Tensor with no values is ambiguous")
@@ -429,11 +450,19 @@ class Tensor(OpMethods):
             raise ValueRangeError("only one element tensors can be converted to Python scalars")
         return self._item(how)
 
+    def _real_number(self, how: str) -> Any:
+        found = self._number(how)
+        if isinstance(found, complex):
+            if found.imag:
+                raise OperationError(f"value cannot be converted to type {'int64_t' if 'int' in how else 'double'} without overflow")
+            found = found.real
+        return found
+
     def __int__(self) -> int:
-        return int(self._number("int() of a tensor"))
+        return int(self._real_number("int() of a tensor"))
 
     def __float__(self) -> float:
-        return float(self._number("float() of a tensor"))
+        return float(self._real_number("float() of a tensor"))
 
     def __complex__(self) -> complex:
         return complex(self._number("complex() of a tensor"))
@@ -467,6 +496,10 @@ class Tensor(OpMethods):
             "default_dtype": default.numpy, "requires_grad": self._requires_grad and name is None, "grad_fn_name": name,
         }  # fmt: skip
         place = str(self.device)
+        if dual_levels:
+            tangent = unpack_dual(self).tangent
+            if tangent is not None:
+                common.update(extra=(f"tangent={tangent!r}",), grad_fn_name=None, requires_grad=False)
         if array.__class__ is Spec:
             return format_tensor(np.empty(0, array.dtype), device=place, meta_size=tuple(array.shape), **common)
         if array.__class__ is QuantizedArray:
@@ -504,6 +537,14 @@ class Tensor(OpMethods):
         result._storage = storage_of(self)  # type: ignore[attr-defined]
         result._view = self._view  # type: ignore[attr-defined]
         return result
+
+
+def _write(target: Any, value: Any) -> None:
+    """Write a tensor or a number to a part of a tensor."""
+    if isinstance(value, TensorBase):
+        target.copy_(value)
+    else:
+        target.fill_(value)
 
 
 def _tidy_strides(array: Any) -> tuple[int, ...]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..amp.autocast_mode import autocast, get_autocast_dtype, is_autocast_cache_enabled, is_autocast_enabled
 from ..autograd import Function, backward, enable_grad
 from ..autograd.graph import saved_tensors_hooks
 from ..core.base import TensorBase
@@ -21,6 +23,34 @@ class CheckpointError(GradientError):
     code = "RL206"
 
 
+class _StopRecomputation(Exception):
+    """Raised by the hook that has got the last tensor it waits for: the rest of the function has nothing to add."""
+
+
+_early_stop = [True]
+
+
+@contextlib.contextmanager
+def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
+    """Whether checkpoints entered in this context stop recomputing once they have every tensor that backward needs."""
+    _early_stop.append(bool(enable))
+    try:
+        yield
+    finally:
+        _early_stop.pop()
+
+
+def _autocasts() -> list[Callable[[], Any]]:
+    """Makers of contexts that set autocast as it is now, for the kinds of devices that it knows."""
+    return [
+        functools.partial(
+            autocast, kind, enabled=is_autocast_enabled(kind), dtype=get_autocast_dtype(kind), cache_enabled=is_autocast_cache_enabled()
+        )
+        for kind in ("cpu", "cuda")
+        if is_autocast_enabled(kind)
+    ]
+
+
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Inputs as new leaves that require grad where the originals do."""
     return tuple(each.detach().requires_grad_(each.requires_grad) if isinstance(each, TensorBase) else each for each in inputs)
@@ -33,6 +63,7 @@ class CheckpointFunction(Function):
     def forward(ctx: Any, run_function: Any, preserve_rng_state: bool, *args: Any) -> Any:
         ctx.run_function = run_function
         ctx.random_state = default_generator.get_state() if preserve_rng_state else None
+        ctx.autocasts = _autocasts()
         ctx.positions = [i for i, each in enumerate(args) if isinstance(each, TensorBase)]
         ctx.others = [None if isinstance(each, TensorBase) else each for each in args]
         ctx.save_for_backward(*(args[i] for i in ctx.positions))
@@ -44,7 +75,9 @@ class CheckpointFunction(Function):
         for position, tensor in zip(ctx.positions, ctx.saved_tensors):
             inputs[position] = tensor
         leaves = detach_variable(tuple(inputs))
-        with _random_state(ctx.random_state), enable_grad():
+        with contextlib.ExitStack() as stack:
+            for make in (lambda: _random_state(ctx.random_state), enable_grad, *ctx.autocasts):
+                stack.enter_context(make())
             outputs = ctx.run_function(*leaves)
         outputs = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
         pairs = [(o, g) for o, g in zip(outputs, gradients) if isinstance(o, TensorBase) and o.requires_grad]
@@ -71,9 +104,12 @@ def _random_state(saved: Any) -> Any:
 class _Frame:
     """What one checkpointed call keeps: how to run it again, and the tensors that the second run saves."""
 
-    def __init__(self, run: Callable[[], Any], random_state: Any) -> None:
+    def __init__(self, run: Callable[[], Any], random_state: Any, context: Any, check: bool) -> None:
         self.run = run
         self.random_state = random_state
+        self.context, self.check = context, check
+        self.autocasts = _autocasts()
+        self.early_stop = _early_stop[-1]
         self.shapes: list[Any] = []
         self.recomputed: list[Any] | None = None
 
@@ -84,14 +120,19 @@ class _Frame:
     def unpack(self, index: int) -> Any:
         if self.recomputed is None:
             saved: list[Any] = []
-            with (
-                _random_state(self.random_state),
-                enable_grad(),
-                saved_tensors_hooks(
-                    lambda tensor: saved.append(tensor.detach()) or len(saved) - 1,  # type: ignore[func-returns-value]
-                    lambda position: saved[position],
-                ),
-            ):
+
+            def keep(tensor: Any) -> int:
+                saved.append(tensor.detach())
+                if self.early_stop and len(saved) == len(self.shapes):
+                    raise _StopRecomputation
+                return len(saved) - 1
+
+            with contextlib.suppress(_StopRecomputation), contextlib.ExitStack() as stack:
+                for make in (lambda: _random_state(self.random_state), enable_grad, *self.autocasts):
+                    stack.enter_context(make())
+                if self.context is not None:
+                    stack.enter_context(self.context)
+                stack.enter_context(saved_tensors_hooks(keep, saved.__getitem__))
                 self.run()
             if len(saved) != len(self.shapes):
                 raise CheckpointError(
@@ -100,7 +141,7 @@ class _Frame:
                     f"Number of tensors saved during recomputation: {len(saved)}"
                 )
             for position, (tensor, (shape, dtype)) in enumerate(zip(saved, self.shapes)):
-                if tuple(tensor._array.shape) != shape or tensor._array.dtype != dtype:
+                if self.check and (tuple(tensor._array.shape) != shape or tensor._array.dtype != dtype):
                     raise CheckpointError(
                         "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during "
                         f"the forward pass.\ntensor at position {position}: {shape} {dtype} against {tensor._array.shape} "
@@ -130,11 +171,17 @@ def checkpoint(
     if use_reentrant:
         if kwargs:
             raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+        if context_fn is not None or debug:
+            raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
         return CheckpointFunction.apply(function, preserve_rng_state, *args)
     if not state.grad_enabled:
         return function(*args, **kwargs)
-    frame = _Frame(lambda: function(*args, **kwargs), default_generator.get_state() if preserve_rng_state else None)
-    with saved_tensors_hooks(frame.pack, frame.unpack):
+    if determinism_check not in ("default", "none"):
+        raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
+    first, second = (contextlib.nullcontext(), None) if context_fn is None else context_fn()
+    random_state = default_generator.get_state() if preserve_rng_state else None
+    frame = _Frame(lambda: function(*args, **kwargs), random_state, second, determinism_check == "default")
+    with saved_tensors_hooks(frame.pack, frame.unpack), first:
         return function(*args, **kwargs)
 
 

@@ -13,7 +13,7 @@ from ...core.declare import composite, primitive
 from ...core.devices import device_type_of, strided
 from ...core.errors import GradientError, OperationError, ShapeError
 from ...core.families import normalize_dim
-from ...core.node import check_in_place
+from ...core.node import check_in_place, check_inference
 from ...core.state import state
 from ..create.factories import checked_size
 from ..index.indexing_onnx import write_slices
@@ -376,6 +376,7 @@ def unfold_backward(grad: Tensor, shape: Any, dimension: int, size: int, step: i
 
 def _become(target: Tensor, op: Any, *args: Any) -> Tensor:
     """Make a tensor what a view op gives for it."""
+    check_inference(target)
     if target.requires_grad and state.grad_enabled:
         check_in_place(target)
     seen = op(target, *args)
@@ -429,6 +430,7 @@ def resize_(input: Tensor, *sizes: int, memory_format: Any = None) -> Tensor:
     """
     if input.requires_grad:
         raise GradientError("cannot resize variables that require grad")
+    check_inference(input)
     size = checked_size(sizes)
     array, storage, start = input._array, storage_of(input), input.storage_offset()
     strides = contiguous_strides(size)
