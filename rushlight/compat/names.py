@@ -5,6 +5,9 @@ from __future__ import annotations
 PRIVATE_NAMES: dict[str, str] = {
     "torch.version": "rushlight.compat.version",
     "torch.torch_version": "rushlight.compat.torch_version",
+    "torch.utils._pytree": "rushlight.compat.pytree",
+    "torch.utils._cxx_pytree": "rushlight.compat.pytree",
+    "torch.utils.pytree": "rushlight.compat.pytree",
     "torch.testing._internal": "rushlight.compat.testing_internal",
     "torch._dynamo": "rushlight.compat.dynamo",
     "torch._C": "rushlight.compat.c_names",

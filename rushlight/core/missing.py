@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .declare import exports, public_names
+from .errors import NotSupported
 
 PACKAGE = __name__.partition(".")[0]
 _NO_NAMES: Mapping[str, str] = {}
@@ -89,6 +90,38 @@ def missing(
         raise AttributeError(message, name=name)
 
     return __getattr__
+
+
+def absent(name: str, module_name: str, why: str) -> type:
+    """A class that programs can import, mention in annotations and test with isinstance, and whose construction says why it is not there.
+
+    A library that imports it for a case that does not arise runs; one that uses it gets the sentence.
+    """
+
+    def refuse(cls: type, *args: Any, **kwargs: Any) -> Any:
+        raise NotSupported(f"{spelling(module_name)}.{name} is not in {PACKAGE}: {why}")
+
+    return type(name, (), {"__new__": refuse, "__module__": module_name, "__doc__": f"Not here: {why}"})
+
+
+def absent_function(name: str, module_name: str, why: str) -> Callable[..., Any]:
+    """A function that programs can import, and that says when it is called why it is not there."""
+
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise NotSupported(f"{spelling(module_name)}.{name}() is not in {PACKAGE}: {why}")
+
+    refuse.__name__ = refuse.__qualname__ = name
+    refuse.__module__ = module_name
+    refuse.__doc__ = f"Not here: {why}"
+    return refuse
+
+
+def absents(namespace: dict[str, Any], why: str, *, classes: str = "", functions: str = "") -> None:
+    """Put classes and functions that are not there into a module: see :func:`absent`."""
+    module_name = namespace["__name__"]
+    namespace.update({name: absent(name, module_name, why) for name in classes.split()})
+    namespace.update({name: absent_function(name, module_name, why) for name in functions.split()})
+    namespace["__getattr__"] = missing(module_name, lazy=namespace.get("_PARTS", ()))
 
 
 def listing(module_name: str, namespace: str | None = None, names: Iterable[str] = ()) -> Callable[[], list[str]]:

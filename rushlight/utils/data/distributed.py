@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...core.declare import table
+from ...core.process_group import default_group
 from ...tensor.generator import Generator
 from .sampler import Sampler
 
@@ -19,10 +20,9 @@ class DistributedSampler(Sampler[int]):
         drop_last: bool = False,
     ) -> None:  # fmt: skip
         if num_replicas is None or rank is None:
-            raise ValueError(
-                "Default process group has not been initialized, please make sure to call init_process_group: there are none "
-                "here, so pass num_replicas and rank."
-            )
+            group = default_group()
+            num_replicas = group.size() if num_replicas is None else num_replicas
+            rank = group.rank() if rank is None else rank
         if not 0 <= rank < num_replicas:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset = dataset

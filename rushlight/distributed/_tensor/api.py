@@ -1,0 +1,11 @@
+"""Distributed tensors."""
+
+from __future__ import annotations
+
+from ...core.missing import absents
+from ..tensor import DTensor, distribute_module, distribute_tensor
+
+absents(
+    globals(),
+    "it spreads work over several processes, and there is one",
+)

@@ -1,0 +1,11 @@
+"""How a distributed tensor is placed."""
+
+from __future__ import annotations
+
+from ...core.missing import absents
+from ..tensor.placement_types import Partial, Placement, Replicate, Shard
+
+absents(
+    globals(),
+    "it spreads work over several processes, and there is one",
+)

@@ -1,0 +1,11 @@
+"""Activation checkpointing of modules."""
+
+from __future__ import annotations
+
+from ....core.missing import absents
+
+_PARTS = ("checkpoint_wrapper",)
+absents(
+    globals(),
+    "it spreads work over several processes, and there is one",
+)

@@ -1,0 +1,11 @@
+"""What sharded checkpoints hold."""
+
+from __future__ import annotations
+
+from ...core.missing import absents
+
+absents(
+    globals(),
+    "checkpoints in parts, one of each process, are not written or read: use save and load, which keep all of it in one file",
+    classes="Metadata TensorStorageMetadata BytesStorageMetadata MetadataIndex ChunkStorageMetadata TensorProperties StorageMeta",
+)

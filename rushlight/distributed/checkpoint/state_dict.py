@@ -1,0 +1,94 @@
+"""States of a model and its optimizers by full names, without the wrappers of parallel training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict", "get_state_dict", "set_model_state_dict",
+           "set_optimizer_state_dict", "set_state_dict"]  # fmt: skip
+
+
+@dataclass
+class StateDictOptions:
+    """What a state holds."""
+
+    full_state_dict: bool = False
+    cpu_offload: bool = False
+    ignore_frozen_params: bool = False
+    keep_submodule_prefixes: bool = True
+    strict: bool = True
+    broadcast_from_rank0: bool = False
+    flatten_optimizer_state_dict: bool = False
+    dsd_fqn_modifiers: str = "_fqn_modifiers"
+
+
+def _plain(name: str) -> str:
+    """A name without the wrappers that parallel training and compilation put around modules."""
+    return ".".join(
+        part for part in name.split(".") if part not in ("_orig_mod", "_checkpoint_wrapped_module", "_fsdp_wrapped_module")
+    ).removeprefix("module.")
+
+
+def get_model_state_dict(model: Any, *, submodules: Any = None, options: StateDictOptions | None = None) -> dict[str, Any]:
+    """The state of a model."""
+    chosen = options or StateDictOptions()
+    frozen = {name for name, each in model.named_parameters() if not each.requires_grad} if chosen.ignore_frozen_params else set()
+    return {_plain(name): value for name, value in model.state_dict().items() if name not in frozen}
+
+
+def set_model_state_dict(model: Any, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None) -> Any:
+    """Put a state into a model."""
+    names = {_plain(name): name for name in model.state_dict()}
+    state = {names.get(name, name): value for name, value in model_state_dict.items()}
+    return model.load_state_dict(state, strict=(options or StateDictOptions()).strict)
+
+
+def _parameters(model: Any) -> dict[int, str]:
+    return {id(each): _plain(name) for name, each in model.named_parameters()}
+
+
+def get_optimizer_state_dict(
+    model: Any, optimizers: Any, *, submodules: Any = None, options: StateDictOptions | None = None
+) -> dict[str, Any]:
+    """The states of optimizers, by the names of parameters."""
+    names, state, groups = _parameters(model), {}, []
+    for optimizer in optimizers if isinstance(optimizers, Iterable) else (optimizers,):
+        for group in optimizer.param_groups:
+            groups.append({**group, "params": [names[id(each)] for each in group["params"]]})
+            state.update({names[id(each)]: optimizer.state[each] for each in group["params"] if each in optimizer.state})
+    return {"state": state, "param_groups": groups}
+
+
+def set_optimizer_state_dict(
+    model: Any, optimizers: Any, optim_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
+) -> None:
+    """Put states into optimizers."""
+    names = _parameters(model)
+    for optimizer in optimizers if isinstance(optimizers, Iterable) else (optimizers,):
+        numbers = {names[id(each)]: at for at, each in enumerate(one for group in optimizer.param_groups for one in group["params"])}
+        groups = [
+            {**group, "params": [numbers[name] for name in group["params"]]}
+            for group in optim_state_dict["param_groups"] if any(name in numbers for name in group["params"])
+        ]  # fmt: skip
+        state = {numbers[name]: value for name, value in optim_state_dict["state"].items() if name in numbers}
+        optimizer.load_state_dict({"state": state, "param_groups": groups})
+
+
+def get_state_dict(model: Any, optimizers: Any, *, submodules: Any = None, options: StateDictOptions | None = None) -> tuple[Any, Any]:
+    """The states of a model and of its optimizers."""
+    return get_model_state_dict(model, options=options), get_optimizer_state_dict(model, optimizers, options=options)
+
+
+def set_state_dict(
+    model: Any,
+    optimizers: Any,
+    *,
+    model_state_dict: dict[str, Any],
+    optim_state_dict: dict[str, Any],
+    options: StateDictOptions | None = None,
+) -> Any:
+    """Put states into a model and its optimizers."""
+    set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
+    return set_model_state_dict(model, model_state_dict, options=options)

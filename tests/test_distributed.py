@@ -1,0 +1,220 @@
+"""A process group of one: ranks, collectives that write as PyTorch's do, and the wrappers of data-parallel training."""
+
+from __future__ import annotations
+
+import pytest
+from support.processes import run_python
+
+import rushlight as torch
+from rushlight import distributed as dist
+from rushlight import nn
+
+
+@pytest.fixture
+def group():
+    dist.init_process_group("gloo", "tcp://localhost:1", world_size=1, rank=0)
+    yield dist.group.WORLD
+    dist.destroy_process_group()
+
+
+def test_before_a_group_is_made(monkeypatch) -> None:
+    assert dist.is_available() and not dist.is_initialized() and dist.group.WORLD is None
+    for call in (
+        dist.get_rank,
+        dist.get_world_size,
+        dist.barrier,
+        lambda: dist.all_reduce(torch.ones(2)),
+        lambda: nn.parallel.DistributedDataParallel(nn.Linear(1, 1)),
+    ):
+        with pytest.raises(ValueError, match="Default process group has not been initialized"):
+            call()
+    for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(ValueError, match="environment variable RANK expected, but not set"):
+        dist.init_process_group("gloo")
+    with pytest.raises(RuntimeError, match="doesn't have NCCL built in"):
+        dist.init_process_group("nccl", world_size=1, rank=0)
+    with pytest.raises(torch.NotSupported, match="a process group of 2 processes"):
+        dist.init_process_group("gloo", "tcp://localhost:1", world_size=2, rank=0)
+    assert not dist.is_initialized()
+
+
+def test_groups_from_the_environment(monkeypatch) -> None:
+    for name, value in {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "localhost", "MASTER_PORT": "29501"}.items():
+        monkeypatch.setenv(name, value)
+    dist.init_process_group()
+    try:
+        assert (dist.get_rank(), dist.get_world_size(), dist.is_initialized()) == (0, 1, True)
+        with pytest.raises(ValueError, match="twice"):
+            dist.init_process_group("gloo")
+        assert isinstance(dist.new_group([0]), dist.ProcessGroup) and dist.get_rank(dist.new_group([])) == -1
+        assert dist.get_process_group_ranks(dist.group.WORLD) == [0]
+    finally:
+        dist.destroy_process_group()
+    assert not dist.is_initialized()
+
+
+def test_collectives_write_in_place(group) -> None:
+    x = torch.arange(4.0)
+    assert dist.all_reduce(x) is None and x.tolist() == [0, 1, 2, 3]
+    work = dist.all_reduce(x, op=dist.ReduceOp.MAX, async_op=True)
+    assert work.wait() and work.is_completed() and work.get_future().wait()[0] is x
+    into = [torch.zeros(4)]
+    dist.all_gather(into, x)
+    assert into[0].tolist() == x.tolist() and into[0] is not x
+    whole = torch.zeros(1, 4)
+    dist.all_gather_into_tensor(whole, x)
+    part = torch.zeros(4)
+    dist.reduce_scatter(part, [x])
+    assert whole.tolist() == [[0, 1, 2, 3]] and part.tolist() == [0, 1, 2, 3]
+    other = torch.zeros(4)
+    dist.scatter(other, [x])
+    dist.all_to_all_single(part.zero_(), x)
+    assert other.tolist() == part.tolist() == [0, 1, 2, 3]
+    dist.gather(x, into, 0)
+    dist.broadcast(x, 0)
+    dist.reduce(x, 0)
+    with pytest.raises(TypeError, match="Expected parameter `tensor` of type torch.Tensor"):
+        dist.all_reduce([1, 2])
+    with pytest.raises(ValueError, match="destination rank should not be the same"):
+        dist.send(x, 0)
+
+
+def test_objects(group) -> None:
+    value = {"a": [1, 2]}
+    found = [None]
+    dist.all_gather_object(found, value)
+    assert found == [value] and found[0] is not value
+    dist.broadcast_object_list(found, 0)
+    out = [None]
+    dist.scatter_object_list(out, [value], 0)
+    assert out == [value]
+
+
+def test_collectives_keep_gradients_alone(group) -> None:
+    x = torch.ones(3, requires_grad=True)
+    y = x * 2
+    out = torch.zeros(3)
+    dist.all_gather([out], y)
+    assert not out.requires_grad
+    dist.nn.functional.all_gather(y)[0].sum().backward()
+    assert x.grad.tolist() == [2, 2, 2]
+
+
+def test_distributed_data_parallel_is_the_module(group) -> None:
+    torch.manual_seed(0)
+    plain = nn.Linear(3, 2)
+    wrapped = nn.parallel.DistributedDataParallel(nn.Linear(3, 2), find_unused_parameters=True)
+    wrapped.module.load_state_dict(plain.state_dict())
+    assert list(wrapped.state_dict()) == ["module.weight", "module.bias"]
+    x = torch.randn(4, 3)
+    plain(x).sum().backward()
+    with wrapped.no_sync():
+        wrapped(x).sum().backward()
+    assert torch.equal(wrapped.module.weight.grad, plain.weight.grad)
+    with pytest.raises(RuntimeError, match="not needed when a module doesn't have any parameters"):
+        nn.parallel.DistributedDataParallel(nn.ReLU())
+    seen = []
+
+    def hook(state, bucket):
+        seen.append(bucket.buffer().numel())
+        return dist.algorithms.ddp_comm_hooks.default_hooks.bf16_compress_hook(state, bucket)
+
+    wrapped.register_comm_hook(None, hook)
+    wrapped.zero_grad()
+    wrapped(x).sum().backward()
+    assert sorted(seen) == [2, 6]
+    assert torch.equal(wrapped.module.weight.grad, plain.weight.grad.bfloat16().float())
+
+
+def test_samplers_take_ranks_from_the_group(group) -> None:
+    sampler = torch.utils.data.distributed.DistributedSampler(list(range(5)), shuffle=False)
+    assert list(sampler) == [0, 1, 2, 3, 4] and sampler.num_replicas == 1
+
+
+def test_device_mesh(group) -> None:
+    mesh = dist.init_device_mesh("cpu", (1, 1), mesh_dim_names=("dp", "tp"))
+    assert mesh.ndim == 2 and mesh["tp"].size() == 1 and mesh.get_group("dp").size() == 1
+    with pytest.raises(torch.NotSupported):
+        dist.init_device_mesh("cpu", (2,))
+
+
+def test_stores() -> None:
+    store = dist.PrefixStore("a", dist.HashStore())
+    store.set("key", "value")
+    assert store.get("key") == b"value" and store.add("n", 2) == 2 and store.add("n", 3) == 5
+    assert store.underlying_store.check(["a/key"]) and store.delete_key("key") and not store.check(["key"])
+
+
+def test_what_needs_several_processes_says_so_when_used() -> None:
+    from rushlight.distributed.fsdp import FullyShardedDataParallel, ShardingStrategy
+    from rushlight.distributed.tensor import DTensor, Shard
+
+    assert not isinstance(torch.ones(1), DTensor) and Shard(0).is_shard(0) and ShardingStrategy.FULL_SHARD.value == 1
+    with pytest.raises(torch.NotSupported, match="FullyShardedDataParallel is not in rushlight: parameters are sharded over several"):
+        FullyShardedDataParallel(nn.Linear(1, 1))
+    with pytest.raises(torch.NotSupported, match=r"checkpoint\.state_dict_saver\.save\(\) is not in rushlight"):
+        dist.checkpoint.save({})
+
+
+def test_activation_checkpoint_wrapper() -> None:
+    from rushlight.distributed.algorithms._checkpoint.checkpoint_wrapper import apply_activation_checkpointing
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 1))
+    x = torch.randn(2, 3)
+    model(x).sum().backward()
+    wanted, state = model[0].weight.grad.clone(), {name: value.clone() for name, value in model.state_dict().items()}
+    model.zero_grad()
+    apply_activation_checkpointing(model, check_fn=lambda each: isinstance(each, nn.Linear))
+    model(x).sum().backward()
+    assert torch.equal(model[0].weight.grad, wanted)
+    assert list(model.state_dict()) == list(state)
+    model.load_state_dict(state)
+
+
+def test_state_of_model_and_optimizer_by_names() -> None:
+    from rushlight.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+
+    model = nn.Linear(2, 2)
+    optimizer = torch.optim.Adam(model.parameters())
+    model(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+    state, optimizer_state = get_state_dict(model, optimizer)
+    assert set(optimizer_state["state"]) == {"weight", "bias"} == set(state)
+    other = nn.Linear(2, 2)
+    other_optimizer = torch.optim.Adam(other.parameters())
+    set_state_dict(other, other_optimizer, model_state_dict=state, optim_state_dict=optimizer_state)
+    assert torch.equal(other.weight, model.weight)
+    assert torch.equal(other_optimizer.state[other.weight]["exp_avg"], optimizer.state[model.weight]["exp_avg"])
+
+
+def test_torchrun_of_one(tmp_path) -> None:
+    program = tmp_path / "train.py"
+    program.write_text("import sys, torch.distributed as d\nd.init_process_group()\nprint(d.get_rank(), d.get_world_size(), sys.argv[1:])")
+    out = run_python(f"""
+        import runpy, sys
+        from rushlight import compat
+        compat.install()
+        sys.argv = ["torchrun", "--nproc_per_node", "1", {str(program)!r}, "--lr", "2"]
+        runpy.run_module("torch.distributed.run", run_name="__main__")
+    """)
+    assert out.strip() == "0 1 ['--lr', '2']"
+
+
+def test_futures() -> None:
+    from rushlight.futures import Future, collect_all, wait_all
+
+    first, second = Future(), Future()
+    then = first.then(lambda future: future.value() + 1)
+    both = collect_all([first, second])
+    assert not then.done() and not both.done()
+    first.set_result(2)
+    second.set_result(5)
+    assert then.wait() == 3 and wait_all([first, second]) == [2, 5] and both.done()
+    with pytest.raises(RuntimeError, match="only be marked completed once"):
+        first.set_result(3)
+    failed = Future()
+    failed.set_exception(KeyError("x"))
+    with pytest.raises(KeyError):
+        failed.then(lambda future: future.value()).wait()
