@@ -31,10 +31,8 @@ def program(*inputs: Any, export: str | None = "one", dynamic: Any = None) -> An
 
 
 def kind_of(error: BaseException) -> type[BaseException]:
-    """The class of an exception as the program names it: what a script raises is of that class and ``jit.Error`` both, and of no other."""
-    kind = type(error)
-    if not isinstance(error, jit.Error):
-        return kind
-    named, both = kind.__bases__
-    assert both is jit.Error and kind.__name__ == named.__name__
-    return named
+    """The class of an exception in the program: a script shows what it raises as a ``jit.Error``, everything else as a RuntimeError, with the exception as cause."""
+    if "failed in the TorchScript interpreter" not in str(error):
+        return type(error)
+    assert error.__cause__ is not None and type(error) in (jit.Error, RuntimeError, NotImplementedError)
+    return type(error.__cause__)

@@ -145,9 +145,9 @@ def recursive(x, n: int):
     return recursive(x + 1, n - 1)
 
 
-@mistake("Lists must contain only a single type", '[1, "a"]')
+@mistake("of type List[Union[int, str]]", "items")
 def mixed_list(x):
-    items = [1, "a"]
+    items: List[int] = [1, "a"]
     return x + len(items)
 
 
@@ -257,9 +257,9 @@ def wrong_unpacking(x):
     return a
 
 
-@mistake("Dict entries must contain only a single type", '{"a": 1, "b": "c"}')
+@mistake("Dict entries must contain only a single type", '{"a": 1, 2: 3}')
 def mixed_dict(x):
-    table = {"a": 1, "b": "c"}
+    table = {"a": 1, 2: 3}
     return x + len(table)
 
 
@@ -293,7 +293,7 @@ def sets_attribute(x):
     return x
 
 
-@mistake("only contexts such as torch.no_grad()", "x")
+@mistake("With item must be an object", "x")
 def strange_context(x):
     with x:
         return x + 1

@@ -492,7 +492,7 @@ def typed_by_comment(x, n):
 
 
 @program((X,))
-def modern_annotations(x: Tensor, items: "list[int]" = [1, 2], k: int | None = None) -> tuple[Tensor, int]:  # noqa: B006
+def modern_annotations(x: Tensor, items: "tuple[int, int]" = (1, 2), k: int | None = None) -> tuple[Tensor, int]:
     n = 0
     for item in items:
         n += item

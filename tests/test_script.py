@@ -77,7 +77,7 @@ def test_results_and_exceptions(name: str) -> None:
         got, error = outcome(scripted, fresh(args))
         if expected is not None:
             assert kind_of(error) is type(expected), error
-            assert str(error.args) == str(expected.args)
+            assert str(error.__cause__.args) == str(expected.args)
         else:
             assert error is None, error
             same(got, want)

@@ -130,7 +130,7 @@ def test_steps_and_graph_give_what_python_gives(function, n: int) -> None:
         try:
             result = run(x, n)
         except Exception as error:
-            return kind_of(error), str(error)
+            return kind_of(error), str(error.__cause__ if error.__cause__ is not None else error)
         return (None if result is None else (result[0].tolist(), result[1])), x.tolist()
 
     scripted = jit.script(fresh(function))
@@ -179,8 +179,7 @@ def test_an_error_in_a_compiled_body_of_the_first_call_says_where() -> None:
 
     with pytest.raises(RuntimeError) as caught:
         run(torch.ones(2), 10)
-    notes = "".join(caught.value.__notes__)
-    assert "x = x.reshape(7)" in notes and notes.count("in the scripted program") == 1
+    assert str(caught.value).count("x = x.reshape(7)") == 1
 
 
 def test_bodies_take_what_they_use_as_inputs() -> None:

@@ -82,6 +82,7 @@ class State(threading.local):
     transforms: int = 0  # how many functions are being differentiated or mapped by `func`
     backward_depth: int = 0  # how many backward passes run inside one another
     callbacks: Any = None  # what is called at the end of the running backward pass; None where none runs
+    scripted: bool = False  # whether a scripted program is running
     fake: bool = False  # whether factory functions make tensors without elements
 
     def __init__(self) -> None:

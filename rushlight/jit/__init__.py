@@ -8,6 +8,7 @@ from ..capture.compile.annotations import mark as _mark
 from ..capture.graph_module import GraphModule as _GraphModule
 from ..capture.script import (
     Attribute,
+    CompilationUnit,
     Error,
     NotSupportedError,
     RecursiveScriptModule,
@@ -37,6 +38,8 @@ from ..capture.script.fusion_flags import (
     set_fusion_strategy,
     strict_fusion,
 )
+from ..capture.script.overloads import _overload as _overload
+from ..capture.script.overloads import _overload_method as _overload_method
 from ..capture.trace.jit_trace import Future, TracedFunction, TracedModule, TracingCheckError, fork, load, save, trace, trace_module, wait
 from ..capture.tracer.tracer import TracerWarning
 from ..core.errors import CaptureError
@@ -59,7 +62,7 @@ _mark(is_tracing, "constant")
 __getattr__ = _missing(__name__)
 
 __all__ = [
-    "Attribute", "CaptureError", "Error", "NotSupportedError", "RecursiveScriptModule", "ScriptError", "ScriptFunction", "ScriptMethod", "ScriptModule", "annotate", "export", "freeze", "ignore",
+    "Attribute", "CaptureError", "CompilationUnit", "Error", "NotSupportedError", "RecursiveScriptModule", "ScriptError", "ScriptFunction", "ScriptMethod", "ScriptModule", "annotate", "export", "freeze", "ignore",
     "interface", "is_scripting", "isinstance", "optimize_for_inference", "run_frozen_optimizations", "script", "script_if_tracing", "script_method", "unused", "Future", "TopLevelTracedModule", "TracedFunction", "TracedModule", "TracerWarning", "TracingCheckError", "fork", "is_tracing",
     "load", "save", "trace", "trace_module", "wait", "enable_onednn_fusion", "fuser", "onednn_fusion_enabled", "set_fusion_strategy", "strict_fusion", "Final",
     "optimized_execution",

@@ -19,10 +19,13 @@ from ...core.state import state
 from ...nn.modules.module import Module
 from ..trace.jit_trace import TracedFunction
 from . import serialization
+from .compilation_unit import CompilationUnit
 from .freeze import freeze, optimize_for_inference, run_frozen_optimizations
-from .frontend.annotations import Attribute, annotate, export, ignore, interface, is_instance, is_scripting, script_method, unused
+from .frontend.annotations import Attribute, annotate, export, ignore, is_instance, is_scripting, script_method, unused
 from .frontend.errors import Error, NotSupportedError, ScriptError, UnusedCallError
+from .frontend.script_containers import ScriptDict, ScriptList
 from .frontend.types import type_of
+from .interfaces import interface
 from .script_class import script_class
 from .script_function import ScriptFunction, caller_frames, script_function
 from .script_module import RecursiveScriptModule, ScriptMethod, ScriptModule, scripted
@@ -67,6 +70,10 @@ def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None
             )
         script_class(obj, caller_frames(2 + _frames_up))
         return obj
+    if isinstance(obj, list):
+        return ScriptList(list(obj))
+    if isinstance(obj, dict):
+        return ScriptDict(dict(obj))
     if inspect.ismethod(obj):
         raise NotSupportedError(f"the method '{obj.__name__}' can't be scripted alone: mark it with jit.export and script the Module")
     if is_of_package(obj):
@@ -83,6 +90,6 @@ def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None
 
 
 __all__ = [
-    "Attribute", "Error", "NotSupportedError", "RecursiveScriptModule", "ScriptError", "ScriptFunction", "ScriptMethod", "ScriptModule", "UnusedCallError", "annotate",
+    "Attribute", "CompilationUnit", "Error", "ScriptDict", "ScriptList", "NotSupportedError", "RecursiveScriptModule", "ScriptError", "ScriptFunction", "ScriptMethod", "ScriptModule", "UnusedCallError", "annotate",
     "export", "serialization", "freeze", "optimize_for_inference", "run_frozen_optimizations", "script_if_tracing", "is_instance", "ignore", "interface", "is_scripting", "script", "script_method", "unused",
 ]  # fmt: skip

@@ -10,8 +10,10 @@ from ...core.base import TensorBase
 from ...graph import Graph, Node, map_arg
 from ...graph.control import branch
 from ...nn.modules.module import Module
+from ..trace.jit_trace import TracedModule
 from .frontend.errors import ScriptError
-from .lower.compiler import Signature
+from .frontend.types import ANY
+from .lower.compiler import ScriptParameter, Signature
 from .run.library_modules import CALL, needs_python
 from .run.program import ScriptProgram
 from .script_module import RecursiveScriptModule, ScriptModule, from_source, is_library
@@ -32,6 +34,8 @@ def freeze(mod: Any, preserved_attrs: list[str] | None = None, optimize_numerics
 
     ``preserved_attrs`` names attributes and methods that the result has too.
     """
+    if isinstance(mod, TracedModule):
+        mod = _as_script(mod)
     if not isinstance(mod, ScriptModule):
         raise RuntimeError(f"Freezing expects a ScriptModule as input, not {type(mod).__name__}: script it first")
     if mod.training:
@@ -42,9 +46,7 @@ def freeze(mod: Any, preserved_attrs: list[str] | None = None, optimize_numerics
     for name in preserved_attrs or ():
         if name in mod._script_programs:
             continue
-        if not hasattr(mod, name):
-            raise ScriptError(f"preserved_attrs names '{name}', which the Module does not have")
-        made.__dict__[name] = getattr(mod, name)
+        _preserve(mod, made, name)
     names = ["forward", *(name for name in preserved_attrs or () if name in mod._script_programs)]
     written = _written(mod)
     for name in dict.fromkeys(names):
@@ -52,7 +54,7 @@ def freeze(mod: Any, preserved_attrs: list[str] | None = None, optimize_numerics
             raise ScriptError(f"the {name} of {mod.original_name} is no script")
         program = mod._script_programs[name]
         graph = inlined(program.graph, _expanded(mod))
-        _constants(graph, mod, made, written)
+        _constants(graph, mod, made, written, set(preserved_attrs or ()))
         fold(graph)
         graph.eliminate_dead_code()
         graph.lint()
@@ -73,8 +75,10 @@ def run_frozen_optimizations(mod: Any, optimize_numerics: bool = True, preserved
 
 def optimize_for_inference(mod: Any, other_methods: list[str] | None = None) -> Any:
     """A frozen Module, without dropout and with batch norms folded into the convolutions and linear layers before them."""
-    if not isinstance(mod, ScriptModule):
-        return mod
+    if not isinstance(mod, (ScriptModule, TracedModule)):
+        raise ValueError(
+            "optimize_for_inference expects ScriptModule as input. Please use torch.jit.script or torch.jit.trace to script your 'nn.Module'."
+        )
     if "_script_frozen" not in mod.__dict__:
         return freeze(mod.eval(), other_methods)
     made = copy.deepcopy(mod)
@@ -121,14 +125,46 @@ def _expanded_child(child: Any) -> Any:
     return _expanded(child) if isinstance(child, ScriptModule) else child
 
 
-def _constants(graph: Graph, mod: Any, made: Any, written: set[str]) -> None:
+def _as_script(mod: TracedModule) -> ScriptModule:
+    """A traced Module as a scripted one, which has the same graph."""
+    made = RecursiveScriptModule()
+    made.__dict__.update(_parameters=mod._parameters, _buffers=mod._buffers, _modules=mod._modules, training=mod.training)
+    made.__dict__["_script_original"] = type(mod.original_name, (Module,), {"__module__": __name__})
+    graph = copy.deepcopy(mod.graph)
+    parameters = [ScriptParameter(str(node.target), ANY, *node.args) for node in graph.find_nodes(op="placeholder")]
+    made._script_adopt("forward", ScriptProgram(graph, Signature("forward", parameters, ANY)))
+    return made
+
+
+def _preserve(mod: Any, made: Any, path: str) -> None:
+    """An attribute that stays what it is: at its own place, with Modules on the way that hold nothing else."""
+    *way, last = path.split(".")
+    for part in way:
+        mod = mod._modules.get(part)
+        if mod is None:
+            break
+        if part not in made._modules:
+            made._modules[part] = holder = RecursiveScriptModule()
+            holder.__dict__["_script_original"] = mod.__dict__.get("_script_original", type(mod))
+            holder.training = False
+        made = made._modules[part]
+    if mod is None or not hasattr(mod, last):
+        raise ScriptError(f"preserved_attrs names '{path}', which the Module does not have")
+    for table in ("_parameters", "_buffers", "_modules"):
+        if last in mod.__dict__[table]:
+            made.__dict__[table][last] = mod.__dict__[table][last]
+            return
+    made.__dict__[last] = getattr(mod, last)
+
+
+def _constants(graph: Graph, mod: Any, made: Any, written: set[str], kept: set[str]) -> None:
     """Attributes as constants: plain ones in the graph, tensors as attributes that are no parameters."""
     for node in list(graph.nodes):
         for body in node.bodies.values():
-            _constants(body, mod, made, written)
+            _constants(body, mod, made, written, kept)
         if node.op == "call_module":
             _kept(node, mod, made)
-        if node.op != "get_attr":
+        if node.op != "get_attr" or node.target in kept or any(node.target.startswith(each + ".") for each in kept):
             continue
         value = mod
         for part in node.target.split("."):

@@ -23,7 +23,7 @@ OPERATED = frozenset(
     f"__{name}__"
     for name in (
         "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift radd rsub rmul rtruediv eq ne lt le gt ge neg pos invert len abs int float "
-        "bool str getitem setitem contains call"
+        "bool str getitem setitem contains call enter exit hash"
     ).split()
 )
 _FOREIGN = frozenset(("builtins", "typing", "collections", "enum", "types"))
@@ -90,12 +90,21 @@ class ScriptClass:
         """A method (or the getter of a property) as a scripted function of the object and the rest."""
         found = self.methods.get(name)
         if found is None:
-            value = vars(self.kind)[name]
+            value = self.member(name)
+            if value is None and name.startswith("_set_"):
+                value = self.member(name.removeprefix("_set_")).fset
             function: Any = value.fget if isinstance(value, property) else value
             first = function.__code__.co_varnames[0] if function.__code__.co_argcount else "self"
             compiler = RecursiveCompiler(function, None, self.frames, {first: self.type})
             found = self.methods[name] = ScriptFunction(ScriptProgram(*compiler.compile()), name, function)
         return found
+
+    def signature_of(self, name: str) -> Signature | None:
+        """What a method takes besides the object, and what it returns; None where there is no such method."""
+        if not self.is_method(self.member(name)):
+            return None
+        found = self.method(name)._script_signature
+        return Signature(name, found.parameters[1:], found.result)
 
     @property
     def _script_signature(self) -> Signature:

@@ -14,6 +14,7 @@ from .frontend.annotations import IGNORED, UNUSED, mark_of
 from .frontend.errors import ScriptError
 from .frontend.types import Type
 from .lower.compiler import FunctionCompiler
+from .overloads import overloads_of
 from .run.compile_cache import keep_program, known_program
 from .run.program import ScriptProgram
 from .transform.inline import inlined
@@ -93,8 +94,43 @@ class ScriptFunction(ScriptCallable):
 _scripted: weakref.WeakKeyDictionary[Any, ScriptFunction] = weakref.WeakKeyDictionary()
 
 
+_overloaded: weakref.WeakKeyDictionary[Any, dict[int, ScriptFunction]] = weakref.WeakKeyDictionary()
+
+
 class RecursiveCompiler(FunctionCompiler):
     """A compiler that scripts the functions which a program calls."""
+
+    def fitting(
+        self, function: Any, arguments: list[Any], keywords: dict[str, Any], node: Any, is_method: bool = False
+    ) -> tuple[int, Any] | None:
+        """The first declared signature of a function that fits the arguments of a call, with its number; None of functions that have none."""
+        declared = overloads_of(function, self.frames, is_method)
+        for at, each in enumerate(declared):
+            try:
+                each.signature.bind(self, arguments, keywords, node)
+            except ScriptError:
+                continue
+            return at, each
+        if declared:
+            raise ScriptError(
+                f"Arguments for call are not valid: none of the {len(declared)} overloads of '{function.__name__}' takes them",
+                self.source,
+                node,
+            )
+        return None
+
+    def overloaded(self, function: Any, arguments: list[Any], keywords: dict[str, Any], node: Any) -> ScriptFunction | None:
+        """The scripted form of a function for the overload that fits a call; None of functions that have none."""
+        found = self.fitting(function, arguments, keywords, node)
+        if found is None:
+            return None
+        at, overload = found
+        known = _overloaded.setdefault(function, {})
+        if at not in known:
+            compiler = RecursiveCompiler(function, None, self.frames, overload.types)
+            compiler.declared = overload.result
+            known[at] = ScriptFunction(ScriptProgram(*compiler.compile()), f"{function.__name__}__{at}", function)
+        return known[at]
 
     def script_function(self, found: Any, node: Any) -> ScriptFunction:
         """A function that the program calls, scripted with it."""

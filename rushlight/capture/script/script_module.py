@@ -14,12 +14,17 @@ from ...graph import Graph
 from ...graph.printer import all_graphs
 from ...nn.modules.container import ModuleDict, ModuleList, Sequential
 from ...nn.modules.module import Module
+from ...nn.parameter import is_lazy
 from ..graph_module import GraphModule
 from ..trace.jit_trace import save
+from .compilation_unit import functions_in
 from .frontend.annotations import EXPORTED, IGNORED, METHOD, UNUSED, Attribute, mark_of
 from .frontend.errors import NotSupportedError, ScriptError
 from .frontend.types import ClassType, EnumType, type_of
+from .hooks import has_hooks, script_hooks
+from .interfaces import check_interface
 from .lower.attributes import declared
+from .overloads import overloads_of
 from .run.library_modules import CALL, forward_program, is_library_forward, needs_python
 from .run.program import ScriptProgram
 from .script_function import RecursiveCompiler, ScriptCallable
@@ -100,7 +105,12 @@ def _need(module: Any, program: ScriptProgram) -> None:
             for part in way:
                 owner = owner._modules[part]
             if hasattr(owner, "_script_method") and last not in owner._modules and last not in owner.__dict__ and last != "__setattr__":
-                owner._script_method(last.removeprefix("_get_"))
+                name, _, number = last.removeprefix("_get_").partition("__")
+                function = inspect.getattr_static(owner._script_class, name, None)
+                declared = overloads_of(function, (), True) if number.isdigit() else []
+                owner._script_method(
+                    *((name, None, None, (int(number), declared[int(number)])) if declared else (last.removeprefix("_get_"),))
+                )
 
 
 class _Constructed(type):
@@ -130,6 +140,12 @@ class ScriptModule(Module, metaclass=_Constructed):
         self.__dict__["_script_programs"] = {}
         self.__dict__["_script_compiling"] = []
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, Attribute):
+            self.__dict__["_script_types"] = {**self.__dict__.get("_script_types", {}), name: value.type}
+            value = float(value.value) if value.type is float else value.value
+        super().__setattr__(name, value)
+
     @property
     def _script_class(self) -> type:
         return self.__dict__.get("_script_original") or type(self)
@@ -146,12 +162,19 @@ class ScriptModule(Module, metaclass=_Constructed):
         for name in dict.fromkeys(names):
             self._script_method(name)
 
-    def _script_method(self, name: str, compiler: Any = None, node: Any = None) -> ScriptMethod | None:
-        """The scripted form of a method, made when it is first asked for; None for what stays Python."""
+    def _script_method(self, name: str, compiler: Any = None, node: Any = None, overload: Any = None) -> ScriptMethod | None:
+        """The scripted form of a method, made when it is first asked for; None for what stays Python.
+
+        Of a method that has several signatures, ``overload`` is the number of one, and the types that it says.
+        """
         programs = self.__dict__["_script_programs"]
         function = inspect.getattr_static(self._script_class, name, None)
         if isinstance(function, property):
             function, name = function.fget, f"_get_{name}"
+        elif function is None and name.startswith("_set_"):
+            function = getattr(inspect.getattr_static(self._script_class, name.removeprefix("_set_"), None), "fset", None)
+        if overload is not None:
+            name = f"{name}__{overload[0]}"
         if name not in programs:
             if not inspect.isfunction(function) or mark_of(function) in (IGNORED, UNUSED):
                 return None
@@ -169,7 +192,9 @@ class ScriptModule(Module, metaclass=_Constructed):
                 return ScriptMethod(self, program, name)
             running.append(name)
             try:
-                graph, signature = RecursiveCompiler(function, self).compile()
+                made = RecursiveCompiler(function, self, (), None if overload is None else overload[1].types)
+                made.declared = None if overload is None else overload[1].result
+                graph, signature = made.compile()
             except ScriptError as error:
                 if compiler is not None:
                     error.add_note(f"which is called here:{compiler.source.excerpt(node)}")
@@ -217,6 +242,15 @@ class ScriptModule(Module, metaclass=_Constructed):
         """The graph that runs."""
         return self._script_forward().graph_for(*args, **kwargs)
 
+    def define(self, src: str) -> None:
+        """Script methods from a text: functions whose first parameter is ``self``."""
+        found = functions_in(src)
+        self.__dict__["_script_original"] = type(self._script_class.__name__, (self._script_class,), found)
+        for name in found:
+            self.__dict__["_script_programs"].pop(name, None)
+        for name in found:
+            self._script_method(name)
+
     def save(self, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
         """Write it to a file: see :func:`rushlight.jit.save`."""
         save(self, f, _extra_files)
@@ -255,7 +289,23 @@ class RecursiveScriptModule(ScriptModule):
         getter = self.__dict__.get(f"_get_{name}")
         return super().__getattr__(name) if getter is None else getter()
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, Module):
+            wanted = interfaces_of(self).get(name)
+            if wanted is not None:
+                check_interface(wanted, value, name)
+        super().__setattr__(name, value)
+
+    def __copy__(self) -> Any:
+        made = type(self).__new__(type(self))
+        made.__dict__.update({key: dict(value) if isinstance(value, dict) else value for key, value in self.__dict__.items()})
+        for name, program in made.__dict__["_script_programs"].items():
+            made.__dict__[name] = ScriptMethod(made, program, name)
+        return made
+
     def __len__(self) -> int:
+        if "__len__" in self.__dict__["_script_programs"]:
+            return self.__dict__["__len__"]()  # type: ignore[no-any-return]
         if not issubclass(self._script_class, (ModuleList, ModuleDict, Sequential)):
             raise TypeError(f"a scripted {self.original_name} has no length")
         return len(self._modules)
@@ -266,7 +316,22 @@ class RecursiveScriptModule(ScriptModule):
         return iter(self._modules if issubclass(self._script_class, ModuleDict) else self._modules.values())
 
     def __getitem__(self, key: Any) -> Any:
+        if "__getitem__" in self.__dict__["_script_programs"]:
+            return self.__dict__["__getitem__"](key)
         return list(self._modules.values())[key] if isinstance(key, (int, slice)) else self._modules[key]
+
+
+def _forwarded(name: str) -> Any:
+    def run(self: Any, *args: Any) -> Any:
+        if name not in self.__dict__["_script_programs"]:
+            raise NotImplementedError(f"a scripted {self.original_name} has no {name}()")
+        return self.__dict__[name](*args)
+
+    return run
+
+
+for _name in "contains add sub mul truediv mod pow neg lt gt le ge and or xor int float complex".split():
+    setattr(RecursiveScriptModule, f"__{_name}__", _forwarded(f"__{_name}__"))
 
 
 def is_library(module: Any) -> bool:
@@ -286,7 +351,11 @@ def scripted(module: Any, memo: dict[int, Any], root: bool = False) -> Any:
     """The scripted form of a Module: of the package's own, the Module itself."""
     if isinstance(module, ScriptModule) or id(module) in memo:
         return memo.get(id(module), module)
-    if is_library(module) and not root:
+    if any(map(is_lazy, (*module._parameters.values(), *module._buffers.values()))):
+        raise RuntimeError(f"{type(module).__name__} has uninitialized parameters: run it once before it is scripted")
+    if "parametrizations" in module._modules:
+        return _parametrized(module)
+    if is_library(module) and not root and not has_hooks(module):
         made = _container(module, memo)
         memo[id(module)] = made
         return made
@@ -308,6 +377,16 @@ def scripted(module: Any, memo: dict[int, Any], root: bool = False) -> Any:
     _take(made, module)
     made._modules.update(module._modules)
     made._script_adopt("forward", forward_program(module, type(module)))
+    script_hooks(made, module, type(module).__name__)
+    return made
+
+
+def _parametrized(module: Any) -> Any:
+    """A Module whose parameters are computed when they are read, which scripts can't: it says so when it is called."""
+    made = RecursiveScriptModule()
+    made.__dict__["_script_original"] = type(module)
+    names = ", ".join(list(inspect.signature(module.forward).parameters))
+    made.define(f"def forward(self, {names}):\n    raise RuntimeError('Parametrization is not working with scripting.')\n")
     return made
 
 
@@ -333,7 +412,21 @@ def from_source(module: Any, memo: dict[int, Any]) -> Any:
     for name, child in module._modules.items():
         made._modules[name] = None if child is None else scripted(child, memo)
     _methods(made, type(module))
+    script_hooks(made, module, type(module).__name__)
+    for name, wanted in interfaces_of(made).items():
+        if name in made._modules:
+            check_interface(wanted, made._modules[name], name)
     return made
+
+
+def interfaces_of(made: Any) -> dict[str, Any]:
+    """The attributes of a Module that are annotated with an interface."""
+    hints = declared(made)[0]
+    return {
+        name: vars(each)["_script_interface"]
+        for name, each in hints.items()
+        if isinstance(each, type) and "_script_interface" in vars(each)
+    }
 
 
 def _take(made: Any, module: Any) -> None:
@@ -342,7 +435,7 @@ def _take(made: Any, module: Any) -> None:
     made._buffers.update(module._buffers)
     made.__dict__["_non_persistent_buffers_set"] = set(module._non_persistent_buffers_set)
     made.training = module.training
-    for name in ("_forward_hooks", "_forward_pre_hooks", "_forward_hooks_with_kwargs", "_forward_pre_hooks_with_kwargs"):
+    for name in ("_forward_hooks_with_kwargs", "_forward_pre_hooks_with_kwargs"):
         if module.__dict__.get(name):
             made.__dict__[name] = type(module.__dict__[name])(module.__dict__[name])
     for name, value in module.__dict__.items():

@@ -26,6 +26,7 @@ from ..graph_data import METHODS, SPACES, decode, encode, from_data, to_data
 from ..graph_module import GraphModule
 from ..trace.jit_trace import READERS, WRITERS, TracedFunction, TracedModule
 from .frontend.types import class_type, parse_type
+from .hooks import TABLES, ScriptHook
 from .ir import graph_functions
 from .lower.compiler import ScriptParameter, Signature
 from .lower.result_types import LIST_METHODS, STR_METHODS
@@ -37,7 +38,7 @@ from .script_module import RecursiveScriptModule, ScriptModule, script_class
 
 _PYTHON = (
     "len min max abs sum round int float bool str complex print list tuple dict sorted any all ord chr divmod pow hex oct bin repr format enumerate zip "
-    "reversed range getattr"
+    "reversed range getattr hash"
 ).split()
 _PLACES = (f"{PACKAGE}.ops.", f"{PACKAGE}.tensor.", f"{PACKAGE}.nn.functional", f"{PACKAGE}.autograd.grad_mode", f"{PACKAGE}.core.devices")
 _REFUSED = frozenset(("from_file",))
@@ -88,15 +89,26 @@ class ScriptWriter:
                     self.function(node.target)
         signature = program.signature
         parameters = [
-            {"name": each.name, "type": repr(each.type), **({} if each.default is ... else {"default": encode(each.default)})}
+            {
+                "name": each.name, "type": repr(each.type), **({} if each.default is ... else {"default": self.default(each.default)}),
+                **({"keyword": True} if each.keyword_only else {}),
+            }
             for each in signature.parameters
-        ]
+        ]  # fmt: skip
         return {
             "name": signature.name,
             "parameters": parameters,
             "result": repr(signature.result),
             "graph": to_data(program.graph, self.functions),
         }
+
+    def default(self, value: Any) -> Any:
+        """The default of a parameter."""
+        if isinstance(value, TensorBase):
+            path = f"default:{len(self.buffers)}"
+            self.buffers[path] = value.detach()
+            return {"buffer": path}
+        return encode(value)
 
     def function(self, target: Any) -> None:
         """Something that a graph calls, if it is not one of those that every reader knows."""
@@ -151,6 +163,12 @@ class ScriptWriter:
         else:
             row["library"] = f"{type(module).__module__}.{type(module).__qualname__}"
         row["attributes"] = self.attributes(module, place)
+        hooks = {
+            when: [self.program(hook._program) for hook in module.__dict__[table].values() if isinstance(hook, ScriptHook)]
+            for when, table in TABLES.items()
+        }
+        if any(hooks.values()):
+            row["hooks"] = hooks
         return row
 
     def attributes(self, module: Module, place: str) -> dict[str, Any]:
@@ -164,12 +182,8 @@ class ScriptWriter:
                 self.buffers[place + name] = value.detach()
                 found[name] = {"tensor": True}
                 continue
-            if isinstance(value, (tuple, list)) and any(isinstance(each, TensorBase) for each in value):
-                self.buffers.update({f"{place}{name}.{at}": each.detach() for at, each in enumerate(value) if isinstance(each, TensorBase)})
-                found[name] = {
-                    "tensors": [None if isinstance(each, TensorBase) else encode(each) for each in value],
-                    "list": isinstance(value, list),
-                }
+            if isinstance(value, (tuple, list, dict)) and holds_objects(value):
+                found[name] = self.container(value, place + name)
                 continue
             if isinstance(value, ScriptFunction):
                 continue
@@ -186,6 +200,20 @@ class ScriptWriter:
                     raise
         return found
 
+    def container(self, value: Any, path: str) -> Any:
+        """A container with tensors or objects in it, at whatever depth; numbers and texts as they are."""
+        if isinstance(value, TensorBase):
+            self.buffers[path] = value.detach()
+            return {"tensor": True}
+        if class_type(type(value)) is not None:
+            return self.object(value, path)
+        if isinstance(value, dict):
+            keys = [encode(key) for key in value]
+            return {"keys": keys, "items": [self.container(each, f"{path}.{at}") for at, each in enumerate(value.values())]}
+        if isinstance(value, (tuple, list)):
+            return {"items": [self.container(each, f"{path}.{at}") for at, each in enumerate(value)], "list": isinstance(value, list)}
+        return {"plain": encode(value)}
+
     def object(self, value: Any, path: str) -> dict[str, Any]:
         """An object of a scripted class that a Module holds."""
         described = class_type(type(value)).described  # type: ignore[union-attr]
@@ -197,14 +225,26 @@ class ScriptWriter:
                 self.buffers[f"{path}.{name}"] = item.detach()
                 values[name] = {"tensor": True}
             else:
-                values[name] = self.object(item, f"{path}.{name}") if class_type(type(item)) is not None else encode(item)
+                values[name] = self.container(item, f"{path}.{name}") if holds_objects(item) else encode(item)
         return {"object": self.functions[described], "values": values}
+
+
+def holds_objects(value: Any) -> bool:
+    """Whether there is a tensor, or an object of a scripted class, in nested containers."""
+    if isinstance(value, dict):
+        return any(map(holds_objects, value.values()))
+    if isinstance(value, (tuple, list)):
+        return any(map(holds_objects, value))
+    return isinstance(value, TensorBase) or class_type(type(value)) is not None
 
 
 def _write_function(function: ScriptFunction) -> dict[str, Any]:
     writer = ScriptWriter()
     row = writer.program(function._program)
-    return {"kind": "script function", "name": function.name, "main": json.dumps(row), "functions": json.dumps(writer.written)}
+    return {
+        "kind": "script function", "name": function.name, "main": json.dumps(row), "functions": json.dumps(writer.written),
+        "buffers": writer.buffers,
+    }  # fmt: skip
 
 
 def _write_module(module: ScriptModule) -> dict[str, Any]:
@@ -230,12 +270,19 @@ class ScriptReader:
     def program(self, row: dict[str, Any]) -> ScriptProgram:
         """A graph with its signature."""
         parameters = [
-            ScriptParameter(each["name"], parse_type(each["type"]), decode(each["default"], {}) if "default" in each else ...)
+            ScriptParameter(each["name"], parse_type(each["type"]), self.default(each), bool(each.get("keyword")))
             for each in row["parameters"]
         ]
         graph = from_data(row["graph"], self.functions, parse_type)
         graph.lint()
         return ScriptProgram(graph, Signature(row["name"], parameters, parse_type(row["result"])))
+
+    def default(self, row: dict[str, Any]) -> Any:
+        """The default of a parameter; ``...`` where it has none."""
+        given = row.get("default", ...)
+        if isinstance(given, dict) and "buffer" in given:
+            return self.buffers[given["buffer"]]
+        return ... if given is ... else decode(given, {})
 
     def function(self, name: str) -> Any:
         """A function of the file."""
@@ -286,6 +333,9 @@ class ScriptReader:
             made.__dict__[name] = self.attribute(value, place + name)
         for name, method in row.get("methods", {}).items():
             made._script_adopt(name, self.program(method))
+        for when, table in TABLES.items():
+            for each in row.get("hooks", {}).get(when, ()):
+                getattr(made, table).add(ScriptHook(self.program(each), str(each["name"])))
         return made
 
     def attribute(self, value: Any, path: str) -> Any:
@@ -296,6 +346,13 @@ class ScriptReader:
             rows = enumerate(value["tensors"])
             items = [self.buffers[f"{path}.{at}"] if f"{path}.{at}" in self.buffers else decode(each, {}) for at, each in rows]
             return items if value["list"] else tuple(items)
+        if isinstance(value, dict) and "items" in value:
+            parts = [self.attribute(each, f"{path}.{at}") for at, each in enumerate(value["items"])]
+            if "keys" in value:
+                return dict(zip([decode(each, {}) for each in value["keys"]], parts))
+            return parts if value["list"] else tuple(parts)
+        if isinstance(value, dict) and "plain" in value:
+            return decode(value["plain"], {})
         if isinstance(value, dict) and "object" in value:
             described = self.functions.get(value["object"])
             if not isinstance(described, ScriptClass):

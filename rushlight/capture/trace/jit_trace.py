@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from ...core.base import TensorBase
 from ...core.errors import CaptureError, RushlightError
+from ...core.state import state
 from ...graph import Graph
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
@@ -48,6 +49,16 @@ class TracedModule(GraphModule):
         for path, part in module.named_modules():
             self.get_submodule(path).training = part.training
         return self
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().__call__(*args, **kwargs)
+        except (KeyError, IndexError, TypeError) as error:  # of what the graph does with its arguments
+            if state.capture is not None:
+                raise
+            raise RuntimeError(
+                f"The following operation failed in the TorchScript interpreter.\n{type(error).__name__}: {error}"
+            ) from error
 
     def add_method(self, name: str, graph: Graph, parts: dict[str, Any]) -> None:
         """A further method, by its graph; it computes with what this Module holds."""
@@ -179,7 +190,7 @@ def trace(
                 f"Type '{type(value).__name__}' of the argument '{name}' cannot be traced. Only Tensors and (possibly nested) Lists, "
                 "Dicts, and Tuples of Tensors can be traced"
             )
-    traced = _traced(func, args, kwargs)
+    traced = _traced(func, args, kwargs, strict=strict)
     if check_trace:
         for inputs in check_inputs if check_inputs is not None else [args]:
             inputs = (inputs,) if isinstance(inputs, TensorBase) else tuple(inputs)
@@ -209,7 +220,7 @@ def trace_module(
         args, kwargs = (
             ((), dict(given)) if example_inputs_is_kwarg else (((given,) if isinstance(given, (TensorBase, dict)) else tuple(given)), {})
         )
-        traced = _traced(method, args, kwargs, mod)
+        traced = _traced(method, args, kwargs, mod, strict)
         if check_trace:
             for others in [each[name] for each in check_inputs if name in each] if check_inputs is not None else [args]:
                 _check(method, traced, (others,) if isinstance(others, TensorBase) else tuple(others), kwargs, check_tolerance, mod)
@@ -225,8 +236,13 @@ def trace_module(
     return made if forward is not None else made.without_forward()
 
 
-def _traced(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], root: Module | None = None) -> Any:
+def _traced(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], root: Module | None = None, strict: bool = False) -> Any:
+    _refuse(func if isinstance(func, Module) else root)
+    seen: set[int] = set()
+    args, kwargs = _apart(args, seen), _apart(kwargs, seen)
     captured = capture(func, args, kwargs, dynamic=lambda name, dim: f"{name}_{dim}", root=root)
+    if strict:
+        _check_output(captured.result)
     if not tensors_in(captured.result) and not _numbers_only(captured.result):
         raise CaptureError(
             f"the traced program returns {type(captured.result).__name__}: it must return a tensor, or containers that hold tensors"
@@ -236,9 +252,60 @@ def _traced(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], root: Modu
         if node.op == "get_attr":
             constant = captured.constants.get(node.target)
             parts[node.target] = captured.tracer.tensor_of(node.target) if constant is None else constant
+            if constant is not None and constant.requires_grad and constant.is_leaf and root is None:
+                raise CaptureError(
+                    "Cannot insert a Tensor that requires grad as a constant. Consider making it a parameter or input, or detaching the gradient"
+                )
     if isinstance(func, Module):
         return TracedModule(parts, captured.graph, type(func).__name__).adopt(func)
     return TracedFunction(GraphModule(parts, captured.graph, "TracedFunction"), getattr(func, "__name__", type(func).__name__))
+
+
+def _refuse(module: Module | None) -> None:
+    """Modules that a trace can't keep whole."""
+    if module is None:
+        return
+    for part in module.modules():
+        if part.__dict__.get("_backward_hooks"):
+            raise ValueError(
+                f"Modules that have backward hooks assigned can't be compiled: {type(part).__name__}. Remove the hooks, or trace without them"
+            )
+        own = [each for each in (*part._parameters.values(), *part._buffers.values()) if each is not None]
+        if len(own) != len({id(each) for each in own}):
+            raise ValueError("TracedModules don't support parameter sharing between modules")
+
+
+def _apart(value: Any, seen: set[int]) -> Any:
+    """Arguments in which each tensor stands once: one that is given for several inputs is another input each time."""
+    if isinstance(value, TensorBase):
+        if id(value) in seen:
+            return value.view_as(value)  # type: ignore[attr-defined]
+        seen.add(id(value))
+        return value
+    if isinstance(value, dict):
+        parts = {key: _apart(each, seen) for key, each in value.items()}
+        return value if all(parts[key] is each for key, each in value.items()) else type(value)(parts)
+    if isinstance(value, (tuple, list)):
+        items = [_apart(each, seen) for each in value]
+        if all(one is two for one, two in zip(items, value)):
+            return value
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return value
+
+
+def _check_output(result: Any) -> None:
+    """A trace returns what it returned this time: of containers that may be others next time, the user is told."""
+    what = "dict" if isinstance(result, dict) else "list"
+    if isinstance(result, (dict, list)):
+        says = (
+            f"Encountering a {what} at the output of the tracer might cause the trace to be incorrect, this is only valid if the container "
+            "structure does not change based on the module's inputs. Consider using a constant container instead (e.g. for `list`, use a "
+            "`tuple` instead. for `dict`, use a `NamedTuple` instead). If you absolutely need this and know the side effects, pass "
+            "strict=False to trace() to allow this behavior."
+        )
+        if what == "dict":
+            raise CaptureError(says)
+        warnings.warn(says, TracerWarning, stacklevel=4)
 
 
 def _numbers_only(result: Any) -> bool:

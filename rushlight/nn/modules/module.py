@@ -10,6 +10,7 @@ from typing import Any
 from ...autograd import no_grad
 from ...core.base import TensorBase
 from ...core.node import HookTable, RemovableHandle
+from ...core.state import state
 from ...ops.create.factories import empty, empty_like
 from ...tensor.conversion import _read_to
 from ..parameter import Buffer, Parameter, is_lazy
@@ -140,6 +141,9 @@ class Module(StateMixin):
             _forget(name, fields, buffers, modules, fields["_non_persistent_buffers_set"])
             self.register_parameter(name, value)
         elif parameters is not None and name in parameters:
+            if state.scripted and isinstance(value, TensorBase):  # scripts may put any tensor there
+                parameters[name] = value
+                return
             if value is not None:
                 raise TypeError(f"cannot assign '{_type_name(value)}' as parameter '{name}' (torch.nn.Parameter or None expected)")
             self.register_parameter(name, value)

@@ -25,10 +25,10 @@ from .. import functional as F
 class PackedSequence_(NamedTuple):
     """The fields of a :class:`PackedSequence`."""
 
-    data: Any
-    batch_sizes: Any
-    sorted_indices: Any
-    unsorted_indices: Any
+    data: TensorBase
+    batch_sizes: TensorBase
+    sorted_indices: TensorBase | None
+    unsorted_indices: TensorBase | None
 
 
 class PackedSequence(PackedSequence_):

@@ -33,6 +33,8 @@ def _functional_call(
     With ``tie_weights`` a tensor takes the place of a parameter under all names that it has. ``strict`` wants every name, and no
     other. What the module assigns to its buffers during the call is written to the dict.
     """
+    if hasattr(module, "_script_programs"):
+        raise RuntimeError("The stateless API can't be used with Jitted modules")
     args = () if args is None else args if isinstance(args, tuple) else (args,)
     with _reparametrize_module(module, parameters_and_buffers, tie_weights=tie_weights, strict=strict):
         return module(*args, **(kwargs or {}))

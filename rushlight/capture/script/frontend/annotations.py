@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .types import from_annotation, is_exactly
+from .types import UnknownAnnotation, from_annotation, is_exactly
 
 IGNORED, UNUSED, EXPORTED, METHOD = "ignored", "unused", "exported", "method"
 
@@ -70,12 +70,8 @@ def is_scripting() -> bool:
 
 def is_instance(obj: Any, target_type: Any) -> bool:
     """Whether a value is of a type with brackets: ``jit.isinstance(x, List[int])``; scripts know the value's type after it."""
-    return is_exactly(obj, from_annotation(target_type))
-
-
-def interface(cls: Any) -> Any:
-    """Interfaces are not in rushlight: a script looks at the Modules that are there."""
-    raise NotImplementedError(
-        f"jit.interface is not in rushlight (class {getattr(cls, '__name__', cls)}): annotate the attribute with the Module's class, or leave "
-        "it without annotation; which Module is called is seen when the program is scripted"
-    )
+    kinds = target_type if isinstance(target_type, tuple) else (target_type,)
+    try:
+        return any(is_exactly(obj, from_annotation(each)) for each in kinds)
+    except UnknownAnnotation as error:
+        raise RuntimeError(str(error)) from None

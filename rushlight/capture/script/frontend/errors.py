@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-import functools
 from typing import Any
 
+from ....core.declare import PACKAGE
 from ....core.errors import CaptureError
 
 
@@ -34,21 +34,15 @@ class UnusedCallError(CaptureError):
 
 
 class Error(Exception):
-    """What a scripted program raises by itself.  It is also of the class that the program names: either can be caught."""
+    """What a scripted program raises by itself, whatever class its ``raise`` names; that exception is the cause."""
 
 
-@functools.cache
-def raised(kind: Any) -> Any:
-    """A class of exceptions as scripted programs raise them."""
-    if issubclass(kind, Error) or not issubclass(kind, Exception):
-        return kind
-    return type(
-        kind.__name__,
-        (kind, Error),
-        {"__module__": kind.__module__, "__doc__": kind.__doc__, "__reduce__": lambda self: (again, (kind, self.args))},
-    )
+Error.__module__ = f"{PACKAGE}.jit"  # where users find it
 
 
-def again(kind: Any, arguments: tuple[Any, ...]) -> BaseException:
-    """An exception that was pickled."""
-    return raised(kind)(*arguments)  # type: ignore[no-any-return]
+class Raised(Error):
+    """An exception that a scripted program raises, on its way out: it becomes an :class:`Error` where Python called the program."""
+
+    def __init__(self, original: BaseException) -> None:
+        super().__init__(*original.args)
+        self.original = original

@@ -9,11 +9,12 @@ import linecache
 import operator
 import textwrap
 import weakref
-from types import CodeType
+from types import CodeType, SimpleNamespace
 from typing import Any
 
 from .errors import NotSupportedError, ScriptError
 from .single_exit import Exits
+from .types import TYPE_NAMES
 
 MISSING: Any = object()
 _BUILTINS = vars(builtins)
@@ -78,6 +79,8 @@ class FunctionSource:
 
     def find(self, name: str) -> Any:
         """What a name means outside the function, or :data:`MISSING`."""
+        if self.frames and self.frames[-1].__class__ is SimpleNamespace and name in self.frames[-1].f_locals:  # the class it is a method of
+            return self.frames[-1].f_locals[name]
         for known in (self.closure, self.function.__globals__, _BUILTINS):
             if name in known:
                 return known[name]
@@ -117,7 +120,9 @@ class FunctionSource:
             try:
                 known[name] = self.lookup(name)
             except KeyError:
-                raise NameError(f"name '{name}' is not defined") from None
+                if name not in TYPE_NAMES:
+                    raise NameError(f"name '{name}' is not defined") from None
+                known[name] = TYPE_NAMES[name]
         return eval(compile(ast.fix_missing_locations(ast.Expression(tree)), self.file, "eval"), {}, known)
 
     def line_of(self, node: ast.AST | None) -> int:

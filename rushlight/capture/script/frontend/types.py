@@ -7,6 +7,7 @@ Types are for the compiler: they decide which branches can be taken, and find mi
 from __future__ import annotations
 
 import enum
+import sys
 import types as python_types
 import typing
 from collections.abc import Callable
@@ -55,8 +56,10 @@ class CompoundType(Type):
 
 TENSOR, INT, FLOAT, BOOL, STR = Type("Tensor"), Type("int"), Type("float"), Type("bool"), Type("str")
 COMPLEX, NONE, DEVICE, DTYPE, NUMBER = Type("complex"), Type("NoneType"), Type("Device"), Type("dtype"), Type("number")
-GENERATOR, ANY, NEVER, OBJECT = Type("Generator"), Type("Any"), Type("Never"), Type("object")
-SIMPLE = {each.name: each for each in (TENSOR, INT, FLOAT, BOOL, STR, COMPLEX, NONE, DEVICE, DTYPE, NUMBER, GENERATOR, ANY, NEVER, OBJECT)}
+GENERATOR, ANY, NEVER, OBJECT, SLICE = Type("Generator"), Type("Any"), Type("Never"), Type("object"), Type("slice")
+SIMPLE = {
+    each.name: each for each in (TENSOR, INT, FLOAT, BOOL, STR, COMPLEX, NONE, DEVICE, DTYPE, NUMBER, GENERATOR, ANY, NEVER, OBJECT, SLICE)
+}
 
 
 class OptionalType(CompoundType):
@@ -160,6 +163,39 @@ class ClassType(CompoundType):
         return hash(id(self.described))
 
 
+class InterfaceType(CompoundType):
+    """An object that has some methods, of whatever class: their names with the types of their parameters and of their results."""
+
+    __slots__ = ("kind", "methods")
+
+    def __init__(self, kind: Any, methods: dict[str, Any]) -> None:
+        self.kind = kind
+        self.methods = methods
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return str(self.kind.__name__)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, InterfaceType) and other.kind is self.kind
+
+    def __hash__(self) -> int:
+        return hash(id(self.kind))
+
+    def lacks(self, described: Any) -> str | None:
+        """What a scripted class (or Module) does not have of the methods that are asked for; None where it has all."""
+        for name, wanted in self.methods.items():
+            found = described.signature_of(name)
+            if found is None:
+                return f"it has no method '{name}'"
+            given = [each.type for each in found.parameters]
+            if len(given) != len(wanted.parameters) or not all(map(assignable, [each.type for each in wanted.parameters], given)):
+                return f"its method '{name}' takes other arguments"
+            if not assignable(found.result, wanted.result):
+                return f"its method '{name}' returns {found.result}, and {wanted.result} is asked for"
+        return None
+
+
 CLASS_MAKERS: list[Callable[..., ClassType]] = []  # what scripts a class: see script_class.py
 
 
@@ -213,6 +249,8 @@ def from_annotation(annotation: Any, resolve: Callable[[str], Any] | None = None
         return NONE
     if annotation in _PLAIN:
         return _PLAIN[annotation]
+    if annotation in _BARE:
+        raise UnknownAnnotation(_BARE[annotation])
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
     parts = [each if each in ((), ...) else from_annotation(each, resolve) for each in args] if origin not in (typing.Literal, None) else []
     if origin is typing.Union or origin is python_types.UnionType:
@@ -231,28 +269,54 @@ def from_annotation(annotation: Any, resolve: Callable[[str], Any] | None = None
         return parts[0]
     if origin is typing.Literal:
         return type_of(args[0])
-    if annotation in (list, tuple, dict, typing.List, typing.Dict, typing.Tuple, typing.Optional):  # noqa: UP006
-        raise UnknownAnnotation(f"{annotation}, which needs the types of its elements in brackets")
     if isinstance(annotation, typing.ForwardRef):
         return from_annotation(annotation.__forward_arg__, resolve)
     if isinstance(annotation, type):
         if issubclass(annotation, tuple) and hasattr(annotation, "_fields"):
-            hints = getattr(annotation, "__annotations__", {})
-            return TupleType(tuple(from_annotation(hints.get(field, TensorBase), resolve) for field in annotation._fields), annotation)
+            hints = {name: hint for base in reversed(annotation.__mro__) for name, hint in base.__dict__.get("__annotations__", {}).items()}
+            here = field_resolver(annotation, resolve)
+            return TupleType(tuple(from_annotation(hints.get(field, TensorBase), here) for field in annotation._fields), annotation)
         if issubclass(annotation, enum.Enum):
             return EnumType(annotation)
         if issubclass(annotation, TensorBase):
             return TENSOR
-        if issubclass(annotation, Module):
+        if issubclass(annotation, Module) and "_script_interface" not in vars(annotation):
             return ANY
         found = class_type(annotation)
         if found is not None:
             return found
+        if "_script_interface" in vars(annotation):
+            return annotation._script_interface  # type: ignore[attr-defined,no-any-return]
         if annotation.__module__ not in ("builtins", "typing", "collections") and len(annotation.__mro__) == 2:
             return CLASS_MAKERS[0](annotation)
     raise UnknownAnnotation(str(annotation))
 
 
+def field_resolver(kind: type, outer: Callable[[str], Any] | None) -> Callable[[str], Any]:
+    """What names mean in the annotations of a class that is written elsewhere: what they mean in its file, else where it is used."""
+    names = vars(sys.modules.get(kind.__module__, typing))
+
+    def resolve(text: str) -> Any:
+        try:
+            return eval(text, {**TYPE_NAMES, **names})  # as Python does with annotations
+        except NameError:
+            if outer is None:
+                raise
+            return outer(text)
+
+    return resolve
+
+
+TYPE_NAMES: dict[str, Any] = {
+    name: getattr(typing, name) for name in "List Dict Tuple Optional Union Any NamedTuple Final Callable Literal".split()
+}  # what annotations may name without an import
+TYPE_NAMES.update({"Tensor": TensorBase, "Device": device, "number": NUMBER, "NoneType": type(None)})
+_BARE: dict[Any, str] = {}
+for _name, _kinds in (("List", (list, typing.List)), ("Tuple", (tuple, typing.Tuple)), ("Optional", (typing.Optional,))):  # noqa: UP006
+    for _kind in _kinds:
+        _BARE[_kind] = f"Attempted to use {_name} without a contained type. Please add a contained type, e.g. {_name}[int]"
+for _mapping in (dict, typing.Dict):  # noqa: UP006
+    _BARE[_mapping] = "Attempted to use Dict without contained types. Please add contained type, e.g. Dict[int, int]"
 _PLAIN: dict[Any, Type] = {
     int: INT, float: FLOAT, bool: BOOL, str: STR, complex: COMPLEX, typing.Any: ANY, object: ANY, device: DEVICE, dtype: DTYPE,
     Generator: GENERATOR, Size: ListType(INT), TensorBase: TENSOR,
@@ -370,6 +434,8 @@ def assignable(given: Type, wanted: Type) -> bool:
         return len(given.elements) == len(wanted.elements) and all(map(assignable, given.elements, wanted.elements))
     if wanted == NUMBER:
         return given in (INT, FLOAT, BOOL, COMPLEX)
+    if isinstance(wanted, InterfaceType):
+        return isinstance(given, ClassType) and wanted.lacks(given.described) is None
     return given == NUMBER and wanted in (INT, FLOAT, BOOL, COMPLEX)
 
 
@@ -385,9 +451,15 @@ def checker(wanted: Type) -> Callable[[Any], bool] | None:
         return None if None in tests else lambda value: any(test(value) for test in tests)  # type: ignore[misc]
     if isinstance(wanted, ListType):
         element = checker(wanted.element)
-        return lambda value: isinstance(value, (list, tuple)) and (element is None or all(map(element, value)))
+        return lambda value: (
+            (isinstance(value, (list, tuple)) and (element is None or all(map(element, value)))) or value.__class__.__name__ == "ScriptList"
+        )
     if isinstance(wanted, DictType):
-        return lambda value: isinstance(value, dict)
+        key, item = checker(wanted.key), checker(wanted.value)
+        return lambda value: (
+            (isinstance(value, dict) and (key is None or all(map(key, value))) and (item is None or all(map(item, value.values()))))
+            or value.__class__.__name__ == "ScriptDict"
+        )
     if isinstance(wanted, TupleType):
         elements = [checker(each) for each in wanted.elements]
         return lambda value: (
@@ -396,6 +468,8 @@ def checker(wanted: Type) -> Callable[[Any], bool] | None:
         )  # fmt: skip
     if isinstance(wanted, EnumType):
         return lambda value: isinstance(value, wanted.kind)
+    if isinstance(wanted, InterfaceType):
+        return lambda value: all(hasattr(value, name) for name in wanted.methods)
     assert isinstance(wanted, ClassType)
     return lambda value: isinstance(value, wanted.described.kind)
 
@@ -411,7 +485,8 @@ def is_exactly(value: Any, wanted: Type) -> bool:
     if isinstance(wanted, DictType):
         return isinstance(value, dict) and all(is_exactly(k, wanted.key) and is_exactly(v, wanted.value) for k, v in value.items())
     if isinstance(wanted, TupleType):
-        return isinstance(value, tuple) and len(value) == len(wanted.elements) and all(map(is_exactly, value, wanted.elements))
+        of_kind = isinstance(value, tuple if wanted.kind is None else wanted.kind)
+        return of_kind and len(value) == len(wanted.elements) and all(map(is_exactly, value, wanted.elements))
     if wanted == FLOAT:
         return isinstance(value, float)
     if wanted == COMPLEX:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from ....core.base import TensorBase
@@ -16,8 +18,8 @@ from ...control.branches import capture_warning
 from ...control.python_functions import is_traced
 from ...control.region_tracer import RegionTracer
 from ...graph_module import UNDER_CAPTURE
-from ..frontend.errors import UnusedCallError, raised
-from ..frontend.types import class_type
+from ..frontend.errors import Raised, UnusedCallError
+from ..frontend.types import ANY, class_type, is_exactly, parse_type
 
 
 def unpack(value: Any, count: int) -> tuple[Any, ...]:
@@ -53,14 +55,14 @@ def plain(value: Any) -> int:
 def raise_error(kind: Any, *arguments: Any) -> None:
     """Raise an exception of a class (or what a builtin exception of that name is)."""
     error: Any = EXCEPTIONS[kind] if isinstance(kind, str) else kind
-    raise raised(error)(*arguments)
+    raise Raised(error(*arguments))
 
 
 @has_side_effect
 def check(condition: Any, message: Any = None) -> None:
     """``assert``."""
     if not condition:
-        raise raised(AssertionError)(*(() if message is None else (message,)))
+        raise Raised(AssertionError(*(() if message is None else (message,))))
 
 
 def checked(condition: Any, message: Any = None) -> None:
@@ -82,8 +84,20 @@ def unused_call(name: str) -> None:
 
 
 def is_kind(value: Any, names: tuple[str, ...]) -> bool:
-    """``isinstance`` with the classes of scripts, by name."""
-    return isinstance(value, tuple(KINDS[name] for name in names))
+    """``isinstance`` with the types of scripts, by name."""
+    return any(kind_test(name)(value) for name in names)
+
+
+@functools.cache
+def kind_test(name: str) -> Callable[[Any], bool]:
+    """What says whether a value is of a type with a name; classes of the user's are looked for by that name."""
+    if name in KINDS:
+        kind = KINDS[name]
+        return lambda value: isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+    wanted = parse_type(name)
+    if wanted == ANY:
+        return lambda value: any(each.__name__ == name.removeprefix("Enum<").rstrip(">") for each in type(value).__mro__)
+    return lambda value: is_exactly(value, wanted)
 
 
 def formatted(value: Any, conversion: str, specification: str) -> str:
@@ -117,6 +131,38 @@ def set_attribute(owner: Any, name: str, value: Any) -> None:
     setattr(owner, name, value)
 
 
+class DefaultTensor:
+    """A function that gives one tensor: the default of a parameter, where a script calls another without it."""
+
+    __name__ = "default_tensor"
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __call__(self) -> Any:
+        return self.value
+
+
+class Exiting:
+    """The end of a ``with`` over an object of a scripted class, which was entered before."""
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: Any) -> None:
+        kind = class_type(type(self.owner))
+        assert kind is not None
+        kind.described.methods["__exit__"](self.owner, None, None, None)
+
+
+def exiting(owner: Any) -> Exiting:
+    """The context that ends a ``with`` over an object."""
+    return Exiting(owner)
+
+
 @has_side_effect
 def delete_item(container: Any, key: Any) -> None:
     """``del container[key]``."""
@@ -138,7 +184,7 @@ EXCEPTIONS: dict[str, type[BaseException]] = {
 FUNCTIONS = {
     each.__name__: each
     for each in (
-        unpack, range_length, raise_error, check, unused_call, is_kind, formatted, joined, slice_of, delete_item, set_attribute,
+        unpack, range_length, raise_error, check, unused_call, is_kind, formatted, joined, slice_of, delete_item, set_attribute, exiting,
     )
 }  # fmt: skip
 

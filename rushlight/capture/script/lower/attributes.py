@@ -24,6 +24,7 @@ from ..frontend.types import (
     ClassType,
     DictType,
     EnumType,
+    InterfaceType,
     ListType,
     OptionalType,
     TupleType,
@@ -69,6 +70,10 @@ class AttributeLowering(ObjectLowering):
         kind = base.type
         if isinstance(kind, ClassType):
             return self.object_attribute(base, name, node)
+        if isinstance(kind, InterfaceType):
+            if name not in kind.methods:
+                raise ScriptError(f"the interface {kind} has no method '{name}'", self.source, node)
+            return Bound(base, name)
         if isinstance(kind, TupleType) and kind.kind is not None and name in kind.kind._fields:
             return self.item(base, kind.kind._fields.index(name))
         if isinstance(kind, EnumType) and name in ("value", "name"):
@@ -183,6 +188,10 @@ class AttributeLowering(ObjectLowering):
             hint = declared(module)[0].get(name)
             wanted = from_annotation(hint, self.source.evaluate) if hint is not None else type_of(module.__dict__[name])
         else:
+            found = inspect.getattr_static(getattr(module, "_script_class", type(module)), name, None)
+            if isinstance(found, property) and found.fset is not None and hasattr(module, "_script_method"):
+                self.call_method(owner, f"_set_{name}", [value], {}, target)
+                return
             raise ScriptError(
                 f"Tried to set nonexistent attribute: {name}. Did you forget to initialize it in __init__()?", self.source, target
             )

@@ -25,12 +25,17 @@ from ..frontend.types import (
     ANY,
     BOOL,
     CLASS_MAKERS,
+    FLOAT,
     INT,
+    NONE,
+    SLICE,
     STR,
     TENSOR,
     ClassType,
     DictType,
+    InterfaceType,
     ListType,
+    OptionalType,
     TupleType,
     Type,
     UnknownAnnotation,
@@ -47,7 +52,7 @@ from .scope import Bound, ModuleValue, ScriptValue, Static, Unrolled
 
 _PYTHON = frozenset(
     (
-        len, min, max, abs, sum, round, int, float, bool, str, complex, print, list, tuple, dict, sorted, any, all, ord, chr, divmod, pow, hex, oct, bin, repr, format,
+        len, min, max, abs, sum, round, int, float, bool, str, complex, print, list, tuple, dict, sorted, any, all, ord, chr, divmod, pow, hex, oct, bin, repr, format, hash,
     )
 )  # fmt: skip
 
@@ -136,6 +141,19 @@ class Calls(AttributeLowering):
             raise NotSupportedError("type() is not supported in scripts: use isinstance()", self.source, node)
         return None
 
+    def sliced(self, arguments: list[Any], node: ast.Call) -> ScriptValue:
+        """``slice(...)``: a value that stands in brackets later."""
+        if not 1 <= len(arguments) <= 3 or node.keywords:
+            raise ScriptError(f"slice() takes one to three arguments, and {len(arguments)} are given", self.source, node)
+        bounds = [self.plain(each, node) for each in arguments]
+        for each in bounds:
+            if each.type not in (INT, NONE, ANY) and each.type != OptionalType(INT):
+                raise ScriptError(f"slice() takes ints, and this is a {each.type}", self.source, node)
+        if all(each.constant for each in bounds):
+            return ScriptValue(SLICE, slice(*[each.arg for each in bounds]))
+        start, stop, step = (None, bounds[0].arg, None) if len(bounds) == 1 else (*[each.arg for each in bounds], None)[:3]
+        return self.emit(graph_functions.slice_of, (start, stop, step), SLICE)
+
     def reflected(self, function: Any, node: ast.Call) -> Any:
         """``hasattr`` and ``getattr`` with a name that is known."""
         base, name = self.expression(node.args[0]), self.value(node.args[1])
@@ -184,6 +202,8 @@ class Calls(AttributeLowering):
             )
             made.arg.meta = {"python": found.__self__.__name__}
             return made
+        if found is slice:
+            return self.sliced(arguments, node)
         if isinstance(found, type):
             return self.construct(found, arguments, keywords, node)
         if isinstance(found, Module):
@@ -192,7 +212,7 @@ class Calls(AttributeLowering):
             )
         if isinstance(found, FunctionType):
             found = getattr(found, "_script_wrapped", found)
-            scripted = self.script_function(found, node)
+            scripted = self.overloaded(found, arguments, keywords, node) or self.script_function(found, node)
             return self.call_scripted(scripted, scripted, arguments, keywords, node)
         if callable(found) and hasattr(found, "graph"):  # a traced function
             return self.emit(found, tuple(self.values_of(arguments, node, False)), ANY, impure=True)
@@ -203,6 +223,14 @@ class Calls(AttributeLowering):
 
     def script_function(self, found: Any, node: ast.AST) -> Any:
         """A user's function, scripted too."""
+        raise NotImplementedError  # in RecursiveCompiler
+
+    def overloaded(self, found: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Any:
+        """A user's function that has several signatures, scripted for the one that fits."""
+        raise NotImplementedError  # in RecursiveCompiler
+
+    def fitting(self, function: Any, arguments: list[Any], keywords: dict[str, Any], node: Any, is_method: bool = False) -> Any:
+        """The signature that fits, of several."""
         raise NotImplementedError  # in RecursiveCompiler
 
     def is_library(self, found: Any) -> bool:
@@ -269,7 +297,10 @@ class Calls(AttributeLowering):
         foldable = found not in (print, list, dict) and all(each.constant for each in (*values, *kwargs.values()))
         plain = {name: each.arg for name, each in kwargs.items()}
         if foldable:
-            return self.folded(found, [each.arg for each in values], plain, kind)
+            made = self.folded(found, [each.arg for each in values], plain, kind)
+            return ScriptValue(FLOAT, float(made.arg)) if found in (round, pow) and kind == FLOAT and made.constant else made
+        if found in (round, pow) and kind == FLOAT and len(values) == (1 if found is round else 2):  # never an int
+            return self.emit(float, (self.emit(found, tuple(each.arg for each in values), kind, plain).arg,), FLOAT)
         return self.emit(found, tuple(each.arg for each in values), kind, plain, impure=found is print)
 
     def construct(self, found: type, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Any:
@@ -341,6 +372,11 @@ class Calls(AttributeLowering):
         kind = base.type
         if isinstance(kind, ClassType):
             return self.call_object_method(base, name, arguments, keywords, node)
+        if isinstance(kind, InterfaceType):
+            signature = kind.methods[name]
+            return self.emit(
+                name, (base.arg, *signature.bind(self, arguments, keywords, node)), signature.result, op="call_method", impure=True
+            )
         args = self.values_of(arguments, node)
         kwargs = dict(zip(keywords, self.values_of(list(keywords.values()), node)))
         kinds = [each.type if isinstance(each, ScriptValue) else ANY for each in arguments]
@@ -405,7 +441,8 @@ class Calls(AttributeLowering):
             )
         if mark_of(function) == UNUSED:
             return self.emit(graph_functions.unused_call, (name,), self.python_type(function), impure=True)
-        scripted = module._script_method(name, self, node) if hasattr(module, "_script_method") else None
+        overload = self.fitting(function, arguments, keywords, node, True) if inspect.isfunction(function) else None
+        scripted = module._script_method(name, self, node, overload) if hasattr(module, "_script_method") else None
         if scripted is None:
             args = tuple(self.values_of(arguments, node, False))
             kwargs = dict(zip(keywords, self.values_of(list(keywords.values()), node, False)))

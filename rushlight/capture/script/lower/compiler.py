@@ -6,9 +6,11 @@ import ast
 import re
 from typing import Any
 
+from ....core.base import TensorBase
 from ..frontend.errors import NotSupportedError, ScriptError
 from ..frontend.source import FunctionSource
-from ..frontend.types import ANY, NONE, TENSOR, Type, UnknownAnnotation, assignable, from_annotation, type_of
+from ..frontend.types import ANY, FLOAT, NONE, TENSOR, Type, UnknownAnnotation, assignable, from_annotation, type_of
+from ..ir import graph_functions
 from ..ir.graph_builder import Draft
 from ..ir.steps import StepBlock
 from .scope import ModuleValue, ScriptBlock
@@ -21,12 +23,13 @@ _compiling: list[Any] = []  # the functions that are being compiled, to find rec
 class ScriptParameter:
     """One parameter of a scripted function."""
 
-    __slots__ = ("default", "name", "type")
+    __slots__ = ("default", "keyword_only", "name", "type")
 
-    def __init__(self, name: str, type: Type, default: Any = ...) -> None:
+    def __init__(self, name: str, type: Type, default: Any = ..., keyword_only: bool = False) -> None:
         self.name = name
         self.type = type
         self.default = default
+        self.keyword_only = keyword_only
 
 
 class Signature:
@@ -48,10 +51,15 @@ class Signature:
         for at, parameter in enumerate(self.parameters):
             if at < len(arguments):
                 given = arguments[at]
+                if parameter.keyword_only:
+                    raise ScriptError(f"{self.name}() takes '{parameter.name}' by keyword alone", compiler.source, node)
                 if parameter.name in left:
                     raise ScriptError(f"{self.name}() gets the argument '{parameter.name}' twice", compiler.source, node)
             elif parameter.name in left:
                 given = left.pop(parameter.name)
+            elif isinstance(parameter.default, TensorBase):
+                bound.append(compiler.emit(graph_functions.DefaultTensor(parameter.default), (), TENSOR).arg)
+                continue
             elif parameter.default is not ...:
                 bound.append(parameter.default)
                 continue
@@ -87,6 +95,7 @@ class FunctionCompiler(Statements):
         self.result_type = NONE
         self.output: Any = None
         self.examples = example_types or {}
+        self.declared: Type | None = None  # what an overload says that it returns
 
     def compile(self) -> tuple[Draft, Signature]:
         """The steps of the function, and its signature."""
@@ -102,8 +111,8 @@ class FunctionCompiler(Statements):
             definition = self.here = self.source.definition
             signature = self.signature(definition)
             for parameter in signature.parameters:
-                line = definition.lineno
-                self.block.env[parameter.name] = self.block.parameter(parameter.name, parameter.type, parameter.default, line)
+                default = ... if isinstance(parameter.default, TensorBase) else parameter.default
+                self.block.env[parameter.name] = self.block.parameter(parameter.name, parameter.type, default, definition.lineno)
             self.statements(self.source.statements, set())
             signature.result = self.return_type or self.result_type
             code = StepBlock(self.block.parameters, self.block.steps, self.output, signature.result)
@@ -136,23 +145,43 @@ class FunctionCompiler(Statements):
                 kind = self.hint(hints.get(each.arg, each.annotation), each.annotation)
             elif each.type_comment:
                 kind = self.type_from(each.type_comment)
-            elif comment is not None and at < len(comment[0]):
-                kind = comment[0][at]
+            elif comment is not None and at - (skipped := max(len(named) - len(comment[0]), 0) if comment[0] else len(named)) >= 0:
+                kind = comment[0][at - skipped]
             else:
                 kind = self.examples.get(each.arg, TENSOR)
                 if each.arg in defaults and kind == TENSOR and defaults[each.arg] is not None:
                     kind = type_of(defaults[each.arg])  # what it is by default says what it is
                 elif each.arg in defaults and each.arg not in self.examples:
                     kind = ANY
-            default = defaults.get(each.arg, ...)
-            if default is not ... and not isinstance(default, _DEFAULTS) and not hasattr(default, "name"):
-                default = ...
-            parameters.append(ScriptParameter(each.arg, kind, default))
-        if definition.returns is not None:
+            default = self.default_value(defaults.get(each.arg, ...), each, kind)
+            parameters.append(ScriptParameter(each.arg, kind, default, each in arguments.kwonlyargs))
+        if self.declared is not None:
+            self.return_type = self.declared
+        elif definition.returns is not None:
             self.return_type = self.hint(hints.get("return", definition.returns), definition.returns)
         elif comment is not None:
             self.return_type = comment[1]
         return Signature(self.source.name, parameters)
+
+    def default_value(self, default: Any, parameter: ast.arg, kind: Type) -> Any:
+        """A parameter's default, which must be of its type; ``...`` of those that have none."""
+        if default is ... or (not isinstance(default, (*_DEFAULTS, TensorBase)) and not hasattr(default, "name")):
+            return ...
+        if isinstance(default, (list, dict)):
+            raise ScriptError(
+                "Mutable default parameters are not supported because Python binds them to the function and they persist across function calls.\n"
+                " As a workaround, make the default None and instantiate the default parameter within the body of the function. "
+                f"Found {type(default)} on parameter {parameter.arg}",
+                self.source,
+                parameter,
+            )
+        if not assignable(type_of(default), kind) and not (kind == FLOAT and isinstance(default, int)):
+            raise ScriptError(
+                f"Expected a default value of type {kind} on parameter '{parameter.arg}', and found {type_of(default)}",
+                self.source,
+                parameter,
+            )
+        return float(default) if kind == FLOAT and default.__class__ is int else default
 
     def hint(self, annotation: Any, node: ast.AST) -> Type:
         """The type of a parameter's annotation."""
@@ -163,12 +192,12 @@ class FunctionCompiler(Statements):
         except (UnknownAnnotation, NameError, TypeError, SyntaxError) as error:
             raise ScriptError(f"this annotation is no type that scripts have ({error})", self.source, node) from None
 
-    def type_comment(self, definition: ast.FunctionDef) -> tuple[list[Type], Type] | None:
+    def type_comment(self, definition: ast.FunctionDef) -> tuple[list[Type], Type | None] | None:
         """``# type: (Tensor, int) -> Tensor`` in the line after ``def``."""
         found = definition.type_comment
         if not found:
             return None
-        match = re.fullmatch(r"\s*\((.*)\)\s*->\s*(.*)", found, re.S)
+        match = re.fullmatch(r"\s*\((.*)\)\s*(?:->\s*(.*))?", found, re.S)
         if match is None:
             raise ScriptError(f"the type comment '{found}' can't be read: write it as (Tensor, int) -> Tensor", self.source, definition)
         inside = match[1].strip()
@@ -177,4 +206,11 @@ class FunctionCompiler(Statements):
             parsed = ast.parse(f"({inside},)", mode="eval").body
             assert isinstance(parsed, ast.Tuple)
             kinds = [self.type_from(each) for each in parsed.elts]
-        return kinds, self.type_from(match[2])
+            count = len(definition.args.args) + len(definition.args.posonlyargs) + len(definition.args.kwonlyargs)
+            if len(kinds) not in (count, count - 1):  # that of `self` may be left out
+                raise ScriptError(
+                    f"Number of type annotations ({len(kinds)}) did not match the number of function parameters ({count})",
+                    self.source,
+                    definition,
+                )
+        return kinds, None if match[2] is None else self.type_from(match[2])

@@ -9,7 +9,7 @@ from typing import Any
 
 from ....graph.control import branch
 from ..frontend.annotations import is_instance
-from ..frontend.errors import NotSupportedError, ScriptError
+from ..frontend.errors import ScriptError
 from ..frontend.types import (
     ANY,
     BOOL,
@@ -17,17 +17,20 @@ from ..frontend.types import (
     INT,
     NEVER,
     NONE,
+    NUMBER,
     OBJECT,
-    STR,
     TENSOR,
     ClassType,
     DictType,
     EnumType,
+    InterfaceType,
     ListType,
     OptionalType,
     TupleType,
     Type,
     UnionType,
+    assignable,
+    from_annotation,
     unify,
     without_none,
 )  # fmt: skip
@@ -41,7 +44,6 @@ COMPARISONS: dict[type, Any] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
     ast.Is: operator.is_, ast.IsNot: operator.is_not,
 }  # fmt: skip
-_KINDS = {"Tensor": TENSOR, "int": INT, "float": FLOAT, "bool": BOOL, "str": STR, "NoneType": NONE}
 _NUMBERS = (INT, FLOAT, BOOL)
 _COMMON = frozenset((TENSOR, INT, FLOAT, BOOL))  # what most comparisons are of
 _ORDERS = frozenset((ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE))
@@ -284,35 +286,36 @@ class Conditions(Calls):
     def is_instance(self, node: ast.Call) -> tuple[ScriptValue, Refined, Refined]:
         """``isinstance(value, type)``: known, or tested when the program runs; then the name is of that type."""
         found = self.expression(node.args[0])
-        names = self.class_names(node.args[1])
+        wanted = self.asked_types(node.args[1])
         if not isinstance(found, ScriptValue):
             return ScriptValue(BOOL, False), {}, {}
         kind = found.type
-        if isinstance(kind, (OptionalType, UnionType)) or kind in (ANY, OBJECT):
-            made = self.emit(graph_functions.is_kind, (found.arg, names), BOOL)
-            if not isinstance(node.args[0], ast.Name):
-                return made, {}, {}
-            options = _options(kind)
-            yes = [each for each in options if _kind_name(each) in names]
-            no = [each for each in options if _kind_name(each) not in names]
-            holds = (
-                {node.args[0].id: _joined(yes)}
-                if yes
-                else ({node.args[0].id: _KINDS[names[0]]} if len(names) == 1 and names[0] in _KINDS else {})
-            )
-            return made, holds, {node.args[0].id: _joined(no)} if no else {}
-        name = _kind_name(kind)
-        return ScriptValue(BOOL, name in names or (name == "bool" and "int" in names)), {}, {}
+        options = _options(kind)
+        if kind in (ANY, OBJECT) or any(map(_is_open, options)):
+            yes, no = [each for each in wanted if each.__class__ is not Bare], []
+        else:
+            yes = [each for each in options if any(_fits(each, one) for one in wanted)]
+            no = [each for each in options if each not in yes]
+            if not yes or not no:
+                return ScriptValue(BOOL, bool(yes)), {}, {}
+        made = self.emit(graph_functions.is_kind, (found.arg, tuple(map(repr, wanted))), BOOL)
+        if not isinstance(node.args[0], ast.Name):
+            return made, {}, {}
+        name = node.args[0].id
+        return made, {name: _joined(yes)} if yes else {}, {name: _joined(no)} if no else {}
 
-    def class_names(self, node: ast.expr) -> tuple[str, ...]:
-        """The classes of an ``isinstance``, by the names that scripts have for them."""
+    def asked_types(self, node: ast.expr) -> list[Type]:
+        """The types of an ``isinstance``; those of a Union one by one."""
         if isinstance(node, ast.Tuple):
-            return tuple(name for each in node.elts for name in self.class_names(each))
-        kind = repr(self.type_from(node)) if not (isinstance(node, ast.Name) and node.id in ("list", "tuple", "dict")) else node.id
-        found = {"List": "list", "Dict": "dict", "Tuple": "tuple"}.get(kind.partition("[")[0], kind)
-        if found not in graph_functions.KINDS:
-            raise NotSupportedError(f"isinstance() with '{ast.unparse(node)}' is not supported in scripts", self.source, node)
-        return (found,)
+            return [kind for each in node.elts for kind in self.asked_types(each)]
+        bare = (
+            self.source.named(node) if isinstance(node, (ast.Name, ast.Attribute)) and not self.block.has(getattr(node, "id", "")) else None
+        )
+        if isinstance(bare, type) and bare in BARE:
+            return [BARE[bare]]
+        if isinstance(bare, tuple):
+            return [from_annotation(each) for each in bare]
+        return _options(self.type_from(node))
 
     def type_from(self, annotation: Any, node: ast.AST | None = None) -> Type:
         raise NotImplementedError  # in Statements
@@ -338,12 +341,36 @@ def _options(kind: Type) -> list[Type]:
     return list(kind.options) if isinstance(kind, UnionType) else [kind]
 
 
-def _kind_name(kind: Type) -> str:
+class Bare(Type):
+    """A list, tuple or dict of whatever elements, as ``isinstance`` asks for it."""
+
+    __slots__ = ()
+
+
+BARE: dict[type, Bare] = {each: Bare(each.__name__) for each in (list, tuple, dict)}
+_BARE_OF: dict[type, str] = {ListType: "list", TupleType: "tuple", DictType: "dict"}
+
+
+def _fits(kind: Type, wanted: Type) -> bool:
+    """Whether a value of a known type is of a type that is asked for."""
+    if wanted.__class__ is Bare:
+        return _BARE_OF.get(kind.__class__) == wanted.name
+    if kind == NUMBER:
+        return wanted in (NUMBER, INT, FLOAT)
+    return kind == wanted or (isinstance(wanted, InterfaceType) and assignable(kind, wanted))
+
+
+def _is_open(kind: Type) -> bool:
+    """Whether there is something in a type that is known only when the program runs."""
+    if kind in (ANY, OBJECT):
+        return True
     if isinstance(kind, ListType):
-        return "list"
+        return _is_open(kind.element)
     if isinstance(kind, DictType):
-        return "dict"
-    return "tuple" if isinstance(kind, TupleType) else kind.name
+        return _is_open(kind.key) or _is_open(kind.value)
+    if isinstance(kind, TupleType):
+        return any(map(_is_open, kind.elements))
+    return isinstance(kind, OptionalType) and _is_open(kind.inner)
 
 
 def _joined(options: list[Type]) -> Type:

@@ -14,7 +14,7 @@ from ....core.dtypes import dtype
 from ....tensor.layout import layout, memory_format
 from ..frontend.errors import ScriptError
 from ..frontend.source import FunctionSource
-from ..frontend.types import ANY, BOOL, FLOAT, INT, NONE, STR, TENSOR, DictType, ListType, TupleType, Type, common, type_of
+from ..frontend.types import ANY, BOOL, FLOAT, INT, NONE, STR, TENSOR, DictType, ListType, TupleType, Type, common, type_of, union
 from ..ir.steps import FLAT, NOWHERE, ScriptStep, StepBlock
 from .scope import Bound, ModuleValue, ScriptBlock, ScriptValue, Static, Undefined, Unrolled
 
@@ -119,10 +119,7 @@ class Core:
         """The type of the elements of a list."""
         kinds = [each.type if isinstance(each, ScriptValue) else ANY for each in values]
         found = common(kinds)
-        if found is None:
-            shown = ", ".join(dict.fromkeys(map(repr, kinds)))
-            raise ScriptError(f"Lists must contain only a single type, and this one has {shown}", self.source, node)
-        return found
+        return union(kinds) if found is None else found
 
     def item(self, value: ScriptValue, at: int) -> ScriptValue:
         """An item of a tuple whose length is known."""

@@ -15,6 +15,7 @@ from ..frontend.types import (
     FLOAT,
     INT,
     NONE,
+    SLICE,
     STR,
     TENSOR,
     ClassType,
@@ -25,9 +26,11 @@ from ..frontend.types import (
     TupleType,
     Type,
     UnionType,
+    assignable,
     common,
     type_of,
     unify,
+    union,
 )  # fmt: skip
 from ..ir import graph_functions
 from ..ir.steps import ScriptStep
@@ -57,6 +60,12 @@ _HINTS = {
     ast.YieldFrom: "collect the values in a list and return it",
 }
 _COMMON = frozenset((TENSOR, INT, FLOAT))  # what most operators are applied to
+_WHOLE = frozenset((INT, BOOL))
+
+
+def _power(base: int, exponent: int) -> float:
+    """A power of ints, as scripts have it: a float."""
+    return float(base**exponent)
 
 
 class Expressions(Conditions):
@@ -95,6 +104,8 @@ class Expressions(Conditions):
 
     def on_Constant(self, node: ast.Constant) -> ScriptValue:
         """A literal."""
+        if node.value.__class__ is int and node.value >= 1 << 63:
+            raise ScriptError("Expected a number that fits into 64 bits", self.source, node)
         if isinstance(node.value, bytes):
             raise NotSupportedError("bytes are not supported in scripts: use a str or a tensor", self.source, node)
         return ScriptValue(type_of(node.value), node.value)
@@ -134,7 +145,17 @@ class Expressions(Conditions):
         if any(isinstance(each, ModuleValue) for each in parts):
             return Unrolled(parts)
         values = [self.plain(each, node) for each in parts]
+        wanted = getattr(node, "wanted", None)
+        if isinstance(wanted, ListType) and all(assignable(each.type, wanted.element) for each in values):
+            return ScriptValue(ListType(wanted.element), [each.arg for each in values])
         return ScriptValue(ListType(self.common_type(values, node)), [each.arg for each in values])
+
+    def hinted(self, node: Any, wanted: Type) -> Any:
+        """A literal or comprehension that makes a container of a type which the program says."""
+        kind = ListType if isinstance(node, (ast.List, ast.ListComp)) else DictType
+        options = [wanted, *getattr(wanted, "options", ())] if not isinstance(wanted, OptionalType) else [wanted.inner]
+        node.wanted = next((each for each in options if isinstance(each, kind)), None)
+        return node
 
     def on_Dict(self, node: ast.Dict) -> ScriptValue:
         """``{key: value}``."""
@@ -142,7 +163,13 @@ class Expressions(Conditions):
             raise NotSupportedError("'**' in a dict is not supported in scripts: use update()", self.source, node)
         keys = [self.plain(self.expression(each), node) for each in node.keys if each is not None]
         values = [self.plain(self.expression(each), node) for each in node.values]
+        wanted = getattr(node, "wanted", None)
+        if isinstance(wanted, DictType):
+            if all(assignable(each.type, wanted.key) for each in keys) and all(assignable(each.type, wanted.value) for each in values):
+                return self.emit(dict, ([(one.arg, two.arg) for one, two in zip(keys, values)],), DictType(wanted.key, wanted.value))
         key, value = common([each.type for each in keys]), common([each.type for each in values])
+        if key is not None and value is None:
+            value = union([each.type for each in values])
         if key is None or value is None:
             raise ScriptError("Dict entries must contain only a single type of keys and of values", self.source, node)
         pairs = [(first.arg, second.arg) for first, second in zip(keys, values)]
@@ -185,6 +212,7 @@ class Expressions(Conditions):
                 ast.copy_location(inner, node)
         ast.copy_location(loop, node)
         ast.fix_missing_locations(loop)
+        empty.wanted = getattr(node, "wanted", None)  # type: ignore[attr-defined]
         start = self.materialized(self.expression(ast.copy_location(empty, node)))
         self.block.set(name, start)
         following = self.following
@@ -201,6 +229,9 @@ class Expressions(Conditions):
     def binary(self, function: Any, left: ScriptValue, right: ScriptValue, node: ast.AST) -> ScriptValue:
         """An operator on two values; what is known of both is computed now."""
         first_type, second_type = left.type, right.type
+        if function is operator.pow and first_type in _WHOLE and second_type in _WHOLE:  # of ints, too, a float
+            made = self.emit(function, (left.arg, right.arg), FLOAT) if not (left.constant and right.constant) else None
+            return self.folded(_power, [left.arg, right.arg], {}, FLOAT) if made is None else self.emit(float, (made.arg,), FLOAT)
         if first_type in _COMMON and second_type in _COMMON and (left.arg.__class__ is ScriptStep or right.arg.__class__ is ScriptStep):
             kind = TENSOR if first_type is TENSOR or second_type is TENSOR else self.binary_type(function, first_type, second_type, node)
             return self.emit(function, (left.arg, right.arg), kind)
@@ -357,7 +388,7 @@ class Expressions(Conditions):
 
     def item_type(self, kind: Type, index: ast.expr) -> Type:
         """The type of an item of a container."""
-        if isinstance(index, ast.Slice) or kind in (TENSOR, STR):
+        if isinstance(index, ast.Slice) or kind in (TENSOR, STR) or self.is_slice(index):
             return kind
         if isinstance(kind, ListType):
             return kind.element
@@ -366,6 +397,13 @@ class Expressions(Conditions):
         if isinstance(kind, OptionalType):
             raise ScriptError(f"a value of type {kind} has no items: test 'is not None' before", self.source, index)
         return ANY
+
+    def is_slice(self, index: ast.expr) -> bool:
+        """Whether this is a slice object."""
+        found = self.block.find(index.id) if isinstance(index, ast.Name) else None
+        if isinstance(index, ast.Call) and isinstance(index.func, ast.Name) and index.func.id == "slice":
+            return True
+        return isinstance(found, ScriptValue) and found.type == SLICE
 
     def on_Call(self, node: ast.Call) -> Any:
         """``function(...)``."""

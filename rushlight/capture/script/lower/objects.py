@@ -46,6 +46,10 @@ class ObjectLowering(Iterating):
         if described.growing and self.source.name == "__init__":
             described.attributes.setdefault(name, value.type)
         wanted = described.attributes.get(name)
+        member = described.member(name)
+        if wanted is None and isinstance(member, property) and member.fset is not None:
+            self.call_object_method(owner, f"_set_{name}", [value], {}, target)
+            return
         if wanted is None:
             raise ScriptError(
                 f"Tried to set nonexistent attribute: {name}. Did you forget to initialize it in __init__()?", self.source, target

@@ -41,7 +41,7 @@ _TENSOR_METHODS: dict[str, Type] = {
 _FUNCTIONS: dict[str, Type] = {
     "equal": BOOL, "allclose": BOOL, "is_nonzero": BOOL, "is_floating_point": BOOL, "is_complex": BOOL, "is_tensor": BOOL, "numel": INT,
     "is_same_size": BOOL, "is_grad_enabled": BOOL, "can_cast": BOOL, "result_type": DTYPE, "promote_types": DTYPE, "get_default_dtype": DTYPE,
-    "is_tracing": BOOL, "is_in_onnx_export": BOOL, "is_signed": BOOL,
+    "tensor": TENSOR, "as_tensor": TENSOR, "is_tracing": BOOL, "is_in_onnx_export": BOOL, "is_signed": BOOL,
 }  # fmt: skip
 _SOMETIMES_SEVERAL = frozenset(
     "max min median nanmedian mode sort topk kthvalue cummax cummin unique unique_consecutive where std_mean var_mean".split()
@@ -135,7 +135,7 @@ def method_type(kind: Type, name: str, kinds: list[Type]) -> Type:
 def builtin_type(function: Any, kinds: list[Type]) -> Type:
     """The type of what one of Python's own functions returns."""
     first: Type = kinds[0] if kinds else ANY
-    if function in (len, ord):
+    if function in (len, ord, hash):
         return INT
     if function in (int, float, bool, str):
         return {int: INT, float: FLOAT, bool: BOOL, str: STR}[function]
@@ -146,9 +146,9 @@ def builtin_type(function: Any, kinds: list[Type]) -> Type:
     if function is print:
         return NONE
     if function in (abs, round, pow):
-        if function is round and first == FLOAT and len(kinds) == 1:
-            return INT
-        return first if function is not pow else (TENSOR if TENSOR in kinds else ANY)
+        if function is pow:
+            return TENSOR if TENSOR in kinds else FLOAT if set(kinds) <= {INT, FLOAT, BOOL} else ANY
+        return INT if first == BOOL else first
     if function in (min, max):
         if len(kinds) == 1:
             return first.element if isinstance(first, ListType) else (TENSOR if first == TENSOR else ANY)

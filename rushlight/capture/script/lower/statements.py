@@ -10,7 +10,7 @@ from typing import Any
 from ....graph.control import loop, within
 from ..frontend.errors import NotSupportedError, ScriptError
 from ..frontend.name_usage import names_in
-from ..frontend.single_exit import Set, UnlessExited
+from ..frontend.single_exit import VALUE, Set, UnlessExited
 from ..frontend.types import (
     ANY,
     BOOL,
@@ -82,10 +82,8 @@ class Statements(Expressions):
     def do_Return(self, node: ast.Return) -> None:
         """The one return, at the end."""
         value = self.materialized(self.value(node.value)) if node.value is not None else ScriptValue(NONE, None)
-        if self.return_type is not None and not assignable(value.type, self.return_type):
-            raise ScriptError(
-                f"Return value was annotated as having type {self.return_type} but is actually of type {value.type}", self.source, node
-            )
+        if self.return_type is not None:
+            self.returned(value, node)
         self.result_type = self.return_type or value.type
         self.output = value.arg
 
@@ -105,9 +103,22 @@ class Statements(Expressions):
     def do_Set(self, node: Set) -> None:
         """A flag, or the value that is returned."""
         if node.value is None:
+            if node.name == VALUE and node.known is None and self.return_type is not None:
+                self.returned(ScriptValue(NONE, None), self.here)
             self.block.set(node.name, ScriptValue(_KNOWN[node.known.__class__], node.known))
         else:
-            self.assign_name(node.name, self.materialized(self.value(node.value)))
+            value = self.materialized(self.value(node.value))
+            if node.name == VALUE and self.return_type is not None:
+                value = self.returned(value, node.value)
+            self.assign_name(node.name, value)
+
+    def returned(self, value: ScriptValue, node: ast.AST) -> ScriptValue:
+        """A value that is returned, of the type that the function says it returns."""
+        wanted = self.return_type
+        assert wanted is not None
+        if not assignable(value.type, wanted):
+            raise ScriptError(f"Return value was annotated as having type {wanted} but is actually of type {value.type}", self.source, node)
+        return ScriptValue(wanted, value.arg)
 
     def do_AnnAssign(self, node: ast.AnnAssign) -> None:
         """``a: type = value``."""
@@ -115,6 +126,8 @@ class Statements(Expressions):
             return
         if isinstance(node.target, (ast.Name, ast.Attribute)) and isinstance(node.value, ast.List) and not node.value.elts:
             value = ScriptValue(self.type_from(node.annotation), [])
+        elif isinstance(node.value, (ast.List, ast.ListComp, ast.Dict, ast.DictComp)):
+            value = self.value(self.hinted(node.value, self.type_from(node.annotation)))
         else:
             value = self.value(node.value)
         self.assign(node.target, self.materialized(self.annotated(value, node.annotation, node)))
@@ -153,6 +166,8 @@ class Statements(Expressions):
             if isinstance(base.type, ClassType):
                 self.operated("__setitem__", base, [self.value(target.slice), value], target)
                 return
+            if isinstance(base.type, TupleType) or base.type == STR:
+                raise ScriptError(f"a value of type {base.type} does not support item assignment", self.source, target)
             self.check_item(base, value, target)
             self.emit(operator.setitem, (base.arg, self.index(target.slice), self.plain(value, target).arg), ANY, impure=True)
         elif isinstance(target, ast.Attribute):
@@ -525,13 +540,16 @@ class Statements(Expressions):
 
     def do_With(self, node: ast.With) -> None:
         """``with``: a node whose body runs inside the context."""
-        context = self.expression(node.items[0].context_expr)
+        first = node.items[0]
+        context = self.expression(first.context_expr)
         if not isinstance(context, ScriptValue) or context.constant or context.type in (TENSOR, INT, STR):
+            raise ScriptError("With item must be an object that has __enter__ and __exit__", self.source, first.context_expr)
+        if isinstance(context.type, ClassType):
+            context = self.entered(context, first)
+        elif first.optional_vars is not None:
             raise NotSupportedError(
-                "only contexts such as torch.no_grad() can be used with 'with' in scripts", self.source, node.items[0].context_expr
+                "'with ... as' of what is no object of a scripted class is not supported in scripts", self.source, first.optional_vars
             )
-        if node.items[0].optional_vars is not None:
-            raise NotSupportedError("'with ... as' is not supported in scripts", self.source, node.items[0].optional_vars)
         body = node.body
         if len(node.items) > 1:
             body = [ast.copy_location(ast.With(node.items[1:], node.body), node)]
@@ -548,6 +566,21 @@ class Statements(Expressions):
         for name in names:
             outer.set(name, self.result(made, found[name].type, name) if name in outputs else found[name])
         outer.dead = inner.dead
+
+    def entered(self, owner: ScriptValue, item: ast.withitem) -> ScriptValue:
+        """An object of a scripted class as a context: it is entered here, and the node runs its ``__exit__``."""
+        described = owner.type.described  # type: ignore[attr-defined]
+        if not all(described.is_method(described.member(name)) for name in ("__enter__", "__exit__")):
+            raise ScriptError(f"Object {described.name} does not define __enter__ and __exit__ methods", self.source, item.context_expr)
+        leave = described.method("__exit__")._script_signature.parameters
+        if len(leave) != 4 or not all(assignable(NONE, each.type) for each in leave[1:]):
+            raise ScriptError("__exit__ must have four arguments: self, and three that can be None", self.source, item.context_expr)
+        if len(described.method("__enter__")._script_signature.parameters) != 1:
+            raise ScriptError("__enter__ must have only one argument, self", self.source, item.context_expr)
+        value = self.call_object_method(owner, "__enter__", [], {}, item.context_expr)
+        if item.optional_vars is not None:
+            self.assign(item.optional_vars, value)
+        return self.emit(graph_functions.exiting, (owner.arg,), ANY)
 
 
 _STATEMENTS: dict[type, Callable[[Any, Any], None]] = {

@@ -12,12 +12,15 @@ from ....graph import Graph
 from ...control.python_functions import Maybe
 from ...graph_module import Replay
 from ...tracer.tracer import tensors_in
+from ..frontend.conversions import conversion, from_tensor, results
+from ..frontend.errors import Raised
 from ..frontend.types import FLOAT, OptionalType, checker
 from ..ir.graph_builder import Draft
 from ..ir.steps import PLAIN
 from ..lower.compiler import ScriptParameter, Signature
 from ..transform.differentiable_regions import grouped
 from ..transform.unpack_lists import unpacked
+from .failures import seen_from_python
 from .step_interpreter import LARGEST, GraphFunction, Walk
 
 
@@ -34,6 +37,9 @@ class ScriptProgram:
         self._compiled: GraphFunction | None = None
         self._executed: Graph | None = None
         self.checks = [(at, each, checker(each.type)) for at, each in enumerate(signature.parameters)]
+        self.conversions = [(at, found) for at, each in enumerate(signature.parameters) if (found := conversion(each.type)) is not None]
+        self.result = results(signature.result)
+        self.count = -1 if any(each.keyword_only for each in signature.parameters) else len(signature.parameters)
 
     @property
     def graph(self) -> Graph:
@@ -51,22 +57,52 @@ class ScriptProgram:
         return self._executed
 
     def call(self, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run on arguments from outside."""
-        parameters = self.signature.parameters
-        if kwargs or len(args) != len(parameters):
+        """Run on arguments: those of Python are converted, and what goes wrong is told by the lines of the program."""
+        outermost = not state.scripted
+        if kwargs or len(args) != self.count:
             args = self.complete(args, kwargs)
-        for at, parameter, check in self.checks:
-            if check is not None and not check(args[at]):
-                if args[at].__class__ is not Maybe:
-                    self.refuse(parameter, args[at])
-                elif not isinstance(parameter.type, OptionalType):  # the program has made sure that it is there
-                    args = (*args[:at], args[at].value, *args[at + 1 :])
-            elif parameter.type == FLOAT and type(args[at]) is int:
-                args = (*args[:at], float(args[at]), *args[at + 1 :])
+        args = self.checked(args, outermost and state.capture is None)
         if state.capture is not None:
             if state.capture.without_values:
                 raise CaptureError("a scripted program chooses by values")
-            return Replay(owner, self.graph).run(*args)
+            state.scripted = True
+            try:
+                return Replay(owner, self.graph).run(*args)
+            finally:
+                state.scripted = not outermost
+        if not outermost:
+            return self.execute(owner, args)
+        state.scripted = True
+        try:
+            made = self.execute(owner, args)
+        except Exception as error:
+            raise seen_from_python(error) from (error.original if isinstance(error, Raised) else error)
+        finally:
+            state.scripted = False
+        return made if self.result is None else self.result(made)
+
+    def checked(self, args: tuple[Any, ...], convert: bool) -> tuple[Any, ...]:
+        """Arguments of the types that the program takes."""
+        for at, parameter, check in self.checks:
+            if check is not None and not check(args[at]):
+                if args[at].__class__ is not Maybe:
+                    number = from_tensor(args[at], parameter.type) if convert else NotImplemented
+                    if number is NotImplemented:
+                        self.refuse(parameter, args[at])
+                    args = (*args[:at], number, *args[at + 1 :])
+                elif not isinstance(parameter.type, OptionalType):  # the program has made sure that it is there
+                    args = (*args[:at], args[at].value, *args[at + 1 :])
+            elif not convert and parameter.type == FLOAT and type(args[at]) is int:
+                args = (*args[:at], float(args[at]), *args[at + 1 :])
+        if convert and self.conversions:
+            values = list(args)
+            for at, change in self.conversions:
+                values[at] = change(values[at])
+            return tuple(values)
+        return args
+
+    def execute(self, owner: Any, args: tuple[Any, ...]) -> Any:
+        """Run on arguments that fit."""
         compiled = self._compiled
         if compiled is None:
             draft = self._draft
@@ -83,9 +119,10 @@ class ScriptProgram:
     def complete(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Positional arguments, one for each parameter."""
         name, parameters = self.signature.name, self.signature.parameters
-        if len(args) > len(parameters):
+        positional = len(parameters) if state.scripted else sum(not each.keyword_only for each in parameters)
+        if len(args) > positional:
             raise RuntimeError(
-                f"{name}() expected at most {len(parameters)} argument(s) but received {len(args)} argument(s). Declaration: {self.signature}"
+                f"{name}() expected at most {positional} argument(s) but received {len(args)} argument(s). Declaration: {self.signature}"
             )
         if not kwargs:
             rest = [each.default for each in parameters[len(args) :]]

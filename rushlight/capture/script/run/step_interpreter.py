@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import linecache
 from itertools import count
 from typing import Any
 
@@ -11,6 +10,7 @@ from ....graph import Graph
 from ....graph.control import branch
 from ..ir.graph_builder import Draft, name_of
 from ..ir.steps import FLAT, ScriptStep, StepBlock, map_steps
+from .failures import explain
 
 LARGEST = 48  # steps of a program that is walked; walking keeps all values to the end
 _WALKS = 6  # of a body, before it is compiled
@@ -43,14 +43,6 @@ class GraphFunction:
             locate(ast.parse(self.source).body[0], self.graph, lines)
             node = lines.get(line)
             explain(error, node.meta.get("source") if node is not None else None)
-
-
-def explain(error: BaseException, place: Any) -> None:
-    """Add to an exception the line of the user's program that a node comes from: file, number and function."""
-    if place:
-        file, number, name = place
-        text = linecache.getline(file, number).strip()
-        error.add_note(f'in the scripted program:\n  File "{file}", line {number}, in {name}' + (f"\n    {text}" if text else ""))
 
 
 def locate(function: Any, graph: Graph, lines: dict[int, Any]) -> None:

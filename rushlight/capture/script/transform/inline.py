@@ -52,6 +52,8 @@ def _called(node: Node, owner: Any, prefix: str) -> tuple[Any, Any, str]:
             return None, None, ""
     path = ".".join(filter(None, (prefix, *way)))
     child = found._modules.get(last)
+    if child is not None and (child.__dict__.get("_forward_hooks") or child.__dict__.get("_forward_pre_hooks")):
+        return None, None, ""  # a call is more than its forward
     if child is not None and hasattr(child, "_script_programs"):
         program = child._script_programs.get("forward")
         return program, child, ".".join(filter(None, (path, last)))

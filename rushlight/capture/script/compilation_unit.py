@@ -1,0 +1,64 @@
+"""``jit.CompilationUnit`` and ``ScriptModule.define``: scripts whose source is given as text."""
+
+from __future__ import annotations
+import __future__
+
+import linecache
+import math
+import sys
+import textwrap
+from itertools import count
+from types import FunctionType
+from typing import Any
+
+from ...core.declare import PACKAGE
+from .frontend.errors import ScriptError
+from .frontend.types import TYPE_NAMES
+from .script_function import script_function
+
+_numbers = count()
+
+
+def functions_in(text: str) -> dict[str, Any]:
+    """The functions that a text defines, whose source can be read as that of any other."""
+    text = textwrap.dedent(text)
+    file = f"<string {next(_numbers)}>"
+    names: dict[str, Any] = {**TYPE_NAMES, "torch": sys.modules[PACKAGE], "math": math, "__name__": file}
+    try:
+        code = compile(text, file, "exec", __future__.annotations.compiler_flag, dont_inherit=True)
+    except SyntaxError as error:
+        raise ScriptError(f"the text can't be read: {error}") from None
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    known = set(names)
+    exec(code, names)
+    return {name: value for name, value in names.items() if name not in known and isinstance(value, FunctionType)}
+
+
+class CompilationUnit:
+    """Functions that are scripted from a text, as attributes."""
+
+    def __init__(self, lang: str | None = None, _frames_up: int = 0) -> None:
+        self._functions: dict[str, Any] = {}
+        if lang is not None:
+            self.define(lang)
+
+    def define(self, lang: str, rcb: Any = None, _frames_up: int = 0) -> None:
+        """Script further functions; they may call those that are there."""
+        found = functions_in(lang)
+        for function in found.values():
+            function.__globals__.update({name: each for name, each in self._functions.items() if name not in found})
+        self._functions.update({name: script_function(function) for name, function in found.items()})
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["_functions"][name]
+        except KeyError:
+            raise AttributeError(f"'CompilationUnit' has no attribute '{name}'") from None
+
+    def find_function(self, name: str) -> Any:
+        """A function by its name, or None."""
+        return self._functions.get(name)
+
+    def get_functions(self) -> list[Any]:
+        """All functions."""
+        return list(self._functions.values())

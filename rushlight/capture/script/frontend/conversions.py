@@ -1,0 +1,106 @@
+"""Arguments of scripts from Python, and results to Python: numbers are converted, and containers are copied, so that no side sees what the other does to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ....core.base import TensorBase
+from ....core.devices import device
+from .script_containers import ScriptDict, ScriptList
+from .types import ANY, BOOL, COMPLEX, DEVICE, FLOAT, INT, DictType, ListType, OptionalType, TupleType, Type, UnionType, checker
+
+Conversion = Callable[[Any], Any]
+_NUMBERS = {INT: int, FLOAT: float, BOOL: bool, COMPLEX: complex}
+
+
+def conversion(wanted: Type) -> Conversion | None:
+    """What an argument of a type is converted by; None where it is taken as it is."""
+    if wanted == FLOAT:
+        return lambda value: float(value) if isinstance(value, int) else value
+    if wanted == COMPLEX:
+        return complex
+    if wanted == DEVICE:
+        return lambda value: device(value) if isinstance(value, str) else value
+    if isinstance(wanted, OptionalType):
+        inner = conversion(wanted.inner)
+        return None if inner is None else lambda value: None if value is None else inner(value)
+    if isinstance(wanted, ListType):
+        element = conversion(wanted.element)
+        return lambda value: _listed(value, element)
+    if isinstance(wanted, DictType):
+        return _mapped(conversion(wanted.key), conversion(wanted.value))
+    if isinstance(wanted, TupleType):
+        parts = [conversion(each) for each in wanted.elements]
+        if wanted.kind is None and not any(parts):
+            return None
+        return lambda value: _grouped(value, parts, wanted.kind)
+    if isinstance(wanted, UnionType):
+        pairs = [(checker(each), conversion(each)) for each in wanted.options]
+        return lambda value: _chosen(value, pairs)
+    return None
+
+
+def _listed(value: Any, element: Conversion | None) -> Any:
+    if isinstance(value, ScriptList):  # the one container that both sides share
+        return value._items
+    return list(value) if element is None else [element(each) for each in value]
+
+
+def _mapped(key: Conversion | None, item: Conversion | None) -> Conversion:
+    def run(value: Any) -> Any:
+        if isinstance(value, ScriptDict):
+            return value._items
+        if key is None and item is None:
+            return dict(value)
+        return {k if key is None else key(k): v if item is None else item(v) for k, v in value.items()}
+
+    return run
+
+
+def _grouped(value: Any, parts: list[Conversion | None], kind: Any) -> Any:
+    items = [each if part is None else part(each) for part, each in zip(parts, value)]
+    if kind is not None:
+        return value if type(value) is kind and not any(parts) else tuple.__new__(kind, items)
+    return tuple(items)
+
+
+def _chosen(value: Any, pairs: list[tuple[Any, Conversion | None]]) -> Any:
+    for check, convert in pairs:
+        if check is None or check(value):
+            return value if convert is None else convert(value)
+    return value
+
+
+def from_tensor(value: Any, wanted: Type) -> Any:
+    """A tensor of one element where a number is asked for, as that number; NotImplemented of everything else."""
+    wanted = wanted.inner if isinstance(wanted, OptionalType) else wanted
+    if wanted in _NUMBERS and isinstance(value, TensorBase) and value.numel() == 1 and not value.dim():
+        return _NUMBERS[wanted](value.item())
+    return NotImplemented
+
+
+def results(given: Type) -> Conversion | None:
+    """What a result of a type is converted by on its way to Python: containers are copied."""
+    if isinstance(given, (ListType, DictType)):
+        return _copied
+    if isinstance(given, (OptionalType, UnionType)) or given == ANY:
+        return _copied_if_container
+    if isinstance(given, TupleType) and any(results(each) is not None for each in given.elements):
+        return _copied
+    return None
+
+
+def _copied_if_container(value: Any) -> Any:
+    return _copied(value) if value.__class__ in (list, dict, tuple) else value
+
+
+def _copied(value: Any) -> Any:
+    kind = value.__class__
+    if kind is list:
+        return [_copied_if_container(each) for each in value]
+    if kind is dict:
+        return {key: _copied_if_container(each) for key, each in value.items()}
+    if kind is tuple:
+        return tuple([_copied_if_container(each) for each in value])
+    return value

@@ -1,0 +1,90 @@
+"""Forward hooks of scripted Modules: they are scripts too, and are saved with the Module."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from .frontend.errors import ScriptError
+from .frontend.types import NONE, TupleType, assignable
+from .run.program import ScriptProgram
+from .script_function import RecursiveCompiler
+
+TABLES = {"pre": "_forward_pre_hooks", "post": "_forward_hooks"}
+
+
+class ScriptHook:
+    """A hook as a script: its program, with the Module as ``self``."""
+
+    def __init__(self, program: ScriptProgram, name: str) -> None:
+        self._program = program
+        self.__name__ = name
+
+    def __call__(self, module: Any, *args: Any) -> Any:
+        return self._program.call(module, args, {})
+
+    def __deepcopy__(self, memo: Any) -> ScriptHook:
+        return self
+
+
+def has_hooks(module: Any) -> bool:
+    """Whether there are hooks to script."""
+    return any(module.__dict__.get(table) for table in TABLES.values())
+
+
+def script_hooks(made: Any, module: Any, name: str) -> None:
+    """Put the scripted forms of a Module's forward hooks into the Module that was made of it."""
+    for when, table in TABLES.items():
+        hooks = module.__dict__.get(table)
+        if not hooks:
+            continue
+        marked = {*module.__dict__.get("_forward_hooks_with_kwargs", ()), *module.__dict__.get("_forward_pre_hooks_with_kwargs", ())}
+        made.__dict__[table] = type(hooks)(hooks)
+        for number, hook in hooks.items():
+            if inspect.isfunction(hook) and number not in marked:
+                made.__dict__[table][number] = _scripted(hook, made, name, when)
+
+
+def _scripted(hook: Any, made: Any, owner: str, when: str) -> ScriptHook:
+    kind = "Pre-hook" if when == "pre" else "Hook"
+    title = f"{kind} '{hook.__name__}' on module '{owner}'"
+    try:
+        compiler = RecursiveCompiler(hook, made)
+        if compiler.source.definition.returns is None and compiler.source.definition.type_comment is None:
+            raise ScriptError(f"{title} is missing a return annotation. Return annotations are required, please add one.")
+        program = ScriptProgram(*compiler.compile())
+        _check(title, program, made, when)
+    except ScriptError as error:
+        what = "forward pre-hook" if when == "pre" else "hook"
+        error.add_note(
+            f"This error occurred while scripting the {what} '{hook.__name__}' on module '{owner}'. If you did not want to script it, "
+            "remove it from the original Module before scripting"
+        )
+        raise
+    return ScriptHook(program, hook.__name__)
+
+
+def _check(title: str, program: ScriptProgram, made: Any, when: str) -> None:
+    """Refuse a hook that does not take what ``forward`` takes (and returns), or returns something else."""
+    parameters, result = program.signature.parameters, program.signature.result
+    count = 1 if when == "pre" else 2
+    if len(parameters) != count:
+        raise ScriptError(f"{title} was expected to only have exactly {count + 1} inputs but it had {len(parameters) + 1} inputs")
+    given = parameters[0].type
+    if not isinstance(given, TupleType):
+        raise ScriptError(f"{title} expected the input argument to be typed as a Tuple but found type: '{given}' instead")
+    forward = made.__dict__["_script_programs"].get("forward")
+    if forward is None:
+        return
+    wanted = [each.type for each in forward.signature.parameters]
+    if len(given.elements) != len(wanted) or not all(map(assignable, wanted, given.elements)):
+        inner = ", ".join(map(repr, wanted)) or "()"
+        raise ScriptError(f"{title} has the wrong type for the input argument. Received type: '{given}'. Expected type: 'Tuple[{inner}]'")
+    if when == "pre":
+        parts = result.elements if isinstance(result, TupleType) else (result,)
+        if result != NONE and (len(parts) != len(wanted) or not all(map(assignable, parts, wanted))):
+            raise ScriptError(f"{title} returned the wrong type of: '{result}'")
+    elif not assignable(forward.signature.result, parameters[1].type):
+        raise ScriptError(
+            f"{title} has the wrong type for the output argument. Received type: '{parameters[1].type}'. Expected type: '{forward.signature.result}'"
+        )

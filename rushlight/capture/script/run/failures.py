@@ -1,0 +1,40 @@
+"""Errors of running scripts: what Python sees of them, with the lines of the program that led there."""
+
+from __future__ import annotations
+
+import linecache
+from typing import Any
+
+from ..frontend.errors import Error, Raised, UnusedCallError
+
+_HEAD = "The following operation failed in the TorchScript interpreter.\nTraceback of TorchScript (most recent call last):"
+
+
+def explain(error: BaseException, place: Any) -> None:
+    """Add to an exception the line of the user's program that a node comes from: file, number and function."""
+    if place:
+        known = error.__dict__.setdefault("_script_places", [])
+        known.append(place)
+
+
+def seen_from_python(error: Exception) -> Exception:
+    """The exception that Python gets: an :class:`Error` for what the program raises, and a RuntimeError for what went wrong in it."""
+    original: BaseException = error.original if isinstance(error, Raised) else error
+    lines = [_HEAD]
+    for file, number, name in reversed(getattr(error, "_script_places", ())):
+        lines.append(f'  File "{file}", line {number}, in {name}')
+        text = linecache.getline(file, number).rstrip("\r\n")
+        if text.strip():
+            start = len(text) - len(text.lstrip())
+            lines += [text, " " * start + "~" * (len(text) - start) + " <--- HERE"]
+    made: Exception
+    if isinstance(error, (Raised, UnusedCallError)):
+        kind = type(original)
+        module = kind.__module__ + "." if kind.__module__ else ""
+        made = Error("\n".join([*lines, f"{module}{kind.__qualname__}: {original}"]))
+    else:
+        shown = "RuntimeError" if isinstance(error, RuntimeError) else type(error).__name__
+        text = "\n".join([*lines, f"{shown}: {original}"])
+        made = NotImplementedError(text) if isinstance(error, NotImplementedError) else RuntimeError(text)
+    made.__cause__ = original
+    return made
