@@ -155,6 +155,7 @@ __getattr__ = _missing(
         "cpu",
         "cuda",
         "distributed",
+        "distributions",
         "fft",
         "func",
         "futures",

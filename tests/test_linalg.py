@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -411,3 +412,9 @@ def test_short_time_transform_undone() -> None:
     window = torch.hann_window(32, dtype=torch.float64)
     spectrum = torch.stft(x, 32, 8, window=window, return_complex=True)
     close(torch.istft(spectrum, 32, 8, window=window, length=200), x)
+
+
+def test_a_solution_of_a_triangle_has_no_negative_strides() -> None:
+    solution = torch.linalg.solve_triangular(torch.tensor([[2.0, 0.0], [1.0, 4.0]]), torch.eye(2), upper=False)
+    assert min(solution.stride()) > 0
+    assert torch.equal(copy.deepcopy(solution), solution)

@@ -33,7 +33,7 @@ def solve_triangle(a: Any, b: Any, upper: bool, unit: bool) -> Any:
         solution = np.linalg.solve(triangle, b)
     except np.linalg.LinAlgError:
         solution = _substitute(triangle, b)
-    return solution if upper else solution[..., ::-1, :]
+    return solution if upper else np.ascontiguousarray(solution[..., ::-1, :])  # no tensor has negative strides
 
 
 def _substitute(triangle: Any, b: Any) -> Any:

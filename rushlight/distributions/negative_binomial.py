@@ -1,0 +1,90 @@
+"""The negative binomial distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import rushlight
+from rushlight import Tensor
+
+from ..core.size import Size
+from ..nn.functional import logsigmoid
+from . import constraints
+from .distribution import Distribution
+from .gamma import Gamma
+from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
+
+__all__ = ["NegativeBinomial"]
+
+
+class NegativeBinomial(Distribution):
+    """How many trials succeed before ``total_count`` of them have failed."""
+
+    arg_constraints = {
+        "total_count": constraints.greater_than_eq(0),
+        "probs": constraints.half_open_interval(0.0, 1.0),
+        "logits": constraints.real,
+    }
+    support = constraints.nonnegative_integer
+
+    def __init__(self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        if (probs is None) == (logits is None):
+            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+        if probs is not None:
+            self.total_count, self.probs = broadcast_all(total_count, probs)
+        else:
+            self.total_count, self.logits = broadcast_all(total_count, logits)
+        self._param = self.probs if probs is not None else self.logits
+        self.total_count = self.total_count.type_as(self._param)
+        super().__init__(self._param.size(), validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        new = self._expanded(NegativeBinomial, batch_shape, _instance, "total_count", "probs", "logits")
+        new._param = new.__dict__["probs" if "probs" in self.__dict__ else "logits"]
+        return new
+
+    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
+        return self._param.new(*args, **kwargs)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.total_count * rushlight.exp(self.logits)
+
+    @property
+    def mode(self) -> Tensor:
+        return ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.mean / rushlight.sigmoid(-self.logits)
+
+    @lazy_property
+    def logits(self) -> Tensor:
+        """Log-odds of a success."""
+        return probs_to_logits(self.probs, is_binary=True)
+
+    @lazy_property
+    def probs(self) -> Tensor:
+        """Probabilities of a success."""
+        return logits_to_probs(self.logits, is_binary=True)
+
+    @property
+    def param_shape(self) -> Size:
+        """The shape of the parameter."""
+        return self._param.size()
+
+    @lazy_property
+    def _gamma(self) -> Gamma:
+        # a Poisson number whose rate is a gamma number
+        return Gamma(concentration=self.total_count, rate=rushlight.exp(-self.logits), validate_args=False)
+
+    def sample(self, sample_shape: Any = Size(())) -> Tensor:
+        with rushlight.no_grad():
+            return rushlight.poisson(self._gamma.sample(sample_shape=sample_shape))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        unnormalized = self.total_count * logsigmoid(-self.logits) + value * logsigmoid(self.logits)
+        normalizer = -rushlight.lgamma(self.total_count + value) + rushlight.lgamma(1.0 + value) + rushlight.lgamma(self.total_count)
+        return unnormalized - normalizer.masked_fill(self.total_count + value == 0.0, 0.0)
