@@ -162,6 +162,7 @@ __getattr__ = _missing(
         "fx",
         "hub",
         "jit",
+        "library",
         "linalg",
         "nn",
         "onnx",

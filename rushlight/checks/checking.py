@@ -15,6 +15,9 @@ from ..autograd.function import Function
 from ..autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from ..core.base import TensorBase, make
 from ..core.errors import ArgumentError, ValueRangeError
+from ..library.custom_op import CustomOpDef, as_function
+from ..library.registration import find
+from ..ops.overloads import OpOverload, OpOverloadPacket
 from .modes import check_modes
 from .report import CHECKS, FAILED, MODES, PASSED, SKIPPED, WARNED, Report
 from .subject import LARGE, Subject, guess
@@ -28,6 +31,8 @@ def check(function: Any, *args: Any, skip: Sequence[str] = (), step: Callable[[s
     Without arguments some are guessed.  ``skip`` names rows that are left out.  The report prints as a table; ``.ok`` says whether
     nothing failed.
     """
+    if isinstance(function, (CustomOpDef, OpOverload, OpOverloadPacket)):
+        args, function = tuple(find(function).schema.bind(args, {})), as_function(function)
     if not (inspect.isclass(function) and issubclass(function, Function)):
         raise ArgumentError(f"check() takes a custom Function, a class that derives from autograd.Function, not {function!r}")
     if not args:

@@ -201,6 +201,7 @@ class Declared(dict[Key, Value]):
 
 
 table: Declared[str, Op] = Declared()
+customs: dict[str, Op] = {}  # ops that programs register (rushlight.library), by names such as "mylib::scale": no part of the table
 # For the public face: (namespace, name) -> function.  The namespace "" is `rushlight` itself.
 exports: Declared[tuple[str, str], Callable[..., Any]] = Declared()
 methods: Declared[str, Callable[..., Any]] = Declared()
@@ -223,9 +224,13 @@ def expect(package: str, index: Mapping[str, Mapping[str, str]]) -> None:
 
 def lookup(name: str) -> Op:
     """The op of a name."""
+    if name in customs:
+        return customs[name]
     try:
         return table[name]
     except KeyError:
+        if "::" in name:
+            raise NotSupported(f"the op {name} is not registered here: run the code that registers it first") from None
         raise NotSupported(f"no op named '{name}' is in rushlight yet") from None
 
 

@@ -41,7 +41,7 @@ def dispatch(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
         handled = intercept(op, args, out)
         if handled is not NotImplemented:
             return handled
-    if op.kernel is None:
+    if op.family is None:  # a composite, or an op that a program has registered
         result = call_body(op, args)
         return result if out is None else write_out(op, args, out, result)
     if out is not None and op.factory:

@@ -19,7 +19,7 @@ import importlib
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
-from .declare import Op, table
+from .declare import Op, customs, table
 
 Fact = TypeVar("Fact")
 
@@ -36,6 +36,7 @@ class Facet(Generic[Fact]):
         self.name = name
         self.summary = summary
         self._facts: dict[str, Fact] = {}
+        self._customs: dict[str, Fact] = {}  # of ops that programs register, which are no part of the table
         self._source = source
         self._expected: dict[str, str] = {}  # the modules that will register facts, by the names of the ops
         facets[name] = self
@@ -59,12 +60,19 @@ class Facet(Generic[Fact]):
     def set(self, fact: Fact, *names: str) -> None:
         """Register a fact for ops, by their names in the op table."""
         for name in names:
+            if name in customs:
+                self._customs[name] = fact
+                continue
             if name not in table:
                 raise LookupError(f"the facet {self.name!r} is registered for {name!r}, which is no op")
             if name in self._facts:
                 raise ValueError(f"the facet {self.name!r} of {name!r} is registered twice")
             self._facts[name] = fact
             self._expected.pop(name, None)
+
+    def forget(self, name: str) -> None:
+        """Take back the fact of an op that a program had registered, and takes back."""
+        self._customs.pop(name, None)
 
     def register(self, *names: str) -> Callable[[Fact], Fact]:
         """A decorator: the function is the fact of these ops."""
@@ -81,7 +89,7 @@ class Facet(Generic[Fact]):
             importlib.import_module(self._expected.pop(op.name))
         elif self._source is not None:
             self.load()
-        return self._facts.get(op.name)
+        return self._facts.get(op.name) or self._customs.get(op.name)
 
     def __contains__(self, op: Op) -> bool:
         return self.of(op) is not None

@@ -54,7 +54,11 @@ def apply_batched(level: Level, cls: Any, args: tuple[Any, ...]) -> Any:
             "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with the "
             f"output. Got a {type(found)} instead"
         )
-    output, out_dims = found
+    return batched_results(level, *found)
+
+
+def batched_results(level: Level, output: Any, out_dims: Any) -> Any:
+    """What a rule for a whole batch returned, as results for one example."""
     leaves, structure = trees.flatten(output)
     dims = trees.spread(out_dims, structure)
     if dims is None:
@@ -230,4 +234,4 @@ def _reduced(levels: list[Level], gradient: Any, held: Held) -> Any:
 
 
 Level.custom_function = apply_batched
-__all__ = ["VmapInfo", "apply_batched"]
+__all__ = ["VmapInfo", "apply_batched", "batched_results"]

@@ -191,7 +191,7 @@ class ExportRequest:
         try:
             with select_model_mode_for_export(self.model, self.training), preserved(self.model):
                 captured = self.captured()
-            lowering = self.lowering = OnnxLowering(captured, self.opset, mode=self.mode, folding=self.folding)
+            lowering = self.lowering = OnnxLowering(captured, self.opset, mode=self.mode, folding=self.folding, domains=self.custom_opsets)
             g = lowering.run()
             output = lowering.argument(captured.graph.output_node().args[0])
             outputs = flat_outputs(g, output, captured.outputs)

@@ -7,7 +7,7 @@ or by its body: a composite that declines is decomposed, with tensors that have 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from ..core.state import state
 from ..core.symbolic import SymbolicFloat, SymbolicInt, is_symbolic
 from ..graph import Node
 from ..graph.calls import bind
+from ..passes.decompose import implementations
 from . import quantized
 from .array_tracer import OnnxArray, OnnxArrayTracer
 from .builder import SMALL
@@ -42,9 +43,10 @@ class OnnxLowering:
 
     def __init__(
         self, captured: Captured, opset: int, *, mode: OperatorExportTypes = OperatorExportTypes.ONNX, folding: bool = True,
-        parameters: Callable[[str], Any] | None = None,
+        parameters: Callable[[str], Any] | None = None, domains: Mapping[str, int] | None = None,
     ) -> None:  # fmt: skip
         self.captured = captured
+        self.domains = domains or {}  # those of users, whose ops stay nodes
         self.opset = opset
         self.mode = mode
         self.folding = folding
@@ -194,19 +196,22 @@ class OnnxLowering:
     def call(self, op: Op, args: tuple[Any, ...], result: Any) -> Any:
         """Lower a call of an op on complete arguments; ``result`` is what is known about its result."""
         g = self.g
-        name = f"aten::{aten_name(op)}"
+        custom = op in implementations  # an op that a program registered
+        name = op.name if custom else f"aten::{aten_name(op)}"
         outer, g.outputs = g.outputs, result if isinstance(result, tuple) else (result,)
         try:
             made = self.registered(name, op, args)
             if made is NotImplemented:
-                if self.mode is OperatorExportTypes.ONNX_ATEN or registry.get_function_group(name) is None:
+                if custom:
+                    made = self.kept(op, args, result)
+                elif self.mode is OperatorExportTypes.ONNX_ATEN or registry.get_function_group(name) is None:
                     made = self.fallback(op, args, result)
                 else:
                     made = self.own(op, args)
             form = facet_for(op, self.opset) or op.onnx
             # A wrapper such as nn.functional.relu is decomposed; of special functions and the like PyTorch's own op is kept.
             taken_apart = op.body is not None and form is None and op.namespace in (None, "", "nn.functional") and not op.onnx_reason
-            if made is NotImplemented and not taken_apart and form is None and self.mode is not OperatorExportTypes.ONNX:
+            if made is NotImplemented and not custom and not taken_apart and form is None and self.mode is not OperatorExportTypes.ONNX:
                 made = self.fallback(op, args, result)
             if made is NotImplemented and op.body is not None:
                 return self.expand(op, args, result)
@@ -215,6 +220,18 @@ class OnnxLowering:
         finally:
             g.outputs = outer
         return self.settle(op, made, result)
+
+    def kept(self, op: Op, args: tuple[Any, ...], result: Any) -> Any:
+        """An op that a program registered as a node of its own domain, where the caller asks for that; else its Python is followed."""
+        place, _, name = op.name.partition("::")
+        if self.mode is not OperatorExportTypes.ONNX_FALLTHROUGH and place not in self.domains:
+            return NotImplemented
+        tensors = [
+            each for value in args for each in (value if isinstance(value, (tuple, list)) else (value,)) if isinstance(each, OnnxValue)
+        ]
+        kinds = {bool: "i", int: "i", float: "f", str: "s"}
+        plain = {f"{p.name}_{kinds[type(v)]}": int(v) if type(v) is bool else v for p, v in zip(op.parameters, args) if type(v) in kinds}
+        return self.g.op(f"{place}::{name.partition('.')[0]}", *tensors, outputs=len(result) if isinstance(result, tuple) else 1, **plain)
 
     def registered(self, name: str, op: Op, args: tuple[Any, ...]) -> Any:
         """What a user has registered for an op."""
@@ -441,7 +458,8 @@ class OnnxLowering:
         enabled, state.grad_enabled = state.grad_enabled, False
         try:
             with tracer:
-                result = call_body(op, given)
+                follow = implementations.get(op)
+                result = call_body(op, given) if follow is None else follow(*given)
                 state.capture = None
                 output = tracer.argument(result)
         except OnnxExporterError:
@@ -451,8 +469,13 @@ class OnnxLowering:
                 return None
             if not isinstance(error, RushlightError):
                 raise
+            name, hint = aten_name(op), ""
+            if op in implementations:
+                place = op.name.partition("::")[0]
+                name = op.name
+                hint = f"; give it a form with onnx.register_custom_op_symbolic('{name}', ...), or export it as a node with custom_opsets={{'{place}': 1}}"
             raise UnsupportedOperatorError(
-                aten_name(op), self.opset, None, f"{op.qualified_name} has no ONNX form here, and it can't be decomposed: {error}"
+                name, self.opset, None, f"{op.qualified_name} has no ONNX form here, and it can't be decomposed: {error}{hint}"
             ) from error
         finally:
             state.grad_enabled = enabled

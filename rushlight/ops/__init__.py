@@ -7,9 +7,31 @@ first for declarations, ``core/declare.py`` for what they can say.
 
 from __future__ import annotations
 
+import importlib
+from typing import Any, NoReturn
+
 from ..core.declare import expect
-from ..core.missing import missing
+from ..core.errors import NotSupported
 from .manifest import FILES
 
 expect(__name__, FILES)
-__getattr__ = missing(__name__, lazy={name.partition(".")[0] for name in FILES})  # `torch.ops.quantized` is a module of its own
+FOLDERS = frozenset(
+    (*(name.partition(".")[0] for name in FILES), "aten", "document", "overloads")
+)  # modules, `torch.ops.quantized` among them
+loaded_libraries: set[str] = set()
+
+
+def load_library(path: str) -> NoReturn:
+    """Load a shared library of compiled PyTorch ops: there is no PyTorch here that it could link with."""
+    raise NotSupported(
+        f"torch.ops.load_library({str(path)!r}): compiled extensions of PyTorch link with its C++ libraries, which are not here; register the "
+        "op in Python with torch.library.custom_op"
+    )
+
+
+def __getattr__(name: str) -> Any:
+    if name in FOLDERS:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+    return importlib.import_module(f"{__name__}.overloads").namespace(name)

@@ -26,6 +26,7 @@ from ..graph.printer import source_of
 decomposition: Facet[Callable[..., Any]] = Facet("decomposition", "the op as a formula of simpler ops, which compiled code is made of")
 with_integers: Facet[bool] = Facet("decomposition with integers", "the formula takes integer tensors beside floats")
 with_integers.set(True, "nll_forward", "nll_gradient")
+implementations: dict[Op, Callable[..., Any]] = {}  # of ops that programs register: the Python that an export follows
 whole: Facet[bool] = Facet("called whole", "has a body, but compiled code calls the op's kernel")
 whole.set(
     True,
