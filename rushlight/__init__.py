@@ -168,6 +168,7 @@ __getattr__ = _missing(
         "onnx",
         "optim",
         "quantization",
+        "quasirandom",
         "random",
         "serialization",
         "signal",
