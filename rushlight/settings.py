@@ -15,6 +15,7 @@ class _Settings:
         self.interop_threads = pool.threads
         self.deterministic = False
         self.warn_only = False
+        self.warn_always = False
 
 
 _settings = _Settings()
@@ -88,3 +89,15 @@ def set_float32_matmul_precision(precision: str) -> None:
 def set_flush_denormal(mode: bool) -> bool:
     """Whether small numbers can be flushed to zero: they can't be here, so False."""
     return False
+
+
+def set_warn_always(b: bool) -> None:
+    """Say whether warnings that PyTorch gives once come every time: here Python's filters decide, and this is remembered for who asks."""
+    if not isinstance(b, bool):
+        raise TypeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
+    _settings.warn_always = b
+
+
+def is_warn_always_enabled() -> bool:
+    """What ``set_warn_always`` has set."""
+    return _settings.warn_always

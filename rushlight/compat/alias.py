@@ -20,7 +20,7 @@ import rushlight
 
 from ..core import missing
 from . import distribution
-from .names import PACKAGES, PRIVATE_NAMES
+from .names import OTHER_PACKAGES, PACKAGES, PRIVATE_ATTRIBUTES, PRIVATE_NAMES
 from .torch_version import __version__ as PRESENTED_VERSION
 
 ALIAS, PACKAGE = "torch", "rushlight"
@@ -34,6 +34,8 @@ _OWN = {
 
 def resolve(name: str) -> str | None:
     """The module that `torch.X.Y` stands for, or None where rushlight keeps none under that name."""
+    if name in OTHER_PACKAGES:
+        return OTHER_PACKAGES[name]
     owner, rest = name, ""
     while owner:
         if owner in PRIVATE_NAMES:
@@ -46,7 +48,7 @@ def resolve(name: str) -> str | None:
 
 def is_alias(name: str) -> bool:
     """Whether a module's name is PyTorch's: `torch` or `torch.something`."""
-    return name.partition(".")[0] == ALIAS
+    return name.partition(".")[0] == ALIAS or name in OTHER_PACKAGES
 
 
 def found_spec(module_name: str | None) -> ModuleSpec | None:
@@ -207,6 +209,9 @@ def install() -> None:
     sys.modules[ALIAS] = make_alias()
     for name, module_name in PRIVATE_NAMES.items():
         missing.stand_ins[PACKAGE + name.removeprefix(ALIAS)] = module_name
+    for owner, places in PRIVATE_ATTRIBUTES.items():
+        for place, attributes in places.items():
+            missing.stand_ins.update({f"{PACKAGE}{owner.removeprefix(ALIAS)}.{each}": f"{place}:{each}" for each in attributes.split()})
     ExtensionFileLoader.create_module = create_extension  # type: ignore[method-assign]
     mirror()
 
@@ -219,7 +224,7 @@ def uninstall() -> None:
     missing.stand_ins.clear()
     ExtensionFileLoader.create_module = _create_extension  # type: ignore[method-assign]
     for name in [name for name in sys.modules if is_alias(name)]:
-        if name in PRIVATE_NAMES:  # import has bound it to a module that stays
+        if name in PRIVATE_NAMES and "." in name:  # import has bound it to a module that stays
             parent, _, child = name.rpartition(".")
             vars(sys.modules[parent]).pop(child, None)
     for name in [name for name in sys.modules if is_alias(name)]:

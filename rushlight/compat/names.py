@@ -8,6 +8,15 @@ PRIVATE_NAMES: dict[str, str] = {
     "torch.utils._pytree": "rushlight.compat.pytree",
     "torch.utils._cxx_pytree": "rushlight.compat.pytree",
     "torch.utils.pytree": "rushlight.compat.pytree",
+    "torch._utils": "rushlight.compat.utils_internal",
+    "torch._tensor": "rushlight.compat.tensor_internal",
+    "torch.storage": "rushlight.compat.storage",
+    "torch._jit_internal": "rushlight.compat.jit_internal",
+    "torch._inductor": "rushlight.compat.inductor",
+    "torch._higher_order_ops": "rushlight.compat.higher_order",
+    "torch._functorch": "rushlight.compat.functorch",
+    "torch.functorch": "rushlight.compat.functorch",
+    "torch.compiler.config": "rushlight.compat.dynamo.config",
     "torch.testing._internal": "rushlight.compat.testing_internal",
     "torch._dynamo": "rushlight.compat.dynamo",
     "torch._C": "rushlight.compat.c_names",
@@ -21,3 +30,20 @@ PRIVATE_NAMES: dict[str, str] = {
 
 # PyTorch's packages that are one file here: programs import submodules of them, and look whether they are packages.
 PACKAGES = {"torch.compiler", "torch.fft", "torch.linalg", "torch.special", "torch.quantization", "torch.utils.benchmark"}
+
+# Packages that come with PyTorch under a name of their own.
+OTHER_PACKAGES = {"functorch": "rushlight.compat.functorch"}
+
+# Private names in public modules: module of PyTorch's -> module here -> names.
+PRIVATE_ATTRIBUTES: dict[str, dict[str, str]] = {
+    "torch": {
+        "rushlight.compat.checks": "_assert _check _check_index _check_is_size _check_not_implemented _check_tensor_all _check_tensor_all_with "
+        "_check_type _check_value _check_with",
+        "rushlight.compat.numbers": "_shape_as_tensor",
+        "rushlight.jit": "ScriptModule ScriptFunction",
+    },
+    "torch.jit": {"rushlight.compat.jit_internal": "_overload _overload_method _script_if_tracing"},
+    "torch.utils.data.dataloader": {
+        "rushlight.compat.dataloader": "_BaseDataLoaderIter _SingleProcessDataLoaderIter _MultiProcessingDataLoaderIter"
+    },
+}

@@ -14,7 +14,7 @@ from .errors import NotSupported
 PACKAGE = __name__.partition(".")[0]
 _NO_NAMES: Mapping[str, str] = {}
 
-# Full name of an attribute -> the module that provides it, as in "rushlight._dynamo".  Empty unless `import torch`
+# Full name of an attribute -> the module that provides it, or "module:name"; as in "rushlight._dynamo".  Empty unless `import torch`
 # has been made to mean rushlight: `compat` then fills it with PyTorch's private names.
 stand_ins: dict[str, str] = {}
 
@@ -83,7 +83,9 @@ def missing(
         if namespace is not None and name == "__all__":
             return [each for each in dir(sys.modules[module_name]) if not each.startswith("_")]
         if full_name in stand_ins:
-            return importlib.import_module(stand_ins[full_name])
+            place, _, attribute = stand_ins[full_name].partition(":")
+            found = importlib.import_module(place)
+            return getattr(found, attribute) if attribute else found
         message = f"module {spelling(module_name)!r} has no attribute {name!r}"
         if not (name.startswith("__") and name.endswith("__")):
             message += f": it is not in {PACKAGE} yet{nearest(name, module_name)}"

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import platform
 from typing import Any
 
 from ..core.missing import missing
+from ..streams import Event, Stream, StreamContext
 from . import amp
+
+__all__ = ["Event", "Stream", "StreamContext", "amp", "current_device", "current_stream", "device_count", "get_capabilities", "is_available",
+           "is_initialized", "set_device", "stream", "synchronize"]  # fmt: skip
 
 
 def is_available() -> bool:
@@ -36,5 +41,19 @@ def synchronize(device: Any = None) -> None:
     """Accepted: there is nothing to wait for."""
 
 
+def current_stream(device: Any = None) -> Stream:
+    """The stream of the CPU."""
+    return Stream()
+
+
+def stream(stream: Any) -> StreamContext:
+    """A context in which work goes to a stream: there is one."""
+    return StreamContext(stream)
+
+
+def get_capabilities() -> dict[str, Any]:
+    """What is known of the processor."""
+    return {"architecture": platform.machine()}
+
+
 __getattr__ = missing(__name__)
-__all__ = ["amp", "current_device", "device_count", "is_available", "is_initialized", "set_device", "synchronize"]

@@ -1,66 +1,45 @@
-"""GPUs: none can be used yet.  Programs that ask first run on the CPU."""
+"""GPUs: none can be used yet.  Programs that ask first run on the CPU; the answers are those of a PyTorch for the CPU alone."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..core.errors import DeviceError
 from ..core.missing import missing
+from ..no_accelerator import fill
+from ..tensor.legacy import TENSOR_TYPES
 
+fill(globals(), "CUDA")
 
-def is_available() -> bool:
-    """False: tensors live on the CPU (or on no device at all, ``meta``)."""
-    return False
-
-
-def is_initialized() -> bool:
-    """False."""
-    return False
-
-
-def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """False."""
-    return False
-
-
-def device_count() -> int:
-    """0."""
-    return 0
-
-
-def _absent(*args: Any, **kwargs: Any) -> Any:
-    raise DeviceError("rushlight has no CUDA device here: use device='cpu'")
-
-
-current_device = get_device_name = get_device_properties = get_device_capability = set_device = mem_get_info = _absent
-Stream = Event = stream = current_stream = _absent
-
-
-def manual_seed(seed: int) -> None:
-    """Accepted: there is no GPU to seed."""
-
-
-manual_seed_all = manual_seed
-
-
-def empty_cache() -> None:
-    """Accepted: there is no cache to empty."""
+has_half, has_magma = True, False
+CudaError = globals()["AcceleratorError"]
+max_memory_cached, memory_cached = globals()["max_memory_reserved"], globals()["memory_reserved"]
+reset_max_memory_allocated = reset_max_memory_cached = globals()["reset_peak_memory_stats"]
 
 
 def synchronize(device: Any = None) -> None:
     """Accepted: there is nothing to wait for."""
 
 
-def memory_allocated(device: Any = None) -> int:
-    """0."""
-    return 0
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """False: there is no GPU."""
+    return False
 
 
-max_memory_allocated = memory_reserved = max_memory_reserved = memory_allocated
+class _TypeOnDevice(type):
+    """The old types of tensors on GPUs: nothing is an instance of them."""
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return False
 
 
-def reset_peak_memory_stats(device: Any = None) -> None:
-    """Accepted."""
+def _tensor_type(name: str) -> type:
+    def refuse(cls: type, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(f"type torch.cuda.{name} not available. Torch not compiled with CUDA enabled.")
+
+    return _TypeOnDevice(name, (), {"__new__": refuse, "__module__": __name__, "__doc__": "Not here: there are no GPUs."})
 
 
-__getattr__ = missing(__name__, lazy=("amp",))
+globals().update({name: _tensor_type(name) for name in TENSOR_TYPES})
+
+if not TYPE_CHECKING:
+    __getattr__ = missing(__name__, lazy=("amp", "graphs", "memory", "nccl", "nvtx", "profiler", "random", "streams"))

@@ -6,7 +6,6 @@ itself is returned.
 
 from __future__ import annotations
 
-import mmap
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -22,6 +21,7 @@ from ..ops.create.factories import as_dtype
 from .construct import array_of
 from .layout import channels_last, channels_last_3d, contiguous_format, is_channels_last, preserve_format
 from .legacy import dtype_of_name, legacy_dtype, type_name
+from .shared import shared_bytes
 from .storage import is_shared_memory
 
 
@@ -229,14 +229,15 @@ def is_pinned(self: Any, device: Any = None) -> bool:
 
 
 def share_memory_(self: Any) -> Any:
-    """Move the tensor to memory that processes forked from this one share with it."""
+    """Move the tensor to memory that other processes share with this one: those forked from it, and those that get it through a queue."""
     array = self._array
     if not isinstance(array, np.ndarray) or is_shared_memory(array) or not array.size:
         return self
     # The reference that the tensor itself holds, and that of the call, are no aliases.
     if self._view is not None or (self._storage is not None and sys.getrefcount(self._storage) > 2):
         raise OperationError("share_memory_() of a tensor whose memory other tensors share: clone() it first")
-    shared = np.ndarray(array.shape, array.dtype, mmap.mmap(-1, array.nbytes))
+    dense = array.flags.forc
+    shared = np.ndarray(array.shape, array.dtype, shared_bytes(array.nbytes), strides=array.strides if dense else None)
     shared[...] = array
     self._array = shared
     if self._storage is not None:
@@ -245,7 +246,7 @@ def share_memory_(self: Any) -> Any:
 
 
 def is_shared(self: Any) -> bool:
-    """Whether processes forked from this one share the tensor's memory."""
+    """Whether other processes can share the tensor's memory."""
     return is_shared_memory(self._array)
 
 

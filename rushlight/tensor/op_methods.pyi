@@ -579,7 +579,7 @@ class OpMethods(TensorBase):
     def is_same_size(self, other: Any) -> _bool:
         """Whether two tensors have the same shape."""
     def is_shared(self) -> _bool:
-        """Whether processes forked from this one share the tensor's memory."""
+        """Whether other processes can share the tensor's memory."""
     def isclose(self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> Tensor:
         """Whether ``|input - other| <= atol + rtol * |other|``, element by element."""
     def isfinite(self) -> Tensor:
@@ -939,7 +939,7 @@ class OpMethods(TensorBase):
     def sgn_(self) -> Tensor:
         """The sign; of a complex number, the number of size 1 with the same angle."""
     def share_memory_(self) -> Any:
-        """Move the tensor to memory that processes forked from this one share with it."""
+        """Move the tensor to memory that other processes share with this one: those forked from it, and those that get it through a queue."""
     def short(self, *, memory_format: Any = ...) -> Any:
         """The tensor as int16."""
     def sigmoid(self, *, out: Tensor | None = None) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from typing import Any
 
 import numpy as np
@@ -164,7 +165,7 @@ def is_shared_memory(array: Any) -> bool:
     """Whether the memory of an array was made by ``share_memory_``."""
     while isinstance(array, np.ndarray):
         array = array.base
-    return isinstance(array, memoryview) and type(array.obj).__name__ == "mmap" or type(array).__name__ == "mmap"
+    return isinstance(array.obj if isinstance(array, memoryview) else array, mmap.mmap)
 
 
 class TypedStorage:

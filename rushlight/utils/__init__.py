@@ -12,4 +12,6 @@ __all__ = ["benchmark", "checkpoint", "collect_env", "data", "dlpack", "flop_cou
 if TYPE_CHECKING:
     from . import benchmark, collect_env, data, dlpack, flop_counter, hooks, safetensors
 else:
-    __getattr__ = missing(__name__, lazy=("benchmark", "collect_env", "data", "dlpack", "flop_counter", "hooks", "safetensors"))
+    __getattr__ = missing(
+        __name__, lazy=("benchmark", "collect_env", "cpp_extension", "data", "dlpack", "flop_counter", "hooks", "model_zoo", "safetensors")
+    )

@@ -2,13 +2,91 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from ... import jit, streams
+from ...core.devices import device, get_default_device
+from ...core.errors import LinAlgError
+from ...core.futures import Future as Future_
 from ...core.missing import missing
+from ...core.state import state
 from ...onnx.ir import OnnxGraph as Graph
 from ...onnx.ir import OnnxNode as Node
 from ...onnx.ir import OnnxValue as Value
 from ...onnx.ir import TensorType
 from ...onnx.proto import check_proto as _check_onnx_proto
+from ...tensor import Tensor
+from ...tensor.generator import Generator as Generator_
+from ...tensor.storage import UntypedStorage
+from . import _nn
 
 __getattr__ = missing("rushlight._C")
+Generator = Generator_
+_TensorBase = TensorBase = Tensor
+_TensorMeta = type(Tensor)
+_LinAlgError = LinAlgError
+StorageBase = UntypedStorage
+Future = Future_
+ScriptModule, ScriptFunction = jit.ScriptModule, jit.ScriptFunction
+OutOfMemoryError = streams.OutOfMemoryError
+
+
+def _log_api_usage_once(event: str) -> None:
+    """Nothing is reported to anybody."""
+
+
+def _get_tracing_state() -> Any:
+    """The capture that runs, or None."""
+    return state.capture
+
+
+def _is_tracing() -> bool:
+    """Whether a program is being captured."""
+    return state.capture is not None
+
+
+def _get_default_device() -> str:
+    """The device of new tensors."""
+    return str(get_default_device())
+
+
+def _get_accelerator(check: bool | None = None) -> Any:
+    """The accelerator: there is none, so the CPU."""
+    return device("cpu")
+
+
+def _get_privateuse1_backend_name() -> str:
+    """The name of devices that extensions bring: PyTorch's own."""
+    return "privateuseone"
+
+
+def _cuda_isInBadFork() -> bool:
+    """False: there is no GPU."""
+    return False
+
+
+def _jit_set_profiling_executor(profiling_flag: bool) -> bool:
+    """Accepted: scripts are compiled by what is known of their types; what was set before is False."""
+    return False
+
+
+_jit_set_profiling_mode = _jit_set_texpr_fuser_enabled = _jit_set_nvfuser_enabled = _jit_set_nvfuser_guard_mode = (
+    _jit_set_profiling_executor
+)
+
+
+def _jit_can_fuse_on_cpu() -> bool:
+    """False: scripts are not fused by PyTorch's fuser."""
+    return False
+
+
+_jit_can_fuse_on_gpu = _jit_texpr_fuser_enabled = _jit_can_fuse_on_cpu
+
+
+def _jit_override_can_fuse_on_cpu(override: bool) -> None:
+    """Accepted."""
+
+
+_jit_override_can_fuse_on_gpu = _set_math_sdp_allow_fp16_bf16_reduction = _jit_override_can_fuse_on_cpu
 
 __all__ = ["Graph", "Node", "TensorType", "Value", "_check_onnx_proto"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...compiler import (
+    OptimizedModule,
     allow_in_graph,
     assume_constant_result,
     compile,
@@ -23,7 +24,7 @@ from ...compiler import (
     set_stance,
 )
 from ...core.missing import missing
-from . import config, exc, test_case, testing, utils
+from . import config, eval_frame, exc, test_case, testing, utils
 
 
 def optimize(backend: Any = "native", *, nopython: bool = False, dynamic: bool | None = None, **options: Any) -> Any:

@@ -12,12 +12,20 @@ from ...capture.compile.config import settings
 
 _OTHER_NAMES = {"cache_size_limit": "recompile_limit"}
 
+# Settings of PyTorch's that have no counterpart, with its defaults: what is set can be read again, and changes nothing.
+_KEPT: dict[str, Any] = {
+    "accumulated_recompile_limit": 256, "allow_unspec_int_on_nn_module": False, "assume_static_by_default": True, "automatic_dynamic_shapes": True,
+    "capture_dynamic_output_shape_ops": False, "capture_scalar_outputs": False, "force_parameter_static_shapes": True,
+    "inline_inbuilt_nn_modules": True, "optimize_ddp": True, "skip_fwd_side_effects_in_bwd_under_checkpoint": False, "specialize_int": False,
+    "suppress_errors": False, "verbose": False, "guard_nn_modules": True, "log_level": 30,
+}  # fmt: skip
+
 
 class _Config(ModuleType):
     """The module: its settings are read and written as attributes."""
 
     def __getattr__(self, name: str) -> Any:
-        found = vars(settings).get(_OTHER_NAMES.get(name, name), self)
+        found = vars(settings).get(_OTHER_NAMES.get(name, name), _KEPT.get(name, self))
         if found is self:
             raise AttributeError(f"torch._dynamo.config has no setting {name!r} in rushlight; there are {', '.join(vars(settings))}")
         return found
@@ -29,7 +37,11 @@ class _Config(ModuleType):
         now = self.__getattr__(name)
         if type(value) is not type(now):
             raise TypeError(f"torch._dynamo.config.{name} is a {type(now).__name__}, and not a {type(value).__name__}")
-        setattr(settings, _OTHER_NAMES.get(name, name), value)
+        chosen = _OTHER_NAMES.get(name, name)
+        if chosen in vars(settings):
+            setattr(settings, chosen, value)
+        else:
+            _KEPT[name] = value
 
 
 @contextlib.contextmanager

@@ -1,0 +1,8 @@
+"""`functorch`: the old name of `torch.func`."""
+
+from __future__ import annotations
+
+from ..core.missing import missing
+from ..func import functional_call, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, stack_module_state, vjp, vmap
+
+__getattr__ = missing("rushlight.functorch")

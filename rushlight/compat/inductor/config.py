@@ -1,0 +1,21 @@
+"""`torch._inductor.config`: settings of a compiler that is not here.  What is set can be read again, and changes nothing."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+
+class _Config(ModuleType):
+    """A module whose unknown settings are off."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        found = SimpleNamespace() if name in ("triton", "cpp", "cuda", "aot_inductor", "trace") else False
+        setattr(self, name, found)
+        return found
+
+
+sys.modules[__name__].__class__ = _Config

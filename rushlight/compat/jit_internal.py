@@ -1,0 +1,45 @@
+"""`torch._jit_internal`, and private names of `torch.jit`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Dict, Final, List, Optional, Tuple, Union  # noqa: UP035  (programs import them from here)
+
+from ..core.missing import missing
+from ..jit import Future, export, ignore, is_scripting, script_if_tracing, unused
+from ..jit.annotations import BroadcastingList1, BroadcastingList2, BroadcastingList3
+
+__getattr__ = missing("rushlight._jit_internal")
+_script_if_tracing = script_if_tracing
+
+
+def _overload(func: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a function as a signature of the one that follows; scripts take the types of the call itself."""
+    return func
+
+
+_overload_method = _overload
+
+
+def _copy_to_script_wrapper(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a method that a scripted module has as well; all methods are looked up when they are called."""
+    return fn
+
+
+def boolean_dispatch(
+    arg_name: str,
+    arg_index: int,
+    default: bool,
+    if_true: Callable[..., Any],
+    if_false: Callable[..., Any],
+    module_name: str,
+    func_name: str,
+) -> Callable[..., Any]:
+    """A function that calls one of two, by an argument that is a bool."""
+
+    def chosen(*args: Any, **kwargs: Any) -> Any:
+        flag = kwargs.get(arg_name, args[arg_index] if arg_index < len(args) else default)
+        return (if_true if flag else if_false)(*args, **kwargs)
+
+    chosen.__name__, chosen.__module__ = func_name, module_name
+    return chosen

@@ -1,0 +1,78 @@
+"""How tensors go through queues and pipes: their memory is shared, and the descriptor of its file goes to the other process.
+
+A tensor that has its memory to itself moves to shared memory, as ``share_memory_`` does, so that both processes see what either writes.
+One whose memory other tensors of this process use as well is copied there.
+"""
+
+from __future__ import annotations
+
+import sys
+from multiprocessing import reduction
+from typing import Any
+
+import numpy as np
+
+from ..core.base import Spec, make
+from ..core.errors import OperationError
+from ..nn.parameter import Buffer, Parameter
+from ..tensor import Tensor
+from ..tensor.shared import map_descriptor, memory_of, shared_bytes
+from ..tensor.storage import UntypedStorage
+
+__all__ = ["init_reductions", "rebuild_tensor", "reduce_tensor"]
+
+
+def _place(array: Any) -> tuple[Any, int]:
+    """The shared memory of an array, and where in it the array begins, in bytes."""
+    memory = memory_of(array)
+    start = np.frombuffer(memory, np.uint8).__array_interface__["data"][0]  # type: ignore[arg-type]
+    return memory, array.__array_interface__["data"][0] - start
+
+
+def rebuild_tensor(kind: type, descriptor: Any, size: int, dtype: Any, offset: int, shape: Any, strides: Any, requires_grad: bool) -> Any:
+    """A tensor over memory that another process has sent."""
+    memory = map_descriptor(descriptor.detach(), size)
+    found: Any = make(np.ndarray(shape, dtype, memory, offset, strides))
+    if kind in (Parameter, Buffer):
+        return Parameter(found, requires_grad) if kind is Parameter else Buffer(found)
+    return found.requires_grad_(requires_grad) if requires_grad else found
+
+
+def reduce_tensor(tensor: Any) -> Any:
+    """What is pickled for a tensor."""
+    if tensor.requires_grad and not tensor.is_leaf:
+        raise RuntimeError(
+            "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support crossing process boundaries.  "
+            "If you just want to transfer the data, call detach() on the tensor before serializing (e.g., putting it on the queue)."
+        )
+    array = tensor._array
+    if array.__class__ is Spec or not isinstance(array, np.ndarray) or not array.size or sys.platform == "win32":
+        return tensor.__reduce_ex__(2)
+    if memory_of(array) is None:
+        try:
+            tensor.share_memory_()
+            array = tensor._array
+        except OperationError:  # others use the memory as well, and would not follow
+            copied = np.ndarray(array.shape, array.dtype, shared_bytes(array.nbytes))
+            copied[...] = array
+            array = copied
+    memory, offset = _place(array)
+    kind = type(tensor) if type(tensor) in (Parameter, Buffer) else Tensor
+    descriptor = reduction.DupFd(memory.descriptor)
+    return rebuild_tensor, (kind, descriptor, len(memory), array.dtype, offset, array.shape, array.strides, tensor.requires_grad)
+
+
+def reduce_storage(storage: Any) -> Any:
+    """What is pickled for a storage: its bytes as a tensor."""
+    return _rebuild_storage, (make(np.frombuffer(bytes(storage), np.uint8).copy()),)
+
+
+def _rebuild_storage(tensor: Any) -> Any:
+    return tensor.untyped_storage()
+
+
+def init_reductions() -> None:
+    """Let the pickler of ``multiprocessing`` send tensors this way."""
+    for kind in (Tensor, Parameter, Buffer):
+        reduction.ForkingPickler.register(kind, reduce_tensor)
+    reduction.ForkingPickler.register(UntypedStorage, reduce_storage)

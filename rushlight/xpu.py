@@ -1,0 +1,13 @@
+"""Intel GPUs: none can be used.  The answers are those of a PyTorch for the CPU alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .core.missing import missing as _missing
+from .no_accelerator import fill as _fill
+
+_fill(globals(), "XPU")
+
+if not TYPE_CHECKING:
+    __getattr__ = _missing(__name__)

@@ -1,0 +1,189 @@
+"""Names that libraries look for before they compute anything: devices that are not here, private helpers, small modules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.processes import run_python
+
+import rushlight as torch
+from rushlight import compat
+
+
+@pytest.fixture
+def alias():
+    compat.install()
+    yield
+    compat.uninstall()
+
+
+@pytest.mark.parametrize("name", ["cuda", "xpu", "mtia"])
+def test_accelerators_that_are_not_here(name: str) -> None:
+    module = getattr(torch, name)
+    assert not module.is_available() and module.device_count() == 0 and not module.is_initialized()
+    assert module.memory_allocated() == 0 and module.get_rng_state_all() == [] and module.memory_stats() == {}
+    module.manual_seed_all(1)
+    module.empty_cache()
+    module.set_rng_state_all([])
+    with pytest.raises(AssertionError, match=f"Torch not compiled with {name.upper()} enabled"):
+        module.current_device()
+    with pytest.raises(RuntimeError, match=f"Torch not compiled with {name.upper()} enabled"):
+        module.set_device(0)
+    assert isinstance(module.Stream, type) and (module.Stream | None) and isinstance(module.Event, type)
+    with pytest.raises(RuntimeError, match="requires"):
+        module.Stream()
+    with module.device(None), module.stream(None):
+        pass
+    with pytest.raises(AssertionError), module.device(0):
+        pass
+
+
+def test_accelerator_and_mps() -> None:
+    assert (
+        not torch.accelerator.is_available() and torch.accelerator.current_accelerator() is None and torch.accelerator.device_count() == 0
+    )
+    with pytest.raises(RuntimeError, match="Cannot access accelerator device when none is available"):
+        torch.accelerator.current_device_index()
+    assert not torch.mps.is_available() and not torch.backends.mps.is_available()
+    assert torch.get_device_module("cuda") is torch.cuda and torch.get_device_module() is torch.cpu
+
+
+def test_names_in_submodules_of_cuda() -> None:
+    from rushlight.cuda import memory, random, streams
+
+    assert (
+        memory.memory_allocated is torch.cuda.memory_allocated and random.get_rng_state_all() == [] and streams.Stream is torch.cuda.Stream
+    )
+    assert not isinstance(torch.ones(1), torch.cuda.FloatTensor)
+
+
+def test_streams_and_events_of_the_cpu() -> None:
+    stream = torch.Stream(device="cpu")
+    with stream:
+        start, end = torch.Event(enable_timing=True), torch.Event(enable_timing=True)
+        start.record()
+        end.record(stream)
+    assert stream.query() and start.elapsed_time(end) >= 0 and torch.cpu.current_stream() == stream
+
+
+def test_numbers_that_may_be_symbolic() -> None:
+    assert not isinstance(3, torch.SymInt) and not isinstance(True, torch.SymBool)
+    assert torch.sym_max(2, 3.5) == 3.5 and torch.sym_min(2, 3) == 2 and torch.sym_int(2.7) == 2 and torch.sym_float(2) == 2.0
+    assert (
+        torch.sym_not(False) and torch.sym_ite(True, 1, 2) == 1 and torch.sym_sum([1, 2, 3]) == 6 and type(torch.sym_max(1, 2.0)) is float
+    )
+
+
+def test_return_types() -> None:
+    found = torch.topk(torch.arange(4.0), 2)
+    assert type(found) is torch.return_types.topk and type(torch.max(torch.ones(2, 2), 0)) is torch.return_types.max
+    with pytest.raises(AttributeError):
+        torch.return_types.lantern
+
+
+def test_checks(alias) -> None:
+    import torch
+
+    torch._assert(True, "")
+    torch._check(True)
+    with pytest.raises(AssertionError, match="why"):
+        torch._assert(False, "why")
+    with pytest.raises(RuntimeError, match="text"):
+        torch._check(False, lambda: "text")
+    with pytest.raises(ValueError, match="Expected cond to be True"):
+        torch._check_value(False)
+    with pytest.raises(RuntimeError):
+        torch._check_tensor_all(torch.tensor([True, False]))
+    torch._check_is_size(3)
+
+
+def test_private_modules(alias) -> None:
+    import torch
+    from torch._utils import _flatten_dense_tensors, _unflatten_dense_tensors
+    from torch.jit.annotations import List  # noqa: F401
+    from torch.storage import TypedStorage, UntypedStorage
+
+    parts = [torch.ones(2), torch.zeros(2, 2)]
+    flat = _flatten_dense_tensors(parts)
+    assert flat.shape == (6,) and [each.shape for each in _unflatten_dense_tensors(flat, parts)] == [(2,), (2, 2)]
+    assert TypedStorage is torch.TypedStorage and UntypedStorage is torch.UntypedStorage
+    assert torch._C._get_tracing_state() is None and torch._C.Generator is torch.Generator
+    assert torch._C._nn._parse_to("cpu", torch.float64) == (torch.device("cpu"), torch.float64, False, None)
+    assert torch._dynamo.eval_frame.OptimizedModule is torch._dynamo.OptimizedModule
+    torch._dynamo.config.capture_scalar_outputs = True
+    assert torch._dynamo.config.capture_scalar_outputs is True
+    torch._dynamo.config.capture_scalar_outputs = False
+    import functorch
+
+    assert functorch.vmap is torch.func.vmap
+
+
+def test_associative_scan(alias) -> None:
+    import torch
+    from torch._higher_order_ops import associative_scan
+
+    x = torch.arange(1.0, 6.0, requires_grad=True)
+    found = associative_scan(lambda a, b: a * b, x, 0)
+    assert found.tolist() == torch.cumprod(x, 0).tolist()
+    found.sum().backward()
+    other = x.detach().requires_grad_()
+    torch.cumprod(other, 0).sum().backward()
+    assert torch.allclose(x.grad, other.grad)
+    pair = associative_scan(lambda a, b: (a[0] * b[0], a[1] * b[0] + b[1]), (torch.full((3, 4), 0.5), torch.ones(3, 4)), 1, reverse=True)
+    assert pair[1][0].tolist() == [1.875, 1.75, 1.5, 1.0]
+
+
+def test_plain_pickles_of_pytorch_are_read(alias) -> None:
+    import pickle
+
+    assert pickle.loads(b"ctorch._utils\n_rebuild_parameter\n.").__name__ == "rebuild_parameter"
+    assert pickle.loads(b"ctorch.storage\n_load_from_bytes\n.").__module__ == "rushlight.compat.storage"
+
+
+def test_hub_reads_folders_of_this_machine(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "hubconf.py").write_text(
+        "import helper\ndependencies = ['numpy']\ndef small(width=2):\n    'A small model.'\n    return helper.make(width)\ndef _hidden(): pass\n"
+    )
+    (tmp_path / "helper.py").write_text("import rushlight\ndef make(width): return rushlight.nn.Linear(width, 1)\n")
+    assert torch.hub.load(str(tmp_path), "small", source="local", width=3).in_features == 3
+    assert (
+        torch.hub.list(str(tmp_path), source="local") == ["small"]
+        and torch.hub.help(str(tmp_path), "small", source="local") == "A small model."
+    )
+    with pytest.raises(RuntimeError, match="Cannot find callable large"):
+        torch.hub.load(str(tmp_path), "large", source="local")
+    with pytest.raises(torch.NotSupported, match="fetches no code"):
+        torch.hub.load("pytorch/vision", "resnet18")
+    monkeypatch.setattr(torch.hub._Place, "folder", str(tmp_path / "hub"))
+    torch.save({"a": torch.ones(2)}, tmp_path / "weights.pt")
+    found = torch.hub.load_state_dict_from_url((tmp_path / "weights.pt").as_uri())
+    assert found["a"].tolist() == [1, 1] and (tmp_path / "hub" / "checkpoints" / "weights.pt").is_file()
+
+
+def test_monitor() -> None:
+    from datetime import timedelta
+
+    seen = []
+    handle = torch.monitor.register_event_handler(seen.append)
+    stat = torch.monitor.Stat("loss", [torch.monitor.Aggregation.SUM, torch.monitor.Aggregation.COUNT], timedelta(seconds=0))
+    stat.add(1.0)
+    stat.add(2.0)
+    torch.monitor.unregister_event_handler(handle)
+    assert seen[0].data == {"loss.sum": 1.0, "loss.count": 1.0} and stat.get()[torch.monitor.Aggregation.SUM] == 2.0
+
+
+def test_what_is_left_out_says_why() -> None:
+    with pytest.raises(torch.NotSupported, match="PackageImporter is not in rushlight: a file that brings its own copies"):
+        torch.package.PackageImporter("x.pt")
+    with pytest.raises(torch.NotSupported, match=r"load_inline\(\) is not in rushlight: it compiles C\+\+"):
+        torch.utils.cpp_extension.load_inline("x", "")
+
+
+def test_import_stays_small() -> None:
+    run_python("""
+        import sys, rushlight
+        late = "distributed multiprocessing cuda xpu streams symbols types hub futures no_accelerator".split()
+        loaded = [name for name in late if f"rushlight.{name}" in sys.modules]
+        assert not loaded, loaded
+    """)
