@@ -448,3 +448,34 @@ def test_slices_of_a_list_of_modules() -> None:
         assert_same(compiled(x, count), function(x, count))
     layers[1] = nn.Linear(4, 4)
     assert_same(compiled(x, 2), function(x, 2))
+
+
+def test_a_function_that_keeps_its_results_is_called_while_capturing() -> None:
+    said: list[str] = []
+
+    @functools.lru_cache(None)
+    def say_once(message: str) -> int:
+        said.append(message)
+        return len(message)
+
+    def function(x: Any) -> Any:
+        return x * say_once("seven")
+
+    compiled = torch.compile(function, fullgraph=True)
+    x = torch.arange(3.0)
+    for _ in range(3):
+        assert compiled(x).tolist() == [0.0, 5.0, 10.0]
+    assert said == ["seven"]
+
+
+def test_dropout_that_drops_nothing_asks_for_no_strides() -> None:
+    drop = nn.Dropout(0.5).eval()
+
+    def function(x: Any, y: Any) -> Any:
+        return drop(torch.cat([x, y], -2).transpose(0, 1) * 2)
+
+    compiled = torch.compile(function, fullgraph=True)
+    for length in range(3, 12):
+        x, y = torch.randn(2, 2, length, 4).transpose(0, 1), torch.randn(2, 2, 1, 4)
+        assert torch.allclose(compiled(x, y), function(x, y))
+    assert len(compiled.__dict__["_compiled"].cache.all()) <= 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -26,6 +27,7 @@ def aliased() -> bool:
     return bool(stand_ins)
 
 
+@functools.lru_cache(maxsize=1024)  # libraries ask for some names again and again
 def nearest(name: str, module_name: str) -> str:
     """A hint at the name of a module that was probably meant, to go at the end of a message; "" where none is near."""
     module = sys.modules.get(module_name)

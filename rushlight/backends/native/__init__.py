@@ -105,8 +105,9 @@ class NativeGraph(GraphExecutable):
             program = self.find(arrays)
             if program is None:
                 return self.module.forward(*args)
-            if None not in program.launchers:
-                program.launchers[None] = (make_launcher(program, args) or NO_LAUNCHER)[0]
+        program.calls += 1
+        if program.calls >= program.launched_from and None not in program.launchers:
+            program.launchers[None] = (make_launcher(program, args) or NO_LAUNCHER)[0]
         if program.writes and not may_write(program, args, arrays):
             return self.module.forward(*args)
         made: list[Any] = []
@@ -207,6 +208,8 @@ class NativeExecutable(Executable):
             return NO_LAUNCHER
         needs = tuple([isinstance(each, TensorBase) and each._requires_grad for each in args])
         key = (needs, tuple(map(type, args)))
+        if program.calls < program.launched_from:
+            return NO_LAUNCHER
         if key not in program.launchers:
             program.launchers[key] = Launcher(*(make_launcher(program, args, needs, gradients) or NO_LAUNCHER))
         return program.launchers[key]  # type: ignore[no-any-return]

@@ -141,6 +141,7 @@ class CompiledSchedule:
         self.splits = False  # whether the thread pool is used
         self.spaces: list[CallArena] = []  # for calls while another call runs
         self.launchers: dict[Any, Any] = {}  # generated calls, by what is checked of the tensors
+        self.calls, self.launched_from = 0, 1  # how often it has run; from which call on it has launchers
         self.parts = self.compile()
         self.latest = None
         schedule.release()

@@ -385,6 +385,7 @@ class Template:
         one.numbers = np.array([numbers[each] for each in self.order], np.int64)
         one.nanoseconds, one.splits = numbers[self.nanoseconds], program.splits or any(numbers[each] for each in self.flags)
         one.sizes, one.spaces, one.launchers, one.filled = None, [], {}, True
+        one.calls, one.launched_from = 0, 2  # sizes that grow from call to call are met once
         return one
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..guards.guards import PRIMITIVES
 from ..vm.exceptions import result_of
 from ..vm.frame import Frame, Inline, Outcome
 from ..vm.interpreter import BytecodeInterpreter
@@ -84,3 +85,16 @@ class InterpretedCallback:
         if type(answer) is not Inline:
             return answer
         return result_of(interpreter.finish(interpreter.start(answer.function, answer.args, answer.kwargs)))
+
+
+class KeptResult:
+    """Whether a function that keeps its results still gives the same one; if it had to forget it, it is called as the program would call it."""
+
+    __name__ = "the kept result"
+
+    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+        self.args, self.kwargs, self.result = args, kwargs, result
+
+    def __call__(self, function: Any) -> bool:
+        found = function(*self.args, **self.kwargs)
+        return found is self.result or isinstance(found, PRIMITIVES) and type(found) is type(self.result) and bool(found == self.result)

@@ -54,7 +54,7 @@ from .callables import (
     module_of,
     python_methods,
 )
-from .callbacks import InterpretedCallback
+from .callbacks import InterpretedCallback, KeptResult
 from .containers import ContainerRecorder
 from .graph_breaks import Break
 from .registry import flagged, handler_of, marked
@@ -109,6 +109,8 @@ class Recorder(ContainerRecorder):
             return self.call(frame, function.func, (*function.args, *args), {**function.keywords, **kwargs})
         if isinstance(function, type):
             return self.construct(frame, function, args, kwargs)
+        if isinstance(function, functools._lru_cache_wrapper):
+            return self.cached_call(function, args, kwargs)
         if isinstance(function, InterpretedCallback):
             return self.call(frame, function.function, args, kwargs)
         if isinstance(function, Module) and self.is_plain_module(function):
@@ -154,7 +156,34 @@ class Recorder(ContainerRecorder):
             return self.inline(target, (owner, *args), kwargs)
         if isinstance(target, FunctionType):
             return self.call_function(frame, target, (owner, *args), kwargs, function)
+        if isinstance(target, functools._lru_cache_wrapper):
+            return self.cached_call(target, (owner, *args), kwargs)
         return self.native(frame, function, args, kwargs)
+
+    def cached_call(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """A function that keeps its results: it is called now, and a later call gives the same result and does nothing else, which is guarded."""
+        source = self.sources.get(id(function))
+        if self.pure or id(function) in self.fresh:
+            raise Break("native", name=function.__name__)
+        for each in (*args, *kwargs.values()):
+            if isinstance(each, PRIMITIVES):
+                self.specialize(each)
+            elif isinstance(each, TensorBase) or type(each).__hash__ is not object.__hash__ or id(each) in self.fresh:
+                raise Break("native", name=f"{function.__name__}, which keeps its results,")
+            elif id(each) in self.sources:
+                self.guards.identity(self.sources[id(each)], each)
+        if source is not None:
+            self.guards.identity(source, function)
+        result = self.unrecorded(function, args, kwargs)
+        given = tuple(args), tuple(kwargs.items())
+        self.guards.add(
+            Kind.PREDICATE,
+            source or self.new_source.known(function),
+            KeptResult(given[0], dict(kwargs), result),
+            key=tuple(map(id, given[0])) + given[1],
+        )
+        self.register(result, self.new_source.known(result))
+        return result
 
     def call_function(
         self, frame: Frame, function: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any], method: Any = None
@@ -329,19 +358,25 @@ class Recorder(ContainerRecorder):
             if isinstance(each, (list, tuple, dict)):
                 self.guard_contents(each)
         recorded, named = tracer.argument(tuple(args)), tracer.argument(dict(kwargs))
-        state.capture = None
-        state.interceptors.remove(tracer)
-        try:
-            result = function(*args, **kwargs)
-        finally:
-            state.interceptors.append(tracer)
-            state.capture = tracer
+        result = self.unrecorded(function, args, kwargs)
         node = tracer.graph.call_function(function, recorded, named)
         node.meta.update(impure=True)
         node.meta["source"], node.meta["module"] = tracer.where()
         tracer.depends.add(node)
         tracer.function_results(node, result)
         return result
+
+    def unrecorded(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Call a function whose ops are not recorded."""
+        tracer = self.tracer
+        place = state.interceptors.index(tracer)
+        state.capture = None
+        state.interceptors.remove(tracer)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            state.interceptors.insert(place, tracer)
+            state.capture = tracer
 
     def tensor_method(self, tensor: Any, name: str, args: Sequence[Any]) -> None:
         """A method of a tensor that is no op: a graph break where it gives a value or has side effects."""

@@ -41,6 +41,7 @@ _SAME = (
     property,
     enum.Enum,
     dataclasses.Field,
+    functools._lru_cache_wrapper,
     types.UnionType,
     types.GenericAlias,
 )

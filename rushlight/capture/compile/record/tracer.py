@@ -16,6 +16,7 @@ from ....core.state import state
 from ....core.symbolic import Expression, SymbolicInt, is_symbolic
 from ....graph import Node
 from ....graph.calls import bind
+from ....graph.node import only_computes
 from ....nn.parameter import Parameter
 from ...tracer.tracer import TracedTensor, Tracer, tensors_in
 from ..guards.sources import Source
@@ -143,7 +144,7 @@ class CompileTracer(Tracer):
             self.deferred.compute()
         if self.recorder.numbers:
             check_arguments(self.recorder, op, args)
-        if op.name in _IN_MEMORY_ORDER and out is None and self.is_non_contiguous(args[0]):
+        if op.name in _IN_MEMORY_ORDER and out is None and not only_computes(op, args) and self.is_non_contiguous(args[0]):
             return self.in_memory_order(op, args)
         try:
             return super().__call__(op, args, out)

@@ -46,6 +46,7 @@ _UNARY = {"-": "__neg__", "+": "__pos__", "~": "__invert__"}
 _PLAIN = frozenset((int, float, bool, str, complex, type(None), bytes))
 # Attributes of tensors that depend on their autograd history, and differ from call to call.
 _HISTORY = frozenset(("grad_fn", "_version", "_base", "output_nr", "_backward_hooks", "_grad_fn", "__array_interface__"))
+_CONSTANT_MODULES = frozenset((PACKAGE, "torch", *sys.stdlib_module_names))
 _LAYOUT = frozenset(("stride", "is_contiguous", "storage_offset"))
 
 
@@ -332,7 +333,7 @@ class ValueRecorder(NameRecorder):
         try:
             result = getattr(value, name) if missing is None else _lookup(value, name)
         except AttributeError:
-            if source is not None and ("attribute", id(value), name) not in self.written:
+            if source is not None and ("attribute", id(value), name) not in self.written and not is_constant_module(value):
                 self.guards.value(source, value)
                 self.guards.add(Kind.ABSENT if missing is None else Kind.LACKS, source, name, key=name)
             if missing is not None:
@@ -351,8 +352,8 @@ class ValueRecorder(NameRecorder):
         self.guards.value(source, value)
         if is_method(result):
             return self.bound_method(value, source, name, result)
-        if isinstance(value, ModuleType) and value.__name__.partition(".")[0] in (PACKAGE, "torch", *sys.stdlib_module_names):
-            self.register(result, self.new_source.attribute(source, name))  # names of the package and of the standard library are constant
+        if is_constant_module(value):
+            self.register(result, self.new_source.attribute(source, name))
             return result
         if missing is not None:
             place = self.new_source.field(source, name)
@@ -521,6 +522,11 @@ class ValueRecorder(NameRecorder):
         if old:
             self.effects.append(SideEffect(plain, value, name))
         return None
+
+
+def is_constant_module(value: Any) -> bool:
+    """Whether something is a module of the package or of the standard library, whose names are constant."""
+    return isinstance(value, ModuleType) and value.__name__.partition(".")[0] in _CONSTANT_MODULES
 
 
 def _lookup(value: Any, name: str) -> Any:
