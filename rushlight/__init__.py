@@ -25,6 +25,8 @@ from .core.dtypes import can_cast, dtype, finfo, get_default_dtype, iinfo, promo
 from .core.errors import NotSupported, RushlightError
 from .core.missing import listing as _listing
 from .core.missing import missing as _missing
+from .core.overrides import ask_or_refuse as _ask_or_refuse
+from .core.overrides import overridable as _overridable
 from .core.quantized import SCHEMES as _SCHEMES
 from .core.quantized import qscheme
 from .core.release import VERSION as _VERSION
@@ -80,19 +82,22 @@ globals().update(_SCHEMES)
 globals().update(_QUANTIZED)
 
 
+@_overridable
 def is_floating_point(input: Tensor) -> bool:
     """Whether the elements are (real) floating-point numbers."""
-    return input.is_floating_point()
+    return input.is_floating_point() if isinstance(input, Tensor) else _ask_or_refuse(is_floating_point, input)
 
 
+@_overridable
 def is_complex(input: Tensor) -> bool:
     """Whether the elements are complex numbers."""
-    return input.is_complex()
+    return input.is_complex() if isinstance(input, Tensor) else _ask_or_refuse(is_complex, input)
 
 
+@_overridable
 def is_inference(input: Tensor) -> bool:
     """Whether a tensor was made in inference mode."""
-    return input.is_inference()
+    return input.is_inference() if isinstance(input, Tensor) else _ask_or_refuse(is_inference, input)
 
 
 def vmap(func: _Any, in_dims: _Any = 0, out_dims: _Any = 0, randomness: str = "error", *, chunk_size: int | None = None) -> _Any:
@@ -172,6 +177,7 @@ __getattr__ = _missing(
         "nn",
         "onnx",
         "optim",
+        "overrides",
         "package",
         "quantization",
         "quasirandom",

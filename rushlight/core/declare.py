@@ -451,14 +451,14 @@ def _stub(*args, **kwargs):  # type: ignore[no-untyped-def]
     return build_entry(op, this, form)(*args, **kwargs)  # type: ignore[name-defined]  # noqa: F821
 
 
-_STUB: CodeType = _stub.__code__
+STUB: CodeType = _stub.__code__
 
 
 def entry_point(op: Op, function: Any, form: str = "function") -> Callable[..., Any]:
     """The public function of an op; with form ``"operator"`` or ``"reflected"``, what ``a + b`` calls."""
     namespace: dict[str, Any] = {"__name__": op.source_module, "op": op, "build_entry": _build_late, "form": form}
     name = op.public_name if form == "function" else function
-    call: Any = FunctionType(_STUB, namespace, name)
+    call: Any = FunctionType(STUB, namespace, name)
     call.__qualname__ = name
     namespace["this"] = call
     call.__doc__ = op.doc

@@ -6,6 +6,7 @@ Entry points (:mod:`rushlight.core.entry`) take a fast path for common calls on 
 from __future__ import annotations
 
 import math
+from collections.abc import Set
 from typing import Any
 
 import numpy as np
@@ -26,11 +27,14 @@ from .errors import (
     ShapeError,
 )  # fmt: skip
 from .node import SavedTensor, check_in_place, check_inference, pack_saved, rebase, refresh, remember_trace
+from .overrides import DISABLED, ENABLED, ask, keywords_of_call, modes_are_on, overloaded
 from .placement import any_fake, common_device, device_argument, device_mismatch, factory_device, infer
 from .quantized import QuantizedArray, is_quantized, run_quantized
 from .state import flags, state
 from .widening import run_widened
 
+SPELLINGS = {"axis": "dim", "keepdims": "keepdim"}  # NumPy's names of parameters
+OTHER_SPELLING = {name: spelling for spelling, name in SPELLINGS.items()}
 HOST = device_types["cpu"]
 settle = HOST.as_array
 
@@ -42,12 +46,19 @@ def dispatch(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
         if handled is not NotImplemented:
             return handled
     if op.family is None:  # a composite, or an op that a program has registered
-        result = call_body(op, args)
-        return result if out is None else write_out(op, args, out, result)
-    if out is not None and op.factory:
-        args = adopt_out(op, args, out)
-    values, requires, kind = unwrap(op, args)
-    arrays = run(op, values, kind)
+        return dispatch_body(op, args, out)
+    try:
+        if out is not None and op.factory:
+            args = adopt_out(op, args, out)
+        values, requires, kind = unwrap(op, args)
+        arrays = run(op, values, kind)
+        if out is not None and not isinstance(out, (TensorBase, tuple, list)):
+            raise ArgumentError(f"{op.public_name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    except Exception:
+        handled = offer(op, args, out)  # an argument may be of a class with ``__torch_function__`` that is no tensor
+        if handled is NotImplemented:
+            raise
+        return handled
     if op.returns is not None:
         results: Any = tuple([wrap(op, args, array, index) for index, array in enumerate(arrays)])
     else:
@@ -61,6 +72,17 @@ def dispatch(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     if op.returns is not None and op.returns != "list":
         return named_result(op)(*results)
     return results
+
+
+def dispatch_body(op: Op, args: tuple[Any, ...], out: Any) -> Any:
+    """Run a composite: the entry point has seen that an argument is no tensor, or that the result is to be written to another."""
+    handled = offer(op, args, out)
+    if handled is not NotImplemented:
+        return handled
+    if op.parameters and op.parameters[0].kind == "tensor" and not op.parameters[0].variadic and not isinstance(args[0], TensorBase):
+        raise argument_error(op, 0, args[0])
+    result = call_body(op, args)
+    return result if out is None else write_out(op, args, out, result)
 
 
 def finish_factory(op: Op, args: tuple[Any, ...], result: Any) -> None:
@@ -276,12 +298,25 @@ def dispatch_in_place(op: Op, args: tuple[Any, ...]) -> Any:
             return handled
     target = args[0]
     if not isinstance(target, TensorBase):
-        raise argument_error(op, 0, target)
+        handled = offer(op, args, None)
+        if handled is NotImplemented:
+            raise argument_error(op, 0, target)
+        return handled
     if functional.kernel is None:
+        others = [args[position] for position, _ in op.tensor_positions if not isinstance(args[position], TensorBase)]
+        handled = offer(op, args, None) if others else NotImplemented
+        if handled is not NotImplemented:
+            return handled
         if state.grad_enabled and target._requires_grad:  # the body may save its input
             args = (keep_copy(target), *args[1:])
         return assign(op, target, call_body(functional, args))
-    values, requires, kind = unwrap(op, args)
+    try:
+        values, requires, kind = unwrap(op, args)
+    except Exception:
+        handled = offer(op, args, None)
+        if handled is NotImplemented:
+            raise
+        return handled
     recorded = requires and state.grad_enabled and bool(functional.vjp)
     if state.grad_enabled and (requires or (target._view is not None and target._view.base._requires_grad)):
         check_in_place(target)
@@ -472,10 +507,14 @@ def write_out(op: Op, args: tuple[Any, ...], out: Any, results: Any) -> Any:
 
 
 def intercept(op: Op, args: tuple[Any, ...], out: Any) -> Any:
-    """Offer a call to captures and function modes, innermost first, then to subclasses with ``__torch_function__``.
+    """Offer a call to function modes and subclasses with ``__torch_function__``, then to captures and the like, innermost first.
 
     One that returns NotImplemented leaves the call to the next; while one handles the call, it and those inside it are off.
     """
+    if (flags.overrides or state.function_modes) and state.overrides != DISABLED:
+        handled = offer(op, args, out)
+        if handled is not NotImplemented:
+            return handled
     stack = state.interceptors
     if stack:
         asked: list[Any] = []
@@ -487,44 +526,38 @@ def intercept(op: Op, args: tuple[Any, ...], out: Any) -> Any:
                     return handled
         finally:
             stack.extend(reversed(asked))
-    if overriding:
-        return call_override(op, args, out)
     return NotImplemented
 
 
-overriding: list[type] = []  # classes that define __torch_function__
-
-
-def call_override(op: Op, args: tuple[Any, ...], out: Any) -> Any:
-    found: list[Any] = []
-    for value in args:
-        for each in value if isinstance(value, (list, tuple)) else (value,):
-            kind = type(each)
-            if kind not in found and any(issubclass(kind, base) for base in overriding):
-                found.append(kind)
-    if not found or getattr(state, "inside_override", False):
+def offer(op: Op, args: tuple[Any, ...], out: Any) -> Any:
+    """Offer a call to function modes and to arguments with ``__torch_function__``; NotImplemented where there are none."""
+    found = []
+    if state.overrides == ENABLED:
+        found = overloaded((*args, out))
+        for position, wanted in op.tensor_positions if op.parameters and op.parameters[-1].variadic else ():
+            if wanted == "tensor" and op.parameters[position].variadic and len(args[position]) == 1:
+                found = found or overloaded(args[position])
+    if not found and not modes_are_on():
         return NotImplemented
-    positional, keywords = spread(op, args)
+    positional, keywords = spread(op, args, keywords_of_call())
     if out is not None:
         keywords["out"] = out
-    for kind in sorted(found, key=lambda each: -len(each.__mro__)):
-        result = kind.__torch_function__(op.call, tuple(found), positional, keywords)
-        if result is not NotImplemented:
-            return result
-    names = ", ".join(each.__name__ for each in found)
-    raise TypeError(f"no implementation found for '{op.qualified_name}' on types that implement __torch_function__: [{names}]")
+    return ask(op.call, f"torch.{op.qualified_name}", found, positional, keywords)
 
 
-def spread(op: Op, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Complete arguments in the form a user writes: without defaults, keyword-only ones by name."""
+def spread(op: Op, args: tuple[Any, ...], named: Set[str] = frozenset()) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Complete arguments in the form a user writes: without defaults, keyword-only ones and those in ``named`` by name."""
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
-    for parameter, value in zip(op.parameters, args):
-        if parameter.variadic:
+    for position, (parameter, value) in enumerate(zip(op.parameters, args)):
+        name = parameter.name
+        if name in named or OTHER_SPELLING.get(name) in named:
+            keywords[name] = value
+        elif parameter.variadic:
             positional.extend(value)
-        elif parameter.keyword_only or len(positional) < op.parameters.index(parameter):
+        elif parameter.keyword_only or len(positional) < position:
             if value is not parameter.default:
-                keywords[parameter.name] = value
+                keywords[name] = value
         elif value is not parameter.default or parameter.default is MISSING:
             positional.append(value)
     return tuple(positional), keywords

@@ -14,16 +14,14 @@ import numpy as np
 
 from . import recording
 from .base import TensorBase, make, runtime
-from .declare import MISSING, Op, Plain, set_entry_builder
-from .dispatch import NUMBERS, argument_error, attach, dispatch, dispatch_in_place, settle, wrap, write_out
+from .declare import MISSING, Op, Parameter, Plain, set_entry_builder
+from .dispatch import NUMBERS, OTHER_SPELLING, SPELLINGS, argument_error, attach, dispatch, dispatch_in_place, settle, wrap, write_out
 from .dtypes import BY_NUMPY, LOW_PRECISION
 from .errors import ArgumentError
 from .node import refresh
+from .overrides import ask_operator
 from .parallel import LARGE, ufunc_in_blocks
 from .state import flags, state
-
-SPELLINGS = {"axis": "dim", "keepdims": "keepdim"}  # NumPy's names of parameters
-_OTHER_SPELLING = {name: spelling for spelling, name in SPELLINGS.items()}
 
 _UNARY = """
     try:
@@ -116,8 +114,18 @@ _BINARY = """
         pass  # the general path handles it, or reports what is wrong
 """
 
+# The classes of operands that a composite takes without a further look.
+PLAIN = {int, float, bool, complex, type(None)}
+
 # Products: the dtypes that BLAS has, and operands of one rank.
 _BLAS = " or a.dtype.char not in 'fdFD' or a.ndim != b.ndim"
+
+
+# Operators that ask as the method does: ``a + b`` and ``2 + a`` as ``Tensor.add``.  Others ask under their own name.
+_OPERATORS_OF_METHODS = frozenset(
+    "__add__ __radd__ __sub__ __mul__ __rmul__ __truediv__ __mod__ __matmul__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ "
+    "__rand__ __ror__ __rxor__".split()
+)
 
 
 def build_entry(op: Op, function: Any, form: str) -> Any:
@@ -137,8 +145,9 @@ def _entry_source(op: Op, namespace: dict[str, Any], form: str) -> str:
         flags=flags, state=state, dispatch=dispatch, dispatch_in_place=dispatch_in_place, MISSING=MISSING, settle=settle,
         ndarray=np.ndarray, new=object.__new__, Tensor=runtime.tensor_type, TensorBase=TensorBase, refresh=refresh,
         attach=attach, body=op.body, write_out=write_out, argument_error=argument_error, spread_variadic=spread_variadic,
-        LARGE=LARGE, ufunc_in_blocks=ufunc_in_blocks,
+        LARGE=LARGE, ufunc_in_blocks=ufunc_in_blocks, only_tensors=only_tensors, PLAIN=PLAIN, ask_operator=ask_operator,
     )  # fmt: skip
+    PLAIN.add(runtime.tensor_type)
     if form != "function":
         return _operator_source(op, namespace, form)
     signature, prologue = _signature(op, namespace)
@@ -148,11 +157,8 @@ def _entry_source(op: Op, namespace: dict[str, Any], form: str) -> str:
     if op.functional is not None:
         lines.append(f"    return dispatch_in_place(op, ({names},))")
     elif op.kernel is None:
-        if op.parameters and op.parameters[0].kind == "tensor":
-            first = op.parameters[0].name
-            lines.append(f"    if not isinstance({first}, TensorBase):")
-            lines.append(f"        raise argument_error(op, 0, {first})")
-        lines.append(f"    if flags.special{' or out is not None' if op.has_out else ''}:")
+        others = "".join(map(_is_other, op.parameters))
+        lines.append(f"    if flags.special{' or out is not None' if op.has_out else ''}{others}:")
         lines.append(f"        return dispatch(op, ({names},){out})")
         lines.append(f"    return body({_passed(op)})")
     else:
@@ -165,6 +171,27 @@ def _entry_source(op: Op, namespace: dict[str, Any], form: str) -> str:
             lines += _single_source(op, namespace, names)
         lines.append(f"    return dispatch(op, ({names},){out})")
     return "\n".join(lines)
+
+
+def _is_other(parameter: Parameter) -> str:
+    """The source of a test whether an argument of a composite is no tensor: it may be of a class with ``__torch_function__``."""
+    name = parameter.name
+    if parameter.kind == "tensors" or (parameter.variadic and parameter.kind != "value"):
+        return f" or not only_tensors({name})"
+    return {
+        "tensor": f" or not isinstance({name}, TensorBase)",
+        "tensor?": f" or {name} is not None and not isinstance({name}, TensorBase)",
+        "operand": f" or {name}.__class__ not in PLAIN",
+        "operand?": f" or {name}.__class__ not in PLAIN",
+    }.get(parameter.kind, "")
+
+
+def only_tensors(values: Any) -> bool:
+    """Whether a sequence is one of tensors; anything else is left to the general path."""
+    for each in values if isinstance(values, (tuple, list)) else (values,):  # noqa: SIM110 - a loop is faster than a generator
+        if not isinstance(each, TensorBase):
+            return False
+    return True
 
 
 def _passed(op: Op) -> str:
@@ -195,8 +222,13 @@ def _operator_source(op: Op, namespace: dict[str, Any], form: str) -> str:
         namespace.update(known_types=BY_NUMPY, make=make, copy_array=np.array)
         lines.append("    if other.__class__ is ndarray and other.dtype in known_types:")
         lines.append("        return op.call(input, make(copy_array(other)))")
+    named = "op.call" if namespace["this"].__name__ in _OPERATORS_OF_METHODS else "this"
     lines.append("    if not isinstance(other, OPERANDS):")
-    lines.append("        return NotImplemented")
+    lines.append(f"        return ask_operator({named}, input, other)")
+    lines.append("    if flags.special and (flags.overrides or state.function_modes):")
+    lines.append(f"        handled = ask_operator({named}, input, other)")
+    lines.append("        if handled is not NotImplemented:")
+    lines.append("            return handled")
     lines.append(f"    return {f'dispatch(op, ({call},))' if op.kernel is not None else f'op.call({call})'}")
     return "\n".join(lines)
 
@@ -271,7 +303,7 @@ def _signature(op: Op, namespace: dict[str, Any]) -> tuple[str, list[str]]:
             parts.append(f"*{name}_given")
             star = True
             continue
-        alternative = _OTHER_SPELLING.get(name)
+        alternative = OTHER_SPELLING.get(name)
         if parameter.default is not MISSING or alternative:
             namespace[f"default_{name}"] = parameter.default
             parts.append(f"{name}=default_{name}")
@@ -282,7 +314,7 @@ def _signature(op: Op, namespace: dict[str, Any]) -> tuple[str, list[str]]:
         if parameter.default is MISSING and "=" in parts[-1]:
             prologue.append(f"if {name} is MISSING{f' and {alternative} is MISSING' if alternative else ''}:")
             prologue.append(f"    raise TypeError(\"{op.public_name}() missing 1 required positional argument: '{name}'\")")
-    extra = [_OTHER_SPELLING[p.name] for p in op.parameters if p.name in _OTHER_SPELLING]
+    extra = [OTHER_SPELLING[p.name] for p in op.parameters if p.name in OTHER_SPELLING]
     extra = [name for name in extra if name not in [p.name for p in op.parameters]]
     variadic = next((p.name for p in op.parameters if p.variadic), None)
     if (extra or op.has_out or variadic) and not star:

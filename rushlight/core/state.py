@@ -2,7 +2,7 @@
 
 Read on every call:
     ``flags.special``           process-wide: counts what keeps calls off the fast paths (captures, function modes, hooks on saved
-                                tensors, anomaly mode, subclasses with ``__torch_function__``).  While it is 0, a call reads nothing
+                                tensors, anomaly mode, tensors of subclasses with ``__torch_function__``).  While it is 0, a call reads nothing
                                 else of this page.
     ``state``                   per thread: grad, inference and anomaly mode, the active capture, interceptors, hooks on saved tensors,
                                 fake mode
@@ -12,7 +12,7 @@ Registries, filled on import and by extensions:
     ``core.facets.facets``      the facets of ops: batching, autocast, lowerings, formulas, ...
     ``core.devices``            ``device_types``: kinds of devices by name, and by the class of their arrays
     ``core.base.runtime``       the public tensor class and ``autograd.grad``; ``core.node.accumulate``: how the engine adds to a leaf
-    ``core.dispatch``           ``overriding``: subclasses with ``__torch_function__``
+    ``core.overrides``          ``exchange``: the functions that ask modes and subclasses with ``__torch_function__``
     ``core.missing.stand_ins``  the modules that provide PyTorch's private names (``compat``)
     ``backends.registry``       back-ends by name
     ``schedule.lowering``       lowerings by target
@@ -53,10 +53,11 @@ from typing import Any
 class Flags:
     """``special`` counts what keeps calls of ops off their fast paths, in any thread."""
 
-    __slots__ = ("special", "_lock")
+    __slots__ = ("overrides", "special", "_lock")
 
     def __init__(self) -> None:
         self.special = 0
+        self.overrides = 0  # how many tensors of subclasses with ``__torch_function__`` there are
         self._lock = threading.Lock()
 
     def enter(self) -> None:
@@ -84,8 +85,10 @@ class State(threading.local):
     callbacks: Any = None  # what is called at the end of the running backward pass; None where none runs
     scripted: bool = False  # whether a scripted program is running
     fake: bool = False  # whether factory functions make tensors without elements
+    overrides: int = 0  # whether ``__torch_function__`` is asked: see `core.overrides`
 
     def __init__(self) -> None:
+        self.function_modes: list[Any] = []  # TorchFunctionModes, innermost last
         self.interceptors: list[Any] = []  # captures and function modes, innermost last
         self.saved_hooks: list[Any] = []  # (pack, unpack) pairs
         self.saved_hooks_disabled: str | None = None

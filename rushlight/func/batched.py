@@ -12,6 +12,7 @@ from typing import Any
 from ..core.base import Spec, TensorBase, contiguous_strides
 from ..core.devices import device_of
 from ..core.errors import GradientError, NotSupported, OperationError
+from ..core.overrides import disabled
 from ..ops.shape.memory import element_strides, lies_as
 from ..ops.shape.permute import permute
 from ..ops.shape.views import expand, unsqueeze, view_shape
@@ -59,6 +60,7 @@ class BatchedTensor(Tensor):
     """A tensor that is one example to the program and a whole batch to the machine."""
 
     __slots__ = ("_levels", "_value")
+    __torch_function__ = disabled
 
     _levels: tuple[Any, ...]
     _value: Any

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..autograd import no_grad
 from ..core.declare import table
+from ..core.overrides import overridable
 
 _UNIT_GAIN = {
     "linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid",
@@ -42,12 +43,14 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
 # -- plain distributions -----------------------------------------------------------------------------------------
 
 
+@overridable
 def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Any:
     """Fill with uniform numbers in [a, b)."""
     with no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
 
+@overridable
 def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Any:
     """Fill with normal numbers."""
     with no_grad():
@@ -86,6 +89,7 @@ def _normal_probability(x: float) -> float:
     return 0.5 * (1 + math.erf(x / math.sqrt(2.0)))
 
 
+@overridable
 def constant_(tensor: Any, val: float) -> Any:
     """Fill with one value."""
     with no_grad():
@@ -168,6 +172,7 @@ def _has_elements(tensor: Any) -> bool:
     return True
 
 
+@overridable
 def kaiming_uniform_(tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None) -> Any:
     """Uniform numbers that keep the variance through rectifiers (He and others)."""
     if not _has_elements(tensor):

@@ -10,6 +10,7 @@ from ..core.base import Spec, TensorBase, make, storage_of
 from ..core.devices import as_device
 from ..core.dtypes import BY_NUMPY, default
 from ..core.errors import OperationError, ValueRangeError
+from ..core.overrides import disabled
 from ..ops.create.factories import empty, numpy_dtype
 from ..tensor import Tensor
 
@@ -46,6 +47,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     """
 
     __slots__ = ()
+    __torch_function__ = disabled
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         if data is None:
@@ -84,6 +86,7 @@ class Buffer(Tensor, metaclass=_BufferMeta):
     """
 
     __slots__ = ()
+    __torch_function__ = disabled
 
     persistent: bool
 

@@ -16,6 +16,7 @@ from ..core.devices import CPU, available, device_type_of, on_device
 from ..core.dtypes import BOOL, BY_NUMPY, COMPLEX, FLOATING, INTEGRAL, default, legacy_name, of_numpy, promote_numpy, result_dtype
 from ..core.dtypes import dtype as dtype_class
 from ..core.errors import ArgumentError, DtypeError, GradientError, NotSupported, OperationError, ValueRangeError
+from ..core.overrides import ask_or_refuse, ask_plain, overridable, seen_by_modes
 from ..core.state import state
 from ..ops.create.factories import as_dtype, check_options
 from ..ops.pointwise.copy_cast import cast_array
@@ -187,6 +188,7 @@ def converted(array: Any, numpy_type: Any, copy: bool = False) -> Any:
     return cast_array(np, array, numpy_type)
 
 
+@seen_by_modes
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Any:
     """A tensor with a copy of the data: a number, nested sequences of numbers, an array.
 
@@ -262,6 +264,7 @@ def from_numpy(ndarray: Any) -> Any:
     return finished(array, "cpu")
 
 
+@seen_by_modes
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     """A tensor of the data that shares their memory where it can: a tensor is returned as it is."""
     if isinstance(data, TensorBase):
@@ -273,6 +276,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     return _copied(data, dtype, device, False)
 
 
+@seen_by_modes
 def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None) -> Any:
     """A tensor of any object: a tensor, an array, what has ``__dlpack__``, a buffer of bytes, or nested sequences.
 
@@ -321,6 +325,7 @@ def _tensor_as_array(source: Any, numpy_type: Any, device: Any, copy: bool | Non
     return result.requires_grad_(True) if requires_grad and not source.requires_grad else result
 
 
+@seen_by_modes
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Any:
     """A 1-dim tensor over the memory of an object with the buffer protocol, from ``offset`` (in bytes) on."""
     numpy_type = as_dtype(dtype).numpy
@@ -389,18 +394,23 @@ def is_tensor(obj: Any) -> bool:
     return isinstance(obj, TensorBase)
 
 
+@overridable
 def numel(input: Any) -> int:
     """The number of elements of a tensor."""
     if not isinstance(input, TensorBase):
-        raise ArgumentError(f"numel(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        return ask_or_refuse(numel, input)  # type: ignore[no-any-return]
     return int(input._array.size)
 
 
+@overridable
 def result_type(tensor1: Any, tensor2: Any) -> dtype_class:
     """The type of what an operation on two tensors or numbers gives."""
     values = []
     for position, value in enumerate((tensor1, tensor2), 1):
         if not isinstance(value, (TensorBase, int, float, complex, np.number, np.bool_)):
+            handled = ask_plain(result_type, (tensor1, tensor2), {})
+            if handled is not NotImplemented:
+                return handled  # type: ignore[no-any-return]
             raise ArgumentError(f"result_type(): argument {position} must be Tensor or Number, not {type(value).__name__}")
         values.append(value._array if isinstance(value, TensorBase) else value)
     return BY_NUMPY[result_dtype(values)]

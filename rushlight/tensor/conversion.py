@@ -17,6 +17,7 @@ from ..core.base import Spec, TensorBase, storage_of
 from ..core.declare import table
 from ..core.devices import META, available, device, device_type_of, device_types, on_device
 from ..core.errors import ArgumentError, DeviceError, GradientError, NotSupported, OperationError, ShapeError
+from ..core.overrides import ask_plain, overridable
 from ..ops.create.factories import as_dtype
 from .construct import array_of
 from .layout import channels_last, channels_last_3d, contiguous_format, is_channels_last, preserve_format
@@ -157,10 +158,14 @@ def cuda(self: Any, device: Any = None, non_blocking: bool = False, memory_forma
     return _converted(self, "cuda" if device is None else device, None, False, memory_format)
 
 
+@overridable
 def is_same_size(input: Any, other: Any) -> bool:
     """Whether two tensors have the same shape."""
     for position, each in enumerate((input, other), 1):
         if not isinstance(each, TensorBase):
+            handled = ask_plain(is_same_size, (input, other), {})
+            if handled is not NotImplemented:
+                return handled  # type: ignore[no-any-return]
             raise ArgumentError(f"is_same_size(): argument {position} must be Tensor, not {type(each).__name__}")
     return tuple(input._array.shape) == tuple(other._array.shape)
 

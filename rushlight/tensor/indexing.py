@@ -19,6 +19,7 @@ from ..core.dispatch import attach, is_dense, same_place, wrap
 from ..core.dtypes import legacy_name
 from ..core.errors import ArgumentError, DimensionError, OverlapError, ValueRangeError
 from ..core.node import refresh
+from ..core.overrides import ask_plain
 from ..core.quantized import QuantizedArray
 from ..core.state import flags, state
 from ..core.symbolic import SymbolicFloat, SymbolicInt
@@ -46,7 +47,13 @@ def getitem(self: Any, index: Any) -> Any:
             return _viewed(self, _SELECT, (0, index), array[index, ...])
     elif kind is not tuple and isinstance(index, TensorBase) and index._array.ndim and self._array.__class__ is np.ndarray:
         return index_elements(self, [index])
-    steps, key, indices = _plan(self, _items(index))
+    try:
+        steps, key, indices = _plan(self, _items(index))
+    except Exception:
+        handled = ask_plain(getitem, (self, index), {})  # the index may be of a class with ``__torch_function__``
+        if handled is NotImplemented:
+            raise
+        return handled
     if steps:
         self = _view(self, steps, key)
     elif not indices:
@@ -58,11 +65,18 @@ def setitem(self: Any, index: Any, value: Any) -> None:
     """``self[index] = value``: write a number, or a tensor broadcast to the chosen elements, in place."""
     is_tensor = isinstance(value, TensorBase)
     if not is_tensor and not isinstance(value, (int, float, complex, np.integer)):
+        if ask_plain(setitem, (self, index, value), {}) is not NotImplemented:
+            return
         name = legacy_name(self._array.dtype)
         raise ArgumentError(f"can't assign a {_type_name(value)} to a torch.{name}Tensor")
     if index is False:
         return
-    steps, key, indices = _plan(self, _items(index))
+    try:
+        steps, key, indices = _plan(self, _items(index))
+    except Exception:
+        if ask_plain(setitem, (self, index, value), {}) is NotImplemented:
+            raise
+        return
     target = _view(self, steps, key) if steps else self
     if not is_tensor:
         if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:

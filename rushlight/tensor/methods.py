@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Any
 
 from ..core.base import TensorBase
 from ..core.declare import entry_point, methods, table
 from ..core.dispatch import NUMBERS
+from ..core.overrides import ask_operator, exchange
 from . import construct, conversion, generator, interop, legacy, quantized, storage
 from .indexing import delitem, getitem, setitem
 from .tensor import Tensor
@@ -23,6 +24,13 @@ OPERATORS = {
 UNARY = {"neg": "neg", "abs": "abs", "pos": "positive"}
 OPERANDS = (TensorBase, *NUMBERS)
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+
+
+# Methods about which ``__torch_function__`` is never asked.
+NOT_ASKED = frozenset(
+    "__dir__ __init__ __iter__ __init_subclass__ __new__ __hash__ _is_view _item _make_subclass _number as_subclass __str__ __setattr__ "
+    "__array_wrap__ __buffer__ new new_tensor".split()
+)
 
 
 class Late:
@@ -54,7 +62,7 @@ def _in_place(name: str) -> Any:
     call = table[f"{name}_"].call
 
     def operator(self: Any, other: Any) -> Any:
-        return call(self, other) if isinstance(other, OPERANDS) else NotImplemented
+        return call(self, other) if isinstance(other, OPERANDS) else ask_operator(call, self, other)
 
     return operator
 
@@ -78,5 +86,16 @@ def install() -> None:
         late[f"__{operator}__"] = _function, name
     for attribute, (find, name) in late.items():
         setattr(attributes, attribute, Late(attribute, find, name))
+    _install_modules(attributes)
+    for name, value in Tensor.__dict__.items():
+        if isinstance(value, property):
+            exchange.add_property(value)
+        elif isinstance(value, FunctionType) and name not in NOT_ASKED and not hasattr(value, "op"):
+            if name.startswith("__"):
+                value.__name__ = name
+            exchange.add_function(value)
+
+
+def _install_modules(attributes: Any) -> None:
     for module in (construct, legacy, conversion, storage, interop, generator, quantized):
         module.install(attributes)

@@ -16,7 +16,6 @@ import numpy as np
 from ..autograd import backward as run_backward
 from ..autograd.forward_ad import levels as dual_levels
 from ..autograd.forward_ad import unpack_dual
-from ..core import dispatch as dispatch_module
 from ..core.base import Spec, Storage, TensorBase, alias, contiguous_strides, make, register_tensor_type, storage_of, version_of
 from ..core.declare import table
 from ..core.devices import CPU, META, device, device_of, device_type_of
@@ -24,6 +23,7 @@ from ..core.dtypes import BY_NUMPY, FLOATING, default, dtype, legacy_name
 from ..core.errors import ArgumentError, GradientError, NotSupported, OperationError, ValueRangeError
 from ..core.families import normalize_dim
 from ..core.node import HookTable, RemovableHandle, refresh
+from ..core.overrides import DisableTorchFunctionSubclass, overrides_functions, watch_subclass
 from ..core.quantized import QuantizedArray
 from ..core.size import Size
 from ..core.state import flags, state
@@ -494,6 +494,7 @@ class Tensor(OpMethods):
         name = None if self.grad_fn is None else self._grad_fn.name()
         common: dict[str, Any] = {
             "default_dtype": default.numpy, "requires_grad": self._requires_grad and name is None, "grad_fn_name": name,
+            "class_name": type(self).__name__ if overrides_functions(type(self)) else "tensor",
         }  # fmt: skip
         place = str(self.device)
         if dual_levels:
@@ -511,23 +512,16 @@ class Tensor(OpMethods):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if "__torch_function__" in cls.__dict__ and cls.__dict__["__torch_function__"] is not Tensor.__dict__["__torch_function__"]:
-            if not getattr(cls.__torch_function__, "_disabled", False):
-                dispatch_module.overriding.append(cls)
-                flags.enter()
+        watch_subclass(cls)
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """What a subclass may override: called for every operation on it."""
-        previous = getattr(state, "inside_override", False)
-        state.inside_override = True  # type: ignore[attr-defined]
-        try:
+        """What a subclass may override: called for every function of an argument of the class.  Results are of the class, too."""
+        if not all(issubclass(cls, each) for each in types):
+            return NotImplemented
+        with DisableTorchFunctionSubclass():
             result = func(*args, **(kwargs or {}))
-        finally:
-            state.inside_override = previous  # type: ignore[attr-defined]
-        if cls is not Tensor and type(result) is Tensor:
-            result = result.as_subclass(cls)
-        return result
+        return result if cls is Tensor or func in nowrap_functions() else _as_class(result, cls)
 
     def as_subclass(self, cls: type) -> Any:
         """The same tensor as an instance of a subclass."""
@@ -545,6 +539,26 @@ def _write(target: Any, value: Any) -> None:
         target.copy_(value)
     else:
         target.fill_(value)
+
+
+_nowrap: set[Any] = set()
+
+
+def nowrap_functions() -> set[Any]:
+    """The functions whose results stay what they are: fields of a tensor that another made."""
+    if not _nowrap:
+        fields: Any = (Tensor._base, Tensor.grad, Tensor._grad)
+        _nowrap.update(each.__get__ for each in fields if isinstance(each, property))
+    return _nowrap
+
+
+def _as_class(result: Any, cls: type) -> Any:
+    """The tensors of a result as instances of a subclass."""
+    if isinstance(result, Tensor) and not isinstance(result, cls):
+        return result.as_subclass(cls)
+    if isinstance(result, (tuple, list)):
+        return type(result)([_as_class(each, cls) for each in result])
+    return result
 
 
 def _tidy_strides(array: Any) -> tuple[int, ...]:

@@ -9,6 +9,8 @@ from ...core.devices import device, get_default_device
 from ...core.errors import LinAlgError
 from ...core.futures import Future as Future_
 from ...core.missing import missing
+from ...core.overrides import DisableTorchFunction, DisableTorchFunctionSubclass
+from ...core.overrides import disabled as _disabled_torch_function_impl
 from ...core.state import state
 from ...onnx.ir import OnnxGraph as Graph
 from ...onnx.ir import OnnxNode as Node
@@ -89,4 +91,13 @@ def _jit_override_can_fuse_on_cpu(override: bool) -> None:
 
 _jit_override_can_fuse_on_gpu = _set_math_sdp_allow_fp16_bf16_reduction = _jit_override_can_fuse_on_cpu
 
-__all__ = ["Graph", "Node", "TensorType", "Value", "_check_onnx_proto"]
+__all__ = [
+    "DisableTorchFunction",
+    "DisableTorchFunctionSubclass",
+    "Graph",
+    "Node",
+    "TensorType",
+    "Value",
+    "_check_onnx_proto",
+    "_disabled_torch_function_impl",
+]
