@@ -229,13 +229,28 @@ def test_training_modes():
     before = model[1].running_mean.clone()
     exported = load(model, torch.randn(3, 4))
     assert model.training and "Dropout" not in kinds(exported)
+    assert torch.equal(model[1].running_mean, before)
     exported = load(model, torch.randn(3, 4), training=TrainingMode.TRAINING)
     assert "Dropout" in kinds(exported)
-    assert torch.equal(model[1].running_mean, before)
+    assert not torch.equal(model[1].running_mean, before)  # as PyTorch: the export's own run is one in training mode
     model.eval()
     with rushlight.onnx.select_model_mode_for_export(model, TrainingMode.TRAINING):
         assert model.training
     assert not model.training
+
+
+def test_batch_norm_in_training_mode():
+    """The file holds the statistics after the export's run, as PyTorch's does.
+
+    ONNX Runtime shares equal constants and writes the running statistics in place: with the statistics of a new module (0 and 1) it would
+    write into the weight and the bias too.
+    """
+    torch.manual_seed(0)
+    model, x = nn.BatchNorm2d(3), torch.randn(4, 3, 5, 5) * 2
+    exported = load(model, x, training=TrainingMode.TRAINING, do_constant_folding=False)
+    close(run_onnx(exported, x)[0], model(x))
+    stored = {each.name: onnx.numpy_helper.to_array(each) for each in exported.graph.initializer}
+    np.testing.assert_allclose(stored["running_mean"], 0.1 * x.mean((0, 2, 3)).numpy(), rtol=1e-5)
 
 
 def test_is_in_onnx_export():

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import inspect
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ..autograd import no_grad
 from ..capture.trace.capture import Captured, capture, class_of
 from ..capture.tracer.tracer import tensors_in
 from ..core.base import TensorBase
@@ -189,8 +191,11 @@ class ExportRequest:
         """The finished graph, the arrays it refers to, what the model returned, and the capture."""
         _exporting.depth += 1
         try:
-            with select_model_mode_for_export(self.model, self.training), preserved(self.model):
+            with select_model_mode_for_export(self.model, self.training):
                 captured = self.captured()
+                if captured.tracer.without_values and getattr(self.model, "training", False) and buffers_of(self.model):
+                    with no_grad():  # in training mode the run moves the running statistics, and the file holds them as they are then
+                        self.model(*copy.deepcopy(self.args), **copy.deepcopy(self.kwargs))
             lowering = self.lowering = OnnxLowering(captured, self.opset, mode=self.mode, folding=self.folding, domains=self.custom_opsets)
             g = lowering.run()
             output = lowering.argument(captured.graph.output_node().args[0])
@@ -225,12 +230,17 @@ def preserved(model: Any) -> Iterator[None]:
     if not isinstance(model, Module) or not model.training:
         yield
         return
-    before = [(buffer, buffer._array.copy()) for buffer in model.buffers()]
+    before = [(buffer, buffer._array.copy()) for buffer in buffers_of(model)]
     try:
         yield
     finally:
         for buffer, array in before:
             buffer._array[...] = array
+
+
+def buffers_of(model: Any) -> list[Any]:
+    """The buffers of a Module; none of a function."""
+    return list(model.buffers()) if isinstance(model, Module) else []
 
 
 def split_arguments(model: Any, args: Any, kwargs: dict[str, Any] | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
