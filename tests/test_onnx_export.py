@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import stat
+import warnings
 
 import numpy as np
 import onnx
@@ -218,6 +219,46 @@ def test_static_sizes_are_inferred_beside_dynamic_ones():
     assert exported.graph.output[0].type.tensor_type.shape.dim[1].dim_value == 128
     x = torch.randn(3, 1, 128, 1)
     close(run_onnx(exported, x)[0], program(x))
+
+
+# -- numbers among the arguments --------------------------------------------------------------------------------------
+
+
+def scripted_loop(x: torch.Tensor, count: int, offset: float, double: bool):
+    for step in range(count):
+        x = x + step * offset
+    if double:
+        x = x * 2
+    return x
+
+
+def test_numbers_are_inputs():
+    def program(x, scale: float, rows: int):
+        return x * scale + rows, x.reshape(rows, -1), x[:rows], x.new_full((rows, 2), scale)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = torch.onnx.export(program, (torch.randn(4, 6), 0.5, 2))
+    assert [each.name for each in made.model_proto.graph.input] == ["x", "scale", "rows"]
+    assert [each.type.tensor_type.elem_type for each in made.model_proto.graph.input] == [1, 11, 7]
+    x = torch.randn(4, 6)
+    for got, want in zip(made.run(x, 1.5, 3), program(x, 1.5, 3)):
+        close(got, want)
+
+
+def test_numbers_of_a_script_are_followed_by_its_control_flow():
+    script = torch.jit.script(scripted_loop)
+    made = torch.onnx.export(script, (torch.randn(3), 2, 0.5, True))
+    x = torch.randn(3)
+    for count, double in ((0, False), (5, True), (3, False)):
+        close(made.run(x, count, 1.25, double)[0], script(x, count, 1.25, double))
+
+
+def test_a_number_that_the_graph_depends_on_is_named():
+    with pytest.warns(torch.jit.TracerWarning, match=r"the argument dim=1 is an input of the file, but the graph holds for this value alone"):
+        made = torch.onnx.export(lambda x, dim: x.sum(dim), (torch.ones(2, 3), 1))
+    assert [each.name for each in made.model_proto.graph.input] == ["x", "dim"]
+    close(made.run(torch.ones(2, 3), 1)[0], torch.full((2,), 3.0))
 
 
 # -- modes ---------------------------------------------------------------------------------------------------------

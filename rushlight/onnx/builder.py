@@ -14,7 +14,7 @@ import numpy as np
 
 from ..core.base import TensorBase
 from ..core.dtypes import BY_NUMPY, dtype
-from ..core.symbolic import Expression, SymbolicFloat, SymbolicInt, is_symbolic
+from ..core.symbolic import Expression, SymbolicFloat, SymbolicInt, float_symbol, is_symbolic
 from .errors import UnsupportedOperatorError
 from .ir import NO_PYTHON, OnnxGraph, OnnxNode, OnnxValue
 from .schemas import first_opset, widened
@@ -158,6 +158,8 @@ class NodeBuilder:
         return compute
 
     def _float(self, value: Any, wanted: np.dtype[Any]) -> OnnxValue:
+        if isinstance(value, SymbolicFloat) and value.function is float_symbol:
+            return self.cast(self.symbol(value.arguments[0]), wanted)
         if isinstance(value, SymbolicFloat):
             names = {"add": "Add", "sub": "Sub", "mul": "Mul", "truediv": "Div", "pow": "Pow", "floordiv": "Div"}
             first, second = (self._float(each, wanted) for each in value.arguments)

@@ -7,12 +7,13 @@ import copy
 import inspect
 import os
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..autograd import no_grad
-from ..capture.trace.capture import Captured, capture, class_of
-from ..capture.tracer.tracer import tensors_in
+from ..capture.trace.capture import Captured, bind_arguments, capture, class_of
+from ..capture.tracer.tracer import TracerWarning, tensors_in
 from ..core.base import TensorBase
 from ..core.symbolic import SymbolicInt
 from ..nn.modules.module import Module
@@ -74,6 +75,7 @@ def select_model_mode_for_export(model: Any, mode: TrainingMode | None) -> Itera
 class ExportRequest:
     """The arguments of one export, checked."""
 
+    moves_statistics = True  # in training mode, by a run of the model
     with_values = False  # whether the program runs on data at once; what each op computed is then known afterwards
 
     def __init__(
@@ -109,6 +111,7 @@ class ExportRequest:
         self.export_params = export_params
         self.initializers_as_inputs = bool(keep_initializers_as_inputs)
         self.modules_as_functions = modules_as_functions
+        self.fixed: set[str] = set()  # arguments that are numbers, and whose value the graph depends on
 
     def keeps(self, function: Any) -> bool:
         """Whether a custom Function stays one node, or its body is exported."""
@@ -137,11 +140,15 @@ class ExportRequest:
             and all(isinstance(each, TensorBase) for each in items)
         )
 
+    def how_followed(self, name: str) -> str:
+        """How an argument that is a number is captured: a script's bool as a tensor, so that what it decides becomes a node."""
+        return "fixed" if name in self.fixed else "tensor" if self.declared(name) == "bool" else "followed"
+
     def captured(self) -> Captured:
         """Run the model on the example inputs."""
-        flat = tensors_in((list(self.args), self.kwargs))
+        flat = inputs_in(self.args, self.kwargs)
         if len(self.input_names) > len(flat):
-            raise ExportInputError(f"input_names has {len(self.input_names)} names, but the model has {len(flat)} input tensors")
+            raise ExportInputError(f"input_names has {len(self.input_names)} names, but the model has {len(flat)} inputs")
         names = self.input_names
         symbols = dynamic_names(self.dynamic_axes, self.dynamic_shapes, self.model, self.args, self.kwargs)
         taken: list[str] = []
@@ -170,7 +177,7 @@ class ExportRequest:
             taken.clear()
             captured_tracer.clear()
             return capture(
-                self.model, args, kwargs, dynamic=lambda name, dim: symbols(name, dim, len(taken) - 1), names=rename, functional=True, listed=self.is_list, optional=self.is_optional,
+                self.model, args, kwargs, numbers=self.how_followed, dynamic=lambda name, dim: symbols(name, dim, len(taken) - 1), names=rename, functional=True, listed=self.is_list, optional=self.is_optional,
                 keep_function=self.keeps, escaped=escaped, started=hold, values=values,
             )  # fmt: skip
 
@@ -193,7 +200,7 @@ class ExportRequest:
         try:
             with select_model_mode_for_export(self.model, self.training):
                 captured = self.captured()
-                if captured.tracer.without_values and getattr(self.model, "training", False) and buffers_of(self.model):
+                if self.moves_statistics and captured.tracer.without_values and getattr(self.model, "training", False) and buffers_of(self.model):
                     with no_grad():  # in training mode the run moves the running statistics, and the file holds them as they are then
                         self.model(*copy.deepcopy(self.args), **copy.deepcopy(self.kwargs))
             lowering = self.lowering = OnnxLowering(captured, self.opset, mode=self.mode, folding=self.folding, domains=self.custom_opsets)
@@ -210,7 +217,47 @@ class ExportRequest:
         return g.graph, g.params_dict, captured.result, captured
 
     def model_file(self) -> OnnxModel:
-        """The finished model."""
+        """The finished model.
+
+        Arguments that are Python numbers are inputs of the file.  Where its nodes differ for another number (it is a dimension, a condition,
+        the count of a loop), they hold for the number of the example alone, and the user is told.
+        """
+        numbers = {name: value for name, value in bind_arguments(self.model, self.args, self.kwargs) if type(value) in (int, float)}
+        made = self.made()
+        for name, value in numbers.items():
+            if not self.is_followed(made, name, value):
+                self.fixed.add(name)
+                warnings.warn(
+                    f"the argument {name}={value!r} is an input of the file, but the graph holds for this value alone: the model uses it as a "
+                    "dimension, a condition or a count",
+                    TracerWarning,
+                    stacklevel=3,
+                )
+        return self.made() if self.fixed else made
+
+    def is_followed(self, made: OnnxModel, name: str, value: int | float) -> bool:
+        """Whether the file is the same for another value of a number among the arguments."""
+        for other in (value * 2 + 1, value + 1, value - 1):
+            again = copy.copy(self)
+            again.moves_statistics = False
+            positions = [each for each, _ in bind_arguments(self.model, self.args, self.kwargs)]
+            again.args = tuple([other if positions[at] == name else each for at, each in enumerate(self.args)])
+            again.kwargs = {key: other if key == name else each for key, each in self.kwargs.items()}
+            try:
+                with warnings.catch_warnings(), preserved(self.model):
+                    warnings.simplefilter("ignore")
+                    second = again.made()
+            except Exception:
+                continue  # a number that does not fit the model
+            first, second = made.proto().graph, second.proto().graph
+            return all(
+                [each.SerializeToString() for each in getattr(first, part)] == [each.SerializeToString() for each in getattr(second, part)]
+                for part in ("node", "initializer")
+            )
+        return False
+
+    def made(self) -> OnnxModel:
+        """The model, captured and lowered."""
         graph, arrays, result, captured = self.lowered()
         if not graph._outputs:
             raise ExportInputError("the model returns no tensor: there is nothing to export")
@@ -236,6 +283,11 @@ def preserved(model: Any) -> Iterator[None]:
     finally:
         for buffer, array in before:
             buffer._array[...] = array
+
+
+def inputs_in(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    """The tensors among (nested) arguments, and the arguments that are Python numbers, in order."""
+    return [part for each in (*args, *kwargs.values()) for part in ([each] if type(each) in (bool, int, float) else tensors_in(each))]
 
 
 def buffers_of(model: Any) -> list[Any]:

@@ -186,7 +186,7 @@ class OnnxLowering:
         """The size that a symbol stands for, read off the shape of the tensor it was first seen on (or off its one element)."""
         source, dim = self.symbol_place(name)
         if dim is None:
-            return self.g.cast(self.g.reshape(source, ()), np.int64)
+            return source if source.dtype.kind == "f" else self.g.cast(self.g.reshape(source, ()), np.int64)
         made: OnnxValue = self.g.op("Gather", self.g.op("Shape", source), self.g.constant(dim, np.int64), axis_i=0)
         made.shape = ()
         return made

@@ -13,6 +13,10 @@ from .errors import OnnxExporterError
 from .proto import OnnxModel
 
 
+# The types of inputs that Python numbers are given for.
+NUMBERS: dict[type, Any] = {bool: np.bool_, int: np.int64, float: np.float64}
+
+
 class ONNXProgram:
     """What ``onnx.export`` gives: the model as a protobuf message, to be saved or run."""
 
@@ -56,7 +60,7 @@ class ONNXProgram:
         return self._session
 
     def run(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Run the model in ONNX Runtime on tensors (those of nested arguments in order); a tuple of tensors."""
+        """Run the model in ONNX Runtime on tensors (those of nested arguments in order) and numbers; a tuple of tensors."""
         session = self.session()
         wanted = [each.type for each in session.get_inputs()]
         values: list[Any] = []
@@ -74,10 +78,14 @@ class ONNXProgram:
             for each in value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else ():
                 take(each)
 
-        take((args, kwargs))
+        for each in (*args, *kwargs.values()):
+            if type(each) in NUMBERS:
+                values.append(np.asarray(each, NUMBERS[type(each)]))
+            else:
+                take(each)
         names = [each.name for each in session.get_inputs()]
         if len(values) < len(names):
-            raise OnnxExporterError(f"the model has {len(names)} inputs ({', '.join(names)}), and {len(values)} tensors were given")
+            raise OnnxExporterError(f"the model has {len(names)} inputs ({', '.join(names)}), and {len(values)} values were given")
         return tuple(_made(each) for each in session.run(None, dict(zip(names, values))))
 
     __call__ = run

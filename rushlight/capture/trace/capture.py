@@ -7,7 +7,9 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from ...core.base import TensorBase
+import numpy as np
+
+from ...core.base import Spec, TensorBase, make
 from ...core.errors import CaptureError
 from ...core.state import state
 from ...core.symbolic import SymbolicInt
@@ -45,6 +47,7 @@ def capture(
     values: bool = True,
     listed: Callable[[str, Any], bool] = lambda name, value: False,
     optional: Callable[[str], bool] = lambda name: False,
+    numbers: Callable[[str], str] = lambda name: "",
     root: Module | None = None,
     **options: Any,
 ) -> Captured:
@@ -53,7 +56,8 @@ def capture(
     ``dynamic(name, dim)`` gives the symbol of a dimension of an input that is dynamic, or None; ``names`` may
     rename the inputs; ``started`` gets the tracer before the program runs; with ``values=False`` it runs on inputs without data, which
     takes no time to compute, and raises where the program asks for a value; ``listed(name, items)`` says which lists are inputs of any
-    length, ``optional(name)`` which inputs may be None in another run; ``root`` is the Module of
+    length, ``optional(name)`` which inputs may be None in another run; ``numbers(name)`` which arguments that are Python numbers are inputs:
+    "followed" ones are symbolic numbers in the run, those called "tensor" tensors without dimensions, "fixed" ones keep their value; ``root`` is the Module of
     a program that is one of its methods; ``options`` are those of :class:`~rushlight.capture.tracer.tracer.Tracer`.
     """
     root = program if isinstance(program, Module) else root
@@ -93,18 +97,33 @@ def capture(
                 part.meta["input"] = True
                 take(each, part, f"{path}_{key}")
 
+    def take_number(value: Any, node: Node, path: str) -> None:
+        """Tie a Python number to a node; where it is followed, a symbolic number takes its place in the run."""
+        name = names(len(inputs), path)
+        node.meta["val"] = Spec((), np.dtype({bool: np.bool_, int: np.int64, float: np.float64}[type(value)]))
+        tracer.depends.add(node)
+        inputs.append((name, node))
+        how = numbers(path)
+        if how == "tensor":
+            replaced[path] = make(Spec((), np.dtype(np.bool_))) if tracer.without_values else make(np.asarray(value))
+            tracer.bind(replaced[path], node)
+        elif how == "followed" and type(value) is not bool:
+            replaced[path] = tracer.new_number(node, value)
+
     bound = bind_arguments(program, args, kwargs or {})
     placeholders: list[tuple[Any, Node, str]] = []
+    replaced: dict[str, Any] = {}
     for name, value in bound:
-        if holds_tensor(value):
+        if holds_tensor(value) or (type(value) in (bool, int, float) and numbers(name)):
             placeholders.append((value, tracer.graph.placeholder(name), name))
     for value, node, name in placeholders:
-        take(value, node, name)
+        (take_number if type(value) in (bool, int, float) else take)(value, node, name)
     for each in later:
         each()
-    if absent:
-        args = tuple([absent.get(name, value) for name, value in bound[: len(args)]])
-        kwargs = {name: absent.get(name, value) for name, value in (kwargs or {}).items()}
+    replaced.update(absent)
+    if replaced:
+        args = tuple([replaced.get(name, value) for name, value in bound[: len(args)]])
+        kwargs = {name: replaced.get(name, value) for name, value in (kwargs or {}).items()}
     with tracer, Scopes(tracer, root):
         result = program(*args, **(kwargs or {}))
         output, shown = output_of(tracer, result)

@@ -13,10 +13,10 @@ class Symbol:
     """A symbolic size: the node and dimension that give it, its value in this run, and a generic value.
 
     It is a dimension of the source's value or, with ``dim`` None, that value itself: a number that may be negative.  Of the number of
-    an iteration, which is 0 or more, ``most`` says how large it gets.
+    an iteration, which is 0 or more, ``most`` says how large it gets.  ``number`` says that it is an argument of the program.
     """
 
-    __slots__ = ("concrete", "dim", "generic", "most", "source")
+    __slots__ = ("concrete", "dim", "generic", "most", "number", "source")
 
     def __init__(self, source: Node, dim: int | None, concrete: int, generic: int) -> None:
         self.source = source
@@ -24,6 +24,7 @@ class Symbol:
         self.concrete = concrete
         self.generic = generic
         self.most: Expression | None = None
+        self.number = False
 
 
 def known_slice(args: tuple[Any, ...], length: Any, symbols: Mapping[str, Symbol]) -> bool:

@@ -12,7 +12,7 @@ from ...core.devices import device_of
 from ...core.dispatch import dispatch
 from ...core.errors import CaptureError
 from ...core.state import fake_mode, state
-from ...core.symbolic import OPERATIONS, Expression, SymbolicFloat, SymbolicInt, as_size, is_symbolic, larger, smaller
+from ...core.symbolic import OPERATIONS, Expression, SymbolicFloat, SymbolicInt, as_size, float_symbol, is_symbolic, larger, smaller
 from ...graph import Graph, Node
 from .alias_tracking import AliasTracker
 from .entries import TracedTensor
@@ -48,6 +48,13 @@ class SymbolicSizes:
             generic = size * multiplier if size > 1 else multiplier + 2 * len(self.symbols) + 2
             self.symbols[name] = Symbol(source, dim, size, generic)
         return SymbolicInt(size, Expression.symbol(name))
+
+    def new_number(self, source: Node, value: int | float) -> Any:
+        """A symbolic number: the value of a node, which an input gives."""
+        size = self.new_symbol(source, None, int(value))
+        (name,) = size.expression.symbols()
+        self.symbols[name].number = True
+        return size if isinstance(value, int) else float_symbol(name, value)
 
     def size_from(self, tensor: Any) -> int:
         """A size that is the integer a tensor holds: symbolic where that depends on the inputs."""

@@ -16,6 +16,7 @@ from .integers import (
     SymbolicInt,
     as_size,
     escape,
+    float_symbol,
     is_symbolic,
     larger,
     plain,
@@ -27,6 +28,6 @@ from .integers import (
 )
 
 __all__ = [
-    "COMPARISONS", "OPERATIONS", "Bounds", "Expression", "Intervals", "SymbolicFloat", "SymbolicInt", "as_size", "escape",
+    "COMPARISONS", "OPERATIONS", "Bounds", "Expression", "Intervals", "SymbolicFloat", "SymbolicInt", "as_size", "escape", "float_symbol",
     "is_never_negative", "is_symbolic", "larger", "plain", "same_size", "size_of", "smaller", "sqrt", "unknown_size",
 ]  # fmt: skip

@@ -253,6 +253,11 @@ def named(size: int) -> int:
     return size
 
 
+def float_symbol(name: str, value: float) -> SymbolicFloat:
+    """A float that is itself a symbol: the value of an input."""
+    return SymbolicFloat(value, float_symbol, (name, value))
+
+
 def smaller(a: int, b: int) -> int:
     """The smaller of two sizes, with the formula ``min(a, b)``: which one it is may differ from run to run."""
     return _chosen("min", min, a, b)

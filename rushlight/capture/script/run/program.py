@@ -14,7 +14,7 @@ from ...graph_module import Replay
 from ...tracer.tracer import tensors_in
 from ..frontend.conversions import conversion, from_tensor, results
 from ..frontend.errors import Raised
-from ..frontend.types import FLOAT, OptionalType, checker
+from ..frontend.types import BOOL, FLOAT, OptionalType, checker
 from ..ir.graph_builder import Draft
 from ..ir.steps import PLAIN
 from ..lower.compiler import ScriptParameter, Signature
@@ -85,6 +85,8 @@ class ScriptProgram:
         """Arguments of the types that the program takes."""
         for at, parameter, check in self.checks:
             if check is not None and not check(args[at]):
+                if state.capture is not None and parameter.type == BOOL and isinstance(args[at], TensorBase):
+                    continue  # an export follows a bool as a tensor
                 if args[at].__class__ is not Maybe:
                     number = from_tensor(args[at], parameter.type) if convert else NotImplemented
                     if number is NotImplemented:
