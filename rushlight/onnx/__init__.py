@@ -9,6 +9,7 @@ Start with ``exporter.py`` (the pipeline of ``onnx.export``) and ``lowering.py``
 from __future__ import annotations
 
 from ..core.missing import missing as _missing
+from ..core.release import VERSION
 from . import errors
 from .enums import OperatorExportTypes, TrainingMode
 from .errors import OnnxExporterError
@@ -20,7 +21,7 @@ from .trainer import Trainer, TrainingProgram
 from .training import export_training_step
 from .types import JitScalarType, TensorProtoDataType
 
-producer_name = "rushlight"
+producer_name, producer_version = "rushlight", VERSION
 
 __getattr__ = _missing(__name__, lazy=("operators", "symbolic_helper", "utils", "verification"))
 

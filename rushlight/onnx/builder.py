@@ -116,7 +116,7 @@ class NodeBuilder:
             key = (array.dtype.str if array.dtype.kind != "V" else BY_NUMPY[array.dtype].name, array.shape, array.tobytes())
         found = self._placed.get(key)
         if found is None:
-            if array.size > SMALL:
+            if array.size > SMALL or (self.opset < 9 and array.dtype.kind != "f"):  # there Constant has none but floats
                 found = self.initializer("constant", array, True)
             else:
                 onnx_type(array.dtype, self.opset)

@@ -19,6 +19,16 @@ def from_tensor(g: Any, tensor: OnnxValue) -> OnnxValue:
     return typed(made, "sequence", tensor.dtype, None if tensor.shape is None else tensor.shape[1:])
 
 
+def from_items(g: Any, items: list[list[OnnxValue]]) -> OnnxValue:
+    """A list of tensors as a sequence, those of lists in it one after another."""
+    values = [g.place(value) for each in items for value in each]
+    if not values:
+        return typed(g.op("SequenceEmpty"), "sequence", np.dtype(np.float32), None)
+    made: OnnxValue = g.op("SequenceConstruct", *values)
+    shapes = {value.shape for value in values}
+    return typed(made, "sequence", values[0].dtype, shapes.pop() if len(shapes) == 1 else None)
+
+
 def from_ragged(g: Any, tensor: OnnxValue, sizes: OnnxValue, dim: int) -> OnnxValue:
     """A list of tensors, from their concatenation and sizes."""
     if g.opset < 11:

@@ -18,6 +18,7 @@ from ..core.base import TensorBase
 from ..core.symbolic import SymbolicInt
 from ..nn.modules.module import Module
 from .cleanup import clean
+from .containers import from_items
 from .enums import OperatorExportTypes, TrainingMode
 from .errors import ExportInputError, OnnxExporterError
 from .generalization import check_other_sizes
@@ -30,7 +31,7 @@ from .program import ONNXProgram
 from .proto import OnnxModel
 from .registration import registry
 
-FIRST_OPSET = 9
+FIRST_OPSET = 7
 
 
 class _Exporting(threading.local):
@@ -126,6 +127,13 @@ class ExportRequest:
         signature = getattr(called, "_script_signature", None)
         return next((str(each.type) for each in signature.parameters if each.name == name), "") if signature is not None else ""
 
+    @property
+    def returns_list(self) -> bool:
+        """Whether a script says that its result is a list: one sequence in the file."""
+        called = self.model.__dict__.get("forward") if isinstance(self.model, Module) else self.model
+        signature = getattr(called, "_script_signature", None)
+        return self.opset >= 11 and str(getattr(signature, "result", "")).startswith("List[")
+
     def is_optional(self, name: str) -> bool:
         """Whether an input may be None when the file is run, although the example is a tensor: a script says so."""
         return self.opset >= 15 and self.declared(name) == "Optional[Tensor]"
@@ -206,6 +214,8 @@ class ExportRequest:
             lowering = self.lowering = OnnxLowering(captured, self.opset, mode=self.mode, folding=self.folding, domains=self.custom_opsets)
             g = lowering.run()
             output = lowering.argument(captured.graph.output_node().args[0])
+            if self.returns_list and isinstance(output, list):
+                output = from_items(g, [flat_outputs(g, each, each) for each in output])
             outputs = flat_outputs(g, output, captured.outputs)
             name_outputs(g, outputs, output_names_of(captured.outputs), self.output_names, self.dynamic_axes)
             order = list(self.model.state_dict(keep_vars=True)) if isinstance(self.model, Module) else []
@@ -340,7 +350,7 @@ def flat_outputs(g: Any, output: Any, result: Any) -> list[OnnxValue]:
         return [value for each in output.values() for value in (flat_outputs(g, each, each) if each is not None else [])]
     if isinstance(output, (tuple, list)):
         return [value for each in output for value in (flat_outputs(g, each, each) if each is not None else [])]
-    if isinstance(output, SymbolicInt) or (isinstance(output, (int, float)) and not isinstance(output, bool)):
+    if isinstance(output, (int, float)):
         return [g.number(output)]
     raise ExportInputError(
         f"the model returns a {type(output).__name__}, which holds no tensor: return a tensor, or a tuple, list or dict that holds tensors"

@@ -106,6 +106,8 @@ class OnnxLowering:
                 return made
         op = node.table_op
         if op is None:
+            if node.meta.get("input"):
+                return None  # a container among the inputs, whose parts are inputs of their own
             if node.target is operator.getitem and isinstance(self.values.get(node.args[0]), (tuple, list)):
                 parts = self.values[node.args[0]]
                 if isinstance(node.args[1], int) and not -len(parts) <= node.args[1] < len(parts):
@@ -534,7 +536,7 @@ def facet_for(op: Op, opset: int) -> Any:
     """The op's own ONNX form for an opset, or None."""
     if not op.onnx:
         return None
-    fitting = [since for since in op.onnx if since <= opset]
+    fitting = [since for since in op.onnx if since <= max(opset, 9)]  # opsets 7 and 8: those of 9 whose nodes are in them
     return op.onnx[max(fitting)] if fitting else None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -84,16 +85,18 @@ def shapes_by_position(shapes: Any, model: Any, args: tuple[Any, ...], kwargs: d
 
 
 def input_symbols(dynamic_axes: Any, captured: Captured, output_names: list[str]) -> None:
-    """Refuse dynamic axes of inputs or outputs that do not exist."""
+    """Refuse dynamic axes that inputs do not have, and warn of names that are none of an input or output."""
     inputs = {name: node.meta["val"].shape for name, node in captured.inputs}
     for name, axes in (dynamic_axes or {}).items():
         if name not in inputs:
             if name in output_names:
                 continue
-            raise ExportInputError(
-                f"dynamic_axes names '{name}', which is no input or output of the model; its inputs are {', '.join(inputs) or 'none'}"
-                + (f", its outputs {', '.join(output_names)}" if output_names else " (name the outputs with output_names)")
+            warnings.warn(
+                f"Provided key {name} for dynamic axes is not a valid input/output name: the inputs are {', '.join(inputs) or 'none'}"
+                + (f", the outputs {', '.join(output_names)}" if output_names else " (name the outputs with output_names)"),
+                stacklevel=2,
             )
+            continue
         for dim in axes:
             rank = len(inputs[name])
             if isinstance(dim, bool) or not isinstance(dim, int) or not 0 <= dim < rank:
@@ -129,6 +132,8 @@ def name_outputs(g: Any, outputs: list[OnnxValue], found: list[str], wanted: lis
             if index < len(wanted):
                 raise ExportInputError(f"'{name}' is the name of an input and of an output: names must differ")
             name = g.fresh(f"{name}_output")
+        while index >= len(wanted) and (name in wanted or name in inputs):
+            name += "_"
         value = g.place(value)
         if value.owner is None or id(value) in seen:
             before = value

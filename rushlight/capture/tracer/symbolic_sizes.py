@@ -141,7 +141,8 @@ class SymbolicSizes:
         if getattr(result, "_array", None).__class__ is Spec and not self.without_values:
             return None  # its sizes are formulas already
         masked = op.name == "index" and any(each is not None and each._array.dtype.kind == "b" for each in args[1])
-        data_dependent = (masked or op.notes.startswith("data-dependent")) and node in self.depends
+        counted = op.factory and any(isinstance(value, TensorBase) for value in args)  # arange(tensor): its value is a size
+        data_dependent = (masked or counted or op.notes.startswith("data-dependent")) and node in self.depends
         if not data_dependent and not any(self.is_dynamic(value) for value in args):
             return None
         several = isinstance(result, (tuple, list))

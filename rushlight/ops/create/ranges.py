@@ -98,10 +98,11 @@ def _fixed(name: str) -> Any:
 def _arange_onnx(g: Any, start: Any, end: Any, step: Any, *rest: Any) -> Any:
     kind = g.outputs[0].dtype
     bounds = (0, start, step) if end is None else (0 if start is None else start, end, step)
-    if not any(map(is_symbolic, bounds)):
+    values = [each for each in bounds if not isinstance(each, (int, float))]  # tensors without dimensions
+    if not values and not any(map(is_symbolic, bounds)):
         return _fixed("arange")(g, start, end, step, *rest)
-    if kind.kind in "iu" and not all(isinstance(each, int) for each in bounds):
-        raise g.unsupported(f"arange() of {BY_NUMPY[kind]} between numbers that are not integers")
+    if kind.kind in "iu" and any(isinstance(each, float) or getattr(each, "dtype", kind).kind == "f" for each in bounds):
+        bounds = tuple([math.trunc(each) if type(each) is float else each for each in bounds])  # as PyTorch: each is truncated
     compute = kind if kind in _RANGE_TYPES else _INT64 if kind.kind in "iu" else np.dtype(np.float32)
     return g.range(*bounds, compute)
 
@@ -192,11 +193,13 @@ def _linspace(xp: Any, spec: Spec, start: Any, end: Any) -> Any:
 
 def _linspace_onnx(g: Any, start: Any, end: Any, steps: Any, *rest: Any) -> Any:
     kind = g.outputs[0].dtype
-    if not is_symbolic(steps) or kind.kind not in "f" or any(is_symbolic(each) for each in (start, end)):
+    followed = [each for each in (start, end, steps) if is_symbolic(each) or not isinstance(each, (int, float))]
+    if not followed or kind.kind not in "f":
         return _fixed("linspace")(g, start, end, steps, *rest)
+    first, count = g.number(start, kind), g.number(steps, kind)
     places = g.cast(g.range(0, steps), kind)
-    last = g.maximum(g.number(steps - 1, kind), g.number(1, kind))
-    return g.Add(g.Mul(places, g.Div(g.number(end - start, kind), last)), g.number(start, kind))
+    last = g.maximum(g.Sub(count, g.number(1, kind)), g.number(1, kind))
+    return g.Add(g.Mul(places, g.Div(g.Sub(g.number(end, kind), first), last)), first)
 
 
 @primitive(

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ...core.symbolic import is_symbolic
+
 _INT32 = np.dtype(np.int32)
 
 
@@ -19,15 +21,16 @@ def product(g: Any, a: Any, b: Any) -> Any:
 
 
 def _scaled(g: Any, x: Any, factor: Any) -> Any:
-    return x if factor == 1 else g.Mul(x, g.constant(factor, x.dtype))
+    return x if isinstance(factor, int) and factor == 1 else g.Mul(x, g.number(factor, x.dtype))
 
 
 def added_form(g: Any, input: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
     """``beta * input + alpha * (a @ b)``: for matrices of floats one ``Gemm``."""
-    if a.rank == 2 and b.rank == 2 and a.dtype.kind == "f" and beta != 0 and alpha != 0:
+    known = all(isinstance(each, (int, float, complex)) and not is_symbolic(each) for each in (beta, alpha))
+    if known and a.rank == 2 and b.rank == 2 and a.dtype.kind == "f" and beta != 0 and alpha != 0:
         return g.Gemm(a, b, input, alpha=None if alpha == 1 else float(alpha), beta=None if beta == 1 else float(beta))
     result = _scaled(g, product(g, a, b), alpha)
-    return g.Add(_scaled(g, input, beta), result) if beta != 0 else result
+    return g.Add(_scaled(g, input, beta), result) if not known or beta != 0 else result
 
 
 def linear_form(g: Any, input: Any, weight: Any, bias: Any) -> Any:

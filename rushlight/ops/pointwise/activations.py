@@ -169,7 +169,7 @@ def elu(input: Tensor, alpha: Number = 1.0, inplace: bool = False) -> Tensor:
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 
-@composite(in_place=True, onnx={9: lambda g, input: g.Selu(input)})
+@composite(in_place=True, onnx={9: lambda g, input: NotImplemented if input.dtype == np.float64 else g.Selu(input)})
 def selu(input: Tensor) -> Tensor:
     """Scaled exponential linear unit: keeps mean and variance of its inputs."""
     return elu_plain(input, SELU_ALPHA, SELU_SCALE, 1.0)

@@ -17,7 +17,10 @@ def relu(g: Any, input: Any) -> Any:
 
 
 def elu(g: Any, input: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    """Elu, Selu or Celu, by the scales."""
+    """Elu, Selu or Celu, by the scales; of float64, for which runtimes have none of them, by ``Exp``."""
+    if input.dtype == np.float64:
+        curve = g.Mul(g.Sub(g.Exp(g.Mul(input, float(input_scale))), 1.0), float(alpha * scale))
+        return g.where(g.Greater(input, 0.0), g.Mul(input, float(scale)), curve)
     if input_scale == 1:
         return g.Elu(input, alpha=float(alpha)) if scale == 1 else g.Selu(input, alpha=float(alpha), gamma=float(scale))
     if scale != 1 or not math.isclose(alpha * input_scale, 1):
@@ -29,6 +32,8 @@ def elu(g: Any, input: Any, alpha: float, scale: float, input_scale: float) -> A
 
 def prelu(g: Any, input: Any, weight: Any) -> Any:
     """PRelu, with the slopes of channels in the place of dimension 1."""
+    if input.rank == 0:
+        weight = g.reshape(weight, ())
     if input.rank > 2 and weight.rank == 1 and not (type(weight.shape[0]) is int and weight.shape[0] == 1):
         weight = g.unsqueeze(weight, range(1, input.rank - 1))
     return g.PRelu(input, weight)

@@ -256,6 +256,11 @@ def _squeeze_kernel(xp: Any, input: Any, dim: Any = None) -> Any:
 
 def _squeeze_onnx(g: Any, input: Any, dim: Any) -> Any:
     dims = normalize_dims(dim, input.rank, empty_is_all=False)
+    dynamic = [axis for axis in dims if type(input.shape[axis]) is not int and (dim is not None or input.shape[axis] == 1)]
+    if dynamic:  # whether such a dimension goes is known when the file runs
+        sizes = g.shape(input)
+        stays = g.constant(np.array([axis not in dims for axis in range(input.rank)]))
+        return g.Reshape(input, g.Compress(sizes, g.Or(stays, g.Not(g.Equal(sizes, g.constant(1, np.int64)))), axis=0))
     return g.squeeze(input, [axis for axis in dims if input.shape[axis] == 1])
 
 
