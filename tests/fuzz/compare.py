@@ -1,0 +1,118 @@
+"""Whether two outcomes of a call agree, and the smallest call on which they do not."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .calls import Array, Call, arrays_in
+from .outcome import Outcome
+
+TOLERANCE = {
+    "float16": (4e-3, 4e-3), "bfloat16": (3e-2, 3e-2), "float32": (1e-4, 1e-5), "complex64": (1e-4, 1e-5), "float64": (1e-7, 1e-8),
+    "complex128": (1e-7, 1e-8),
+}  # fmt: skip
+ORDER = ("bfloat16", "float16", "float32", "complex64", "float64", "complex128")
+
+
+def coarsest(call: Call, dtype: str) -> tuple[float, float]:
+    """The tolerance of a result: of the coarsest floating type that goes into it."""
+    given = [each.dtype for value in (*call.args, *call.kwargs.values()) for each in arrays_in(value)] + [dtype]
+    return next((TOLERANCE[each] for each in ORDER if each in given), (0.0, 0.0))
+
+
+def close(a: np.ndarray, b: np.ndarray, tolerance: tuple[float, float]) -> bool:
+    """Whether arrays are equal but for rounding; NaN is equal to NaN."""
+    if a.shape != b.shape:
+        return False
+    if a.dtype.kind in "iub" and b.dtype.kind in "iub":
+        return bool(np.array_equal(a, b))
+    with np.errstate(all="ignore"):
+        scale = max(1.0, float(np.nanmax(np.abs(np.where(np.isfinite(b), b, 0)), initial=0.0)) ** 0.5)
+        return bool(np.allclose(a, b, rtol=tolerance[0], atol=tolerance[1] * scale, equal_nan=True))
+
+
+def difference(call: Call, ours: Outcome, theirs: Outcome, strides: bool = False) -> str:
+    """How our outcome differs from PyTorch's, in a line; empty where it does not."""
+    if ours.error or theirs.error:
+        if ours.error == theirs.error:
+            return ""
+        return f"{f'raises {ours.error}: {ours.message[:120]}' if ours.error else 'no error'}; PyTorch {f'raises {theirs.error}: {theirs.message[:120]}' if theirs.error else 'gives a result'}"
+    if len(ours.results) != len(theirs.results):
+        return f"{len(ours.results)} results; PyTorch {len(theirs.results)}"
+    for at, (a, b) in enumerate(zip(ours.results, theirs.results)):
+        if ours.dtypes[at] != theirs.dtypes[at]:
+            return f"result {at} is {ours.dtypes[at] or type(a).__name__}; PyTorch {theirs.dtypes[at] or type(b).__name__}"
+        if isinstance(a, np.ndarray):
+            if a.shape != b.shape:
+                return f"result {at} has shape {a.shape}; PyTorch {b.shape}"
+            if not close(a, b, coarsest(call, ours.dtypes[at])):
+                return f"result {at} is {a.reshape(-1)[:6]}; PyTorch {b.reshape(-1)[:6]}"
+        elif a != b and not (isinstance(a, float) and isinstance(b, float) and np.isclose(a, b, equal_nan=True)):
+            return f"result {at} is {a!r}; PyTorch {b!r}"
+    if ours.aliases != theirs.aliases:
+        return f"results share memory with arguments {ours.aliases}; PyTorch {theirs.aliases}"
+    if strides and ours.strides != theirs.strides and all(each.size > 1 for each in theirs.results if isinstance(each, np.ndarray)):
+        return f"strides {ours.strides}; PyTorch {theirs.strides}"
+    if ours.backward_error or theirs.backward_error:
+        if bool(ours.backward_error) == bool(theirs.backward_error):
+            return ""
+        return f"backward: {ours.backward_error or 'no error'} {ours.message[:100]}; PyTorch {theirs.backward_error or 'no error'} {theirs.message[:100]}"
+    for at, (a, b) in enumerate(zip(ours.gradients, theirs.gradients)):
+        if (a is None) != (b is None):
+            if b is None and not np.any(a) or a is None and not np.any(b):
+                continue
+            return f"gradient {at} is {'None' if a is None else 'there'}; PyTorch {'None' if b is None else 'there'}"
+        if a is not None and not close(a, b, tuple(10 * each for each in coarsest(call, "")) or (0, 0)):  # type: ignore[arg-type]
+            return f"gradient {at} is {a.reshape(-1)[:6]}; PyTorch {b.reshape(-1)[:6]}"
+    return ""
+
+
+def simpler(call: Call) -> list[Call]:
+    """Calls a step simpler than a call."""
+    found = []
+
+    def changed(change: Callable[[Call], None]) -> None:
+        other = copy.deepcopy(call)
+        change(other)
+        found.append(other)
+
+    places: list[Any] = [*[("args", at) for at in range(len(call.args))], *[("kwargs", name) for name in call.kwargs]]
+    for name in call.kwargs:
+        changed(lambda other, name=name: other.kwargs.pop(name))
+    if call.out is not None:
+        changed(lambda other: setattr(other, "out", None))
+    if call.gradient:
+        changed(lambda other: setattr(other, "gradient", False))
+    for part, at in places:
+        value = getattr(call, part)[at]
+        for number, each in enumerate(arrays_in(value)):
+
+            def edit(other: Call, update: Callable[[Array], None], part: str = part, at: Any = at, number: int = number) -> None:
+                update(arrays_in(getattr(other, part)[at])[number])
+
+            if each.layout != "contiguous":
+                changed(lambda other, edit=edit: edit(other, lambda array: setattr(array, "layout", "contiguous")))
+            for dim, size in enumerate(each.values.shape):
+                if size > 1:
+
+                    def halve(array: Array, dim: int = dim, size: int = size) -> None:
+                        array.values = np.take(array.values, range(size // 2), dim)
+
+                    changed(lambda other, edit=edit, halve=halve: edit(other, halve))
+    return found
+
+
+def shrink(call: Call, differs: Callable[[Call], bool], steps: int = 40) -> Call:
+    """The simplest call that still differs, found greedily."""
+    for _ in range(steps):
+        for other in simpler(call):
+            if differs(other):
+                call = other
+                break
+        else:
+            return call
+    return call

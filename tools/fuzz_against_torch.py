@@ -1,0 +1,131 @@
+"""Random calls of every op, run here and in PyTorch, and where they differ.
+
+    python tools/fuzz_against_torch.py --torch .venv-record/bin/python            # 200 calls of each op
+    python tools/fuzz_against_torch.py --torch PYTHON --calls 2000 softmax topk    # of these ops
+    python tools/fuzz_against_torch.py --torch PYTHON --record 25                  # PyTorch's outcomes of 25 calls of each op, for make test
+
+PyTorch runs in its own environment (``make record`` makes one), in a process that gets calls and gives outcomes; one that crashes is started anew.
+Values, dtypes, shapes, aliasing, classes of errors and gradients are compared, with ``--strides`` strides too; what differs is shrunk.
+"""
+
+from __future__ import annotations
+
+import argparse
+import pickle
+import struct
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT)]
+
+from fuzz.calls import Call, Mutator  # noqa: E402
+from fuzz.compare import difference, shrink  # noqa: E402
+from fuzz.outcome import Outcome, outcome  # noqa: E402
+from fuzz.recorded import write_recorded  # noqa: E402
+from samples import makers, samples_of  # noqa: E402
+
+import rushlight  # noqa: E402
+from rushlight.core.declare import table  # noqa: E402
+
+WORKER = """
+import pickle, struct, sys, torch
+sys.path[:0] = {path!r}
+torch.set_num_threads(1)
+from fuzz.outcome import outcome
+source, sink = sys.stdin.buffer, sys.stdout.buffer
+while True:
+    size = source.read(8)
+    if len(size) < 8:
+        break
+    calls = pickle.loads(source.read(struct.unpack("<q", size)[0]))
+    found = pickle.dumps([outcome(torch, call) for call in calls])
+    sink.write(struct.pack("<q", len(found)) + found)
+    sink.flush()
+"""
+
+
+class PyTorch:
+    """A process of PyTorch that runs calls."""
+
+    def __init__(self, python: str) -> None:
+        self.python = python
+        self.start()
+
+    def start(self) -> None:
+        """A fresh process; it imports the fuzzer's own modules and no rushlight."""
+        program = WORKER.format(path=[str(ROOT / "tests"), str(ROOT)])
+        self.process = subprocess.Popen([self.python, "-W", "ignore", "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def ask(self, calls: list[Call]) -> list[Outcome]:
+        """The outcomes of calls; of one that ends the process, an error of that name."""
+        data = pickle.dumps(calls)
+        assert self.process.stdin is not None and self.process.stdout is not None
+        try:
+            self.process.stdin.write(struct.pack("<q", len(data)) + data)
+            self.process.stdin.flush()
+            size = self.process.stdout.read(8)
+            if len(size) == 8:
+                return pickle.loads(self.process.stdout.read(struct.unpack("<q", size)[0]))  # type: ignore[no-any-return]
+        except BrokenPipeError:
+            pass  # as when nothing is read: the process has ended
+        self.process.wait()
+        self.start()
+        if len(calls) == 1:
+            return [Outcome(error="crash")]
+        return [self.ask([call])[0] for call in calls]
+
+
+def fuzz(op: Any, peer: PyTorch, count: int, seed: int, strides: bool) -> list[tuple[Call, str]]:
+    """Differences found in random calls of an op, shrunk, one of each kind."""
+    mutator = Mutator(op, seed)
+    if not mutator.bases:
+        return []
+    found: dict[str, tuple[Call, str]] = {}
+    for start in range(0, count, 100):
+        calls = [mutator.call() for _ in range(min(100, count - start))]
+        for call, theirs in zip(calls, peer.ask(calls)):
+            if theirs.error in ("crash", "AttributeError"):
+                continue
+            said = difference(call, outcome(rushlight, call), theirs, strides)
+            kind = " ".join(word for word in said.split() if not any(letter.isdigit() for letter in word))[:60]
+            if said and kind not in found:
+                small = shrink(call, lambda other: bool(difference(other, outcome(rushlight, other), peer.ask([other])[0], strides)))
+                found[kind] = small, difference(small, outcome(rushlight, small), peer.ask([small])[0], strides) or said
+    return list(found.values())
+
+
+def main() -> int:
+    """Fuzz the ops that are asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("ops", nargs="*", help="names of ops; all by default")
+    parser.add_argument("--torch", required=True, metavar="PYTHON", help="the Python of an environment with PyTorch")
+    parser.add_argument("--calls", type=int, default=200, help="of each op")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--strides", action="store_true", help="compare strides of results too")
+    parser.add_argument("--record", type=int, metavar="N", help="record PyTorch's outcomes of N calls of each op")
+    given = parser.parse_args()
+    ops = [
+        op for op in table.values() if op.functional is None and op in makers and samples_of(op) and (not given.ops or op.name in given.ops)
+    ]
+    peer = PyTorch(given.torch)
+    if given.record:
+        write_recorded(ops, peer.ask, given.record, given.seed)
+        return 0
+    total: Counter[str] = Counter()
+    for number, op in enumerate(ops, 1):
+        differences = fuzz(op, peer, given.calls, given.seed, given.strides)
+        total["ops"] += bool(differences)
+        total["differences"] += len(differences)
+        print(f"[{number}/{len(ops)}] {op.name}: {len(differences) or 'no'} differences", file=sys.stderr)
+        for call, said in differences:
+            print(f"{op.name}: {call}\n    {said}", flush=True)
+    print(f"{len(ops)} ops, {given.calls} calls each: {total['differences']} kinds of difference in {total['ops']} ops")
+    return 1 if total["differences"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
