@@ -32,11 +32,12 @@ import rushlight  # noqa: E402
 from rushlight.core.declare import table  # noqa: E402
 
 WORKER = """
-import pickle, struct, sys, torch
+import os, pickle, struct, sys, torch
 sys.path[:0] = {path!r}
 torch.set_num_threads(1)
 from fuzz.outcome import outcome
-source, sink = sys.stdin.buffer, sys.stdout.buffer
+source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+os.dup2(2, 1)  # what LAPACK prints goes elsewhere
 while True:
     size = source.read(8)
     if len(size) < 8:
@@ -104,6 +105,7 @@ def main() -> int:
     parser.add_argument("ops", nargs="*", help="names of ops; all by default")
     parser.add_argument("--torch", required=True, metavar="PYTHON", help="the Python of an environment with PyTorch")
     parser.add_argument("--calls", type=int, default=200, help="of each op")
+    parser.add_argument("--from", dest="first", default="", metavar="OP", help="begin with this op")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--strides", action="store_true", help="compare strides of results too")
     parser.add_argument("--record", type=int, metavar="N", help="record PyTorch's outcomes of N calls of each op")
@@ -111,6 +113,7 @@ def main() -> int:
     ops = [
         op for op in table.values() if op.functional is None and op in makers and samples_of(op) and (not given.ops or op.name in given.ops)
     ]
+    ops = ops[next((at for at, op in enumerate(ops) if op.name == given.first), 0) :]
     peer = PyTorch(given.torch)
     if given.record:
         write_recorded(ops, peer.ask, given.record, given.seed)
