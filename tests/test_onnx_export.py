@@ -255,7 +255,9 @@ def test_numbers_of_a_script_are_followed_by_its_control_flow():
 
 
 def test_a_number_that_the_graph_depends_on_is_named():
-    with pytest.warns(torch.jit.TracerWarning, match=r"the argument dim=1 is an input of the file, but the graph holds for this value alone"):
+    with pytest.warns(
+        torch.jit.TracerWarning, match=r"the argument dim=1 is an input of the file, but the graph holds for this value alone"
+    ):
         made = torch.onnx.export(lambda x, dim: x.sum(dim), (torch.ones(2, 3), 1))
     assert [each.name for each in made.model_proto.graph.input] == ["x", "dim"]
     close(made.run(torch.ones(2, 3), 1)[0], torch.full((2,), 3.0))
@@ -342,7 +344,10 @@ def test_factors_of_a_product_that_are_tensors():
 
 @pytest.mark.parametrize("opset", [7, 8])
 def test_opsets_before_9(opset):
-    model, x = nn.Sequential(nn.Conv2d(2, 3, 3), nn.BatchNorm2d(3), nn.ReLU(), nn.Flatten(), nn.Linear(12, 2)).eval(), torch.randn(1, 2, 4, 4)
+    model, x = (
+        nn.Sequential(nn.Conv2d(2, 3, 3), nn.BatchNorm2d(3), nn.ReLU(), nn.Flatten(), nn.Linear(12, 2)).eval(),
+        torch.randn(1, 2, 4, 4),
+    )
     exported = load(model, x, opset_version=opset)
     assert exported.opset_import[0].version == opset
     close(run_onnx(exported, x)[0], model(x))

@@ -15,7 +15,6 @@ from ..autograd import no_grad
 from ..capture.trace.capture import Captured, bind_arguments, capture, class_of
 from ..capture.tracer.tracer import TracerWarning, tensors_in
 from ..core.base import TensorBase
-from ..core.symbolic import SymbolicInt
 from ..nn.modules.module import Module
 from .cleanup import clean
 from .containers import from_items
@@ -208,7 +207,12 @@ class ExportRequest:
         try:
             with select_model_mode_for_export(self.model, self.training):
                 captured = self.captured()
-                if self.moves_statistics and captured.tracer.without_values and getattr(self.model, "training", False) and buffers_of(self.model):
+                if (
+                    self.moves_statistics
+                    and captured.tracer.without_values
+                    and getattr(self.model, "training", False)
+                    and buffers_of(self.model)
+                ):
                     with no_grad():  # in training mode the run moves the running statistics, and the file holds them as they are then
                         self.model(*copy.deepcopy(self.args), **copy.deepcopy(self.kwargs))
             lowering = self.lowering = OnnxLowering(captured, self.opset, mode=self.mode, folding=self.folding, domains=self.custom_opsets)

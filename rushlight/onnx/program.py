@@ -12,7 +12,6 @@ from ..core.base import TensorBase, make
 from .errors import OnnxExporterError
 from .proto import OnnxModel
 
-
 # The types of inputs that Python numbers are given for.
 NUMBERS: dict[type, Any] = {bool: np.bool_, int: np.int64, float: np.float64}
 
