@@ -1,0 +1,147 @@
+"""What an exported model may take and return: numbers, nested tuples, ranges of tensors, dynamic sizes of 1; and old opsets."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+from support.onnx_files import run_onnx
+from test_onnx_export import close, load
+
+import rushlight as torch
+import rushlight.onnx
+from rushlight import nn
+from rushlight.onnx import errors
+
+# -- numbers among the arguments --------------------------------------------------------------------------------------
+
+
+def scripted_loop(x: torch.Tensor, count: int, offset: float, double: bool):
+    for step in range(count):
+        x = x + step * offset
+    if double:
+        x = x * 2
+    return x
+
+
+def test_numbers_are_inputs():
+    def program(x, scale: float, rows: int):
+        return x * scale + rows, x.reshape(rows, -1), x[:rows], x.new_full((rows, 2), scale)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = torch.onnx.export(program, (torch.randn(4, 6), 0.5, 2))
+    assert [each.name for each in made.model_proto.graph.input] == ["x", "scale", "rows"]
+    assert [each.type.tensor_type.elem_type for each in made.model_proto.graph.input] == [1, 11, 7]
+    x = torch.randn(4, 6)
+    for got, want in zip(made.run(x, 1.5, 3), program(x, 1.5, 3)):
+        close(got, want)
+
+
+def test_numbers_of_a_script_are_followed_by_its_control_flow():
+    script = torch.jit.script(scripted_loop)
+    made = torch.onnx.export(script, (torch.randn(3), 2, 0.5, True))
+    x = torch.randn(3)
+    for count, double in ((0, False), (5, True), (3, False)):
+        close(made.run(x, count, 1.25, double)[0], script(x, count, 1.25, double))
+
+
+def test_a_number_that_the_graph_depends_on_is_named():
+    with pytest.warns(
+        torch.jit.TracerWarning, match=r"the argument dim=1 is an input of the file, but the graph holds for this value alone"
+    ):
+        made = torch.onnx.export(lambda x, dim: x.sum(dim), (torch.ones(2, 3), 1))
+    assert [each.name for each in made.model_proto.graph.input] == ["x", "dim"]
+    close(made.run(torch.ones(2, 3), 1)[0], torch.full((2,), 3.0))
+
+
+# -- what PyTorch's exporter accepts ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dim", [1, None])
+def test_squeeze_of_a_dynamic_dimension(dim):
+    program = (lambda x: x.squeeze()) if dim is None else (lambda x: x.squeeze(dim))
+    exported = load(program, torch.randn(2, 1, 4), dynamic_axes={"x": [0, 1, 2]})
+    for shape in ((2, 1, 4), (2, 2, 3), (3, 5, 4)):
+        x = torch.randn(shape)
+        close(run_onnx(exported, x)[0], program(x))
+
+
+def test_ranges_of_tensors():
+    def program(end, first):
+        return torch.arange(end), torch.arange(0, end), torch.linspace(first, end, 5), torch.arange(first, end, 2)
+
+    exported = load(program, (torch.tensor(6.2), torch.tensor(1.0)))
+    for end, first in ((6.2, 1.0), (9.5, 2.0)):
+        got = run_onnx(exported, torch.tensor(end), torch.tensor(first))
+        for have, want in zip(got, program(torch.tensor(end), torch.tensor(first))):
+            close(have, want)
+
+
+def test_nested_tuples_among_the_inputs():
+    def program(a, b):
+        return a + b[0] + b[1][0] * b[1][1]
+
+    given = torch.randn(4, 5), (torch.randn(4, 5), (torch.randn(1, 5), torch.randn(4, 1)))
+    made = torch.onnx.export(program, given)
+    assert [each.name for each in made.model_proto.graph.input] == ["a", "b_0", "b_1_0", "b_1_1"]
+    close(made.run(*given)[0], program(*given))
+
+
+@pytest.mark.parametrize("activation", [nn.CELU(0.7), nn.ELU(1.3), nn.SELU()], ids=repr)
+def test_exponential_activations_of_float64(activation):
+    x = torch.randn(2, 5, dtype=torch.float64)
+    close(run_onnx(load(activation, x), x)[0], activation(x))
+
+
+def test_fewer_output_names_than_outputs():
+    def program(x):
+        return tuple(x + i for i in range(4))
+
+    exported = load(program, torch.rand(2), output_names=["output_1"])
+    names = [each.name for each in exported.graph.output]
+    assert names[0] == "output_1" and len(set(names)) == 4
+
+
+def test_unknown_names_of_dynamic_axes_warn():
+    with pytest.warns(UserWarning, match="Provided key z for dynamic axes is not a valid input/output name"):
+        torch.onnx.export(lambda x: x + 1, (torch.rand(5),), dynamic_axes={"z": [0]})
+
+
+def returned_list(x: torch.Tensor, y: torch.Tensor):
+    return [x + 1, y]
+
+
+def test_the_list_of_a_script_is_one_sequence():
+    made = torch.onnx.export(torch.jit.script(returned_list), (torch.ones(2), torch.zeros(2)))
+    (output,) = made.model_proto.graph.output
+    assert output.type.WhichOneof("value") == "sequence_type"
+    close(made.run(torch.ones(2), torch.zeros(2))[0][0], torch.full((2,), 2.0))
+
+
+def test_numbers_are_results():
+    made = torch.onnx.export(lambda x: (x.size(0) > 2, x.size(0), x), (torch.ones(3),))
+    assert [each.tolist() for each in made.run(torch.ones(3))] == [True, 3, [1.0, 1.0, 1.0]]
+
+
+def test_factors_of_a_product_that_are_tensors():
+    def program(i, a, b, alpha, beta):
+        return torch.baddbmm(i, a, b, alpha=alpha, beta=beta)
+
+    given = torch.randn(2, 3, 5), torch.randn(2, 3, 4), torch.randn(2, 4, 5), torch.tensor(5), torch.tensor(3.5)
+    exported = load(program, given)
+    other = (*given[:3], torch.tensor(2), torch.tensor(0.5))
+    close(run_onnx(exported, *other)[0], program(*other))
+
+
+@pytest.mark.parametrize("opset", [7, 8])
+def test_opsets_before_9(opset):
+    model, x = (
+        nn.Sequential(nn.Conv2d(2, 3, 3), nn.BatchNorm2d(3), nn.ReLU(), nn.Flatten(), nn.Linear(12, 2)).eval(),
+        torch.randn(1, 2, 4, 4),
+    )
+    exported = load(model, x, opset_version=opset)
+    assert exported.opset_import[0].version == opset
+    close(run_onnx(exported, x)[0], model(x))
+    with pytest.raises(errors.UnsupportedOperatorError, match="opset"):
+        torch.onnx.export(lambda x: torch.where(x > 0, x, -x), (x,), opset_version=opset)
