@@ -190,13 +190,14 @@ class Argument:
 class FunctionSchema:
     """The name, the arguments and the results of an op."""
 
-    __slots__ = ("arguments", "name", "overload_name", "returns")
+    __slots__ = ("arguments", "name", "numbers_as_tensors", "overload_name", "returns")
 
     def __init__(self, name: str, overload_name: str, arguments: Sequence[Argument], returns: Sequence[Argument]) -> None:
         self.name = name
         self.overload_name = overload_name
         self.arguments = list(arguments)
         self.returns = list(returns)
+        self.numbers_as_tensors = False  # of arithmetic: whether a number may stand for a tensor
 
     @property
     def is_mutable(self) -> bool:
@@ -251,7 +252,7 @@ class FunctionSchema:
                 continue
             else:
                 raise OperationError(f"{self.name}() is missing value for argument '{argument.name}'. Declaration: {self}")
-            if not argument.type.accepts(value):
+            if not argument.type.accepts(value) and not (self.numbers_as_tensors and isinstance(value, (int, float, complex))):
                 raise OperationError(
                     f"{self.name}() Expected a value of type '{argument.type}' for argument '{argument.name}' but instead found type "
                     f"'{type(value).__name__}'.\nPosition: {at}\nValue: {value}\nDeclaration: {self}\nCast error details: Unable to cast "

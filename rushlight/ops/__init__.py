@@ -16,7 +16,7 @@ from .manifest import FILES
 
 expect(__name__, FILES)
 FOLDERS = frozenset(
-    (*(name.partition(".")[0] for name in FILES), "aten", "document", "overloads")
+    (*(name.partition(".")[0] for name in FILES), "aten_calls", "document", "overloads")
 )  # modules, `torch.ops.quantized` among them
 loaded_libraries: set[str] = set()
 

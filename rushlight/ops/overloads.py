@@ -1,7 +1,7 @@
 """``torch.ops`` as objects: namespaces of op packets, each with its overloads and their schemas.
 
 ``torch.ops.mylib.scale`` is an :class:`OpOverloadPacket`, ``torch.ops.mylib.scale.default`` an :class:`OpOverload`.  Ops that programs
-register (:mod:`rushlight.library`) are put in by :func:`add_overload`; those of ``aten`` come from ``aten.py``, when one is first asked for.
+register (:mod:`rushlight.library`) are put in by :func:`add_overload`; those of ``aten`` come from ``aten_calls.py``, when one is first asked for.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..core.schema import FunctionSchema
 
 _packets: dict[str, dict[str, OpOverloadPacket]] = {}  # by namespace and name: what programs have registered
 _namespaces: dict[str, OpNamespace] = {}
-_SOURCES = {"aten": "aten", "prims": "aten"}  # namespaces whose ops a module of this folder makes
+_SOURCES = {"aten": "aten_calls"}  # namespaces whose ops a module of this folder makes
 
 
 class OpOverload:

@@ -1,0 +1,347 @@
+"""``torch.ops.aten``: the overloads of PyTorch's operators, as calls of the ops of the table.
+
+The schemas are recorded (``aten_schemas.txt``).  A call binds its arguments by the schema and goes on to the public function, the method or
+the op of the same name; ``SPECIAL`` has the operators whose arguments or results differ from it.  Captures record the ops that run.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ..core.base import TensorBase, runtime
+from ..core.declare import Op, exports, methods, table
+from ..core.schema import Argument, FunctionSchema, parse_schema
+from .overloads import OpOverload, OpOverloadPacket
+
+REDUCTIONS = ("none", "mean", "sum")
+_DROPPED = frozenset(("pin_memory", "layout", "non_blocking"))  # accepted where they say nothing
+_ARITHMETIC = frozenset(("add", "copy", "div", "divide", "floor_divide", "mul", "multiply", "sub", "subtract", "true_divide"))
+_IGNORED = frozenset(("cudnn_enable", "cudnn_enabled", "implicit", "half_to_float", "allow_tf32", "deterministic", "benchmark"))
+
+
+@cache
+def _lines() -> dict[str, list[str]]:
+    """The recorded schemas by the names of operators."""
+    found: dict[str, list[str]] = {}
+    for line in Path(__file__).with_name("aten_schemas.txt").read_text(encoding="utf8").splitlines():
+        found.setdefault(line.partition("(")[0].partition(".")[0], []).append(line)
+    return found
+
+
+@cache
+def function_of(name: str) -> Callable[..., Any] | None:
+    """What is called for an operator: a special form, a public function, an op, or a method."""
+    if name in SPECIAL:
+        return SPECIAL[name]
+    for place in ("linalg", "fft", "special"):
+        if name.startswith(place + "_") and (place, name[len(place) + 1 :]) in exports:
+            return exports[place, name[len(place) + 1 :]]
+    if name in OPS:
+        return table[OPS[name]].call
+    for place in ("", "nn.functional"):
+        if (place, name) in exports:
+            return exports[place, name]
+    if name in table:
+        return table[name].call
+    if name in methods:
+        return methods[name]
+    found = getattr(runtime.tensor_type, name, None)
+    return found if callable(found) else None
+
+
+@cache
+def packet(namespace: str, name: str) -> OpOverloadPacket | None:
+    """The packet of an operator, or None where there is none, or nothing here that it could call."""
+    lines = _lines().get(name) if namespace == "aten" else None
+    if lines is None:
+        return None
+    base = name[:-1] if name.endswith("_") and not name.endswith("__") else name
+    if function_of(name) is None and function_of(base) is None:
+        return None
+    made = OpOverloadPacket(namespace, name)
+    for line in lines:
+        schema = parse_schema(f"aten::{line}")
+        schema.numbers_as_tensors = base in _ARITHMETIC
+        overload = OpOverload(made, schema, _Call(name, base, schema))
+        made._overloads[overload._overloadname] = overload
+    return made
+
+
+def names(namespace: str) -> set[str]:
+    """The operators that can be called."""
+    return {name for name in _lines() if _known(name) or (name.endswith("_") and _known(name[:-1]))} if namespace == "aten" else set()
+
+
+def _known(name: str) -> bool:
+    """Whether something here can be called for an operator; nothing is loaded to say so."""
+    if name in SPECIAL or name in table or name in methods or ("", name) in exports or ("nn.functional", name) in exports:
+        return True
+    place, _, rest = name.partition("_")
+    return (place, rest) in exports or callable(getattr(runtime.tensor_type, name, None))
+
+
+class _Call:
+    """The call of one overload."""
+
+    def __init__(self, name: str, base: str, schema: FunctionSchema) -> None:
+        self.schema = schema
+        self.base = base
+        self.outs = [each for each in schema.arguments if each.kwarg_only and each.is_write]
+        self.in_place = base != name
+        self.function = function_of(name)
+        self.copies = self.function is None  # the in-place form of a function that has none
+        if self.copies:
+            self.function = function_of(base)
+
+    def __call__(self, values: list[Any]) -> Any:
+        function = self.function
+        assert function is not None
+        arguments = self.schema.arguments
+        given = {each.name: value for each, value in zip(arguments, values)}
+        outs = [given.pop(each.name) for each in self.outs]
+        positional, keywords = call_form(function, [each for each in arguments if each.name in given], given)
+        if not outs:
+            result = function(*positional, **keywords)
+            if self.copies:
+                return values[0].copy_(result)
+            return None if not self.schema.returns else result
+        op = getattr(function, "op", None)
+        if (isinstance(op, Op) and op.has_out) or self.base in _ARITHMETIC:
+            function(*positional, **keywords, out=outs[0] if len(outs) == 1 else tuple(outs))
+        else:
+            result = function(*positional, **keywords)
+            for target, source in zip(outs, result if isinstance(result, (tuple, list)) else (result,)):
+                target.resize_(source.shape).copy_(source)
+        return outs[0] if len(outs) == 1 else tuple(outs)
+
+
+@cache
+def _parameters(function: Any) -> tuple[str, ...] | None:
+    """The names of a function's parameters; None where it takes any number."""
+    op = getattr(function, "op", None)
+    if isinstance(op, Op):
+        return None if any(each.variadic for each in op.parameters) else tuple(each.name for each in op.parameters)
+    try:
+        found = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    return None if any(each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD) for each in found) else tuple(each.name for each in found)
+
+
+def call_form(function: Any, arguments: list[Argument], given: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments of an overload as its function takes them: by name where it has all names, else in their order."""
+    parameters = _parameters(function)
+    wanted = [each for each in arguments if not (each.has_default and _same(given[each.name], each.default_value)) or not each.has_default]
+    wanted = [each for each in wanted if each.name not in _IGNORED and not (each.name in _DROPPED and not given[each.name])]
+    last = max((at for at, each in enumerate(arguments) if each in wanted and not each.kwarg_only), default=-1)
+    values = {name: _converted(name, value, function) for name, value in given.items()}
+    if parameters is not None:
+        renamed = {each.name: _renamed(each.name, parameters) for each in wanted}
+        if all(renamed.values()) and len(set(renamed.values())) == len(renamed):
+            return [], {str(renamed[each.name]): values[each.name] for each in wanted}
+    leading = [values[each.name] for each in arguments[: last + 1] if not each.kwarg_only]
+    return leading, {each.name: values[each.name] for each in wanted if each.kwarg_only}
+
+
+_SPELLINGS = {
+    "self": ("self", "input", "tensor"), "tensors": ("tensors",), "dim": ("dim", "dims"), "dims": ("dims", "dim"), "p": ("p",), "train": ("training",),
+    "size": ("size", "shape", "sizes"), "shape": ("shape", "size"), "end": ("end", "stop"), "input": ("input", "self"), "src": ("src", "source"),
+    "mat2": ("mat2", "other"), "vec": ("vec", "vec2"), "source": ("source", "src"), "other": ("other", "value"), "value": ("value", "fill_value"),
+}  # fmt: skip
+
+
+def _renamed(name: str, parameters: tuple[str, ...]) -> str | None:
+    """What a function calls an argument of the schema."""
+    return next((each for each in _SPELLINGS.get(name, (name,)) if each in parameters), name if name in parameters else None)
+
+
+def _same(value: Any, default: Any) -> bool:
+    if isinstance(value, TensorBase) or isinstance(default, TensorBase):
+        return False
+    if isinstance(value, (list, tuple)) and isinstance(default, list):
+        return list(value) == default
+    return value is default or (type(value) is type(default) and bool(value == default))
+
+
+def _arithmetic(name: str) -> Callable[..., Any]:
+    """An operator on two tensors, of which the first may be a number."""
+
+    def run(self: Any, other: Any, **keywords: Any) -> Any:
+        first = self if isinstance(self, TensorBase) else _call("scalar_tensor", self, dtype=other.dtype)
+        return exports["", name](first, other, **keywords)
+
+    return run
+
+
+def _converted(name: str, value: Any, function: Any) -> Any:
+    """A value as functions take it: a reduction by its name."""
+    if name == "reduction" and isinstance(value, int):
+        return REDUCTIONS[value]
+    return value
+
+
+# -- operators whose form differs --------------------------------------------------------------------------------------
+
+
+def _call(name: str, *args: Any, **keywords: Any) -> Any:
+    return (exports.get(("nn.functional", name)) or exports.get(("", name)) or table[name].call)(*args, **keywords)
+
+
+def _convolution(
+    input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any, groups: int
+) -> Any:
+    dims = input.dim() - 2
+    if transposed:
+        return _call(f"conv_transpose{dims}d", input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return _call(f"conv{dims}d", input, weight, bias, stride, padding, dilation, groups)
+
+
+def _native_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
+    dims = list(range(input.dim() - len(normalized_shape), input.dim()))
+    wide = input.float() if input.element_size() < 4 else input
+    variance, mean = wide.var(dims, correction=0, keepdim=True), wide.mean(dims, True)
+    return _call("layer_norm", input, list(normalized_shape), weight, bias, eps), mean, (variance + eps).rsqrt()
+
+
+def _native_group_norm(input: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float) -> Any:
+    grouped = input.reshape(N, group, -1)
+    variance, mean = grouped.var(-1, correction=0), grouped.mean(-1)
+    return _call("group_norm", input, group, weight, bias, eps), mean, (variance + eps).rsqrt()
+
+
+def _native_batch_norm(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float
+) -> Any:
+    result = _call("batch_norm", input, running_mean, running_var, weight, bias, training, momentum, eps)
+    if not training:
+        return result, input.new_empty(0), input.new_empty(0)
+    dims = [each for each in range(input.dim()) if each != 1]
+    return result, input.mean(dims), (input.var(dims, correction=0) + eps).rsqrt()
+
+
+def _native_dropout(input: Any, p: float, train: bool | None) -> Any:
+    if not train:
+        return input.clone(), _call("ones_like", input).bool()
+    mask = _call("empty_like", input).bernoulli_(1 - p).bool()
+    return input * mask * (1 / (1 - p) if p < 1 else 0.0), mask
+
+
+def _to_copy(self: Any, *, dtype: Any = None, device: Any = None, memory_format: Any = None, layout: Any = None, pin_memory: Any = None, non_blocking: bool = False) -> Any:  # fmt: skip
+    keywords = {} if memory_format is None else {"memory_format": memory_format}
+    return self.to(
+        device=device if device is not None else self.device, dtype=dtype if dtype is not None else self.dtype, copy=True, **keywords
+    )
+
+
+def _pad(mode: str) -> Callable[..., Any]:
+    return lambda self, padding: _call("pad", self, list(padding), mode)
+
+
+def _upsample(mode: str) -> Callable[..., Any]:
+    def run(self: Any, output_size: Any = None, align_corners: Any = None, scale_factors: Any = None, **scales: Any) -> Any:
+        if output_size is None:
+            return _call("interpolate", self, scale_factor=list(scale_factors), mode=mode, align_corners=align_corners)
+        return _call("interpolate", self, size=list(output_size), mode=mode, align_corners=align_corners)
+
+    return run
+
+
+def _upsample_nearest(self: Any, output_size: Any = None, scale_factors: Any = None, **scales: Any) -> Any:
+    sized = {"size": list(output_size)} if output_size is not None else {"scale_factor": list(scale_factors)}
+    return _call("interpolate", self, **sized, mode="nearest")
+
+
+def _fill_diagonal(self: Any, fill_value: Any, wrap: bool = False) -> Any:
+    if wrap and self.dim() == 2 and self.shape[0] > self.shape[1] + 1:
+        flat = self.reshape(-1)
+        flat[:: self.shape[1] + 1] = fill_value
+        return self.copy_(flat.view(self.shape))
+    view = self.diagonal()
+    for _ in range(self.dim() - 2):
+        view = view.diagonal(0, -2, -1)
+    view.fill_(fill_value)
+    return self
+
+
+def _unique(self: Any, *args: Any, **keywords: Any) -> Any:
+    """``unique_consecutive`` and its like: values, inverse indices and counts, each empty where it is not asked for."""
+    made = _call(keywords.pop("name", "unique_consecutive"), self, *args, **keywords)
+    wanted = [True, bool(keywords.get("return_inverse")), bool(keywords.get("return_counts"))]
+    given = iter(made if isinstance(made, tuple) else (made,))
+    empty = lambda: self.new_empty(0, dtype=_call("argsort", self.reshape(-1)[:0]).dtype)  # noqa: E731
+    return tuple(next(given) if each else empty() for each in wanted)
+
+
+SPECIAL: dict[str, Callable[..., Any]] = {
+    **{name: _arithmetic(name) for name in sorted(_ARITHMETIC - {"copy"})},
+    "_softmax": lambda self, dim: _call("softmax", self, dim),
+    "_log_softmax": lambda self, dim: _call("log_softmax", self, dim),
+    "_to_copy": _to_copy, "to": lambda self, *args, **keywords: self.to(*args, **{k: v for k, v in keywords.items() if v is not None}),
+    "_unsafe_view": lambda self, size: self.reshape(list(size)),
+    "_reshape_alias": lambda self, size, stride: self.reshape(list(size)),
+    "_local_scalar_dense": lambda self: self.item(), "item": lambda self: self.item(),
+    "_unsafe_index": lambda self, indices: table["index"].call(self, list(indices)),
+    "index": lambda self, indices: self[tuple(slice(None) if each is None else each for each in indices)],
+    "_index_put_impl_": lambda self, indices, values, accumulate=False, unsafe=False: self.index_put_(tuple(indices), values, accumulate),
+    "alias": lambda self: self.view(self.shape), "lift_fresh": lambda self: self, "lift": lambda self: self, "lift_fresh_copy": lambda self: self.clone(),
+    "convolution": _convolution, "_convolution": _convolution,
+    "native_layer_norm": _native_layer_norm, "native_group_norm": _native_group_norm, "native_batch_norm": _native_batch_norm,
+    "_native_batch_norm_legit": _native_batch_norm,
+    "_native_batch_norm_legit_no_training": lambda input, weight, bias, running_mean, running_var, momentum, eps: _native_batch_norm(
+        input, weight, bias, running_mean, running_var, False, momentum, eps),
+    "native_dropout": _native_dropout,
+    "embedding": lambda weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False: _call(
+        "embedding", indices, weight, None if padding_idx < 0 else padding_idx, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse),
+    "cross_entropy_loss": lambda self, target, weight=None, reduction="mean", ignore_index=-100, label_smoothing=0.0: _call(
+        "cross_entropy", self, target, weight, ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing),
+    "nll_loss_nd": lambda self, target, weight=None, reduction="mean", ignore_index=-100: _call(
+        "nll_loss", self, target, weight, ignore_index=ignore_index, reduction=reduction),
+    "nll_loss": lambda self, target, weight=None, reduction="mean", ignore_index=-100: _call(
+        "nll_loss", self, target, weight, ignore_index=ignore_index, reduction=reduction),
+    "reflection_pad1d": _pad("reflect"), "reflection_pad2d": _pad("reflect"), "reflection_pad3d": _pad("reflect"),
+    "replication_pad1d": _pad("replicate"), "replication_pad2d": _pad("replicate"), "replication_pad3d": _pad("replicate"),
+    "pad": lambda self, pad, mode="constant", value=None: _call("pad", self, list(pad), mode, value),
+    "upsample_bilinear2d": _upsample("bilinear"), "upsample_bicubic2d": _upsample("bicubic"), "upsample_linear1d": _upsample("linear"),
+    "upsample_trilinear3d": _upsample("trilinear"), "upsample_nearest1d": _upsample_nearest, "upsample_nearest2d": _upsample_nearest,
+    "upsample_nearest3d": _upsample_nearest,
+    "max_pool2d_with_indices": lambda self, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False: _call(
+        "max_pool2d", self, kernel_size, stride or None, padding, dilation, ceil_mode, True),
+    "max_pool3d_with_indices": lambda self, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False: _call(
+        "max_pool3d", self, kernel_size, stride or None, padding, dilation, ceil_mode, True),
+    "sym_size": lambda self, dim=None: self.shape if dim is None else self.shape[dim], "size": lambda self, dim=None: self.shape if dim is None else self.shape[dim],
+    "sym_stride": lambda self, dim=None: self.stride() if dim is None else self.stride(dim), "stride": lambda self, dim=None: self.stride() if dim is None else self.stride(dim),
+    "sym_numel": lambda self: self.numel(), "numel": lambda self: self.numel(), "dim": lambda self: self.dim(),
+    "sym_storage_offset": lambda self: self.storage_offset(), "storage_offset": lambda self: self.storage_offset(),
+    "is_same_size": lambda self, other: self.shape == other.shape, "fill_diagonal_": _fill_diagonal,
+    "im2col": lambda self, kernel_size, dilation, padding, stride: _call("unfold", self, kernel_size, dilation, padding, stride),
+    "col2im": lambda self, output_size, kernel_size, dilation, padding, stride: _call(
+        "fold", self, output_size, kernel_size, dilation, padding, stride),
+    "log_sigmoid": lambda self: _call("logsigmoid", self), "log_sigmoid_forward": lambda self: (_call("logsigmoid", self), self.new_empty(0)),
+    "_log_sigmoid": lambda self: _call("logsigmoid", self),
+    "type_as": lambda self, other: self.type_as(other), "pin_memory": lambda self, device=None: self.pin_memory(),
+    "is_pinned": lambda self, device=None: self.is_pinned(), "slice": lambda self, dim=0, start=None, end=None, step=1: self[
+        (slice(None),) * (dim % max(self.dim(), 1)) + (slice(start, end, step),)],
+    "split_with_sizes": lambda self, split_sizes, dim=0: self.split(list(split_sizes), dim),
+    "unfold": lambda self, dimension, size, step: self.unfold(dimension, size, step),
+    "tensordot": lambda self, other, dims_self, dims_other: _call("tensordot", self, other, (list(dims_self), list(dims_other))),
+    "unique_consecutive": lambda self, return_inverse=False, return_counts=False, dim=None: _unique(
+        self, return_inverse=return_inverse, return_counts=return_counts, dim=dim),
+    "unique_dim_consecutive": lambda self, dim, return_inverse=False, return_counts=False: _unique(
+        self, return_inverse=True, return_counts=True, dim=dim),
+    "unique_dim": lambda self, dim, sorted=True, return_inverse=False, return_counts=False: _unique(
+        self, name="unique", return_inverse=True, return_counts=True, dim=dim),
+    "_unique2": lambda self, sorted=True, return_inverse=False, return_counts=False: _unique(
+        self, name="unique", return_inverse=return_inverse, return_counts=return_counts),
+    "histogram": lambda self, bins=100, *, range=None, weight=None, density=False: _call(
+        "histogram", self, bins, **({} if range is None else {"range": tuple(range)}), weight=weight, density=density),
+    "frobenius_norm": lambda self, dim, keepdim=False: exports["linalg", "vector_norm"](self, 2, list(dim), keepdim),
+    "is_leaf": lambda self: self.is_leaf, "retains_grad": lambda self: self.retains_grad, "output_nr": lambda self: self.output_nr,
+    "is_distributed": lambda self: False, "is_set_to": lambda self, tensor: self.is_set_to(tensor),
+    "nonzero_numpy": lambda self: list(_call("nonzero", self, as_tuple=True)),
+    "mse_loss": lambda self, target, reduction="mean": _call("mse_loss", self, target, reduction=reduction),
+}  # fmt: skip
+OPS = {"elu": "elu"}  # operators that are called by the op of the table, whose public function takes other arguments

@@ -1,0 +1,32 @@
+"""Record the schemas of PyTorch's ``aten`` operators: rushlight/ops/aten_schemas.txt, one overload a line.
+
+Operators of single back-ends, of sparse and nested tensors, and gradient kernels are left out: the table of ops here has no counterpart.
+"""
+
+import re
+from pathlib import Path
+
+import torch
+
+OTHERS = re.compile(
+    r"backward|cudnn|mkldnn|miopen|sparse|quantize|mps|nested|fbgemm|cslt|jagged|fused_(adam|sgd|adagrad|moving)|_foreach|_test_|_cufft|_nnpack|_efficient|_flash|"
+    r"_thnn|_weight_int|_wrapped|_scaled_(mm|grouped)|_batch_norm_impl|_amp_|_autocast|_cast_|_choose_qparams|_functional_|_fake_quant|_dyn_quant|_grouped_mm|_transformer"
+)
+lines = []
+for name in torch._C._dispatch_get_all_op_names():
+    place, _, overload = name.partition(".")
+    if name.startswith("aten::") and not OTHERS.search(place):
+        lines.append(str(torch._C._get_schema(place, overload)).removeprefix("aten::"))
+target = Path(__file__).resolve().parents[2] / "rushlight" / "ops" / "aten_schemas.txt"
+# The order of overloads is the one in which a packet tries them.
+order = {}
+for line in lines:
+    op = line.partition("(")[0].partition(".")[0]
+    if op not in order:
+        order[op] = list(getattr(torch.ops.aten, op).overloads())
+key = lambda line: (
+    line.partition("(")[0].partition(".")[0],
+    order[line.partition("(")[0].partition(".")[0]].index(line.partition("(")[0].partition(".")[2] or "default"),
+)
+target.write_text("\n".join(sorted(lines, key=key)) + "\n", encoding="utf8")
+print(len(lines), "overloads")

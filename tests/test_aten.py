@@ -1,0 +1,96 @@
+"""``torch.ops.aten``: overloads with their schemas, called with arguments made from these and compared with PyTorch's results."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+
+import pytest
+from aten_calls import arguments, summary
+
+import rushlight as torch
+
+RECORDED = json.loads((Path(__file__).parent / "data" / "aten_calls.json").read_text(encoding="utf8"))
+SCHEMAS = {
+    line.partition("(")[0]: line for line in (Path(torch.ops.__file__).parent / "aten_schemas.txt").read_text(encoding="utf8").splitlines()
+}
+
+
+def compare(found, expected, where):
+    if isinstance(expected, float) and isinstance(found, float):
+        assert found == pytest.approx(expected, rel=2e-5, abs=2e-5), where
+    elif isinstance(expected, list):
+        assert isinstance(found, list) and len(found) == len(expected), (where, found, expected)
+        for a, b in zip(found, expected):
+            compare(a, b, where)
+    else:
+        assert found == expected, (where, found, expected)
+
+
+def call(name):
+    packet, _, overload = name.partition(".")
+    positional, keywords = arguments(torch, SCHEMAS[name])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return summary(torch, getattr(getattr(torch.ops.aten, packet), overload or "default")(*positional, **keywords))
+
+
+# Operators of PyTorch that nothing here stands for, and differences that are meant.
+ABSENT = {
+    "chalf", "dense_dim", "flatten_dense_tensors", "is_set_to", "linalg__powsum", "log_sigmoid_forward", "result_type.Scalar", "result_type.Scalar_Scalar",
+    "result_type.Scalar_Tensor", "result_type.Tensor", "set", "set.source_Tensor", "slice_inverse", "to_dense",
+}  # fmt: skip
+
+
+def test_overloads_compute_what_pytorch_computes():
+    assert len(RECORDED) > 700
+    for name, expected in RECORDED.items():
+        if name not in ABSENT:
+            compare(call(name), expected, name)
+
+
+def test_schemas_print_as_they_were_read():
+    for name in ("add", "add_", "conv2d", "max_pool2d", "sum", "where", "_to_copy", "native_layer_norm"):
+        for overload in getattr(torch.ops.aten, name):
+            found = getattr(getattr(torch.ops.aten, name), overload)
+            assert str(found._schema) == f"aten::{SCHEMAS[name if overload == 'default' else f'{name}.{overload}']}"
+
+
+def test_overloads_and_packets_say_what_they_are():
+    overload = torch.ops.aten.add.Tensor
+    assert (overload.name(), overload._overloadname, overload.namespace) == ("aten::add.Tensor", "Tensor", "aten")
+    assert str(overload) == "aten.add.Tensor" and repr(overload) == "<OpOverload(op='aten.add', overload='Tensor')>"
+    assert overload.overloadpacket is torch.ops.aten.add and overload.__name__ == "add.Tensor"
+    assert [(each.name, str(each.type), each.kwarg_only) for each in overload._schema.arguments] == [
+        ("self", "Tensor", False), ("other", "Tensor", False), ("alpha", "number", True)]  # fmt: skip
+    assert torch.ops.aten.add_.Tensor._schema.is_mutable and not overload._schema.is_mutable
+    assert torch.ops.aten.view.default.is_view and not overload.is_view
+    assert "Tensor" in torch.ops.aten.add.overloads() and "out" in torch.ops.aten.add.overloads()
+    assert "add" in dir(torch.ops.aten)
+    with pytest.raises(AttributeError, match="'_OpNamespace' 'aten' object has no attribute 'nonsense'"):
+        torch.ops.aten.nonsense
+
+
+def test_out_and_in_place_overloads_write_where_they_say():
+    x, out = torch.arange(3.0), torch.empty(3)
+    assert torch.ops.aten.mul.out(x, x, out=out) is out and out.tolist() == [0, 1, 4]
+    assert torch.ops.aten.add_.Tensor(x, x, alpha=2) is x and x.tolist() == [0, 3, 6]
+    assert torch.ops.aten.relu_(x) is x
+    values, indices = torch.ops.aten.max.dim(x.reshape(1, 3), 1)
+    assert values.item() == 6 and indices.item() == 2
+    with pytest.raises(RuntimeError, match=r"aten::eq\(\) Expected a value of type 'Tensor' for argument 'other'"):
+        torch.ops.aten.eq.Tensor(x, 1)
+    assert torch.ops.aten.sub.Tensor(1, x).tolist() == [1, -2, -5]
+
+
+def test_captures_record_the_ops_that_run():
+    def program(x):
+        return torch.ops.aten.mul.Tensor(torch.ops.aten.sin(x), 2).sum()
+
+    x = torch.randn(4, requires_grad=True)
+    compiled = torch.compile(program, fullgraph=True)
+    for _ in range(2):
+        torch.testing.assert_close(compiled(x), program(x))
+    assert "rushlight.sin" in str(torch.jit.trace(program, (x,)).graph)
+    assert torch.autograd.grad(program(x), x)[0].allclose(2 * torch.cos(x))
