@@ -7,6 +7,8 @@ import json
 import pathlib
 import pickle
 import re
+import subprocess
+import sys
 import tracemalloc
 
 import numpy as np
@@ -551,3 +553,11 @@ def test_a_subclass_of_the_base_class():
     optimizer.register_step_post_hook(lambda *_: log.append(param.tolist()))
     optimizer.step()
     assert log == [[0.5, 1.0]]
+
+
+def test_the_modules_dictionary_has_all_optimizers() -> None:
+    """Libraries look for optimizers in ``torch.optim.__dict__``; the files are loaded for it."""
+    code = (
+        "import rushlight, sys; found = vars(rushlight.optim); assert issubclass(found['Rprop'], found['Optimizer']); rushlight.optim.Adam"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

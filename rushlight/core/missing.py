@@ -7,6 +7,7 @@ import functools
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from types import ModuleType
 from typing import Any
 
 from .declare import exports, public_names
@@ -131,3 +132,21 @@ def absents(namespace: dict[str, Any], why: str, *, classes: str = "", functions
 def listing(module_name: str, namespace: str | None = None, names: Iterable[str] = ()) -> Callable[[], list[str]]:
     """Make the `__dir__` of a module whose functions come from the op table, or from submodules, as they are asked for."""
     return lambda: sorted({*vars(sys.modules[module_name]), *names, *(() if namespace is None else public_names(namespace))})
+
+
+class _Complete(ModuleType):
+    """A module whose dictionary has all of ``__all__``: what loads late is loaded when somebody reads the whole of it."""
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        """All names of the module."""
+        names: dict[str, Any] = ModuleType.__dict__["__dict__"].__get__(self)
+        for name in names["__all__"]:
+            if name not in names:
+                getattr(self, name)
+        return names
+
+
+def complete(module_name: str) -> None:
+    """Have ``vars(module)`` and ``module.__dict__`` show names that load late: libraries look there for all classes of a kind."""
+    sys.modules[module_name].__class__ = _Complete

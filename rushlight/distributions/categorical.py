@@ -38,9 +38,8 @@ class Categorical(Distribution):
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         event = (self._num_events,)
-        new = self._expanded(Categorical, batch_shape, _instance, "probs", "logits", events=(event, event))
+        new = self._expanded(Categorical, batch_shape, _instance, "probs", "logits", events=(event, event), _num_events=self._num_events)
         new._param = new.__dict__["probs" if "probs" in self.__dict__ else "logits"]
-        new._num_events = self._num_events
         return new
 
     def _new(self, *args: Any, **kwargs: Any) -> Tensor:

@@ -47,8 +47,7 @@ class ContinuousBernoulli(ExponentialFamily):
         super().__init__(Size() if is_number else self._param.size(), validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = self._expanded(ContinuousBernoulli, batch_shape, _instance, "probs", "logits")
-        new._lims = self._lims
+        new = self._expanded(ContinuousBernoulli, batch_shape, _instance, "probs", "logits", _lims=self._lims)
         new._param = new.__dict__["probs" if "probs" in self.__dict__ else "logits"]
         return new
 

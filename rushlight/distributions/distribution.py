@@ -187,16 +187,19 @@ class Distribution:
             )
         return self.__new__(type(self)) if _instance is None else _instance
 
-    def _expanded(self, cls: type, batch_shape: Any, _instance: Any, *names: str, events: tuple[Any, ...] = ()) -> Any:
+    def _expanded(self, cls: type, batch_shape: Any, _instance: Any, *names: str, events: tuple[Any, ...] = (), **attributes: Any) -> Any:
         """``expand`` of the family ``cls``: the named parameters expanded, each with its event shape (``()`` unless it is given).
 
-        Parameters that follow from others and were never asked for are left out.
+        Parameters that follow from others and were never asked for are left out.  Further attributes are set as they are, and all of it
+        before the base class initialises the new instance: a subclass may make more of its attributes.
         """
         new = self._get_checked_instance(cls, _instance)
         batch_shape = Size(batch_shape)
         for name, event in zip(names, events or [()] * len(names), strict=True):
             if name in self.__dict__ or not isinstance(getattr(cls, name, None), lazy_property):
                 setattr(new, name, getattr(self, name).expand(batch_shape + Size(event)))
+        for name, value in attributes.items():
+            setattr(new, name, value)
         super(cls, new).__init__(batch_shape, self._event_shape, validate_args=False)  # type: ignore[misc]
         new._validate_args = self._validate_args
         return new

@@ -31,9 +31,8 @@ class FisherSnedecor(Distribution):
         super().__init__(batch_shape, validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = self._expanded(FisherSnedecor, batch_shape, _instance, "df1", "df2")
-        new._gamma1, new._gamma2 = self._gamma1.expand(batch_shape), self._gamma2.expand(batch_shape)
-        return new
+        gammas = {"_gamma1": self._gamma1.expand(batch_shape), "_gamma2": self._gamma2.expand(batch_shape)}
+        return self._expanded(FisherSnedecor, batch_shape, _instance, "df1", "df2", **gammas)
 
     @property
     def mean(self) -> Tensor:

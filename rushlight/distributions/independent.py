@@ -35,10 +35,9 @@ class Independent(Distribution, Generic[Base]):
         super().__init__(shape[: len(shape) - event_dim], shape[len(shape) - event_dim :], validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = self._expanded(Independent, batch_shape, _instance)
-        new.base_dist = self.base_dist.expand(Size(batch_shape) + self.event_shape[: self.reinterpreted_batch_ndims])
-        new.reinterpreted_batch_ndims = self.reinterpreted_batch_ndims
-        return new
+        base = self.base_dist.expand(Size(batch_shape) + self.event_shape[: self.reinterpreted_batch_ndims])
+        count = self.reinterpreted_batch_ndims
+        return self._expanded(Independent, batch_shape, _instance, base_dist=base, reinterpreted_batch_ndims=count)
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]

@@ -39,10 +39,8 @@ class LKJCholesky(Distribution):
         super().__init__(self.concentration.size(), Size((dim, dim)), validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = self._expanded(LKJCholesky, batch_shape, _instance, "concentration")
-        new.dim = self.dim
-        new._beta = self._beta.expand(Size(batch_shape) + (self.dim,))
-        return new
+        beta = self._beta.expand(Size(batch_shape) + (self.dim,))
+        return self._expanded(LKJCholesky, batch_shape, _instance, "concentration", dim=self.dim, _beta=beta)
 
     def sample(self, sample_shape: Any = Size(())) -> Tensor:
         lengths = self._beta.sample(sample_shape).unsqueeze(-1)

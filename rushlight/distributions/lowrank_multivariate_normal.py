@@ -73,14 +73,13 @@ class LowRankMultivariateNormal(Distribution):
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         event = self.event_shape
-        new = self._expanded(
+        return self._expanded(
             LowRankMultivariateNormal, batch_shape, _instance, "loc", "cov_diag", "cov_factor",
             events=(event, event, event + self.cov_factor.shape[-1:]),
+            _unbroadcasted_cov_factor=self._unbroadcasted_cov_factor,
+            _unbroadcasted_cov_diag=self._unbroadcasted_cov_diag,
+            _capacitance_tril=self._capacitance_tril,
         )  # fmt: skip
-        new._unbroadcasted_cov_factor = self._unbroadcasted_cov_factor
-        new._unbroadcasted_cov_diag = self._unbroadcasted_cov_diag
-        new._capacitance_tril = self._capacitance_tril
-        return new
 
     def _matrix_shape(self) -> Size:
         return self._batch_shape + self._event_shape + self._event_shape

@@ -53,11 +53,13 @@ class MixtureSameFamily(Distribution):
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         batch_shape = Size(batch_shape)
-        new = self._expanded(MixtureSameFamily, batch_shape, _instance)
-        new._component_distribution = self._component_distribution.expand(batch_shape + (self._num_component,))
-        new._mixture_distribution = self._mixture_distribution.expand(batch_shape)
-        new._num_component, new._event_ndims = self._num_component, self._event_ndims
-        return new
+        parts = {
+            "_component_distribution": self._component_distribution.expand(batch_shape + (self._num_component,)),
+            "_mixture_distribution": self._mixture_distribution.expand(batch_shape),
+            "_num_component": self._num_component,
+            "_event_ndims": self._event_ndims,
+        }
+        return self._expanded(MixtureSameFamily, batch_shape, _instance, **parts)
 
     @constraints.dependent_property
     def support(self) -> constraints.Constraint:  # type: ignore[override]

@@ -40,11 +40,9 @@ class Multinomial(Distribution):
         super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = self._expanded(Multinomial, batch_shape, _instance)
-        new.total_count = self.total_count
-        new._categorical = self._categorical.expand(Size(batch_shape))
-        new._binomial = self._binomial
-        return new
+        categorical = self._categorical.expand(Size(batch_shape))
+        parts = {"total_count": self.total_count, "_categorical": categorical, "_binomial": self._binomial}
+        return self._expanded(Multinomial, batch_shape, _instance, **parts)
 
     def _new(self, *args: Any, **kwargs: Any) -> Tensor:
         return self._categorical._new(*args, **kwargs)

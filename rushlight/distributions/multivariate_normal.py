@@ -84,9 +84,10 @@ class MultivariateNormal(Distribution):
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         event, matrix = self.event_shape, self.event_shape + self.event_shape
         names = ("loc", "covariance_matrix", "scale_tril", "precision_matrix")
-        new = self._expanded(MultivariateNormal, batch_shape, _instance, *names, events=(event, matrix, matrix, matrix))
-        new._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
-        return new
+        return self._expanded(
+            MultivariateNormal, batch_shape, _instance, *names, events=(event, matrix, matrix, matrix),
+            _unbroadcasted_scale_tril=self._unbroadcasted_scale_tril,
+        )  # fmt: skip
 
     def _matrix_shape(self) -> Size:
         return self._batch_shape + self._event_shape + self._event_shape

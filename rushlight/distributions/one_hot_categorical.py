@@ -28,9 +28,7 @@ class OneHotCategorical(Distribution):
         super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = self._expanded(OneHotCategorical, batch_shape, _instance)
-        new._categorical = self._categorical.expand(Size(batch_shape))
-        return new
+        return self._expanded(OneHotCategorical, batch_shape, _instance, _categorical=self._categorical.expand(Size(batch_shape)))
 
     def _new(self, *args: Any, **kwargs: Any) -> Tensor:
         return self._categorical._new(*args, **kwargs)

@@ -36,8 +36,7 @@ class LogitRelaxedBernoulli(Distribution):
         super().__init__(Size() if is_number else self._param.size(), validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = self._expanded(LogitRelaxedBernoulli, batch_shape, _instance, "probs", "logits")
-        new.temperature = self.temperature
+        new = self._expanded(LogitRelaxedBernoulli, batch_shape, _instance, "probs", "logits", temperature=self.temperature)
         new._param = new.__dict__["probs" if "probs" in self.__dict__ else "logits"]
         return new
 

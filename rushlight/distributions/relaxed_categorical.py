@@ -31,10 +31,8 @@ class ExpRelaxedCategorical(Distribution):
         super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = self._expanded(ExpRelaxedCategorical, batch_shape, _instance)
-        new.temperature = self.temperature
-        new._categorical = self._categorical.expand(Size(batch_shape))
-        return new
+        categorical = self._categorical.expand(Size(batch_shape))
+        return self._expanded(ExpRelaxedCategorical, batch_shape, _instance, temperature=self.temperature, _categorical=categorical)
 
     def _new(self, *args: Any, **kwargs: Any) -> Tensor:
         return self._categorical._new(*args, **kwargs)

@@ -49,9 +49,7 @@ class StudentT(Distribution):
         super().__init__(self.df.size(), validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = self._expanded(StudentT, batch_shape, _instance, "df", "loc", "scale")
-        new._chi2 = self._chi2.expand(batch_shape)
-        return new
+        return self._expanded(StudentT, batch_shape, _instance, "df", "loc", "scale", _chi2=self._chi2.expand(batch_shape))
 
     def rsample(self, sample_shape: Any = Size(())) -> Tensor:
         shape = self._extended_shape(sample_shape)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..core.missing import listing, missing
+from ..core.missing import complete, listing, missing
 
 if TYPE_CHECKING:
     from . import lr_scheduler, swa_utils
@@ -54,3 +54,4 @@ if not TYPE_CHECKING:
     __all__ = sorted(["lr_scheduler", "swa_utils", *(name for names in OPTIMIZERS.values() for name in names.split())])
     __getattr__ = missing(__name__, lazy=(*OPTIMIZERS, "elementwise", "lr_scheduler", "swa_utils"), names=OPTIMIZERS)
     __dir__ = listing(__name__, names=__all__)
+    complete(__name__)  # pyro and PyTorch Geometric look for optimizers in `vars(torch.optim)`

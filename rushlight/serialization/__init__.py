@@ -13,8 +13,10 @@ In: objects and files.  Out: files that PyTorch reads, and objects; a file never
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from ..core.devices import device
 from ..core.missing import missing
 from ..tensor.legacy import TENSOR_TYPES
 from .loading import get_unsafe_globals_in_checkpoint, load
@@ -33,12 +35,16 @@ from .safe_globals import add_safe_globals, clear_safe_globals, get_safe_globals
 from .saving import DEFAULT_PROTOCOL, MAGIC_NUMBER, PROTOCOL_VERSION, save
 
 __all__ = [
-    "DEFAULT_PROTOCOL", "MAGIC_NUMBER", "PROTOCOL_VERSION", "LoadEndianness", "SourceChangeWarning", "add_safe_globals",
+    "DEFAULT_PROTOCOL", "MAGIC_NUMBER", "MAP_LOCATION", "PROTOCOL_VERSION", "LoadEndianness", "SourceChangeWarning", "add_safe_globals",
     "clear_safe_globals", "default_restore_location", "get_crc32_options", "get_default_load_endianness",
     "get_default_mmap_options", "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load", "location_tag",
     "normalize_storage_type", "register_package", "safe_globals", "save", "set_crc32_options",
     "set_default_load_endianness", "set_default_mmap_options", "skip_data", "storage_to_tensor_type", "validate_cuda_device",
 ]  # fmt: skip
+
+
+# What `load(map_location=...)` takes, as annotations name it.
+MAP_LOCATION = Callable[[Any, str], Any] | device | str | dict[str, str] | None
 
 
 class SourceChangeWarning(Warning):
