@@ -37,7 +37,9 @@ def same(got: Any, want: Any) -> None:
         assert got.requires_grad == want.requires_grad
         np.testing.assert_allclose(got.detach().numpy(), want.detach().numpy(), rtol=1e-6, atol=1e-7)
     elif isinstance(want, (tuple, list)):
-        assert type(got) is type(want) and len(got) == len(want)
+        assert (type(got) is type(want) or (type(got), type(want)) == (list, torch.Size)) and len(got) == len(
+            want
+        )  # sizes are lists in scripts
         for one, other in zip(got, want):
             same(one, other)
     else:

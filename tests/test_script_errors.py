@@ -97,7 +97,7 @@ def test_mistakes_in_modules():
     for model, says in (
         (Missing(), "Module 'Missing' has no attribute 'weight'"),
         (SetsNew(), "Tried to set nonexistent attribute: fresh"),
-        (Wrong(), "the attribute 'n' is of type int"),
+        (Wrong(), "Expected int but got Tensor for the attribute 'n'"),
         (Recursive(), "recursively"),
         (Outer(), "Yield"),
     ):

@@ -335,7 +335,7 @@ def test_bad_inputs():
         jit.trace(lambda x: x, (torch.ones(2), torch.ones(2)))
     with pytest.raises(CaptureError, match="returns NoneType"):
         jit.trace(lambda x: None, torch.ones(2))
-    with pytest.raises(TypeError):
+    with pytest.raises(jit.CaptureError):
         jit.trace(3, torch.ones(2))
     with pytest.raises(TypeError, match="trace it first"):
         jit.save(nn.Linear(1, 1), io.BytesIO())

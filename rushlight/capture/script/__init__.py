@@ -17,7 +17,7 @@ from typing import Any
 from ...core.declare import PACKAGE, Op
 from ...core.state import state
 from ...nn.modules.module import Module
-from ..trace.jit_trace import TracedFunction
+from ..trace.jit_trace import ENABLED, TracedFunction
 from . import serialization
 from .compilation_unit import CompilationUnit
 from .freeze import freeze, optimize_for_inference, run_frozen_optimizations
@@ -55,6 +55,8 @@ def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None
 
     Unannotated parameters are tensors.  What is outside the language raises a :class:`ScriptError` with the line and a caret.
     """
+    if not ENABLED:
+        return obj
     if obj.__class__ is FunctionType and example_inputs is None and not is_of_package(obj):
         return script_function(obj, caller_frames(2 + _frames_up))
     if isinstance(obj, (ScriptFunction, ScriptModule, TracedFunction)):

@@ -49,12 +49,14 @@ def freeze(mod: Any, preserved_attrs: list[str] | None = None, optimize_numerics
         _preserve(mod, made, name)
     names = ["forward", *(name for name in preserved_attrs or () if name in mod._script_programs)]
     written = _written(mod)
+    for path in written:  # which stay as they are
+        _preserve(mod, made, path)
     for name in dict.fromkeys(names):
         if name not in mod._script_programs:
             raise ScriptError(f"the {name} of {mod.original_name} is no script")
         program = mod._script_programs[name]
         graph = inlined(program.graph, _expanded(mod))
-        _constants(graph, mod, made, written, set(preserved_attrs or ()))
+        _constants(graph, mod, made, {*written, *(preserved_attrs or ())})
         fold(graph)
         graph.eliminate_dead_code()
         graph.lint()
@@ -76,7 +78,7 @@ def run_frozen_optimizations(mod: Any, optimize_numerics: bool = True, preserved
 def optimize_for_inference(mod: Any, other_methods: list[str] | None = None) -> Any:
     """A frozen Module, without dropout and with batch norms folded into the convolutions and linear layers before them."""
     if not isinstance(mod, (ScriptModule, TracedModule)):
-        raise ValueError(
+        raise RuntimeError(
             "optimize_for_inference expects ScriptModule as input. Please use torch.jit.script or torch.jit.trace to script your 'nn.Module'."
         )
     if "_script_frozen" not in mod.__dict__:
@@ -157,22 +159,18 @@ def _preserve(mod: Any, made: Any, path: str) -> None:
     made.__dict__[last] = getattr(mod, last)
 
 
-def _constants(graph: Graph, mod: Any, made: Any, written: set[str], kept: set[str]) -> None:
+def _constants(graph: Graph, mod: Any, made: Any, kept: set[str]) -> None:
     """Attributes as constants: plain ones in the graph, tensors as attributes that are no parameters."""
     for node in list(graph.nodes):
         for body in node.bodies.values():
-            _constants(body, mod, made, written, kept)
-        if node.op == "call_module":
+            _constants(body, mod, made, kept)
+        if node.op == "call_module" and not node.target.endswith("__setattr__"):
             _kept(node, mod, made)
         if node.op != "get_attr" or node.target in kept or any(node.target.startswith(each + ".") for each in kept):
             continue
         value = mod
         for part in node.target.split("."):
             value = getattr(value, part)
-        if node.target in written:
-            raise ScriptError(
-                f"the attribute '{node.target}' is set by a method, and can't be frozen: name it in preserved_attrs of another design"
-            )
         if isinstance(value, _PLAIN):
             _replace(node, value)
             graph.erase_node(node)

@@ -50,7 +50,7 @@ def _scripted(hook: Any, made: Any, owner: str, when: str) -> ScriptHook:
     title = f"{kind} '{hook.__name__}' on module '{owner}'"
     try:
         compiler = RecursiveCompiler(hook, made)
-        if compiler.source.definition.returns is None and compiler.source.definition.type_comment is None:
+        if when == "pre" and compiler.source.definition.returns is None and compiler.source.definition.type_comment is None:
             raise ScriptError(f"{title} is missing a return annotation. Return annotations are required, please add one.")
         program = ScriptProgram(*compiler.compile())
         _check(title, program, made, when)
@@ -77,9 +77,10 @@ def _check(title: str, program: ScriptProgram, made: Any, when: str) -> None:
     if forward is None:
         return
     wanted = [each.type for each in forward.signature.parameters]
-    if len(given.elements) != len(wanted) or not all(map(assignable, wanted, given.elements)):
-        inner = ", ".join(map(repr, wanted)) or "()"
-        raise ScriptError(f"{title} has the wrong type for the input argument. Received type: '{given}'. Expected type: 'Tuple[{inner}]'")
+    if len(given.elements) != len(wanted):
+        raise ScriptError(f"{title} has the wrong number of contained types for the input argument's Tuple. Received type: '{given}'")
+    if not all(map(assignable, wanted, given.elements)):
+        raise ScriptError(f"{title} has the wrong inner types for the input tuple argument. Received type: '{given}'")
     if when == "pre":
         parts = result.elements if isinstance(result, TupleType) else (result,)
         if result != NONE and (len(parts) != len(wanted) or not all(map(assignable, parts, wanted))):

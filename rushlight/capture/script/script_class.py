@@ -136,8 +136,8 @@ def script_class(kind: type, frames: tuple[Any, ...] = ()) -> ClassType:
     if found is not None:
         return found
     if len(kind.__mro__) > 2:
-        raise NotSupportedError(
-            f"the class '{kind.__name__}' can't be scripted: scripted classes have no base classes (it has {kind.__mro__[1].__name__}); use a Module, "
+        raise ScriptError(
+            f"TorchScript classes does not support inheritance yet. Please directly inherit from 'object'. The class '{kind.__name__}' can't be scripted: scripted classes have no base classes (it has {kind.__mro__[1].__name__}); use a Module, "
             "a NamedTuple, or write the methods into it"
         )
     if kind.__module__ in _FOREIGN:

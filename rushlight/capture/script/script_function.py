@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 import sys
 import weakref
 from types import FunctionType
@@ -82,7 +83,7 @@ class ScriptFunction(ScriptCallable):
         save(self, f, _extra_files)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        raise TypeError(f"a scripted function ({self.name}) can't be pickled: write it with jit.save(), which needs no pickle")
+        raise pickle.PickleError(f"a scripted function ({self.name}) can't be pickled: write it with jit.save(), which needs no pickle")
 
     def __repr__(self) -> str:
         return f"<scripted function {self.name}>"

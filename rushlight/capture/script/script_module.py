@@ -16,10 +16,10 @@ from ...nn.modules.container import ModuleDict, ModuleList, Sequential
 from ...nn.modules.module import Module
 from ...nn.parameter import is_lazy
 from ..graph_module import GraphModule
-from ..trace.jit_trace import save
+from ..trace.jit_trace import ENABLED, TracedModule, save
 from .compilation_unit import functions_in
 from .frontend.annotations import EXPORTED, IGNORED, METHOD, UNUSED, Attribute, mark_of
-from .frontend.errors import NotSupportedError, ScriptError
+from .frontend.errors import ScriptError
 from .frontend.types import ClassType, EnumType, type_of
 from .hooks import has_hooks, script_hooks
 from .interfaces import check_interface
@@ -114,7 +114,10 @@ def _need(module: Any, program: ScriptProgram) -> None:
 
 
 class _Constructed(type):
-    """Scripts the marked methods of a Module when it has been made."""
+    """Scripts the marked methods of a Module when it has been made.  To those who ask, a traced Module is a scripted one."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return super().__instancecheck__(instance) or (cls.__dict__.get("_includes_traced", False) and isinstance(instance, TracedModule))
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         made = super().__call__(*args, **kwargs)
@@ -135,6 +138,8 @@ class ScriptModule(Module, metaclass=_Constructed):
                 return x
     """
 
+    _includes_traced = True
+
     def __init__(self) -> None:
         super().__init__()
         self.__dict__["_script_programs"] = {}
@@ -152,6 +157,8 @@ class ScriptModule(Module, metaclass=_Constructed):
 
     def _script_marked(self) -> None:
         """Script what is marked."""
+        if not ENABLED:
+            return
         if "_script_programs" not in self.__dict__:
             raise AttributeError(f"'{type(self).__name__}' was made without Module.__init__(): call super().__init__() first")
         names = [
@@ -180,7 +187,7 @@ class ScriptModule(Module, metaclass=_Constructed):
                 return None
             running = self.__dict__["_script_compiling"]
             if name in running:
-                raise NotSupportedError(
+                raise ScriptError(
                     f"method '{name}' is called recursively: recursion is not supported in scripts", getattr(compiler, "source", None), node
                 )
             known = _shared.setdefault(self._script_class, {})
@@ -256,7 +263,7 @@ class ScriptModule(Module, metaclass=_Constructed):
         save(self, f, _extra_files)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        raise TypeError(f"a scripted Module ({self.original_name}) can't be pickled: write it with jit.save(), which needs no pickle")
+        raise RuntimeError(f"a scripted Module ({self.original_name}) can't be pickled: write it with jit.save(), which needs no pickle")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         made = type(self).__new__(type(self))
@@ -281,9 +288,7 @@ class RecursiveScriptModule(ScriptModule):
         pass  # the marks are those of the original's class
 
     def __repr__(self) -> str:
-        lines = [f"({name}): " + repr(module).replace("\n", "\n  ") for name, module in self._modules.items()]
-        head = f"RecursiveScriptModule(original_name={self.original_name}"
-        return head + ("\n  " + "\n  ".join(lines) + "\n)" if lines else ")")
+        return _described(self)
 
     def __getattr__(self, name: str) -> Any:
         getter = self.__dict__.get(f"_get_{name}")
@@ -321,6 +326,15 @@ class RecursiveScriptModule(ScriptModule):
         return list(self._modules.values())[key] if isinstance(key, (int, slice)) else self._modules[key]
 
 
+def _described(module: Any) -> str:
+    """A scripted Module, and those below it, by the names of the classes that were scripted."""
+    name = getattr(module, "original_name", None) or type(module).__name__
+    if not module._modules:
+        return f"RecursiveScriptModule(original_name={name})"
+    lines = [f"({key}): " + _described(each).replace("\n", "\n  ") for key, each in module._modules.items() if each is not None]
+    return "\n  ".join([f"RecursiveScriptModule(\n  original_name={name}", *lines]) + "\n)"
+
+
 def _forwarded(name: str) -> Any:
     def run(self: Any, *args: Any) -> Any:
         if name not in self.__dict__["_script_programs"]:
@@ -349,7 +363,7 @@ def script_children(module: Module, memo: dict[int, Any] | None = None) -> None:
 
 def scripted(module: Any, memo: dict[int, Any], root: bool = False) -> Any:
     """The scripted form of a Module: of the package's own, the Module itself."""
-    if isinstance(module, ScriptModule) or id(module) in memo:
+    if (isinstance(module, ScriptModule) and not isinstance(module, GraphModule)) or id(module) in memo:
         return memo.get(id(module), module)
     if any(map(is_lazy, (*module._parameters.values(), *module._buffers.values()))):
         raise RuntimeError(f"{type(module).__name__} has uninitialized parameters: run it once before it is scripted")
@@ -465,7 +479,7 @@ def _methods(made: RecursiveScriptModule, kind: type) -> None:
         if base in Module.__mro__:
             continue
         for name, value in vars(base).items():
-            if mark_of(value) == IGNORED and inspect.isfunction(value):
+            if mark_of(value) in (IGNORED, UNUSED) and inspect.isfunction(value):
                 made.__dict__[name] = types.MethodType(value, made)
             elif mark_of(value) in (EXPORTED, METHOD):
                 wanted.append(name)

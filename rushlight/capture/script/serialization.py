@@ -40,7 +40,14 @@ _PYTHON = (
     "len min max abs sum round int float bool str complex print list tuple dict sorted any all ord chr divmod pow hex oct bin repr format enumerate zip "
     "reversed range getattr hash"
 ).split()
-_PLACES = (f"{PACKAGE}.ops.", f"{PACKAGE}.tensor.", f"{PACKAGE}.nn.functional", f"{PACKAGE}.autograd.grad_mode", f"{PACKAGE}.core.devices")
+_PLACES = (
+    f"{PACKAGE}.ops.",
+    f"{PACKAGE}.tensor.",
+    f"{PACKAGE}.nn.functional",
+    f"{PACKAGE}.autograd.grad_mode",
+    f"{PACKAGE}.core.devices",
+    f"{PACKAGE}.nn.utils.rnn",
+)
 _REFUSED = frozenset(("from_file",))
 
 
@@ -153,13 +160,13 @@ class ScriptWriter:
             },
             "children": {name: None if each is None else self.module(each, place + name) for name, each in module._modules.items()},
         }
-        if isinstance(module, ScriptModule):
+        if isinstance(module, GraphModule):
+            row["traced"], row["class"] = to_data(module.graph), type(module).__name__
+        elif isinstance(module, ScriptModule):
             row["class"] = module._script_class.__name__
             row["methods"] = {name: self.program(program) for name, program in module._script_programs.items()}
             if hasattr(module, CALL):
                 row["library"] = library_path(module._script_class)
-        elif isinstance(module, GraphModule):
-            row["traced"], row["class"] = to_data(module.graph), type(module).__name__
         else:
             row["library"] = f"{type(module).__module__}.{type(module).__qualname__}"
         row["attributes"] = self.attributes(module, place)
@@ -196,7 +203,7 @@ class ScriptWriter:
             try:
                 found[name] = encode(value)
             except CaptureError:
-                if not isinstance(module, ScriptModule):
+                if not isinstance(module, ScriptModule) or isinstance(module, GraphModule):
                     raise
         return found
 
@@ -448,7 +455,7 @@ def _may_call(owner: Any, target: str) -> bool:
         return False
     if last in owner._modules or last in getattr(owner, "_script_programs", {}) or last == "__setattr__":
         return True
-    if isinstance(owner, ScriptModule):
+    if isinstance(owner, ScriptModule) and not isinstance(owner, GraphModule):
         return last == CALL and hasattr(owner, CALL)
     return not hasattr(Module, last) and callable(getattr(type(owner), last, None))
 

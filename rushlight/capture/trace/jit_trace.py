@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pickle
 import warnings
 from collections.abc import Callable
 from operator import attrgetter
@@ -21,6 +23,7 @@ from ..graph_module import GraphModule, assign, targets
 from ..tracer.tracer import TracerWarning, tensors_in
 from .capture import bind_arguments, capture, holds_tensor
 
+ENABLED = os.environ.get("PYTORCH_JIT", "1") != "0"  # with 0, scripts and traces are the Python that they are made of
 FORMAT, VERSION = "rushlight.jit", 1
 
 
@@ -51,14 +54,7 @@ class TracedModule(GraphModule):
         return self
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return super().__call__(*args, **kwargs)
-        except (KeyError, IndexError, TypeError) as error:  # of what the graph does with its arguments
-            if state.capture is not None:
-                raise
-            raise RuntimeError(
-                f"The following operation failed in the TorchScript interpreter.\n{type(error).__name__}: {error}"
-            ) from error
+        return interpreted(super().__call__, args, kwargs)
 
     def add_method(self, name: str, graph: Graph, parts: dict[str, Any]) -> None:
         """A further method, by its graph; it computes with what this Module holds."""
@@ -94,6 +90,16 @@ class TracedModule(GraphModule):
         return f"{self.original_name}(original_name={self.original_name})"
 
 
+def interpreted(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call what was traced; what does not fit its arguments is an error of the program."""
+    try:
+        return call(*args, **kwargs)
+    except (KeyError, IndexError, TypeError) as error:
+        if state.capture is not None:
+            raise
+        raise RuntimeError(f"The following operation failed in the TorchScript interpreter.\n{type(error).__name__}: {error}") from error
+
+
 def _reaches(root: Module, path: str) -> bool:
     """Whether there is something at a dotted path."""
     owner: Any = root
@@ -119,7 +125,7 @@ class TracedFunction:
         self.name = self.__name__ = self.qualified_name = name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._module(*args, **kwargs)
+        return interpreted(self._module, args, kwargs)
 
     @property
     def graph(self) -> Graph:
@@ -175,10 +181,10 @@ def trace(
     Sizes of the inputs may differ in later calls; Python decisions on the values of tensors are fixed, with a
     :class:`TracerWarning`.  ``check_trace`` runs the program a second time and compares.
     """
-    if isinstance(func, (TracedModule, TracedFunction)):
+    if isinstance(func, (TracedModule, TracedFunction)) or not ENABLED:
         return func
     if not callable(func):
-        raise TypeError(f"jit.trace() takes a function or a Module, not {type(func).__name__}")
+        raise CaptureError(f"jit.trace() takes a function or a Module, not {type(func).__name__}")
     if example_inputs is None and example_kwarg_inputs is None:
         raise RuntimeError("example_kwarg_inputs should be a dict or example_inputs should be given")
     if isinstance(example_inputs, (TensorBase, dict)):
@@ -391,7 +397,12 @@ READERS: dict[str, Callable[[dict[str, Any]], Any]] = {}
 
 def load(f: Any, map_location: Any = None, _extra_files: dict[str, Any] | None = None, _restore_shapes: bool = False) -> Any:
     """Read what :func:`save` has written; reading runs no code of the file's."""
-    content = load_archive(f, map_location, weights_only=True)
+    if isinstance(f, (str, os.PathLike)) and not os.path.exists(f):
+        raise ValueError(f"The provided filename {f} does not exist")
+    try:
+        content = load_archive(f, map_location, weights_only=True)
+    except (pickle.UnpicklingError, EOFError) as error:
+        raise CaptureError(f"the file holds no program: {error}") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise CaptureError("the file holds no traced module: it was not written by jit.save() of rushlight")
     try:

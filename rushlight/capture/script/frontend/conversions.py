@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ....core.base import TensorBase
 from ....core.devices import device
 from .script_containers import ScriptDict, ScriptList
-from .types import ANY, BOOL, COMPLEX, DEVICE, FLOAT, INT, DictType, ListType, OptionalType, TupleType, Type, UnionType, checker
+from .types import ANY, BOOL, COMPLEX, DEVICE, FLOAT, INT, DictType, ListType, OptionalType, TupleType, Type, UnionType, checker, is_exactly
 
 Conversion = Callable[[Any], Any]
 _NUMBERS = {INT: int, FLOAT: float, BOOL: bool, COMPLEX: complex}
@@ -32,11 +33,12 @@ def conversion(wanted: Type) -> Conversion | None:
         return _mapped(conversion(wanted.key), conversion(wanted.value))
     if isinstance(wanted, TupleType):
         parts = [conversion(each) for each in wanted.elements]
-        if wanted.kind is None and not any(parts):
-            return None
-        return lambda value: _grouped(value, parts, wanted.kind)
+        return lambda value: (
+            value if value.__class__ is tuple and wanted.kind is None and not any(parts) else _grouped(value, parts, wanted.kind)
+        )
     if isinstance(wanted, UnionType):
-        pairs = [(checker(each), conversion(each)) for each in wanted.options]
+        pairs: list[tuple[Any, Conversion | None]] = [(partial(is_exactly, wanted=each), conversion(each)) for each in wanted.options]
+        pairs += [(checker(each), conversion(each)) for each in wanted.options]
         return lambda value: _chosen(value, pairs)
     return None
 
@@ -81,21 +83,23 @@ def from_tensor(value: Any, wanted: Type) -> Any:
 
 
 def results(given: Type) -> Conversion | None:
-    """What a result of a type is converted by on its way to Python: containers are copied."""
-    if isinstance(given, (ListType, DictType)):
-        return _copied
-    if isinstance(given, (OptionalType, UnionType)) or given == ANY:
-        return _copied_if_container
-    if isinstance(given, TupleType) and any(results(each) is not None for each in given.elements):
-        return _copied
-    return None
+    """What a result of a type is converted by on its way to Python: containers are copied, and what a script calls a list is one."""
+    if isinstance(given, ListType):
+        element = results(given.element)
+        return lambda value: list(value) if element is None else [element(each) for each in value]
+    if isinstance(given, DictType):
+        item = results(given.value)
+        return lambda value: dict(value) if item is None else {key: item(each) for key, each in value.items()}
+    if isinstance(given, OptionalType):
+        inner = results(given.inner)
+        return None if inner is None else lambda value: None if value is None else inner(value)
+    if isinstance(given, TupleType):
+        parts = [results(each) for each in given.elements]
+        return (lambda value: _grouped(value, parts, given.kind)) if any(parts) else None
+    return _copied_if_container if isinstance(given, UnionType) or given == ANY else None
 
 
 def _copied_if_container(value: Any) -> Any:
-    return _copied(value) if value.__class__ in (list, dict, tuple) else value
-
-
-def _copied(value: Any) -> Any:
     kind = value.__class__
     if kind is list:
         return [_copied_if_container(each) for each in value]

@@ -21,7 +21,11 @@ class ScriptError(CaptureError):
         super().__init__(message)
 
 
-class NotSupportedError(ScriptError):
+class FrontendError(ScriptError):
+    """A program that can't be read as a script."""
+
+
+class NotSupportedError(FrontendError):
     """A part of Python that scripts do not have."""
 
     code = "RL405"

@@ -277,6 +277,8 @@ def from_annotation(annotation: Any, resolve: Callable[[str], Any] | None = None
             here = field_resolver(annotation, resolve)
             return TupleType(tuple(from_annotation(hints.get(field, TensorBase), here) for field in annotation._fields), annotation)
         if issubclass(annotation, enum.Enum):
+            if len({type(each.value) for each in annotation}) > 1:
+                raise UnknownAnnotation(f"the values of the Enum {annotation.__name__} are of several types, and must be of one")
             return EnumType(annotation)
         if issubclass(annotation, TensorBase):
             return TENSOR
@@ -340,7 +342,7 @@ def union(options: list[Any]) -> Type:
 def type_of(value: Any) -> Type:
     """The type of a Python value."""
     kind = type(value)
-    if kind in _PLAIN:
+    if kind in _PLAIN and kind is not object:
         return _PLAIN[kind]
     if value is None:
         return NONE
@@ -463,7 +465,7 @@ def checker(wanted: Type) -> Callable[[Any], bool] | None:
     if isinstance(wanted, TupleType):
         elements = [checker(each) for each in wanted.elements]
         return lambda value: (
-            isinstance(value, tuple) and len(value) == len(elements)
+            isinstance(value, (tuple, list)) and len(value) == len(elements)
             and all(test is None or test(each) for test, each in zip(elements, value))
         )  # fmt: skip
     if isinstance(wanted, EnumType):
@@ -489,6 +491,8 @@ def is_exactly(value: Any, wanted: Type) -> bool:
         return of_kind and len(value) == len(wanted.elements) and all(map(is_exactly, value, wanted.elements))
     if wanted == FLOAT:
         return isinstance(value, float)
+    if wanted == INT:
+        return isinstance(value, int) and not isinstance(value, bool)
     if wanted == COMPLEX:
         return isinstance(value, complex)
     check = checker(wanted)
@@ -497,7 +501,7 @@ def is_exactly(value: Any, wanted: Type) -> bool:
 
 _CHECKS: dict[str, Callable[[Any], bool]] = {
     "Tensor": lambda value: isinstance(value, TensorBase),
-    "int": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "int": lambda value: isinstance(value, int),
     "float": lambda value: isinstance(value, (float, int)) and not isinstance(value, bool),
     "bool": lambda value: isinstance(value, bool),
     "str": lambda value: isinstance(value, str),

@@ -100,6 +100,33 @@ def kind_test(name: str) -> Callable[[Any], bool]:
     return lambda value: is_exactly(value, wanted)
 
 
+def listed(value: Any, wanted: str) -> Any:
+    """What ``tolist()`` gave, which must be of the type that the program says."""
+    if not kind_test(wanted)(value):
+        raise RuntimeError(f"Output annotation element type and runtime tensor element type must match for tolist(): {wanted}")
+    return value
+
+
+def shown(value: Any) -> Any:
+    """A number or container as scripts write it; what is known by formulas, or is a tensor, stays."""
+    if isinstance(value, float):
+        if abs(value) < 1e17 and value == int(value):
+            return f"{int(value)}."
+        return f"{value:.17g}"
+    return shown_item(value) if isinstance(value, (list, tuple, dict)) else value
+
+
+def shown_item(value: Any) -> str:
+    """An item of a container as scripts write it: texts without quotes."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{shown_item(key)}: {shown_item(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(shown_item, value)) + "]"
+    if isinstance(value, tuple):
+        return "(" + ", ".join(map(shown_item, value)) + ("," if len(value) == 1 else "") + ")"
+    return str(shown(value))
+
+
 def formatted(value: Any, conversion: str, specification: str) -> str:
     """One part of an f-string."""
     if conversion:
@@ -184,7 +211,7 @@ EXCEPTIONS: dict[str, type[BaseException]] = {
 FUNCTIONS = {
     each.__name__: each
     for each in (
-        unpack, range_length, raise_error, check, unused_call, is_kind, formatted, joined, slice_of, delete_item, set_attribute, exiting,
+        unpack, range_length, raise_error, check, unused_call, is_kind, formatted, joined, slice_of, delete_item, set_attribute, exiting, listed, shown,
     )
 }  # fmt: skip
 

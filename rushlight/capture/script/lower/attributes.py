@@ -19,6 +19,7 @@ from ..frontend.types import (
     BOOL,
     INT,
     NONE,
+    OBJECT,
     STR,
     TENSOR,
     ClassType,
@@ -174,6 +175,13 @@ class AttributeLowering(ObjectLowering):
             kind = type_of(found)
             if kind == NONE:
                 return ScriptValue(NONE, None)
+            if kind == OBJECT and type(found).__module__.partition(".")[0] != PACKAGE:
+                raise ScriptError(
+                    f"Module '{getattr(base.module, '_script_class', type(base.module)).__name__}' has no attribute '{name}' (This attribute exists on the "
+                    f"Python module, but we failed to convert Python type: '{type(found).__name__}' to a TorchScript type.)",
+                    self.source,
+                    node,
+                )
         if isinstance(kind, EnumType):
             return ScriptValue(kind, found)
         return self.emit(base.below(name), (), kind, op="get_attr")
@@ -195,9 +203,13 @@ class AttributeLowering(ObjectLowering):
             raise ScriptError(
                 f"Tried to set nonexistent attribute: {name}. Did you forget to initialize it in __init__()?", self.source, target
             )
+        if name in declared(module)[1] or typing.get_origin(declared(module)[0].get(name)) is typing.Final:
+            raise ScriptError(f"Cannot re-assign '{name}': it is declared as a constant", self.source, target)
         if wanted != NONE and not assignable(value.type, wanted):
             raise ScriptError(
-                f"the attribute '{name}' is of type {wanted}, and a value of type {value.type} is assigned to it", self.source, target
+                f"Wrong type for attribute assignment. Expected {wanted} but got {value.type} for the attribute '{name}'",
+                self.source,
+                target,
             )
         self.emit(owner.below("__setattr__"), (name, value.arg), NONE, op="call_module", impure=True)
 

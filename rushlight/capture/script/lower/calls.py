@@ -69,9 +69,7 @@ class Calls(AttributeLowering):
             return special
         called = self.expression(node.func) if special is None else special
         if isinstance(called, Static) and called.object in (super,):
-            raise NotSupportedError(
-                "super() is not supported in scripts: call the method of the base class by another name", self.source, node
-            )
+            raise ScriptError("super() is not supported in scripts: call the method of the base class by another name", self.source, node)
         arguments: list[Any] = []
         for each in node.args:
             if isinstance(each, ast.Starred):
@@ -292,6 +290,8 @@ class Calls(AttributeLowering):
         if found is list and len(values) == 1 and isinstance(values[0].type, TupleType):
             items = [self.item(values[0], at) for at in range(len(values[0].type.elements))]
             return ScriptValue(ListType(self.common_type(items, node)), [each.arg for each in items])
+        if found in (str, print):
+            values = [self.shown(each) for each in values]
         kwargs = {name: self.plain(each, node) for name, each in keywords.items()}
         kind = builtin_type(found, [each.type for each in values])
         foldable = found not in (print, list, dict) and all(each.constant for each in (*values, *kwargs.values()))
@@ -299,9 +299,19 @@ class Calls(AttributeLowering):
         if foldable:
             made = self.folded(found, [each.arg for each in values], plain, kind)
             return ScriptValue(FLOAT, float(made.arg)) if found in (round, pow) and kind == FLOAT and made.constant else made
+        if found in (min, max) and kind == FLOAT and {each.type for each in values} == {INT, FLOAT}:
+            return self.emit(float, (self.emit(found, tuple(each.arg for each in values), kind, plain).arg,), FLOAT)
         if found in (round, pow) and kind == FLOAT and len(values) == (1 if found is round else 2):  # never an int
             return self.emit(float, (self.emit(found, tuple(each.arg for each in values), kind, plain).arg,), FLOAT)
         return self.emit(found, tuple(each.arg for each in values), kind, plain, impure=found is print)
+
+    def shown(self, value: ScriptValue) -> ScriptValue:
+        """A value that is made a text: floats and containers have another form than in Python."""
+        if value.type == FLOAT or isinstance(value.type, (ListType, TupleType, DictType)):
+            if value.constant and value.type == FLOAT:
+                return ScriptValue(STR, graph_functions.shown(value.arg))
+            return self.emit(graph_functions.shown, (value.arg,), STR)
+        return value
 
     def construct(self, found: type, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Any:
         """A call of a class: named tuples and members of enumerations."""
@@ -383,6 +393,9 @@ class Calls(AttributeLowering):
         owner = str if kind == STR else list if isinstance(kind, ListType) else dict if isinstance(kind, DictType) else None
         if hasattr(owner, name):
             self.check_arguments(getattr(owner, name), len(arguments) + 1, keywords, node)
+        if kind == STR and name == "format":
+            arguments = [self.shown(self.plain(each, node)) for each in arguments]
+            args = self.values_of(arguments, node)
         if (
             base.constant
             and kind == STR
@@ -458,13 +471,15 @@ class Calls(AttributeLowering):
         module = base.module
         if not base.path:
             raise ScriptError("a Module can't call itself: recursion is not supported in scripts", self.source, node)
+        forward = inspect.getattr_static(getattr(module, "_script_class", type(module)), "forward", None)
+        if mark_of(forward) == UNUSED:
+            return self.emit(graph_functions.unused_call, (f"{type(module).__name__}.forward",), self.python_type(forward), impure=True)
         scripted = module._script_method("forward", self, node) if hasattr(module, "_script_method") else None
         if scripted is not None:
             return self.call_scripted(base.path, scripted, arguments, keywords, node, "call_module")
         args = tuple(self.values_of(arguments, node))
         kwargs = dict(zip(keywords, self.values_of(list(keywords.values()), node)))
         made = self.emit(base.path, args, module_type(module), kwargs, op="call_module", impure=True)
-        forward = inspect.getattr_static(type(module), "forward", None)
         if mark_of(forward) == IGNORED:
             made.arg.meta["python"] = f"{type(module).__name__}.forward"
             made.type = made.arg.type = self.python_type(forward)

@@ -103,7 +103,7 @@ class FunctionCompiler(Statements):
         code = getattr(function, "__code__", function)
         key = (code, id(self.owner))
         if key in _compiling:
-            raise NotSupportedError(
+            raise ScriptError(
                 f"function '{self.source.name}' is called recursively: recursion is not supported in scripts", self.source, None
             )
         _compiling.append(key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -228,6 +229,8 @@ class Expressions(Conditions):
 
     def binary(self, function: Any, left: ScriptValue, right: ScriptValue, node: ast.AST) -> ScriptValue:
         """An operator on two values; what is known of both is computed now."""
+        if function is operator.mod and left.type == STR:
+            right = self.formatted_parts(left, right)
         first_type, second_type = left.type, right.type
         if function is operator.pow and first_type in _WHOLE and second_type in _WHOLE:  # of ints, too, a float
             made = self.emit(function, (left.arg, right.arg), FLOAT) if not (left.constant and right.constant) else None
@@ -252,6 +255,20 @@ class Expressions(Conditions):
             return self.operated(f"__r{function.__name__.strip('_')}__", right, [left], node)  # type: ignore[return-value]
         kind = self.binary_type(function, left.type, right.type, node)
         return self.emit(function, (left.arg, right.arg), kind)
+
+    def formatted_parts(self, text: ScriptValue, value: ScriptValue) -> ScriptValue:
+        """The right side of ``text % value``; what stands for %s is written as scripts write it."""
+        if not isinstance(text.arg, str):
+            return value
+        letters = re.findall(r"%[^a-zA-Z%]*([a-zA-Z%])", text.arg)
+        places = [each for each in letters if each != "%"]
+        if not isinstance(value.type, TupleType):
+            return self.shown(value) if places == ["s"] else value
+        if len(places) != len(value.type.elements):
+            return value
+        items = [self.item(value, at) for at in range(len(places))]
+        parts = [self.shown(each) if letter == "s" else each for letter, each in zip(places, items)]
+        return ScriptValue(TupleType(tuple(each.type for each in parts)), tuple(each.arg for each in parts))
 
     def binary_type(self, function: Any, left: Type, right: Type, node: ast.AST) -> Type:
         """The type of an operator's result; an error where it has no meaning."""
@@ -316,6 +333,7 @@ class Expressions(Conditions):
                 conversion = chr(each.conversion) if each.conversion > 0 else ""
                 specification = self.value(each.format_spec).arg if each.format_spec is not None else ""
                 value = self.plain(self.expression(each.value), each)
+                value = value if specification or conversion else self.shown(value)
                 parts.append(self.emit(graph_functions.formatted, (value.arg, conversion, specification), STR).arg)
             else:
                 parts.append(self.value(each).arg)

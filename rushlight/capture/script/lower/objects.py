@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
+import inspect
+import operator
 from typing import Any
 
 from ..frontend.errors import ScriptError
-from ..frontend.types import NONE, ClassType, assignable
+from ..frontend.types import BOOL, NONE, ClassType, assignable
 from ..ir import graph_functions
 from .iteration import Iterating
 from .scope import Bound, ScriptValue, Static
+
+_ORDERS = frozenset(("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"))
 
 
 class ObjectLowering(Iterating):
@@ -56,7 +61,9 @@ class ObjectLowering(Iterating):
             )
         if not assignable(value.type, wanted):
             raise ScriptError(
-                f"the attribute '{name}' is of type {wanted}, and a value of type {value.type} is assigned to it", self.source, target
+                f"Wrong type for attribute assignment. Expected {wanted} but got {value.type} for the attribute '{name}'",
+                self.source,
+                target,
             )
         self.emit(graph_functions.set_attribute, (owner.arg, name, value.arg), NONE, impure=True)
 
@@ -71,6 +78,11 @@ class ObjectLowering(Iterating):
         """What Python does by a method such as ``__add__``, of objects that have it; None of everything else."""
         if not isinstance(base, ScriptValue) or not isinstance(base.type, ClassType):
             return None
-        if not base.type.described.is_method(base.type.described.member(name)):
+        described = base.type.described
+        if not described.is_method(described.member(name)):
+            if (
+                dataclasses.is_dataclass(described.kind) and inspect.isfunction(described.member(name)) and name in _ORDERS
+            ):  # made by Python
+                return self.emit(getattr(operator, name.strip("_")), (base.arg, *[self.plain(each, node).arg for each in arguments]), BOOL)
             raise ScriptError(f"objects of the class '{base.type}' have no {name}(), which is needed here", self.source, node)
         return self.call_object_method(base, name, arguments, {}, node)

@@ -152,7 +152,7 @@ def builtin_type(function: Any, kinds: list[Type]) -> Type:
     if function in (min, max):
         if len(kinds) == 1:
             return first.element if isinstance(first, ListType) else (TENSOR if first == TENSOR else ANY)
-        return common(kinds) or ANY
+        return common(kinds) or (FLOAT if set(kinds) == {INT, FLOAT} else ANY)
     if function is sum:
         return first.element if isinstance(first, ListType) and first.element in (INT, FLOAT) else ANY
     if function in (list, sorted):

@@ -129,7 +129,11 @@ class Statements(Expressions):
         elif isinstance(node.value, (ast.List, ast.ListComp, ast.Dict, ast.DictComp)):
             value = self.value(self.hinted(node.value, self.type_from(node.annotation)))
         else:
+            wanted = self.type_from(node.annotation)
             value = self.value(node.value)
+            step = value.arg
+            if step.__class__ is ScriptStep and step.target == "tolist" and value.type == ANY:
+                value = self.emit(graph_functions.listed, (step, repr(wanted)), wanted)
         self.assign(node.target, self.materialized(self.annotated(value, node.annotation, node)))
 
     def annotated(self, value: Any, annotation: Any, node: ast.AST) -> Any:
@@ -228,9 +232,11 @@ class Statements(Expressions):
                 raise ScriptError(f"there are {len(items)} values for {len(elements)} targets", self.source, target)
             middle = items[at : len(items) - after]
             star: Any = elements[at]
-            rest = self.materialized(
-                ScriptValue(ListType(self.common_type(middle, target)), [self.plain(each, target).arg for each in middle])
-            )
+            parts = [self.plain(each, target) for each in middle]
+            if isinstance(value, ScriptValue) and isinstance(value.type, ListType):
+                rest = self.materialized(ScriptValue(ListType(self.common_type(parts, target)), [each.arg for each in parts]))
+            else:  # of a tuple, a tuple
+                rest = ScriptValue(TupleType(tuple(each.type for each in parts)), tuple(each.arg for each in parts))
             items = [*items[:at], rest, *items[len(items) - after :]]
             elements = [*elements[:at], star.value, *elements[at + 1 :]]
         if len(items) != len(elements):

@@ -149,8 +149,8 @@ class ScriptProgram:
     def refuse(self, parameter: ScriptParameter, value: Any) -> None:
         """An argument of the wrong type."""
         raise RuntimeError(
-            f"{self.signature.name}() expected a value of type '{parameter.type}' for argument '{parameter.name}' but instead found type "
-            f"'{type(value).__name__}'. Declaration: {self.signature}"
+            f"{self.signature.name}() Expected a value of type '{parameter.type}' for argument '{parameter.name}' but instead found type "
+            f"'{type(value).__name__}'.\nPosition: {self.signature.parameters.index(parameter)}\nDeclaration: {self.signature}"
         )
 
     @property
