@@ -179,6 +179,7 @@ __getattr__ = _missing(
         "optim",
         "overrides",
         "package",
+        "profiler",
         "quantization",
         "quasirandom",
         "random",

@@ -54,6 +54,8 @@ class CompiledFunction:
             _disabled_once and _disabled.depth
         ):  # mostly neither thread's own state is asked
             return self.__wrapped__(*args, **kwargs)
+        if flags.special and state.profiler is not None:
+            return state.profiler.compiled(getattr(self.__wrapped__, "__name__", "?"), self, args, kwargs)
         return self._compiled.call(self._leading + args, kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -83,6 +85,8 @@ class OptimizedModule(Module):
         fields = self.__dict__
         if (flags.special and (state.capture is not None or state.function_modes)) or (_disabled_once and _disabled.depth):
             return fields["_modules"]["_orig_mod"](*args, **kwargs)
+        if flags.special and state.profiler is not None:
+            return state.profiler.compiled(type(fields["_modules"]["_orig_mod"]).__name__, self, args, kwargs)
         return fields["_compiled"].call((fields["_modules"]["_orig_mod"], *args), kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.base import TensorBase
+from ..core.missing import missing
 from . import forward_ad, function, functional, grad_mode, graph
 from .anomaly_mode import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from .differentiation import backward, grad
@@ -16,6 +17,8 @@ from .engine import queue_callback
 from .function import Function
 from .grad_mode import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled  # fmt: skip
 from .gradcheck import gradcheck, gradgradcheck
+
+__getattr__ = missing(__name__, lazy=("profiler", "profiler_util"))
 
 
 class _VariableType(type):

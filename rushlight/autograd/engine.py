@@ -60,7 +60,7 @@ def run_backward(
     leaves: dict[Any, Any] = {}
     wanted = _Targets(roots, targets) if targets is not None else None
     previous = state.grad_enabled
-    watched = state.anomaly
+    watched = state.anomaly or state.profiler is not None
     outer = state.callbacks
     state.callbacks = None
     state.backward_depth += 1
@@ -363,13 +363,15 @@ def _after(current: Node, results: Any, gradient: Any) -> Any:
 
 
 def _run_watched(current: Node, gradient: Any) -> Any:
-    """Anomaly mode: report the forward line of a node that fails or produces NaN."""
+    """Anomaly mode: report the forward line of a node that fails or produces NaN; and the profiler is told."""
+    profiler = state.profiler
     try:
-        results = current.backward(gradient)
+        results = current.backward(gradient) if profiler is None else profiler.node(current, gradient)
     except Exception:
-        _show_trace(current)
+        if state.anomaly:
+            _show_trace(current)
         raise
-    if state.anomaly_check_nan:
+    if state.anomaly and state.anomaly_check_nan:
         for index, result in enumerate(results):
             if isinstance(result, TensorBase) and result._array.dtype.kind in "fcV" and _has_nan(result):
                 _show_trace(current)

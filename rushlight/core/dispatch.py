@@ -511,6 +511,10 @@ def intercept(op: Op, args: tuple[Any, ...], out: Any) -> Any:
 
     One that returns NotImplemented leaves the call to the next; while one handles the call, it and those inside it are off.
     """
+    profiler = state.profiler
+    if profiler is not None and profiler.passing:  # the call that it is recording
+        profiler.passing = False
+        return NotImplemented
     if (flags.overrides or state.function_modes) and state.overrides != DISABLED:
         handled = offer(op, args, out)
         if handled is not NotImplemented:
@@ -526,7 +530,7 @@ def intercept(op: Op, args: tuple[Any, ...], out: Any) -> Any:
                     return handled
         finally:
             stack.extend(reversed(asked))
-    return NotImplemented
+    return NotImplemented if profiler is None else profiler.record(op, args, out)
 
 
 def offer(op: Op, args: tuple[Any, ...], out: Any) -> Any:

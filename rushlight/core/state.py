@@ -85,6 +85,7 @@ class State(threading.local):
     callbacks: Any = None  # what is called at the end of the running backward pass; None where none runs
     scripted: bool = False  # whether a scripted program is running
     fake: bool = False  # whether factory functions make tensors without elements
+    profiler: Any = None  # what records the ops of this thread, if anything
     overrides: int = 0  # whether ``__torch_function__`` is asked: see `core.overrides`
 
     def __init__(self) -> None:
