@@ -6,6 +6,7 @@ import contextlib
 import copy
 import functools
 import inspect
+import warnings
 from collections import OrderedDict
 from collections.abc import MutableMapping
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -16,6 +17,7 @@ import pytest
 
 import rushlight as torch
 from rushlight import nn
+from rushlight.capture.compile.config import settings as compile_settings
 
 # -- a library ------------------------------------------------------------------------------------------------------------------------
 
@@ -479,3 +481,24 @@ def test_dropout_that_drops_nothing_asks_for_no_strides() -> None:
         x, y = torch.randn(2, 2, length, 4).transpose(0, 1), torch.randn(2, 2, 1, 4)
         assert torch.allclose(compiled(x, y), function(x, y))
     assert len(compiled.__dict__["_compiled"].cache.all()) <= 2
+
+
+def test_a_capture_that_takes_too_long_is_given_up() -> None:
+    def function(x: Any, count: int) -> Any:
+        total = 0
+        for each in range(count):
+            total += each % 7
+        return x * 2 + total
+
+    x = torch.arange(3.0)
+    config = compile_settings
+    before, config.capture_time_limit = config.capture_time_limit, 0.05
+    try:
+        compiled = torch.compile(function)
+        with pytest.warns(UserWarning, match="longer than 0.05 seconds"):
+            assert torch.equal(compiled(x, 5000), function(x, 5000))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert torch.equal(compiled(x, 4000), function(x, 4000))
+    finally:
+        config.capture_time_limit = before

@@ -33,7 +33,7 @@ from ..guards.guards import is_op
 from ..vm.frame import Frame
 from ..vm.instructions import called
 from .callables import is_users
-from .graph_functions import is_freed, set_grad_mode, set_inference_mode, with_freed_history
+from .graph_functions import freed_node, is_freed, set_grad_mode, set_inference_mode, with_freed_history
 from .registry import deferrable_methods, is_deferrable
 from .tracer import CompileTracer, checks_values
 
@@ -271,7 +271,11 @@ class DeferredOps:
     def compute_with(self, run: Any, places: dict[int, int]) -> None:
         """Compute them by the compiled graph, given which of its outputs each tensor is, where no side effect would be done twice; else op by op."""
         tracer = self.tracer
-        titles = {at: each._grad_fn.name() for at, each in self.pending.items() if at in places and each._requires_grad and is_freed(each)}
+        titles = {
+            at: (each._grad_fn.name(), freed_node(each).name())
+            for at, each in self.pending.items()
+            if at in places and each._requires_grad and is_freed(each)
+        }
         shared = any(each._view is not None for at, each in self.pending.items() if at in places)
         for each in self.pending.values():
             each._grad_fn = each._view = each._storage = None  # what was recorded leads to tensors without data
@@ -294,7 +298,7 @@ class DeferredOps:
         for each in wanted:
             self.fill(each, made[places[id(each)]])
             if id(each) in titles:
-                with_freed_history(each, titles[id(each)])
+                with_freed_history(each, *titles[id(each)])
         for each in begun:
             each._array[...] = made[places[id(each)]]._array
         return None

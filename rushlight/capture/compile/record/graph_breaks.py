@@ -10,6 +10,7 @@ from ..vm.frame import Frame, Stop
 
 # id -> (what happened, what to do).  The id is stable; messages may name particulars in braces.
 BREAKS: dict[str, tuple[str, str]] = {
+    "slow": ("a capture took longer than {limit} seconds (capture_time_limit), at {steps} instructions", "keep long loops of plain Python out of the compiled function"),
     "asked": ("the program calls graph_break()", "remove graph_break()"),
     "disabled": ("{name} is marked with disable", "remove the mark, or accept the break"),
     "builtin": ("builtin: {name} has side effects that a graph can't hold", "move it out of the compiled function, or log after it"),

@@ -50,10 +50,11 @@ def gradients_of(
 class FreedHistory(GradientNode):
     """The autograd history of a value through which a compiled program has run backward: its saved tensors are freed."""
 
-    __slots__ = ("array", "title")
+    __slots__ = ("array", "stops_at", "title")
 
     array: Any
     title: str
+    stops_at: str  # the name of the node at which another backward would have stopped
     inputs = ()
     saved = None
 
@@ -69,30 +70,39 @@ class FreedHistory(GradientNode):
         return self.title
 
     def backward(self, gradient: Any) -> Any:
-        raise freed(self)
+        stopped: Any = _new(FreedHistory)
+        stopped.title = self.stops_at
+        raise freed(stopped)
 
 
-def with_freed_history(tensor: Any, title: str) -> Any:
+def with_freed_history(tensor: Any, title: str, stops_at: str) -> Any:
     """Give a value of a compiled program a history that backward has freed."""
     node: Any = _new(FreedHistory)
-    node.sequence, node.title, node.array = next_sequence(), title, tensor._array
+    node.sequence, node.title, node.stops_at, node.array = next_sequence(), title, stops_at, tensor._array
     tensor._grad_fn, tensor._requires_grad = node, True
     return tensor
 
 
 def is_freed(tensor: Any) -> bool:
     """Whether backward has freed a part of the history of a value."""
+    return freed_node(tensor) is not None
+
+
+def freed_node(tensor: Any) -> Any:
+    """The node in the history of a value at which another backward stops, which goes through the latest first; None where nothing is freed."""
     waiting, seen = [tensor._grad_fn], set()
+    found: Any = None
     while waiting:
         node = waiting.pop()
         node = node[0] if node.__class__ is tuple else node
         if node is None or isinstance(node, TensorBase) or node in seen:
             continue
-        if node.saved is None:
-            return True
         seen.add(node)
-        waiting += node.inputs
-    return False
+        if node.saved is None:
+            found = node if found is None or node.sequence > found.sequence else found
+        else:
+            waiting += node.inputs
+    return found
 
 
 # -- hooks on gradients ------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from ..guards.sources import Source
 from ..vm.exceptions import entries_of, traceback_of
 from ..vm.generator import InterpretedGenerator
 from .callbacks import InterpretedCallback, native
-from .graph_functions import Hook, is_freed
+from .graph_functions import Hook, freed_node, is_freed
 
 # Builtin classes that hold values, and how an instance of a class derived from them is filled.
 _BASES: dict[type, str] = {list: "extend", dict: "update", set: "update", collections.deque: "extend", collections.OrderedDict: "update"}
@@ -111,7 +111,9 @@ class Reconstruction:
             if not value._requires_grad or not is_freed(value):
                 return f"outs[{self.output(value)}]"
             name = self.made[id(value)] = f"m{next(self.numbers)}"
-            self.lines.append(f"{name} = with_freed_history(outs[{self.output(value)}], {value._grad_fn.name()!r})")
+            self.lines.append(
+                f"{name} = with_freed_history(outs[{self.output(value)}], {value._grad_fn.name()!r}, {freed_node(value).name()!r})"
+            )
             return name
         if isinstance(value, InterpretedCallback):
             return self.value(value.function)

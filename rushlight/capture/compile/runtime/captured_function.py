@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import threading
+import time
 import warnings
 from collections.abc import Callable
 from types import FunctionType, MethodType
@@ -35,6 +36,7 @@ from .entry_builder import RunEagerly, build_entry
 if TYPE_CHECKING:
     from ....backends.protocol import Backend
 
+_CLOCK = 1024  # instructions of a capture after which the clock is looked at
 _UNUSABLE_LIMIT = 4  # how often a place is captured, where what was recorded can't be used again
 
 
@@ -100,6 +102,9 @@ class CapturedFunction:
             entry, after = self.cache.lookup(None, slots)
             if entry is not None and entry.ends:
                 return after
+            if entry is None and None in self.given_up:
+                del frame, slots
+                return self.function(*args, **kwargs)
             if entry is None:
                 after = self.record(frame, [frame], None)
             del frame
@@ -208,6 +213,9 @@ class CapturedFunction:
                     deferred.compute()
                 if recorder.tracer.symbols or recorder.numbers:
                     outcome = Desymbolizer(recorder).outcome(outcome)
+                if stop is not None and stop.kind == "slow":
+                    self.give_up(key, "it can't be captured", stop.describe(stop.frame))
+                    outcome = self.interpreter.finish(outcome)
             finally:
                 begun.clear()  # the traceback of an error may hold this frame
                 recorder.close()
@@ -297,6 +305,7 @@ class CapturedFunction:
         interceptors = len(state.interceptors)
         bottom = {id(each): depth for depth, each in enumerate(recorder.frames)}
         now: Any = frame
+        steps, until = 0, time.monotonic() + settings.capture_time_limit
         with recorder.tracer:
             try:
                 while now.__class__ is Frame:
@@ -305,6 +314,12 @@ class CapturedFunction:
                     if depth is not None:
                         note(recorder, now, depth)
                     now = interpreter.step(now)
+                    steps += 1
+                    if not steps % _CLOCK and time.monotonic() > until and now.__class__ is Frame:
+                        stop = Break("slow", limit=settings.capture_time_limit, steps=steps)
+                        stop.frame = now
+                        recorder.discard_reason = stop.message
+                        return now, stop
                 if now.__class__ is Returned:
                     let_go(recorder)
                 return now, None
