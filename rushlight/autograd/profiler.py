@@ -172,11 +172,10 @@ class profile:
         self.recorder.start()
         return self
 
-    def __exit__(self, *error: object) -> bool:
+    def __exit__(self, *error: object) -> None:
         if self.enabled and self.recorder is not None:
             self.recorder.stop()
             self.function_events = EventList(self.recorder.events, profile_memory=self.profile_memory, with_flops=self.with_flops)
-        return False
 
     def _check_finish(self) -> EventList:
         if self.function_events is None:
@@ -261,8 +260,8 @@ class emit_nvtx:
             raise NotSupported(f"{type(self).__name__}: ranges for {self._what} are not in rushlight; use torch.profiler.profile")
         return self
 
-    def __exit__(self, *error: object) -> bool:
-        return False
+    def __exit__(self, *error: object) -> None:
+        pass
 
 
 class emit_itt(emit_nvtx):
