@@ -5,7 +5,7 @@ Written by tools/generate_stubs.py from the op table: run `make generate` after 
 
 from builtins import bool as _bool, dict as _dict, float as _float, int as _int, str as _str, tuple as _tuple
 from collections.abc import Sequence
-from rushlight import __config__ as __config__, accelerator as accelerator, amp as amp, ao as ao, autograd as autograd, backends as backends, checks as checks, cli as cli, compat as compat, compiler as compiler, core as core, cpu as cpu, cuda as cuda, distributed as distributed, distributions as distributions, fft as fft, func as func, futures as futures, fx as fx, hub as hub, jit as jit, library as library, linalg as linalg, monitor as monitor, mps as mps, mtia as mtia, multiprocessing as multiprocessing, nn as nn, onnx as onnx, ops as ops, optim as optim, overrides as overrides, package as package, profiler as profiler, quantization as quantization, quasirandom as quasirandom, random as random, return_types as return_types, serialization as serialization, settings as settings, signal as signal, special as special, testing as testing, types as types, utils as utils, version as version, viewer as viewer, xpu as xpu
+from rushlight import __config__ as __config__, accelerator as accelerator, amp as amp, ao as ao, autograd as autograd, backends as backends, checks as checks, cli as cli, compat as compat, compiler as compiler, core as core, cpu as cpu, cuda as cuda, distributed as distributed, distributions as distributions, fft as fft, func as func, futures as futures, fx as fx, hub as hub, jit as jit, library as library, linalg as linalg, monitor as monitor, mps as mps, mtia as mtia, multiprocessing as multiprocessing, nn as nn, onnx as onnx, ops as ops, optim as optim, overrides as overrides, package as package, profiler as profiler, quantization as quantization, quasirandom as quasirandom, random as random, return_types as return_types, serialization as serialization, settings as settings, signal as signal, sparse as sparse, special as special, testing as testing, types as types, utils as utils, version as version, viewer as viewer, xpu as xpu
 from rushlight.amp.autocast_mode import autocast as autocast
 from rushlight.amp.grad_scaler import GradScaler as GradScaler
 from rushlight.autograd import enable_grad as enable_grad, inference_mode as inference_mode, is_anomaly_enabled as is_anomaly_enabled, is_grad_enabled as is_grad_enabled, is_inference_mode_enabled as is_inference_mode_enabled, no_grad as no_grad, set_grad_enabled as set_grad_enabled
@@ -21,7 +21,7 @@ from rushlight.tensor import Tensor as Tensor, op_results as _results
 from rushlight.tensor.construct import as_tensor as as_tensor, asarray as asarray, from_dlpack as from_dlpack, from_numpy as from_numpy, frombuffer as frombuffer, is_tensor as is_tensor, numel as numel, result_type as result_type, tensor as tensor
 from rushlight.tensor.conversion import is_same_size as is_same_size
 from rushlight.tensor.generator import Generator as Generator
-from rushlight.tensor.layout import channels_last as channels_last, channels_last_3d as channels_last_3d, contiguous_format as contiguous_format, layout as layout, memory_format as memory_format, preserve_format as preserve_format, sparse_coo as sparse_coo, sparse_csr as sparse_csr, strided as strided
+from rushlight.tensor.layout import channels_last as channels_last, channels_last_3d as channels_last_3d, contiguous_format as contiguous_format, jagged as jagged, layout as layout, memory_format as memory_format, preserve_format as preserve_format, sparse_bsc as sparse_bsc, sparse_bsr as sparse_bsr, sparse_coo as sparse_coo, sparse_csc as sparse_csc, sparse_csr as sparse_csr, strided as strided
 from rushlight.tensor.legacy import set_default_tensor_type as set_default_tensor_type, tensortype as _tensortype, typename as typename
 from rushlight.tensor.op_results import Number as _Number
 from rushlight.tensor.printing import set_printoptions as set_printoptions
@@ -432,6 +432,8 @@ def dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
     """Elements zeroed with probability ``p``, the others scaled by ``1 / (1 - p)``."""
 def dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
     """:func:`dropout` in place."""
+def dsmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The product of a dense and a sparse matrix."""
 def dsplit(input: Tensor, indices_or_sections: Any) -> Any:
     """Split along the third dimension."""
 def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
@@ -592,8 +594,12 @@ def histogram(input: Tensor, bins: Tensor | _Number, *, range: Any = None, weigh
     """The histogram of all elements, in a number of equal bins or between given edges, and the edges of the bins."""
 def histogramdd(input: Tensor, bins: Any, range: Any = None, weight: Tensor | None = None, density: _bool = False) -> Any:
     """The histogram of points (the last dimension holds coordinates), and the edges of the bins for each coordinate."""
+def hsmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """A sparse matrix times a dense one, as a hybrid tensor."""
 def hsplit(input: Tensor, indices_or_sections: Any) -> Any:
     """Split along the second dimension (of a vector, the first)."""
+def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """A sparse matrix times a dense one, as a hybrid tensor: it keeps the rows that are not empty."""
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors concatenated along dimension 1, vectors along dimension 0."""
 def hypot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1059,10 +1065,24 @@ def slice_scatter(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None 
     """A copy of ``input`` with ``src`` in the place of a range of one dimension."""
 def slogdet(input: Tensor) -> _tuple[Tensor, Tensor]:
     """The sign of the determinant and the logarithm of its size."""
+def smm(input: Tensor, mat2: Tensor) -> Tensor:
+    """A sparse matrix times a dense one, as a sparse tensor."""
 def softmax(input: Tensor, dim: _int = ..., dtype: Any = None, *, axis: _int = ..., out: Tensor | None = None) -> Tensor:
     """Exponentials divided by their sum along a dimension, computed without overflow."""
 def sort(input: Tensor, dim: _int = -1, descending: _bool = False, *, stable: _bool = False, axis: _int = ..., out: Any = None) -> _results.sort:
     """The elements in order along a dimension, and where each was; equals always keep their order, as if ``stable``."""
+def sparse_bsc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+    """A sparse tensor of compressed columns of blocks."""
+def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+    """A sparse tensor of compressed rows of blocks."""
+def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+    """A sparse tensor in the compressed format that ``layout`` names."""
+def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None, is_coalesced: _bool | None = None) -> Tensor:
+    """A sparse tensor in coordinate format: ``values[n]`` stands at ``indices[:, n]``; values of equal places add up."""
+def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+    """A sparse tensor of compressed columns."""
+def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+    """A sparse tensor of compressed rows: row ``r`` has the columns ``col_indices[crow_indices[r]:crow_indices[r + 1]]``."""
 def split(tensor: Tensor, split_size_or_sections: Any = None, dim: _int = 0, *, split_size: Any = None, axis: _int = ...) -> Any:
     """Parts of one size (the last may be smaller) or of given sizes along a dimension: a tuple of views."""
 def split_copy(input: Tensor, split_size: _int, dim: _int = 0, *, axis: _int = ...) -> Any:
@@ -1071,6 +1091,8 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0, *, axis: _i
     """Parts of the given sizes along a dimension: a tuple of views."""
 def split_with_sizes_copy(input: Tensor, split_sizes: Any, dim: _int = 0, *, axis: _int = ...) -> Any:
     """Parts of the given sizes along a dimension: a tuple of views.  A copy, not a view."""
+def spmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The product of a sparse and a dense matrix."""
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The square root of every element."""
 def sqrt_(input: Tensor) -> Tensor:
@@ -1083,6 +1105,8 @@ def squeeze(input: Tensor, dim: Any = None, *, axis: Any = ...) -> Tensor:
     """Dimensions of size 1 left out: all, or those named."""
 def squeeze_copy(input: Tensor, dim: Any = None, *, axis: Any = ..., out: Tensor | None = None) -> Tensor:
     """Dimensions of size 1 left out: all, or those named.  A copy, not a view."""
+def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``beta * input + alpha * (mat1 @ mat2)`` of sparse ``input`` and ``mat1``, as a sparse tensor."""
 def stack(tensors: Sequence[Tensor], dim: _int = 0, *, axis: _int = ..., out: Tensor | None = None) -> Tensor:
     """Tensors of one shape joined along a new dimension."""
 def std(input: Tensor, dim: Any = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: Any = None, axis: Any = ..., keepdims: _bool = ..., out: Tensor | None = None) -> Tensor:

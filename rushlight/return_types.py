@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .core.declare import table
-from .core.dispatch import named_result
 from .core.missing import missing as _missing
+from .core.named_results import named_result
 
 _absent = _missing(__name__)
 

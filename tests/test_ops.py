@@ -223,6 +223,12 @@ ELSEWHERE = {
         fake_quantize_channel_mask fake_quantize_mask int_repr observed_range q_per_channel_scales q_per_channel_zero_points quantize_per_channel
         quantize_per_tensor quantize_per_tensor_dynamic quantized_gru_layer quantized_lstm_layer
     """,
+    "tests/test_sparse.py": """
+        sparse_coo_tensor sparse_compressed_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor sparse_spdiags to_dense to_sparse
+        to_sparse_coo to_sparse_csr to_sparse_csc to_sparse_bsr to_sparse_bsc coalesce values indices _indices _values crow_indices col_indices ccol_indices
+        row_indices sparse_mask sparse_resize_ sparse_resize_and_clear_ sparse_mm sparse_addmm sparse_sampled_addmm hspmm smm sspaddmm spmm dsmm hsmm
+        sparse_spsolve sparse_sum sparse_softmax sparse_log_softmax
+    """,
     "tests/test_random_stream.py": """
         alpha_dropout_ dropout_ feature_alpha_dropout_ feature_dropout_ rrelu_ cauchy_fill geometric_fill log_normal_fill normal_fill random_fill uniform_fill
     """,

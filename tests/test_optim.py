@@ -252,8 +252,10 @@ def test_options_that_do_not_go_together():
         torch.optim.Adam([parameter()], lr=torch.tensor(0.1), foreach=True)
     with pytest.raises(ValueError, match="either both floats or both Tensors"):
         torch.optim.Adam([parameter()], betas=(0.9, torch.tensor(0.9)))
-    with pytest.raises(NotImplementedError, match="no sparse tensors"):
-        torch.optim.SparseAdam([parameter()])
+    with pytest.raises(RuntimeError, match="SparseAdam does not support dense gradients, please consider Adam instead"):
+        stepped = parameter()
+        stepped.grad = torch.ones_like(stepped)
+        torch.optim.SparseAdam([stepped]).step()
     with pytest.raises(TypeError, match="unexpected keyword argument"):
         torch.optim.SGD([parameter()], foo=1)
 

@@ -24,6 +24,7 @@ from ..core.dtypes import BY_NUMPY, legacy_name
 from ..core.errors import GradientError
 from ..core.families import broadcast_shapes
 from ..core.node import Node, edge_of, refresh
+from ..core.sparse import SPARSE
 from ..core.state import flags, state
 
 _accumulate_lock = threading.RLock()
@@ -187,18 +188,23 @@ def _receive(edge: Any, gradient: Any, pending: dict[Any, Any], heap: list[Any],
         edge, index = edge
     if isinstance(edge, TensorBase):
         present = leaves.get(edge)
-        leaves[edge] = gradient if present is None else present + gradient
+        leaves[edge] = gradient if present is None else _sum(present, gradient)
     elif edge.multiple:
         slots = pending.get(edge)
         if slots is None:
             slots = pending[edge] = [None] * len(edge.outputs)
             heappush(heap, (edge.sequence, edge))
-        slots[index] = gradient if slots[index] is None else slots[index] + gradient
+        slots[index] = gradient if slots[index] is None else _sum(slots[index], gradient)
     elif edge in pending:
-        pending[edge] = pending[edge] + gradient
+        pending[edge] = _sum(pending[edge], gradient)
     else:
         pending[edge] = gradient
         heappush(heap, (edge.sequence, edge))
+
+
+def _sum(present: Any, gradient: Any) -> Any:
+    """The sum of two gradients; a dense one comes first, for a sparse tensor can only be added to it."""
+    return gradient + present if present._array.__class__ in SPARSE else present + gradient
 
 
 def through_hooks(hooks: Any, gradient: Any) -> Any:
@@ -381,6 +387,8 @@ def _run_watched(current: Node, gradient: Any) -> Any:
 
 def _has_nan(gradient: Any) -> bool:
     array = gradient._array
+    if array.__class__ in SPARSE:
+        array = array.values
     return array.__class__ is not Spec and bool(np.isnan(device_type_of(array).to_host(array)).any())
 
 
@@ -413,7 +421,9 @@ def accumulate(leaf: Any, gradient: Any) -> None:
             else:
                 leaf._grad = gradient if _owned(gradient) or state.grad_enabled else gradient.clone()
         elif state.grad_enabled or present._array.__class__ is Spec:
-            leaf._grad = present + gradient
+            leaf._grad = _sum(present, gradient)
+        elif present._array.__class__ in SPARSE and gradient._array.__class__ not in SPARSE:
+            leaf._grad = gradient + present
         elif gradient._array.__class__ is np.ndarray and present._view is None:
             array = present._array
             _add(array, gradient._array, array)

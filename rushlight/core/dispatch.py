@@ -26,10 +26,12 @@ from .errors import (
     RushlightError,
     ShapeError,
 )  # fmt: skip
+from .named_results import named_result
 from .node import SavedTensor, check_in_place, check_inference, pack_saved, rebase, refresh, remember_trace
 from .overrides import DISABLED, ENABLED, ask, keywords_of_call, modes_are_on, overloaded
 from .placement import any_fake, common_device, device_argument, device_mismatch, factory_device, infer
 from .quantized import QuantizedArray, is_quantized, run_quantized
+from .sparse import SPARSE, asks_first, holds_sparse, is_sparse, run_sparse, write_sparse
 from .state import flags, state
 from .widening import run_widened
 
@@ -51,6 +53,8 @@ def dispatch(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
         if out is not None and op.factory:
             args = adopt_out(op, args, out)
         values, requires, kind = unwrap(op, args)
+        if kind is not np.ndarray and (kind in SPARSE or (kind is MIXED and any(map(is_sparse, values)))):
+            return run_sparse(op, args) if out is None else write_out(op, args, out, run_sparse(op, args))
         arrays = run(op, values, kind)
         if out is not None and not isinstance(out, (TensorBase, tuple, list)):
             raise ArgumentError(f"{op.public_name}(): argument 'out' must be Tensor, not {type(out).__name__}")
@@ -81,7 +85,7 @@ def dispatch_body(op: Op, args: tuple[Any, ...], out: Any) -> Any:
         return handled
     if op.parameters and op.parameters[0].kind == "tensor" and not op.parameters[0].variadic and not isinstance(args[0], TensorBase):
         raise argument_error(op, 0, args[0])
-    result = call_body(op, args)
+    result = run_sparse(op, args) if asks_first.of(op) and holds_sparse(args) else call_body(op, args)
     return result if out is None else write_out(op, args, out, result)
 
 
@@ -317,6 +321,8 @@ def dispatch_in_place(op: Op, args: tuple[Any, ...]) -> Any:
         if handled is NotImplemented:
             raise
         return handled
+    if kind is not np.ndarray and (kind in SPARSE or (kind is MIXED and any(map(is_sparse, values)))):
+        return write_sparse(op, args, requires, check_result_type)
     recorded = requires and state.grad_enabled and bool(functional.vjp)
     if state.grad_enabled and (requires or (target._view is not None and target._view.base._requires_grad)):
         check_in_place(target)
@@ -481,6 +487,10 @@ def write_out(op: Op, args: tuple[Any, ...], out: Any, results: Any) -> Any:
                 "the arguments requires grad."
             )
     for target, source in zip(targets, sources):
+        if source._array.__class__ in SPARSE or target._array.__class__ in SPARSE:
+            target._array = source._array  # the target is only a name for the result: its own elements are dropped
+            target._storage = None
+            continue
         if op.has_out == "fills" and math.prod(target._array.shape) == math.prod(source._array.shape):
             source = source.reshape(target._array.shape)
         check_result_type(source._array.dtype, target._array.dtype)
@@ -565,35 +575,3 @@ def spread(op: Op, args: tuple[Any, ...], named: Set[str] = frozenset()) -> tupl
         elif value is not parameter.default or parameter.default is MISSING:
             positional.append(value)
     return tuple(positional), keywords
-
-
-# -- results with names ------------------------------------------------------------------------------------------
-
-_NAMED: dict[str, Any] = {}
-
-
-def named_result(op: Op) -> Any:
-    """The named tuple of an op with several outputs: ``return_types.sort(values=..., indices=...)``."""
-    name = op.public_name if op.namespace is None else op.name  # an overload has the name of the function that calls it
-    found = _NAMED.get(name)
-    if found is None:
-        found = _NAMED[name] = make_named(name, op.returns)
-    return found
-
-
-def make_named(name: str, fields: tuple[str, ...]) -> Any:
-    """A tuple class with named fields that prints as PyTorch's ``torch.return_types`` do."""
-
-    def new(cls: type, *values: Any) -> Any:
-        return tuple.__new__(cls, values[0] if len(values) == 1 and len(fields) > 1 else values)
-
-    def show(self: Any) -> str:
-        return f"torch.return_types.{name}(\n" + ",\n".join(f"{f}={v!r}" for f, v in zip(fields, self)) + ")"
-
-    def getter(index: int) -> property:
-        return property(lambda self: tuple.__getitem__(self, index))
-
-    body: dict[str, Any] = {field: getter(index) for index, field in enumerate(fields)}
-    body.update(__new__=new, __repr__=show, _fields=fields, __slots__=(), __module__="torch.return_types")
-    body["__reduce__"] = lambda self: (tuple, (tuple(self),))
-    return type(name, (tuple,), body)

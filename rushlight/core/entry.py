@@ -21,6 +21,7 @@ from .errors import ArgumentError
 from .node import refresh
 from .overrides import ask_operator
 from .parallel import LARGE, ufunc_in_blocks
+from .sparse import asks_first, holds_sparse
 from .state import flags, state
 
 _UNARY = """
@@ -146,6 +147,7 @@ def _entry_source(op: Op, namespace: dict[str, Any], form: str) -> str:
         ndarray=np.ndarray, new=object.__new__, Tensor=runtime.tensor_type, TensorBase=TensorBase, refresh=refresh,
         attach=attach, body=op.body, write_out=write_out, argument_error=argument_error, spread_variadic=spread_variadic,
         LARGE=LARGE, ufunc_in_blocks=ufunc_in_blocks, only_tensors=only_tensors, PLAIN=PLAIN, ask_operator=ask_operator,
+        holds_sparse=holds_sparse,
     )  # fmt: skip
     PLAIN.add(runtime.tensor_type)
     if form != "function":
@@ -158,7 +160,8 @@ def _entry_source(op: Op, namespace: dict[str, Any], form: str) -> str:
         lines.append(f"    return dispatch_in_place(op, ({names},))")
     elif op.kernel is None:
         others = "".join(map(_is_other, op.parameters))
-        lines.append(f"    if flags.special{' or out is not None' if op.has_out else ''}{others}:")
+        sparse = f" or holds_sparse(({names},))" if asks_first.of(op) else ""
+        lines.append(f"    if flags.special{' or out is not None' if op.has_out else ''}{others}{sparse}:")
         lines.append(f"        return dispatch(op, ({names},){out})")
         lines.append(f"    return body({_passed(op)})")
     else:

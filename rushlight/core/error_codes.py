@@ -104,7 +104,7 @@ CODES: dict[str, Code] = {
     ),
     "RL301": Code(
         "NotImplementedError", "PyTorch has it and rushlight has not (yet)", "the message says what to use instead; [the list](../not-supported.md)",
-        "", "torch.nn.functional.embedding(torch.tensor([0]), torch.ones(2, 3), sparse=True)", "torch.nn.functional.embedding(torch.tensor([0]), torch.ones(2, 3))",
+        "", "torch.sparse.spsolve(torch.eye(2).to_sparse_csr(), torch.ones(2))", "torch.linalg.solve(torch.eye(2), torch.ones(2))",
     ),
     "RL401": Code(
         "RuntimeError", "a graph is not well formed, or an edit would make it so", "the message names the node; after edits by hand run `graph.lint()`",

@@ -31,7 +31,7 @@ Random numbers and threads:
     ``core.random.default_generator`` (set by ``tensor.generator``), ``core.parallel.pool``, ``runtime.cpu.thread_pool``
 
 Caches, which may be emptied at any time without changing a result:
-    ``core.dtypes`` (promotions), ``core.dispatch`` (classes of named results), ``core.kernel_providers``, ``ops.linalg.contraction``
+    ``core.dtypes`` (promotions), ``core.named_results`` (classes of named results), ``core.kernel_providers``, ``ops.linalg.contraction``
     (plans of einsum), ``capture.compile.decode`` (programs by code object), ``capture.script`` (scripted functions and classes),
     ``runtime.cpu`` (machine code, arena), ``backends.native.eager`` (loops and programs of single ops), ``backends.onnxrt`` (ops
     without an ONNX form), ``codegen.llvm`` (outlines)

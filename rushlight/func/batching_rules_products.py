@@ -6,7 +6,8 @@ import functools
 from typing import Any
 
 from ..core.declare import Op, table
-from ..core.dispatch import dispatch, named_result
+from ..core.dispatch import dispatch
+from ..core.named_results import named_result
 from ..ops.linalg.matmul import matmul
 from ..ops.nn.convolution import convolution, convolution_weight_gradient
 from ..ops.shape.permute import transpose

@@ -13,11 +13,12 @@ from itertools import count
 from typing import Any, ClassVar
 
 from ..core.declare import Op, call_body, table
-from ..core.dispatch import check_result_type, dispatch, dispatch_in_place, named_result
+from ..core.dispatch import check_result_type, dispatch, dispatch_in_place
 from ..core.dtypes import BY_NUMPY, result_dtype
 from ..core.errors import OperationError, ShapeError
 from ..core.facets import Facet
 from ..core.families import Elementwise, Reduction, normalize_dims
+from ..core.named_results import named_result
 from ..core.state import flags, state
 from ..ops.pointwise.copy_cast import cast
 from ..ops.shape.concat import stack

@@ -420,6 +420,27 @@ FILES = {
         "methods": "detach expand reshape select squeeze unsqueeze view",
         "ops": "alias detach expand reshape reshape_copy select select_backward slice slice_backward squeeze unsqueeze view view_dtype view_shape",
     },
+    "sparse.convert": {
+        "methods": "_indices _values ccol_indices coalesce col_indices crow_indices indices row_indices sparse_mask sparse_resize_ sparse_resize_and_clear_ "
+            "to_dense to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values",
+        "ops": "_indices _values ccol_indices coalesce col_indices crow_indices indices row_indices sparse_mask sparse_resize_ sparse_resize_and_clear_ "
+            "to_dense to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values",
+    },
+    "sparse.create": {
+        "": "sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor",
+        "ops": "sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor sparse_spdiags",
+        "sparse": "spdiags",
+    },
+    "sparse.products": {
+        "": "dsmm hsmm hspmm smm spmm sspaddmm",
+        "methods": "smm sspaddmm",
+        "ops": "dsmm hsmm hspmm smm sparse_addmm sparse_mm sparse_sampled_addmm sparse_spsolve spmm sspaddmm",
+        "sparse": "addmm mm sampled_addmm spsolve",
+    },
+    "sparse.reductions": {
+        "ops": "sparse_log_softmax sparse_softmax sparse_sum",
+        "sparse": "log_softmax softmax sum",
+    },
     "special.bessel": {
         "ops": "special_airy_ai special_bessel_j0 special_bessel_j1 special_bessel_y0 special_bessel_y1 special_chebyshev_polynomial_t "
             "special_chebyshev_polynomial_u special_chebyshev_polynomial_v special_chebyshev_polynomial_w special_hermite_polynomial_h "

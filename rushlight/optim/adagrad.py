@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..ops.sparse.values import with_values
 from .elementwise import ElementwiseOptimizer
 from .optimizer import ParamsT, check_implementations, check_not_negative, check_rate
 
@@ -39,6 +40,17 @@ class Adagrad(ElementwiseOptimizer):
     def plan(self, group: dict[str, Any], step: float) -> Any:
         step += 1
         return (step,), (group["lr"] / (1 + (step - 1) * group["lr_decay"]), group["eps"], group["weight_decay"])
+
+    def update_sparse(self, group: dict[str, Any], param: Any, grad: Any) -> None:
+        if group["weight_decay"]:
+            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+        entries = self.state[param]
+        (step,), (rate, eps, _) = self.plan(group, float(entries["step"]))
+        entries["step"].fill_(step)
+        grad = grad.coalesce()
+        entries["sum"].add_(grad.pow(2))
+        roots = entries["sum"].sparse_mask(grad).values().sqrt() + eps
+        param.add_(with_values(grad._array, grad.values() / roots), alpha=-rate)
 
     @staticmethod
     def update(xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, total: Any) -> None:

@@ -16,7 +16,8 @@ import numpy as np
 from ..autograd import enable_grad
 from ..core.base import TensorBase, make, storage_of
 from ..core.dtypes import BY_NUMPY, COMPLEX, FLOATING, LOW_PRECISION, default
-from ..core.errors import DtypeError, NotSupported, ShapeError
+from ..core.errors import DtypeError, NotSupported, OperationError, ShapeError
+from ..core.sparse import SPARSE
 from ..core.state import flags, state
 from ..ops.create.factories import full_like, zeros_like
 from ..ops.pointwise import unary
@@ -98,6 +99,9 @@ class ElementwiseOptimizer(Optimizer):
             if grad is None:
                 continue
             array, gradient = param._array, grad._array
+            if gradient.__class__ in SPARSE:
+                self.update_sparse(group, param, -grad if maximize else grad)
+                continue
             kind = None if through_ops or array.__class__ is not np.ndarray else array.dtype
             if last is not None:
                 entries = self.state[param]
@@ -131,6 +135,11 @@ class ElementwiseOptimizer(Optimizer):
             (param._storage or storage_of(param)).version += 1
             for each in buffers:
                 (each._storage or storage_of(each)).version += 1
+
+    def update_sparse(self, group: dict[str, Any], param: Any, grad: Any) -> None:
+        """One parameter's step by a sparse gradient, of the optimizers that take those."""
+        hint = ", please consider SparseAdam instead" if type(self).__name__ in ("Adam", "AdamW") else ""
+        raise OperationError(f"{type(self).__name__} does not support sparse gradients{hint}")
 
     def _begin(self, entries: dict[str, Any], initial: dict[str, Any], param: Any) -> None:
         """Fill in what a parameter's state lacks."""

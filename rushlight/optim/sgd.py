@@ -49,6 +49,19 @@ class SGD(ElementwiseOptimizer):
     def plan(self, group: dict[str, Any]) -> Any:
         return (), (group["lr"], group["weight_decay"], group["momentum"], 1 - group["dampening"])
 
+    def update_sparse(self, group: dict[str, Any], param: Any, grad: Any) -> None:
+        if group["weight_decay"]:
+            grad = grad.add(param, alpha=group["weight_decay"])  # refused: the sum would be dense
+        if group["momentum"]:
+            entries = self.state[param]
+            buffer = entries.get("momentum_buffer")
+            if buffer is None:
+                buffer = entries["momentum_buffer"] = grad.clone()
+            else:
+                buffer.mul_(group["momentum"]).add_(grad, alpha=1 - group["dampening"])
+            grad = grad.add(buffer, alpha=group["momentum"]) if group["nesterov"] else buffer
+        param.add_(grad, alpha=-group["lr"])
+
     @staticmethod
     def update(xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, buffer: Any = None) -> None:
         lr, weight_decay, momentum, undamped = numbers

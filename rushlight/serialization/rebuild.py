@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core.base import Spec, Storage, make
+from ..core.declare import table
 from ..core.devices import device, device_type_of
 from ..core.dtypes import BY_NAME, dtype
 from ..core.errors import ArgumentError, NotSupported
@@ -21,7 +22,7 @@ from ..core.size import Size
 from ..nn.parameter import Buffer, Parameter
 from ..tensor import Tensor
 from ..tensor.interop import restore_tensor
-from ..tensor.layout import sparse_coo, sparse_csr, strided
+from ..tensor.layout import LAYOUTS, layout
 from ..tensor.legacy import TENSOR_TYPES
 from ..tensor.storage import STORAGE_TYPES, TypedStorage, UntypedStorage
 from .keys import check_key
@@ -107,6 +108,25 @@ def rebuild_meta_tensor(kind: Any, size: Any, stride: Any, requires_grad: Any) -
     return result.requires_grad_(True) if requires_grad else result
 
 
+def rebuild_sparse_tensor(kind: Any, data: Any) -> Any:
+    """A sparse tensor of its indices and values, which are checked."""
+    if not isinstance(kind, layout) or not isinstance(data, tuple):
+        raise ArgumentError("a sparse tensor in this file has no layout, or no parts")
+    coordinates = kind.name == "sparse_coo"
+    if kind.name == "strided" or kind.name == "jagged" or len(data) not in ((3, 4) if coordinates else (4,)):
+        raise ArgumentError(f"a sparse tensor in this file is of layout {kind!r} and has {len(data)} parts")
+    parts = data[: 2 if coordinates else 3]
+    if not all(isinstance(each, Tensor) and each._array.__class__ is np.ndarray for each in parts):
+        raise ArgumentError("a sparse tensor in this file has indices or values that are no tensors")
+    if any(each._array.dtype.kind not in "iu" for each in parts[:-1]):
+        raise ArgumentError("a sparse tensor in this file has indices that are no integers")
+    size = _sizes(tuple(data[len(parts)]) if isinstance(data[len(parts)], (tuple, list)) else data[len(parts)], "size")
+    if coordinates:
+        result = table["sparse_coo_tensor"].call(*parts, size, check_invariants=True)
+        return result._coalesced_(bool(data[3])) if len(data) == 4 and data[3] is not None else result
+    return table["sparse_compressed_tensor"].call(*parts, size, layout=kind, check_invariants=True)
+
+
 def rebuild_parameter(data: Any, requires_grad: Any, backward_hooks: Any) -> Any:
     """A parameter over a tensor."""
     if not isinstance(data, Tensor):
@@ -156,7 +176,7 @@ def get_layout(name: Any) -> Any:
     return layout_names[name]
 
 
-layout_names = {repr(each): each for each in (strided, sparse_coo, sparse_csr)}
+layout_names = {repr(each): each for each in LAYOUTS}
 
 
 def _absent(what: str) -> Callable[..., Any]:
@@ -256,7 +276,7 @@ def rebuild_qtensor(
 
 TENSOR_FUNCTIONS: tuple[Callable[..., Any], ...] = (
     rebuild_tensor, rebuild_tensor_v2, rebuild_tensor_v3, rebuild_meta_tensor, rebuild_parameter,
-    rebuild_parameter_with_state, rebuild_qtensor,
+    rebuild_parameter_with_state, rebuild_qtensor, rebuild_sparse_tensor,
 )  # fmt: skip
 
 # What a file may call without being trusted, by its name there.
@@ -268,7 +288,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "torch._utils._rebuild_parameter": rebuild_parameter,
     "torch._utils._rebuild_parameter_with_state": rebuild_parameter_with_state,
     "torch._tensor._rebuild_from_type_v2": rebuild_from_type_v2,
-    "torch._utils._rebuild_sparse_tensor": _absent("a sparse tensor"),
+    "torch._utils._rebuild_sparse_tensor": rebuild_sparse_tensor,
     "torch._utils._rebuild_qtensor": rebuild_qtensor,
     "torch._utils._rebuild_nested_tensor": _absent("a nested tensor"),
     "torch._utils._rebuild_wrapper_subclass": _absent("a tensor subclass without memory of its own"),

@@ -26,12 +26,15 @@ from ..core.dtypes import dtype, legacy_name
 from ..core.errors import OperationError, ValueRangeError
 from ..core.node import HookTable
 from ..core.quantized import qscheme
+from ..core.size import Size
+from ..core.sparse import SPARSE
 from ..nn.parameter import Buffer, Parameter, UninitializedTensorMixin
 from ..tensor import Tensor
 from ..tensor.generator import Generator
 from ..tensor.interop import user_attributes
 from ..tensor.layout import layout
 from ..tensor.quantized import quantizer_of
+from ..tensor.sparse import parts_of
 from ..tensor.storage import STORAGE_TYPES, TypedStorage, UntypedStorage
 from .locations import location_tag
 from .names import path_of
@@ -43,6 +46,7 @@ from .rebuild import (
     rebuild_parameter,
     rebuild_parameter_with_state,
     rebuild_qtensor,
+    rebuild_sparse_tensor,
     rebuild_tensor_v2,
     rebuild_tensor_v3,
 )
@@ -120,6 +124,10 @@ def _reduce_data(tensor: Any) -> tuple[Any, tuple[Any, ...]]:
     """A function and its arguments, which make a tensor of the same elements."""
     if tensor._array.__class__ is Spec:
         return rebuild_meta_tensor, (tensor.dtype, tuple(tensor.size()), tuple(tensor.stride()), tensor.requires_grad)
+    if tensor._array.__class__ in SPARSE:
+        array = tensor._array
+        parts = (*parts_of(array), Size(array.shape))
+        return rebuild_sparse_tensor, (tensor.layout, (*parts, array.coalesced) if tensor.is_sparse else parts)
     quantizer = quantizer_of(tensor)
     held = _holds(tensor)
     offset = tensor.storage_offset()

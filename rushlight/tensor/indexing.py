@@ -21,6 +21,7 @@ from ..core.errors import ArgumentError, DimensionError, OverlapError, ValueRang
 from ..core.node import refresh
 from ..core.overrides import ask_plain
 from ..core.quantized import QuantizedArray
+from ..core.sparse import SPARSE
 from ..core.state import flags, state
 from ..core.symbolic import SymbolicFloat, SymbolicInt
 from ..ops.create.factories import full
@@ -71,6 +72,8 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         raise ArgumentError(f"can't assign a {_type_name(value)} to a torch.{name}Tensor")
     if index is False:
         return
+    if self._array.__class__ in SPARSE:
+        raise TypeError("Cannot assign to a sparse tensor")
     try:
         steps, key, indices = _plan(self, _items(index))
     except Exception:

@@ -17,10 +17,12 @@ from ..core.base import Spec, Storage, mark_inference, storage_of
 from ..core.devices import CPU, device_of, device_type_of, on_device
 from ..core.dtypes import LOW_PRECISION, legacy_name
 from ..core.errors import ArgumentError, GradientError, OperationError
+from ..core.sparse import SPARSE
 from ..core.state import flags, state
 from ..ops.shape.memory import element_strides
 from .construct import from_numpy
 from .quantized import quantizer_of, restored
+from .sparse import LAYOUT_NAMES, copied_sparse, reduce_sparse
 from .storage import bytes_of, over
 
 _DLPACK_CPU = 1  # DLPack's number for memory of the CPU
@@ -37,6 +39,8 @@ def numpy(self: Any, *, force: bool = False) -> Any:
     array = self._array
     if flags.special and state.capture is not None:
         state.capture.value_escaped(self, "numpy()")
+    if array.__class__ in SPARSE:
+        raise ArgumentError(f"can't convert {LAYOUT_NAMES[array.layout]} layout tensor to numpy. Use Tensor.to_dense() first.")
     if not isinstance(array, np.ndarray):
         raise ArgumentError(
             f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
@@ -145,6 +149,8 @@ def reduce_ex(self: Any, protocol: Any) -> tuple[Any, ...]:
     """How a tensor is pickled: class, storage, place in it, type, requires_grad; attributes as state."""
     if self._backward_hooks:
         warnings.warn("backward hooks of a tensor are not pickled: register them again after loading", UserWarning, stacklevel=2)
+    if self._array.__class__ in SPARSE:
+        return (*reduce_sparse(self), user_attributes(self)) if user_attributes(self) else reduce_sparse(self)
     strides = element_strides(self._array)
     arguments = (
         type(self), storage_of(self), self.storage_offset(), tuple(self._array.shape), strides, self.dtype,
@@ -175,8 +181,10 @@ def deepcopy(self: Any, memo: dict[int, Any]) -> Any:
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment: "
             "detach() this one, which an operation has computed, or keep it out of what is copied."
         )
-    storage = _copied_storage(storage_of(self), memo)
     array = self._array
+    if array.__class__ in SPARSE:
+        return copied_sparse(self, memo)
+    storage = _copied_storage(storage_of(self), memo)
     result = restore_tensor(
         type(self), storage, self.storage_offset(), array.shape, element_strides(array), self.dtype, self.requires_grad,
         quantizer_of(self),

@@ -27,7 +27,7 @@ channels_last_3d = memory_format("channels_last_3d")
 
 
 class layout:
-    """How a tensor's elements are stored; only ``strided`` is there."""
+    """How a tensor's elements are stored: all of them by strides, or in a sparse format only some."""
 
     __slots__ = ("name",)
 
@@ -44,6 +44,11 @@ class layout:
 strided = layout("strided")
 sparse_coo = layout("sparse_coo")
 sparse_csr = layout("sparse_csr")
+sparse_csc = layout("sparse_csc")
+sparse_bsr = layout("sparse_bsr")
+sparse_bsc = layout("sparse_bsc")
+jagged = layout("jagged")
+LAYOUTS = (strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged)
 
 
 def channels_last_order(ndim: int) -> tuple[int, ...]:

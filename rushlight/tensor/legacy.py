@@ -12,8 +12,9 @@ from ..core.declare import table
 from ..core.devices import CPU, available, device_of, device_types
 from ..core.dtypes import ALL, BY_NUMPY, default, legacy_name
 from ..core.dtypes import dtype as dtype_class
-from ..core.errors import ArgumentError, ValueRangeError
+from ..core.errors import ArgumentError, OperationError, ValueRangeError
 from ..core.size import Size
+from ..core.sparse import SPARSE, backend_of
 from ..ops.create.factories import checked_size
 from .construct import array_of, finished
 from .layout import strided
@@ -23,6 +24,10 @@ from .storage import TypedStorage, UntypedStorage, set_
 def type_name(tensor: Any) -> str:
     """The name of a tensor's type, such as ``torch.FloatTensor``."""
     place = tensor.device.type
+    if tensor._array.__class__ in SPARSE:
+        if not tensor.is_sparse:
+            raise OperationError(f"Unimplemented backend {backend_of(tensor._array)}")
+        return f"torch.sparse.{legacy_name(tensor._array.dtype)}Tensor"
     prefix = f"{place}." if place != "cpu" else ("quantized." if tensor.is_quantized else "")
     return f"torch.{prefix}{legacy_name(tensor._array.dtype)}Tensor"
 

@@ -82,9 +82,21 @@ class OpMethods(TensorBase):
         """Where the memory is, in DLPack's numbers."""
     def __reduce_ex__(self, protocol: Any) -> _tuple[Any, ...]:
         """How a tensor is pickled: class, storage, place in it, type, requires_grad; attributes as state."""
+    def _coalesced_(self, coalesced: _bool) -> Any:
+        """Say that indices are sorted and none comes twice, without a check."""
+    def _dimI(self) -> _int:
+        """The number of sparse dimensions; of a dense tensor 0."""
+    def _dimV(self) -> _int:
+        """The number of dense dimensions."""
+    def _indices(self) -> Tensor:
+        """The indices of a COO tensor, coalesced or not."""
     @staticmethod
     def _make_subclass(cls: _type, data: Any, require_grad: _bool = False) -> Any:
         """A tensor of a subclass over the memory of another tensor, as a leaf."""
+    def _nnz(self) -> _int:
+        """The number of elements that are kept."""
+    def _values(self) -> Tensor:
+        """The values of a COO tensor, coalesced or not, outside the gradient graph."""
     def abs(self, *, out: Tensor | None = None) -> Tensor:
         """The absolute value of every element."""
     def abs_(self) -> Tensor:
@@ -255,6 +267,8 @@ class OpMethods(TensorBase):
         """The tensor as uint8."""
     def cauchy_(self, median: _float = 0, sigma: _float = 1, *, generator: Any = None) -> Tensor:
         """Numbers of a Cauchy distribution in the shape of ``input``; ``cauchy_`` writes them there."""
+    def ccol_indices(self) -> Tensor:
+        """Where the columns of a CSC or BSC tensor begin."""
     def cdouble(self, *, memory_format: Any = ...) -> Any:
         """The tensor as complex128."""
     def ceil(self, *, out: Tensor | None = None) -> Tensor:
@@ -297,6 +311,10 @@ class OpMethods(TensorBase):
         """Every element no smaller than ``min`` and no larger than ``max``; where they contradict, ``max`` holds."""
     def clone(self, *, memory_format: Any = None) -> Tensor:
         """A copy that shares no memory with the input and is differentiable."""
+    def coalesce(self) -> Tensor:
+        """The same COO tensor with sorted indices, none of them twice: values of equal places are added."""
+    def col_indices(self) -> Tensor:
+        """The columns of the elements (or blocks) of a CSR or BSR tensor."""
     def combinations(self, r: _int = 2, with_replacement: _bool = False) -> Tensor:
         """All choices of ``r`` elements of a vector, one a row."""
     def conj(self) -> Tensor:
@@ -331,6 +349,8 @@ class OpMethods(TensorBase):
         """The tensor in the memory of the CPU: itself, if it is there."""
     def cross(self, other: Tensor, dim: _int | None = None, *, axis: _int | None = ..., out: Tensor | None = None) -> Tensor:
         """The cross product along a dimension: by default the first of size 3."""
+    def crow_indices(self) -> Tensor:
+        """Where the rows of a CSR or BSR tensor begin."""
     def cuda(self, device: Any = None, non_blocking: _bool = False, memory_format: Any = ...) -> Any:
         """The tensor in the memory of a GPU, where that kind of device is registered."""
     def cummax(self, dim: _int = ..., *, axis: _int = ..., out: Any = None) -> _results.cummax:
@@ -349,6 +369,8 @@ class OpMethods(TensorBase):
         """Angles in radians from angles in degrees."""
     def deg2rad_(self) -> Tensor:
         """Angles in radians from angles in degrees."""
+    def dense_dim(self) -> _int:
+        """The number of dense dimensions."""
     def dequantize(self) -> Tensor:
         """The real numbers that a quantized tensor stands for, in float32."""
     def det(self) -> Tensor:
@@ -557,6 +579,8 @@ class OpMethods(TensorBase):
         """Reduce the slices of a source into those that a vector of positions names: "prod", "mean", "amax" or "amin"."""
     def index_select(self, dim: _int = ..., index: Tensor = ..., *, axis: _int = ..., out: Tensor | None = None) -> Tensor:
         """The slices of one dimension that a vector of positions names."""
+    def indices(self) -> Tensor:
+        """The indices of a coalesced COO tensor: a row for each sparse dimension."""
     def inner(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The dot products of the last dimensions; with a 0-dim tensor, the plain product."""
     def int(self, *, memory_format: Any = ...) -> Any:
@@ -565,6 +589,8 @@ class OpMethods(TensorBase):
         """The integers of a quantized tensor."""
     def inverse(self, *, out: Tensor | None = None) -> Tensor:
         """The inverse of square matrices."""
+    def is_coalesced(self) -> _bool:
+        """Whether indices are sorted and none comes twice."""
     def is_conj(self) -> _bool:
         """Whether a conjugate is still to be computed: never."""
     def is_neg(self) -> _bool:
@@ -580,6 +606,12 @@ class OpMethods(TensorBase):
         """Whether two tensors have the same shape."""
     def is_shared(self) -> _bool:
         """Whether other processes can share the tensor's memory."""
+    @property
+    def is_sparse(self) -> _bool:
+        """Whether it is in coordinate format (COO)."""
+    @property
+    def is_sparse_csr(self) -> _bool:
+        """Whether it is in the format of compressed rows (CSR)."""
     def isclose(self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> Tensor:
         """Whether ``|input - other| <= atol + rtol * |other|``, element by element."""
     def isfinite(self) -> Tensor:
@@ -906,6 +938,8 @@ class OpMethods(TensorBase):
         """The nearest whole number (of two, the even one), or number with so many ``decimals``."""
     def round_(self, *, decimals: _int = 0) -> Tensor:
         """The nearest whole number (of two, the even one), or number with so many ``decimals``."""
+    def row_indices(self) -> Tensor:
+        """The rows of the elements (or blocks) of a CSC or BSC tensor."""
     def rsqrt(self, *, out: Tensor | None = None) -> Tensor:
         """``1 / sqrt(input)``."""
     def rsqrt_(self) -> Tensor:
@@ -970,10 +1004,20 @@ class OpMethods(TensorBase):
         """A copy of ``input`` with ``src`` in the place of a range of one dimension."""
     def slogdet(self) -> _tuple[Tensor, Tensor]:
         """The sign of the determinant and the logarithm of its size."""
+    def smm(self, mat2: Tensor) -> Tensor:
+        """A sparse matrix times a dense one, as a sparse tensor."""
     def softmax(self, dim: _int = ..., dtype: Any = None, *, axis: _int = ..., out: Tensor | None = None) -> Tensor:
         """Exponentials divided by their sum along a dimension, computed without overflow."""
     def sort(self, dim: _int = -1, descending: _bool = False, *, stable: _bool = False, axis: _int = ..., out: Any = None) -> _results.sort:
         """The elements in order along a dimension, and where each was; equals always keep their order, as if ``stable``."""
+    def sparse_dim(self) -> _int:
+        """The number of sparse dimensions; of a dense tensor 0."""
+    def sparse_mask(self, mask: Tensor) -> Tensor:
+        """The elements at the places of a sparse tensor, as a sparse tensor."""
+    def sparse_resize_(self, size: Any, sparse_dim: _int, dense_dim: _int) -> Tensor:
+        """Give a COO tensor another size, in place; what is kept stays where it is."""
+    def sparse_resize_and_clear_(self, size: Any, sparse_dim: _int, dense_dim: _int) -> Tensor:
+        """Give a COO tensor another size and drop what it keeps, in place."""
     def split(self, split_size_or_sections: Any = None, dim: _int = 0, *, split_size: Any = None, axis: _int = ...) -> Any:
         """Parts of one size (the last may be smaller) or of given sizes along a dimension: a tuple of views."""
     def split_with_sizes(self, split_sizes: Any, dim: _int = 0, *, axis: _int = ...) -> Any:
@@ -990,6 +1034,8 @@ class OpMethods(TensorBase):
         """Dimensions of size 1 left out: all, or those named."""
     def squeeze_(self, dim: Any = None, *, axis: Any = ...) -> Tensor:
         """Leave dimensions of size 1 out of this tensor's shape."""
+    def sspaddmm(self, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """``beta * input + alpha * (mat1 @ mat2)`` of sparse ``input`` and ``mat1``, as a sparse tensor."""
     def std(self, dim: Any = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: Any = None, axis: Any = ..., keepdims: _bool = ..., out: Tensor | None = None) -> Tensor:
         """The standard deviation of all elements, or along dimensions: the square root of :func:`var`."""
     def stft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, pad_mode: _str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor:
@@ -1042,6 +1088,20 @@ class OpMethods(TensorBase):
         """The tensor copied so many times along its last dimensions."""
     def to(self, *args: Any, memory_format: Any = None, **named: Any) -> Any:
         """The tensor with another type or on another device: ``to(dtype)``, ``to(device, dtype)``, ``to(other)``."""
+    def to_dense(self, dtype: Any = None, *, masked_grad: _bool | None = None) -> Tensor:
+        """The tensor with all its elements; a dense one is returned as it is."""
+    def to_sparse(self, sparse_dim: _int | None = None, *, layout: Any = None, blocksize: Any = None, dense_dim: _int | None = None) -> Tensor:
+        """The tensor in a sparse layout, by default COO with ``sparse_dim`` sparse dimensions (all of them)."""
+    def to_sparse_bsc(self, blocksize: Any, dense_dim: _int | None = None) -> Tensor:
+        """The tensor in the format of compressed columns of blocks."""
+    def to_sparse_bsr(self, blocksize: Any, dense_dim: _int | None = None) -> Tensor:
+        """The tensor in the format of compressed rows of blocks."""
+    def to_sparse_coo(self) -> Tensor:
+        """The tensor in coordinate format."""
+    def to_sparse_csc(self, dense_dim: _int | None = None) -> Tensor:
+        """The tensor in the format of compressed columns."""
+    def to_sparse_csr(self, dense_dim: _int | None = None) -> Tensor:
+        """The tensor in the format of compressed rows."""
     def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, axis: _int = ..., out: Any = None) -> _results.topk:
         """The ``k`` largest (or smallest) elements along a dimension, in order, and where they are."""
     def trace(self) -> Tensor:
@@ -1096,6 +1156,8 @@ class OpMethods(TensorBase):
         """Put a dimension of size 1 into this tensor's shape."""
     def untyped_storage(self) -> _UntypedStorage:
         """The memory behind the tensor, which its views share, byte by byte."""
+    def values(self) -> Tensor:
+        """The values of a coalesced COO tensor, or of a compressed one; they share its memory."""
     def var(self, dim: Any = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: Any = None, axis: Any = ..., keepdims: _bool = ..., out: Tensor | None = None) -> Tensor:
         """The variance of all elements, or along dimensions: sums of squares over ``count - correction`` (1 by default)."""
     def vdot(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:

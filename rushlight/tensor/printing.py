@@ -139,7 +139,7 @@ def format_tensor(
         parts.append(f"grad_fn=<{grad_fn_name}>")
     elif requires_grad:
         parts.append("requires_grad=True")
-    return _append_parts(f"{class_name}({contents}", [*parts, *extra], indent) + ")"
+    return append_parts(f"{class_name}({contents}", [*parts, *extra], indent) + ")"
 
 
 def _implied_dtypes(default_dtype: np.dtype[Any]) -> tuple[np.dtype[Any], ...]:
@@ -148,7 +148,7 @@ def _implied_dtypes(default_dtype: np.dtype[Any]) -> tuple[np.dtype[Any], ...]:
     return (default_dtype, np.dtype(default_complex), np.dtype(np.int64), np.dtype(np.bool_))
 
 
-def _append_parts(text: str, parts: Sequence[str], indent: int) -> str:
+def append_parts(text: str, parts: Sequence[str], indent: int) -> str:
     """Append comma-separated parts, each on a new line where the last line has no room for it."""
     # PyTorch keeps two columns free on the line where the elements end, but not on the lines that follow it.
     column = len(text) - (text.rfind("\n") + 1) + 2

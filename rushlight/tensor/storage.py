@@ -12,6 +12,7 @@ from ..core.devices import CPU, META, available, device, device_of, device_type_
 from ..core.dtypes import ALL, QUANTIZED, default, legacy_name
 from ..core.dtypes import dtype as dtype_class
 from ..core.errors import ArgumentError, DimensionError, NotSupported, OperationError, ShapeError
+from ..core.sparse import SPARSE
 from ..ops.shape.memory import element_strides
 from .construct import array_of
 
@@ -329,11 +330,15 @@ def is_storage(obj: Any) -> bool:
 
 def untyped_storage(self: Any) -> UntypedStorage:
     """The memory behind the tensor, which its views share, byte by byte."""
+    if self._array.__class__ in SPARSE:
+        raise NotSupported("Cannot access storage of SparseTensorImpl")
     return UntypedStorage(storage_of(self))
 
 
 def storage(self: Any) -> TypedStorage:
     """The memory behind the tensor, as elements of its type."""
+    if self._array.__class__ in SPARSE:
+        raise NotSupported("Cannot access storage of SparseTensorImpl")
     return TypedStorage(dtype=self.dtype, wrap_storage=UntypedStorage(storage_of(self)))
 
 

@@ -26,10 +26,12 @@ from ..core.node import HookTable, RemovableHandle, refresh
 from ..core.overrides import DisableTorchFunctionSubclass, overrides_functions, watch_subclass
 from ..core.quantized import QuantizedArray
 from ..core.size import Size
+from ..core.sparse import SPARSE
 from ..core.state import flags, state
 from .layout import channels_last, channels_last_3d, contiguous_format, is_channels_last, strided
 from .printing import format_tensor
 from .quantized import format_quantized
+from .sparse import LAYOUTS, format_sparse
 
 if TYPE_CHECKING:
     from .op_methods import OpMethods  # a stub written from the op table: what `methods.install` adds to the class
@@ -72,8 +74,8 @@ class Tensor(OpMethods):
 
     @property
     def layout(self) -> Any:
-        """``strided``, the only layout here."""
-        return strided
+        """How the elements are stored: ``strided``, or one of the sparse formats."""
+        return strided if self._array.__class__ is np.ndarray else LAYOUTS[getattr(self._array, "layout", "strided")]
 
     @property
     def itemsize(self) -> int:
@@ -83,6 +85,11 @@ class Tensor(OpMethods):
     @property
     def nbytes(self) -> int:
         """Bytes of all elements."""
+        if self._array.__class__ in SPARSE:
+            raise OperationError(
+                "nbytes is not defined for sparse tensors.  If you want the size of the constituent tensors, add the nbytes of the indices "
+                "and values.  If you want the size of the  equivalent dense tensor, multiply numel() by element_size()"
+            )
         return self.itemsize * self.numel()
 
     def size(self, dim: int | None = None) -> Any:
@@ -119,6 +126,10 @@ class Tensor(OpMethods):
         array = self._array
         if array.__class__ is Spec:
             strides = array.element_strides
+        elif array.__class__ in SPARSE:
+            if array.layout != "sparse_coo":
+                raise OperationError("Sparse CSR tensors do not have strides")
+            strides = array.strides
         elif 1 in array.shape or 0 in array.shape:
             strides = _tidy_strides(array)
         else:
@@ -129,13 +140,15 @@ class Tensor(OpMethods):
     def storage_offset(self) -> int:
         """Where in its storage the tensor begins, in elements."""
         array = self._array
-        if self._storage is None or array.__class__ is Spec:
+        if self._storage is None or array.__class__ is Spec or array.__class__ in SPARSE:
             return 0
         address = device_type_of(array).address
         return (address(array) - address(self._storage.array)) // int(array.itemsize)
 
     def data_ptr(self) -> int:
         """The address of the first element."""
+        if self._array.__class__ in SPARSE:
+            raise OperationError("Cannot access data pointer of Tensor that doesn't have storage")
         return device_type_of(self._array).address(self._array) if self._array.size else 0
 
     def is_contiguous(self, memory_format: Any = contiguous_format) -> bool:
@@ -163,7 +176,7 @@ class Tensor(OpMethods):
         """Whether it was made in inference mode."""
         return self._inference
 
-    is_cuda = is_sparse = is_mkldnn = is_mps = is_xpu = is_nested = is_sparse_csr = False
+    is_cuda = is_mkldnn = is_mps = is_xpu = is_nested = False
 
     @property
     def is_meta(self) -> bool:
@@ -410,6 +423,8 @@ class Tensor(OpMethods):
             raise OperationError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
         if array.__class__ is QuantizedArray:
             return array.real_numbers.item()
+        if array.__class__ in SPARSE:
+            return table["to_dense"].call(self).item()
         array = device_type_of(array).to_host(array)
         return array.item() if array.dtype.kind != "V" else float(array.reshape(()).astype(np.float32))
 
@@ -421,6 +436,8 @@ class Tensor(OpMethods):
             raise NotSupported("Cannot copy out of meta tensor; no data!")
         if self._array.__class__ is QuantizedArray:
             raise OperationError("tolist() of a quantized tensor: call int_repr() or dequantize() first, to say which numbers you want")
+        if self._array.__class__ in SPARSE:
+            raise OperationError("Cannot access data pointer of Tensor that doesn't have storage")
         array = device_type_of(self._array).to_host(self._array)
         return array.astype(np.float32).tolist() if array.dtype.kind == "V" else array.tolist()
 
@@ -509,6 +526,8 @@ class Tensor(OpMethods):
             return format_tensor(np.empty(0, array.dtype), device=place, meta_size=tuple(array.shape), **common)
         if array.__class__ is QuantizedArray:
             return format_quantized(array)
+        if array.__class__ in SPARSE:
+            return format_sparse(self, common["requires_grad"], name)
         return format_tensor(device_type_of(array).to_host(array), device=place, **common)
 
     def __dir__(self) -> list[str]:

@@ -287,6 +287,7 @@ def _compare_tensors(actual: Any, expected: Any, rules: Rules) -> None:
     if "meta" in (actual.device.type, expected.device.type):
         return  # there are no elements to compare
     rtol, atol = rules.tolerances(actual.dtype, expected.dtype)
+    actual, expected = _made_dense(actual, expected)
     left, right = _array(actual), _array(expected)
     if left.dtype != right.dtype:
         common = np.result_type(left, right)
@@ -298,6 +299,18 @@ def _compare_tensors(actual: Any, expected: Any, rules: Rules) -> None:
         if expected.ndim == 0:
             _compare_scalars(left.item(), right.item(), rules, rtol, atol)
         raise Difference(_describe(distance, np.abs(right), close, rtol, atol))
+
+
+def _made_dense(actual: Any, expected: Any) -> tuple[Any, Any]:
+    """Sparse tensors with all their elements; two of one layout have to keep equally many."""
+    if actual.layout is expected.layout and actual.layout is not rushlight.strided:
+        if actual.is_sparse:
+            actual, expected = actual.coalesce(), expected.coalesce()
+        if actual._nnz() != expected._nnz():
+            raise Difference(
+                f"The number of specified values in sparse tensors of {actual.layout} does not match: {actual._nnz()} != {expected._nnz()}"
+            )
+    return actual.to_dense(), expected.to_dense()
 
 
 def _compare_attributes(actual: Tensor, expected: Tensor, rules: Rules) -> None:

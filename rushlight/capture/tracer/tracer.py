@@ -22,6 +22,7 @@ from ...core.dispatch import dispatch, dispatch_in_place
 from ...core.dtypes import BY_NUMPY
 from ...core.errors import CaptureError
 from ...core.quantized import QuantizedArray
+from ...core.sparse import SPARSE
 from ...core.state import fake_mode, flags, state
 from ...core.symbolic import SymbolicFloat, SymbolicInt, as_size
 from ...graph import Graph, Node
@@ -129,6 +130,8 @@ class Tracer(SymbolicSizes):
     def bind(self, tensor: Any, node: Node, shape: tuple[int, ...] | None = None) -> None:
         """From here on a tensor is the value of this node."""
         array = tensor._array
+        if array.__class__ in SPARSE:
+            raise CaptureError("a sparse tensor is more than its shape: it can't be part of a graph")
         if shape is None:
             shape = array.shape
         node.meta["val"] = Spec(shape, array.dtype, device=(array.__class__ is Spec and array.device) or device_of(array))

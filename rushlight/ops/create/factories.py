@@ -20,6 +20,7 @@ from ...core.dtypes import BOOL, BY_NUMPY, INTEGRAL, bool_, complex128, default,
 from ...core.dtypes import dtype as dtype_class
 from ...core.errors import ArgumentError, NotSupported, OperationError, ShapeError
 from ...core.families import as_scalar
+from ...core.sparse import empty_sparse
 from ..shape.memory import channels_last_strides, element_strides, is_contiguous, lies_as
 
 Number = int | float | complex | bool
@@ -122,8 +123,11 @@ def fitting(value: Any, numpy_type: Any) -> Any:
 
 def check_options(layout: Any, pin_memory: Any) -> None:
     """Refuse what no tensor here can be: sparse, or in pinned memory."""
-    if layout is not None and getattr(layout, "name", None) != "strided":
-        raise NotSupported(f"layout {layout!r} is not in rushlight: every tensor is strided")
+    name = getattr(layout, "name", "strided")
+    if name != "strided":
+        if name == "jagged":
+            raise NotSupported("a tensor of layout torch.jagged is made by torch.nested.nested_tensor()")
+        raise OperationError("full(...) is not implemented for sparse layout")
     if pin_memory:
         raise OperationError("pin_memory=True requires an accelerator: there is no pinned memory here")
 
@@ -200,13 +204,22 @@ def like_spec(input: Any, dtype: Any, layout: Any, device: Any, requires_grad: A
     return Spec(input.shape, numpy_dtype(dtype, input.dtype), strides)
 
 
+def make_or_sparse(make: Any, spec: Any, position: int, values: tuple[Any, ...]) -> Any:
+    """An array as a factory function was asked to make it; with a sparse layout, one in which no element is kept."""
+    layout = values[position]
+    if layout is None or layout.name in ("strided", "jagged"):
+        return allocate(make, spec(*values))
+    found = spec(*values[:position], None, *values[position + 1 :])
+    return empty_sparse(found.shape, layout.name, found.dtype)
+
+
 _OPTIONS: dict[str, Any] = {"vjp": {}, "factory": True, "exact": True}
 _LIKE: dict[str, Any] = {**_OPTIONS, "method": False, "out": False}
 
 
 @primitive(
     meta=new_spec,
-    kernel=lambda xp, *values: allocate(xp.zeros, new_spec(*values)),
+    kernel=lambda xp, *values: make_or_sparse(xp.zeros, new_spec, 2, values),
     **_OPTIONS,
     onnx={9: lambda g, *values: g.full(g.outputs[0].shape, 0, g.outputs[0].dtype)},
 )
@@ -240,7 +253,7 @@ def ones(
 
 @primitive(
     meta=new_spec,
-    kernel=lambda xp, *values: allocate(xp.empty, new_spec(*values)),
+    kernel=lambda xp, *values: make_or_sparse(xp.empty, new_spec, 2, values),
     **_OPTIONS,
     onnx={9: lambda g, *values: g.full(g.outputs[0].shape, 0, g.outputs[0].dtype)},
 )
@@ -253,7 +266,7 @@ def empty(
 
 @primitive(
     meta=like_spec,
-    kernel=lambda xp, *values: allocate(xp.zeros, like_spec(*values)),
+    kernel=lambda xp, *values: make_or_sparse(xp.zeros, like_spec, 2, values),
     **_LIKE,
     onnx={9: lambda g, *values: g.full(g.outputs[0].shape, 0, g.outputs[0].dtype)},
 )

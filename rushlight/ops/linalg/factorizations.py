@@ -13,8 +13,8 @@ import numpy as np
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
-from ...core.dispatch import make_named
 from ...core.errors import GradientError, LinAlgError, OperationError, ShapeError
+from ...core.named_results import make_named
 from ...core.symbolic import smaller
 from ..pointwise.arithmetic import conjugate
 from .checks import check_matrix, check_square, checked, complex_type, raise_for, real_type

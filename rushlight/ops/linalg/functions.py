@@ -10,10 +10,10 @@ import numpy as np
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, joint, primitive, table
-from ...core.dispatch import make_named
 from ...core.dtypes import legacy_name
 from ...core.errors import DtypeError, ShapeError
 from ...core.families import broadcast_shapes
+from ...core.named_results import make_named
 from ..pointwise.arithmetic import conjugate
 from .checks import check_same_dtype, check_square, checked, raise_for, real_type
 from .functions_onnx import (

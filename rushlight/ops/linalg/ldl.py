@@ -10,10 +10,10 @@ import numpy as np
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive
-from ...core.dispatch import make_named
 from ...core.dtypes import BY_NUMPY, LOW_PRECISION, legacy_name
 from ...core.errors import DtypeError, OperationError, ShapeError, UnsupportedDtype
 from ...core.families import broadcast_shapes, normalize_dim
+from ...core.named_results import make_named
 from ..pointwise.binary import underivable
 from .checks import check_square, checked
 from .functions_onnx import no_operator

@@ -9,10 +9,10 @@ import numpy as np
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
-from ...core.dispatch import make_named
 from ...core.dtypes import legacy_name
 from ...core.errors import DtypeError, LinAlgError, OperationError, ShapeError
 from ...core.families import broadcast_shapes
+from ...core.named_results import make_named
 from ...core.symbolic import smaller
 from .checks import check_floating, check_matrix, check_same_dtype, checked, real_type
 from .functions import identity_like, linalg_pinv, linalg_solve_triangular, pinv_gradient

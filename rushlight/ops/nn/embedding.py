@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.base import Spec
+from ...core.base import Spec, make
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
-from ...core.errors import DimensionError, DtypeError, NotSupported, OperationError, ShapeError, ValueRangeError
+from ...core.errors import CaptureError, DimensionError, DtypeError, OperationError, ShapeError, ValueRangeError
 from ...core.state import state
+from ..sparse.record import recorded
 from . import embedding_onnx as onnx_forms
 
 
@@ -119,8 +120,6 @@ def embedding(
     scale_grad_by_freq: bool = False, sparse: bool = False,
 ) -> Tensor:  # fmt: skip
     """The rows of ``weight`` that ``input`` names; the row ``padding_idx`` gets no gradient."""
-    if sparse:
-        raise NotSupported("embedding: sparse gradients are not in rushlight; leave sparse=False")
     rows = weight._array.shape[0]
     if padding_idx is not None:
         if not -rows <= padding_idx < rows:
@@ -130,7 +129,28 @@ def embedding(
         padding_idx = -1
     if max_norm is not None:
         _renormalize(weight, input, max_norm, norm_type)
+    if sparse and weight._requires_grad and state.grad_enabled:
+        return _with_sparse_gradient(weight, input, padding_idx, scale_grad_by_freq)
     return embedding_rows(weight, input, padding_idx, scale_grad_by_freq)
+
+
+def _with_sparse_gradient(weight: Any, input: Any, padding_idx: int, scale_grad_by_freq: bool) -> Any:
+    """The rows of a table, whose gradient is sparse: the rows that were used, one after the other."""
+    if weight._array.__class__ is Spec or state.capture is not None:
+        raise CaptureError("embedding(sparse=True): a sparse gradient has no place in a graph; leave sparse=False in what is compiled")
+    found = embedding_rows(make(weight._array), input, padding_idx, scale_grad_by_freq)
+    shape = tuple(weight._array.shape)
+
+    def rule(needs: Any, g: Any, index: Any) -> tuple[Any, ...]:
+        if scale_grad_by_freq:
+            raise OperationError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
+        index, values = index.reshape(-1), g.reshape(-1, shape[1])
+        if padding_idx >= 0:
+            kept = index != padding_idx
+            index, values = index[kept], values[kept]
+        return (table["sparse_coo_tensor"].call(index.unsqueeze(0), values, shape),)
+
+    return recorded("EmbeddingBackward0", found._array, (weight,), rule, input)
 
 
 # -- bags --------------------------------------------------------------------------------------------------------
@@ -161,6 +181,8 @@ def embedding_bag(
     """Sum, mean or maximum of the rows of ``weight`` named by each bag of indices."""
     if mode not in ("sum", "mean", "max"):
         raise ValueRangeError("mode has to be one of sum, mean or max")
+    if mode == "max" and sparse:
+        raise ValueRangeError("max mode does not support sparse weights")
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError(
             f"embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got mode='{mode}'). "

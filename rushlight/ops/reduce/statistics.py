@@ -11,10 +11,10 @@ import numpy as np
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
-from ...core.dispatch import make_named
 from ...core.dtypes import BY_NUMPY, default, int64, legacy_name
 from ...core.errors import ArgumentError, DtypeError, NotSupported, OperationError, ShapeError
 from ...core.families import normalize_dim
+from ...core.named_results import make_named
 from ...core.symbolic import smaller
 from ..index.sort import sort
 from ..pointwise.arithmetic import conjugate

@@ -10,8 +10,9 @@ from weakref import getweakrefcount
 import numpy as np
 
 from ....core.base import Spec, TensorBase, make
-from ....core.declare import lookup
+from ....core.declare import PACKAGE, lookup
 from ....core.devices import device_of
+from ....core.sparse import SPARSE, holds_sparse
 from ....core.state import state
 from ....core.symbolic import Expression, SymbolicInt, is_symbolic
 from ....graph import Node
@@ -21,6 +22,7 @@ from ....nn.parameter import Parameter
 from ...tracer.tracer import TracedTensor, Tracer, tensors_in
 from ..guards.sources import Source
 from ..vm.frame import Frame
+from .graph_breaks import Break
 from .graph_functions import set_grad_mode, set_inference_mode
 from .symbolic_numbers import check_arguments, number_input_of, symbolic_in
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from .base import CaptureState
 
 _clone, _contiguous, _permute = lookup("clone"), lookup("contiguous"), lookup("permute")
+_SPARSE_OPS = f"{PACKAGE}.ops.sparse."
 _NO_LETTERS = re.compile(r"[\W_]")
 _PARTS = frozenset("unbind split chunk tensor_split split_with_sizes split_evenly hsplit vsplit dsplit unsafe_split unsafe_chunk".split())
 
@@ -86,6 +89,8 @@ class CompileTracer(Tracer):
 
     def constant(self, tensor: Any) -> Node:
         """A tensor that a native function made of plain values: a copy of it is made again in every call."""
+        if tensor._array.__class__ in SPARSE:
+            raise Break("sparse", name="a method or function")
         kept = make(tensor._array.copy())
         name = f"_tensor_constant{len(self.constants)}"
         self.constants[name] = kept
@@ -103,6 +108,8 @@ class CompileTracer(Tracer):
 
     def take(self, tensor: Any, source: Source) -> None:
         """Make a tensor an input of the graph."""
+        if tensor._array.__class__ in SPARSE:
+            raise Break("sparse", name="a method or function")
         node = self.new_input(source, tensor)
         self.add_input(tensor, node, lambda dim: self.recorder.symbol(source, dim, tensor))
         self.recorder.guards.tensor(source, tensor, self.entries[id(tensor)].shape)
@@ -137,6 +144,8 @@ class CompileTracer(Tracer):
         return node
 
     def __call__(self, op: Any, args: tuple[Any, ...], out: Any) -> Any:
+        if op.source_module.startswith(_SPARSE_OPS) or holds_sparse(args):
+            raise Break("sparse", name=f"{op.public_name}()")
         if self.large:
             self.release_large()
         self.deferring = self.deferred is not None and self.deferred.can_defer(op, args, out)
