@@ -20,6 +20,34 @@ from .serialization import load as _load_file
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 
+try:
+    from tqdm.auto import tqdm  # type: ignore[import-untyped]  # programs take it from here
+except ImportError:
+
+    class tqdm:  # type: ignore[no-redef]
+        """A bar of progress that shows nothing, where the package tqdm is not installed."""
+
+        def __init__(self, iterable: Any = None, *args: Any, **kwargs: Any) -> None:
+            self.iterable = iterable
+
+        def __iter__(self) -> Any:
+            return iter(self.iterable)
+
+        def update(self, n: int = 1) -> None:
+            """Nothing is shown."""
+
+        def close(self) -> None:
+            """Nothing was shown."""
+
+        set_description = set_postfix = update
+
+        def __enter__(self) -> Any:
+            return self
+
+        def __exit__(self, *exception: Any) -> None:
+            self.close()
+
+
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
 MODULE_HUBCONF = "hubconf.py"
 

@@ -187,3 +187,14 @@ def test_import_stays_small() -> None:
         loaded = [name for name in late if f"rushlight.{name}" in sys.modules]
         assert not loaded, loaded
     """)
+
+
+def test_storages_over_files(tmp_path: Path) -> None:
+    path = tmp_path / "bytes"
+    path.write_bytes(bytes(range(8)))
+    storage = torch.UntypedStorage.from_file(str(path), False, 8)
+    assert storage.nbytes() == 8 and list(storage) == list(range(8))
+    torch.UntypedStorage.from_file(str(path), True, 10)[0] = 7
+    assert path.read_bytes() == bytes([7, 1, 2, 3, 4, 5, 6, 7, 0, 0])
+    with pytest.raises(RuntimeError, match="too small"):
+        torch.UntypedStorage.from_file(str(path), False, 100)

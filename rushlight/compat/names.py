@@ -12,6 +12,9 @@ PRIVATE_NAMES: dict[str, str] = {
     "torch._utils": "rushlight.compat.utils_internal",
     "torch._tensor": "rushlight.compat.tensor_internal",
     "torch.storage": "rushlight.compat.storage",
+    "torch._tensor_str": "rushlight.compat.tensor_text",
+    "torch._prims_common": "rushlight.compat.prims_common",
+    "torch._custom_ops": "rushlight.compat.custom_ops",
     "torch._jit_internal": "rushlight.compat.jit_internal",
     "torch._inductor": "rushlight.compat.inductor",
     "torch._higher_order_ops": "rushlight.compat.higher_order",
@@ -28,6 +31,7 @@ PRIVATE_NAMES: dict[str, str] = {
     "torch.onnx._internal.registration": "rushlight.onnx.registration",
     "torch.onnx._internal.jit_utils": "rushlight.onnx.opset_builder",
 }
+PRIVATE_NAMES.update({f"torch.onnx.symbolic_opset{number}": "rushlight.compat.symbolic_opset" for number in range(7, 21)})
 
 # PyTorch's packages that are one file here: programs import submodules of them, and look whether they are packages.
 PACKAGES = {"torch.compiler", "torch.fft", "torch.linalg", "torch.special", "torch.quantization", "torch.utils.benchmark"}
@@ -55,6 +59,7 @@ PRIVATE_ATTRIBUTES: dict[str, dict[str, str]] = {
         "_foreach_tanh _foreach_tanh_ _foreach_trunc _foreach_trunc_ _foreach_zero_ _fused_adagrad_ _fused_adam_ _fused_adamw_ "
         "_fused_sgd_",
         "rushlight.compat.numbers": "_shape_as_tensor",
+        "rushlight.compat.files": "PyTorchFileReader",
         "rushlight.jit": "ScriptModule ScriptFunction",
     },
     "torch.jit": {"rushlight.compat.jit_internal": "_overload _overload_method _script_if_tracing"},

@@ -23,7 +23,7 @@ _DEVICES = (
 )  # fmt: skip
 _KEYS = frozenset(
     ("", "CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional", "Autograd", "BackendSelect", "Python",
-     "Functionalize", "ADInplaceOrView", "AutocastCPU", "AutocastCUDA", "Meta", *(each.upper() for each in _DEVICES), *(f"Autograd{each.upper()}" for each in _DEVICES))
+     "Functionalize", "ADInplaceOrView", "AutocastCPU", "AutocastCUDA", "AutocastXPU", "AutocastMPS", "Meta", *(each.upper() for each in _DEVICES), *(f"Autograd{each.upper()}" for each in _DEVICES))
 )  # fmt: skip
 definitions: dict[str, Definition] = {}  # by qualified name, "mylib::scale.Tensor"
 _pending: dict[str, list[tuple[str, Callable[..., Any]]]] = {}  # implementations of ops that are not defined yet

@@ -8,10 +8,12 @@ first for declarations, ``core/declare.py`` for what they can say.
 from __future__ import annotations
 
 import importlib
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import Any
 
 from ..core.declare import expect
 from ..core.errors import NotSupported
+from ..core.missing import PACKAGE
 from .manifest import FILES
 
 expect(__name__, FILES)
@@ -21,9 +23,23 @@ FOLDERS = frozenset(
 loaded_libraries: set[str] = set()
 
 
-def load_library(path: str) -> NoReturn:
-    """Load a shared library of compiled PyTorch ops: there is no PyTorch here that it could link with."""
-    raise NotSupported(
+class ExtensionNotSupported(NotSupported, OSError):
+    """A compiled extension can't be loaded: an OSError, by which libraries that can do without it know."""
+
+
+# Folder of a library's compiled ops, and the beginning of the file's name -> the module here that declares these ops in Python.
+provided_libraries = {("torchvision", "_C"): "compat.torchvision_ops"}
+
+
+def load_library(path: str) -> None:
+    """Load a shared library of compiled PyTorch ops: there is no PyTorch here that it could link with, but some libraries' ops are written anew."""
+    file = Path(path)
+    for (folder, name), module in provided_libraries.items():
+        if file.parent.name == folder and file.name.startswith(name):
+            importlib.import_module(f"{PACKAGE}.{module}")
+            loaded_libraries.add(str(path))
+            return
+    raise ExtensionNotSupported(
         f"torch.ops.load_library({str(path)!r}): compiled extensions of PyTorch link with its C++ libraries, which are not here; register the "
         "op in Python with torch.library.custom_op"
     )

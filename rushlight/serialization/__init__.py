@@ -13,12 +13,14 @@ In: objects and files.  Out: files that PyTorch reads, and objects; a file never
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from typing import Any
+from typing import IO, Any, TypeAlias
 
 from ..core.devices import device
 from ..core.missing import missing
 from ..tensor.legacy import TENSOR_TYPES
+from ..tensor.storage import TypedStorage, UntypedStorage
 from .loading import get_unsafe_globals_in_checkpoint, load
 from .locations import default_restore_location, location_tag, register_package, validate_cuda_device
 from .options import (
@@ -33,6 +35,9 @@ from .options import (
 )
 from .safe_globals import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 from .saving import DEFAULT_PROTOCOL, MAGIC_NUMBER, PROTOCOL_VERSION, save
+
+FILE_LIKE: TypeAlias = str | os.PathLike[str] | IO[bytes]
+STORAGE: TypeAlias = TypedStorage | UntypedStorage
 
 __all__ = [
     "DEFAULT_PROTOCOL", "MAGIC_NUMBER", "MAP_LOCATION", "PROTOCOL_VERSION", "LoadEndianness", "SourceChangeWarning", "add_safe_globals",

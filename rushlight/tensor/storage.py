@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import os
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,22 @@ class UntypedStorage:
         else:
             self._storage = Storage(on_device(array_of(data, _UINT8), available(device)))
 
+    @classmethod
+    def from_file(cls, filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """The bytes of a file, mapped; with ``shared`` what is written goes to the file, which grows to ``nbytes`` bytes if it is shorter."""
+        with open(filename, "r+b" if shared else "rb") as file:
+            length = os.fstat(file.fileno()).st_size
+            if shared and length < nbytes:
+                file.truncate(nbytes)
+            elif length < nbytes:
+                raise RuntimeError(f"file <{filename}> of {length} bytes is too small for {nbytes} bytes")
+            memory = (
+                mmap.mmap(file.fileno(), nbytes or length, access=mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY)
+                if nbytes or length
+                else b""
+            )
+        return cls(Storage(np.frombuffer(memory, _UINT8)))
+
     @property
     def device(self) -> device:
         """Where the memory is."""
@@ -68,6 +85,10 @@ class UntypedStorage:
     @property
     def _cdata(self) -> int:
         return id(self._storage)
+
+    def untyped(self) -> UntypedStorage:
+        """The storage itself."""
+        return self
 
     def nbytes(self) -> int:
         """How many bytes there are."""

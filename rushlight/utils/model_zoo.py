@@ -7,7 +7,11 @@ from typing import Any
 
 from ..core.missing import PACKAGE, missing
 
-__getattr__ = missing(__name__)
+_absent = missing(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    return importlib.import_module(f"{PACKAGE}.hub").tqdm if name == "tqdm" else _absent(name)
 
 
 def load_url(url: str, *args: Any, **kwargs: Any) -> Any:

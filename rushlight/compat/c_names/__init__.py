@@ -21,6 +21,7 @@ from ...tensor import Tensor
 from ...tensor.generator import Generator as Generator_
 from ...tensor.storage import UntypedStorage
 from . import _nn
+from .dispatch_keys import DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard
 
 __getattr__ = missing("rushlight._C")
 Generator = Generator_

@@ -7,8 +7,9 @@ import multiprocessing
 import os
 import warnings
 from collections.abc import Iterator
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from ...core.missing import missing
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
 from .processes import ProcessIterator
@@ -247,3 +248,7 @@ class _PlainIterator:
         data = self._fetcher.fetch(next(self._indices))
         self._check.count()
         return data
+
+
+if not TYPE_CHECKING:
+    __getattr__ = missing(__name__)
