@@ -949,7 +949,7 @@ def randperm(n: _int, *, generator: Any = None, dtype: Any = None, layout: Any =
 def range(start: _Number, end: _Number, step: _Number = 1, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
     """Numbers from ``start`` up to and including ``end``.  PyTorch advises ``arange`` in its place."""
 def ravel(input: Tensor) -> Tensor:
-    """All elements in one dimension: a view where that is possible."""
+    """All elements in one dimension, contiguous: a view where that is possible."""
 def real(input: Tensor) -> Tensor:
     """The real part: a view of a complex tensor, a real tensor itself."""
 def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -49,7 +49,10 @@ def set_num_interop_threads(number: int) -> None:
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Accepted for PyTorch's sake: all algorithms here are deterministic."""
-    _settings.deterministic, _settings.warn_only = bool(mode), warn_only
+    for name, value in (("mode", mode), ("warn_only", warn_only)):
+        if not isinstance(value, bool):
+            raise TypeError(f"use_deterministic_algorithms(): argument '{name}' must be bool, not {type(value).__name__}")
+    _settings.deterministic, _settings.warn_only = mode, warn_only
 
 
 def are_deterministic_algorithms_enabled() -> bool:

@@ -56,15 +56,14 @@ def _steps(array: Any, eps: float) -> Iterator[tuple[tuple[int, ...], Any, compl
 
 def _moved(function: Callable[..., Any], inputs: tuple[Any, ...], target: Any, step: Any, eps: float) -> list[np.ndarray]:
     """For every output, the central difference for a step of one input."""
-    array = target._array
-    original = array.copy()
+    original = _host(target).copy()
     try:
-        array[...] = original + step
+        _write(target, original + step)
         above = [_host(each).copy() for each in _outputs(function, inputs)]
-        array[...] = original - step
+        _write(target, original - step)
         below = [_host(each).copy() for each in _outputs(function, inputs)]
     finally:
-        array[...] = original
+        _write(target, original)
     return [((a - b) / (2 * eps)).reshape(-1) for a, b in zip(above, below)]
 
 

@@ -70,8 +70,8 @@ class Op:
 
     __slots__ = (
         "body", "call", "differentiable", "doc", "exact", "factory", "family", "fast", "functional", "has_out", "in_place",
-        "in_place_kernel", "kernel", "meta", "method", "name", "namespace", "node_name", "node_type", "aliases", "onnx", "onnx_reason",
-        "parameters", "public_name", "quantized", "random", "record", "returns", "nondifferentiable", "source_module",
+        "in_place_kernel", "kernel", "layout", "meta", "method", "name", "namespace", "node_name", "node_type", "aliases", "onnx", "onnx_reason",
+        "parameters", "public_name", "quantized", "random", "record", "returns", "nondifferentiable", "one_value", "source_module",
         "tensor_positions", "ufunc", "view", "vjp", "widen", "notes",
     )  # fmt: skip
 
@@ -83,7 +83,9 @@ class Op:
     factory: bool
     family: Any
     fast: Any
-    has_out: bool | str  # "fills": results are written in order to an out= tensor of as many elements, whatever its shape
+    # "fills": results are written in order to an out= tensor of as many elements, whatever its shape; "any type": an out= of any dtype
+    # takes them; "same type": only one of their own dtype does
+    has_out: bool | str
     in_place_kernel: Any
     kernel: Any
     meta: Any
@@ -110,6 +112,8 @@ class Op:
         self.node_type: Any = None
         self.functional: Op | None = None  # of an in-place variant: the op it derives from
         self.in_place: Op | None = None
+        self.one_value = False  # whether its in-place form writes one value, which elements that share memory may take alike
+        self.layout = ""  # how results lie in memory: "", "channels last", "channels last of either", "preserve" or "contiguous"
 
     def __getattr__(self, name: str) -> Any:
         # Derived on first use, to keep the import of op files fast.
@@ -263,7 +267,8 @@ def primitive(
     ``device``, ``requires_grad``), ``node_name``, ``name``, ``public_name`` (what messages and results call an overload that
     a composite front calls), ``notes`` (known limits), ``onnx`` (its form in ONNX, ``{since_opset: function(g, *values)}``, or
     a string that says why it has none), ``quantized`` (how it runs on quantized arrays, ``function(op, values)``), ``random``
-    (draws random numbers although it has no parameter ``generator``).
+    (draws random numbers although it has no parameter ``generator``), ``layout`` (how results lie in memory where operands are not
+    in row-major order: see :mod:`rushlight.core.layout`), ``one_value`` (its in-place form writes one value, also where elements share memory).
     """
     return lambda function: _declare(function, meta, kernel, vjp, None, options)
 
@@ -300,6 +305,8 @@ def _declare(function: Any, meta: Any, kernel: Any, vjp: Any, body: Any, options
     op.node_name = options.pop("node_name", "".join(map(str.capitalize, name.split("_"))) + "Backward0")
     op.factory = options.pop("factory", False)
     op.notes = options.pop("notes", "")
+    op.layout = options.pop("layout", "")
+    op.one_value = options.pop("one_value", False)
     op.aliases = tuple(options.pop("aliases", ()))
     op.onnx, op.onnx_reason = _onnx_forms(options.pop("onnx", None))
     op.quantized = options.pop("quantized", None)

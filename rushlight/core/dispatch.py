@@ -26,8 +26,10 @@ from .errors import (
     RushlightError,
     ShapeError,
 )  # fmt: skip
+from .layout import arranged
 from .named_results import named_result
-from .node import SavedTensor, check_in_place, check_inference, pack_saved, rebase, refresh, remember_trace
+from .node import SavedTensor, check_in_place, pack_saved, rebase, refresh, remember_trace
+from .overlap import check_partial_overlap, check_writable, overlaps_itself
 from .overrides import DISABLED, ENABLED, ask, keywords_of_call, modes_are_on, overloaded
 from .placement import any_fake, common_device, device_argument, device_mismatch, factory_device, infer
 from .quantized import QuantizedArray, is_quantized, run_quantized
@@ -208,6 +210,8 @@ def run(op: Op, values: list[Any], kind: Any) -> Any:
         op.meta(op, values)  # raises an error that names what is wrong with the arguments
         check_values(op, values)
         raise OperationError(f"{op.public_name}(): {error}") from error
+    if op.layout and home is HOST:
+        result = arranged(op.layout, values, result if op.returns is None else list(result))
     if op.returns is not None:
         return [each if each.__class__ is np.ndarray and home is HOST else home.as_array(each) for each in result]
     return result if result.__class__ is np.ndarray and home is HOST else home.as_array(result)
@@ -420,55 +424,6 @@ def check_result_type(found: Any, wanted: Any) -> None:
         raise DtypeError(f"result type {legacy_name(found)} can't be cast to the desired output type {legacy_name(wanted)}")
 
 
-def overlaps_itself(array: Any) -> bool:
-    """Whether elements certainly share memory: a dimension larger than 1 with stride 0."""
-    return 0 in array.strides and array.size > 0 and any(not stride and size > 1 for stride, size in zip(array.strides, array.shape))
-
-
-def check_writable(op: Op, args: tuple[Any, ...]) -> None:
-    """Refuse to write where elements share memory, or where an input partly overlaps the target."""
-    target = args[0]
-    if target._inference:
-        check_inference(target)
-    array = target._array
-    if array.__class__ is Spec:
-        return
-    if overlaps_itself(array):
-        raise OverlapError(
-            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-            "Please clone() the tensor before performing the operation."
-        )
-    if not array.flags.writeable:
-        raise OverlapError(f"{op.public_name}(): the tensor's memory is read-only; clone() it before writing to it")
-    storage = target._storage
-    if storage is None or not is_dense(array):
-        return
-    for position, _ in op.tensor_positions[1:]:
-        other = args[position]
-        if (
-            isinstance(other, TensorBase)
-            and other._storage is storage
-            and is_dense(other._array)
-            and not same_place(array, other._array)
-            and device_type_of(array).shares_memory(array, other._array)
-        ):
-            raise OverlapError(
-                "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-                "location. Please clone() the tensor before performing the operation."
-            )
-
-
-def is_dense(array: Any) -> bool:
-    """Whether the elements fill a block of memory without gaps."""
-    return bool(array.flags.c_contiguous or array.flags.f_contiguous)
-
-
-def same_place(a: Any, b: Any) -> bool:
-    """Whether two arrays are the same elements of the same memory."""
-    home = device_type_of(a)
-    return a.shape == b.shape and a.strides == b.strides and home is device_type_of(b) and home.address(a) == home.address(b)
-
-
 def write_out(op: Op, args: tuple[Any, ...], out: Any, results: Any) -> Any:
     """Write results to the tensors that the caller passed as ``out=``."""
     several = op.returns is not None or isinstance(results, tuple)
@@ -486,14 +441,23 @@ def write_out(op: Op, args: tuple[Any, ...], out: Any, results: Any) -> Any:
                 f"{op.public_name}(): functions with out=... arguments don't support automatic differentiation, but one of "
                 "the arguments requires grad."
             )
+    if not op.factory:
+        wanted = next((value for parameter, value in zip(op.parameters, args) if parameter.name == "dtype" and value is not None), None)
+        if wanted is not None and BY_NUMPY[targets[0]._array.dtype] is not wanted:
+            found = legacy_name(targets[0]._array.dtype)
+            raise DtypeError(f"Expected out tensor to have dtype {legacy_name(wanted)}, but got {found} instead")
     for target, source in zip(targets, sources):
         if source._array.__class__ in SPARSE or target._array.__class__ in SPARSE:
             target._array = source._array  # the target is only a name for the result: its own elements are dropped
             target._storage = None
             continue
+        if op.has_out == "same type" and target._array.dtype is not source._array.dtype:
+            wanted, found = legacy_name(source._array.dtype), legacy_name(target._array.dtype)
+            raise DtypeError(f"{op.public_name}: Expected out tensor to have scalar type {wanted} but got scalar type {found}")
         if op.has_out == "fills" and math.prod(target._array.shape) == math.prod(source._array.shape):
             source = source.reshape(target._array.shape)
-        check_result_type(source._array.dtype, target._array.dtype)
+        if op.has_out != "any type":
+            check_result_type(source._array.dtype, target._array.dtype)
         place = device_of(target._array)
         if device_of(source._array) != place:
             raise device_mismatch(device_of(source._array), place)
@@ -508,6 +472,8 @@ def write_out(op: Op, args: tuple[Any, ...], out: Any, results: Any) -> Any:
                 "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
                 "Please clone() the tensor before performing the operation."
             )
+        elif target._storage is not None and op.tensor_positions:
+            check_partial_overlap(target, [args[position] for position, kind in op.tensor_positions if kind != "tensors"])
         target._array[...] = source._array
         storage_of(target).version += 1
     return out if several else targets[0]

@@ -7,6 +7,7 @@ which also words the errors.
 
 from __future__ import annotations
 
+import warnings
 from types import FunctionType
 from typing import Any
 
@@ -147,7 +148,7 @@ def _entry_source(op: Op, namespace: dict[str, Any], form: str) -> str:
         ndarray=np.ndarray, new=object.__new__, Tensor=runtime.tensor_type, TensorBase=TensorBase, refresh=refresh,
         attach=attach, body=op.body, write_out=write_out, argument_error=argument_error, spread_variadic=spread_variadic,
         LARGE=LARGE, ufunc_in_blocks=ufunc_in_blocks, only_tensors=only_tensors, PLAIN=PLAIN, ask_operator=ask_operator,
-        holds_sparse=holds_sparse,
+        holds_sparse=holds_sparse, with_numbers_between=with_numbers_between,
     )  # fmt: skip
     PLAIN.add(runtime.tensor_type)
     if form != "function":
@@ -273,7 +274,7 @@ def _single_source(op: Op, namespace: dict[str, Any], names: str) -> list[str]:
     text = _SINGLE.format(
         plain="out is None and " if op.has_out else "", names=given,
         wrap=f"t = wrap(op, ({given},), r, None)" if op.view else _PLAIN_RESULT,
-        narrow=" and array.dtype not in LOW_PRECISION" if op.widen else "",
+        narrow=(" and array.dtype not in LOW_PRECISION" if op.widen else "") + (" and array.flags.c_contiguous" if op.layout else ""),
         run=f"kernel(numpy, array{rest})" if plain else f"execute(op, numpy, (array{rest},))",
     )  # fmt: skip
     if op.parameters[0].name != "input":
@@ -289,7 +290,26 @@ def spread_variadic(op: Op, values: tuple[Any, ...], keyword: Any) -> tuple[Any,
         return tuple(keyword) if isinstance(keyword, (tuple, list)) else (keyword,)
     if len(values) == 1 and isinstance(values[0], (tuple, list)):
         return tuple(values[0])
+    if not values and op.parameters[-1].name == "dims":
+        raise TypeError(f'{op.public_name}() missing 1 required positional arguments: "dims"')
     return values
+
+
+_FACTORS = frozenset(("alpha", "beta", "value"))  # numbers that old programs pass between the tensors
+
+
+def with_numbers_between(op: Op, values: tuple[Any, ...]) -> Any:
+    """The call of an old form, such as ``add(input, alpha, other)`` or ``addmm(beta, input, alpha, mat1, mat2)``."""
+    tensors = [each for each in values if isinstance(each, TensorBase)]
+    numbers = [each for each in values if not isinstance(each, TensorBase)]
+    names = [each for each in ("beta", "alpha", "value") if any(parameter.name == each for parameter in op.parameters)]
+    count = sum(not parameter.keyword_only for parameter in op.parameters)
+    if len(tensors) != count or len(numbers) > len(names) or not all(isinstance(each, NUMBERS) for each in numbers):
+        raise TypeError(f"{op.public_name}() takes {count} positional arguments but {len(values)} were given")
+    warnings.warn(
+        f"This overload of {op.public_name} is deprecated: pass {' and '.join(names)} by name, after the tensors", UserWarning, stacklevel=3
+    )  # fmt: skip
+    return op.call(*tensors, **dict(zip(names, numbers)))
 
 
 def _signature(op: Op, namespace: dict[str, Any]) -> tuple[str, list[str]]:
@@ -300,8 +320,12 @@ def _signature(op: Op, namespace: dict[str, Any]) -> tuple[str, list[str]]:
     for parameter in op.parameters:
         name = parameter.name
         if parameter.keyword_only and not star:
-            parts.append("*")
+            between = _FACTORS.issuperset(each.name for each in op.parameters if each.keyword_only)
+            parts.append("*numbers" if between else "*")
             star = True
+            if between:
+                first = ", ".join(each.name for each in op.parameters if not each.keyword_only)
+                prologue += ["if numbers:", f"    return with_numbers_between(op, ({first}, *numbers))"]
         if parameter.variadic:
             parts.append(f"*{name}_given")
             star = True

@@ -19,6 +19,7 @@ _PROVIDER = "rushlight.backends.native.eager.ops"
 _LOOPS = "rushlight.backends.native.eager.pointwise"
 _ROWS = "rushlight.backends.native.eager.rows"
 _CHANCE = "rushlight.backends.native.eager.bernoulli"
+_ORDER = "rushlight.backends.native.eager.permutation"
 _MANY = 1 << 14  # elements from which on loading the provider pays
 _once = threading.local()
 _found: dict[str, Callable[..., Any] | None] = {}
@@ -84,6 +85,12 @@ def faster_choices(twister: Any, count: int, dtype: Any, p: float) -> Any:
     return None if provider is None else provider(twister, count, dtype, p)
 
 
+def exchanged(order: Any, others: Any) -> bool:
+    """Exchange ``order[i]`` with ``order[others[i]]``, one after the other, in place; False: then nothing was done."""
+    provider = _provider(_ORDER) if len(others) >= _MANY or _ORDER in _found else None
+    return provider is not None and bool(provider(order, others))
+
+
 def _provider(module: str) -> Callable[..., Any] | None:
     """The entry point of a provider, or None where the packages it needs are not installed."""
     if module not in _found:
@@ -93,7 +100,7 @@ def _provider(module: str) -> Callable[..., Any] | None:
 
 def switch_off() -> None:
     """Use the plain kernels from now on (for comparisons)."""
-    _found.update(dict.fromkeys((_PROVIDER, _LOOPS, _ROWS, _CHANCE)))
+    _found.update(dict.fromkeys((_PROVIDER, _LOOPS, _ROWS, _CHANCE, _ORDER)))
 
 
 def switch_on() -> None:

@@ -11,6 +11,7 @@ from .declare import Op
 from .devices import CPU, META, available, device, device_of, on_device
 from .devices import default as default_device
 from .errors import DeviceError, OperationError
+from .layout import arranged_specs
 
 
 def factory_device(op: Op, values: list[Any]) -> device:
@@ -82,6 +83,8 @@ def any_fake(op: Op, values: list[Any]) -> bool:
 def infer(op: Op, values: list[Any], place: device) -> Any:
     """The results of an op's meta rule, on a device; a rule that moves values names another one itself."""
     found = op.meta(op, values)
+    if op.layout and place == META and values[0].__class__ is Spec:
+        found = arranged_specs(op.layout, values, found)
     if found.__class__ is Spec:
         return found if found.device is not None else found.on(place)
     return [each if each.__class__ is not Spec or each.device is not None else each.on(place) for each in found]

@@ -21,7 +21,7 @@ import numpy as np
 
 from .dtypes import BY_NUMPY, LOW_PRECISION, legacy_name
 from .errors import DtypeError, NotSupported, OperationError, ShapeError, ValueRangeError
-from .kernel_providers import faster_choices
+from .kernel_providers import exchanged, faster_choices
 from .random_rejection import binomial, poisson, standard_gamma
 from .random_rounding import fused_multiply_add, store
 from .random_words import Array, MersenneTwister, UniformStream
@@ -466,8 +466,12 @@ def _permute_forward(words: Array) -> Array:
     # Fisher and Yates: exchange each element with one that comes after it, or with itself.
     n = len(words) + 1
     start = np.arange(n - 1, dtype=np.uint64)
+    others = (words % (np.uint64(n) - start) + start).astype(np.int64)
+    whole = np.arange(n, dtype=np.int64)
+    if exchanged(whole, others):
+        return whole
     order = list(range(n))
-    for position, other in enumerate((words % (np.uint64(n) - start) + start).tolist()):
+    for position, other in enumerate(others.tolist()):
         order[position], order[other] = order[other], order[position]
     return np.array(order, np.int64)
 

@@ -148,7 +148,7 @@ def local_response_norm(input: Tensor, size: _int, alpha: _float = 0.0001, beta:
     """Divide by a power of the mean square over neighbouring channels."""
 def log_softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: Any = None, *, axis: _int | None = ...) -> Tensor:
     """The logarithm of softmax, computed without overflow."""
-def logsigmoid(input: Tensor) -> Tensor:
+def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``log(sigmoid(input))``, without overflow."""
 def lp_pool1d(input: Tensor, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: _bool = False) -> Tensor:
     """The ``norm_type``-norm of each window: the root of the sum of powers."""

@@ -149,7 +149,7 @@ class UninitializedTensorMixin:
         """Take a shape and memory, and become an ordinary tensor."""
         device = self._array.device if device is None else device
         dtype = BY_NUMPY[self._array.dtype] if dtype is None else dtype
-        self._array = empty(tuple(shape), device=device, dtype=dtype)._array
+        self._array = empty((shape,) if isinstance(shape, int) else tuple(shape), device=device, dtype=dtype)._array
         self._storage = None
         self.__class__ = self.cls_to_become
 

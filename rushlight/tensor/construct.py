@@ -164,6 +164,10 @@ def array_of(data: Any, numpy_type: Any = None) -> Any:
     if isinstance(data, (list, tuple)) and data and all(isinstance(each, np.ndarray) and each.ndim for each in data):
         rows = [checked(each, strides=False) for each in data]
         if all(row.shape == rows[0].shape for row in rows):
+            warnings.warn(
+                "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a single "
+                "numpy.ndarray with numpy.array() before converting to a tensor.", UserWarning, stacklevel=4,
+            )  # fmt: skip
             common = rows[0].dtype
             for row in rows[1:]:
                 common = promote_numpy(common, row.dtype)
@@ -287,7 +291,7 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
         return _tensor_as_array(obj, numpy_type, device, copy, requires_grad)
     if isinstance(obj, np.ndarray):
         array = checked(obj)
-    elif hasattr(obj, "__dlpack__") and not isinstance(obj, np.generic):
+    elif (hasattr(obj, "__dlpack__") and not isinstance(obj, np.generic)) or type(obj).__name__ == "PyCapsule":
         array = from_dlpack(obj)._array
     elif _has_buffer(obj) and not isinstance(obj, np.generic):
         array = frombuffer(obj, dtype=default.floating if dtype is None else as_dtype(dtype))._array

@@ -15,10 +15,11 @@ import numpy as np
 from ..core.base import Spec, TensorBase, make
 from ..core.declare import Op, table
 from ..core.devices import device_type_of, on_device
-from ..core.dispatch import attach, is_dense, same_place, wrap
+from ..core.dispatch import attach, wrap
 from ..core.dtypes import legacy_name
 from ..core.errors import ArgumentError, DimensionError, OverlapError, ValueRangeError
 from ..core.node import refresh
+from ..core.overlap import is_dense, same_place
 from ..core.overrides import ask_plain
 from ..core.quantized import QuantizedArray
 from ..core.sparse import SPARSE
@@ -101,7 +102,10 @@ def setitem(self: Any, index: Any, value: Any) -> None:
     shape = value._array.shape
     if shape and shape[0] == 1 and (indices or shape != target._array.shape):  # leading dimensions of size 1 do not count
         value = value.reshape(shape[next((i for i, size in enumerate(shape) if size != 1), len(shape)) :])
-    _check_overlap(target._array, value)
+    if value._array.shape == target._array.shape:
+        _check_overlap(target._array, value)
+    if value._storage is not None and value._storage is target._storage and value._array.shape != target._array.shape and not indices:
+        value = value.expand(target._array.shape)  # one that is broadcast may be part of what is written
     if indices:
         target.index_put_(indices, value)
     else:

@@ -76,6 +76,12 @@ class tensortype(type):
     is_cuda = is_sparse = False
     layout = strided
 
+    def __new__(mcls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> Any:
+        for base in bases:
+            if isinstance(base, tensortype):
+                raise TypeError(f"type 'torch.{base.__name__}' is not an acceptable base type")
+        return super().__new__(mcls, name, bases, body)
+
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, TensorBase) and device_of(instance._array) == CPU and instance._array.dtype == cls.dtype.numpy
 

@@ -897,7 +897,7 @@ class OpMethods(TensorBase):
     def random_(self, *bounds: Any, generator: Any = None, **named: Any) -> Any:
         """Fill with whole numbers drawn evenly."""
     def ravel(self) -> Tensor:
-        """All elements in one dimension: a view where that is possible."""
+        """All elements in one dimension, contiguous: a view where that is possible."""
     def reciprocal(self, *, out: Tensor | None = None) -> Tensor:
         """``1 / input``."""
     def reciprocal_(self) -> Tensor:

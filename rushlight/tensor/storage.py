@@ -12,8 +12,10 @@ from ..core.base import Spec, Storage, TensorBase, contiguous_strides, storage_o
 from ..core.devices import CPU, META, available, device, device_of, device_type_of, device_types, on_device, strided
 from ..core.dtypes import ALL, QUANTIZED, default, legacy_name
 from ..core.dtypes import dtype as dtype_class
-from ..core.errors import ArgumentError, DimensionError, NotSupported, OperationError, ShapeError
+from ..core.errors import ArgumentError, DimensionError, NotSupported, OperationError, ShapeError, ValueRangeError
+from ..core.node import check_inference
 from ..core.sparse import SPARSE
+from ..core.state import state
 from ..ops.shape.memory import element_strides
 from .construct import array_of
 
@@ -195,12 +197,12 @@ class TypedStorage:
 
     dtype: dtype_class
 
-    def __init__(self, data: Any = 0, *, dtype: Any = None, wrap_storage: UntypedStorage | None = None) -> None:
+    def __init__(self, data: Any = 0, *, dtype: Any = None, device: Any = None, wrap_storage: UntypedStorage | None = None) -> None:
         self.dtype = dtype or getattr(type(self), "dtype", None) or default.floating
         if wrap_storage is not None:
             self._untyped = wrap_storage
         elif isinstance(data, int):
-            self._untyped = UntypedStorage(data * self.dtype.itemsize)
+            self._untyped = UntypedStorage(data * self.dtype.itemsize, device=device)
         else:
             self._untyped = UntypedStorage(Storage(array_of(data, self.dtype.numpy)))
 
@@ -286,6 +288,18 @@ class TypedStorage:
         """The elements in another type."""
         return self if dtype is self.dtype else TypedStorage(self.cpu()._elements, dtype=dtype)
 
+    @classmethod
+    def from_buffer(cls, buffer: Any, byte_order: str = "native", *, dtype: Any = None) -> TypedStorage:
+        """The elements that a buffer of bytes holds, in a byte order: ``"native"``, ``"little"`` or ``"big"``."""
+        kind = dtype or getattr(cls, "dtype", None) or default.floating
+        order = {"native": "=", "little": "<", "big": ">"}.get(byte_order)
+        if order is None:
+            raise ValueRangeError(f"invalid byte order '{byte_order}': expected native, little or big")
+        return TypedStorage(np.frombuffer(buffer, kind.numpy.newbyteorder(order)).astype(kind.numpy), dtype=kind)
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
+
     def copy_(self, source: Any, non_blocking: bool = False) -> TypedStorage:
         """Write another storage's elements here."""
         if len(source) != len(self):
@@ -320,12 +334,34 @@ class TypedStorage:
         return (_typed, (self._untyped, self.dtype))
 
 
+def _cast_to(name: str) -> Any:
+    kind = next(each for each in ALL if each.name == name)
+
+    def cast(self: TypedStorage) -> TypedStorage:
+        return self.to(kind)
+
+    cast.__doc__ = f"The elements as {kind}."
+    return cast
+
+
+for _name, _kind in (
+    ("double", "float64"), ("float", "float32"), ("half", "float16"), ("bfloat16", "bfloat16"), ("long", "int64"), ("int", "int32"),
+    ("short", "int16"), ("char", "int8"), ("byte", "uint8"), ("bool", "bool"), ("complex_double", "complex128"),
+    ("complex_float", "complex64"),
+):  # fmt: skip
+    setattr(TypedStorage, _name, _cast_to(_kind))
+
+
 def _typed(untyped: UntypedStorage, dtype: dtype_class) -> TypedStorage:
     return TypedStorage(dtype=dtype, wrap_storage=untyped)
 
 
 class _LegacyStorageType(type):
     """``isinstance(storage, FloatStorage)`` asks for the type of the elements."""
+
+    def from_buffer(cls, buffer: Any, byte_order: str = "native", **named: Any) -> TypedStorage:
+        """The elements of this type that a buffer of bytes holds."""
+        return TypedStorage.from_buffer(buffer, byte_order, dtype=cls.dtype)  # type: ignore[attr-defined]
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, TypedStorage) and instance.dtype is cls.dtype  # type: ignore[attr-defined]
@@ -386,7 +422,8 @@ def over(storage: Storage, numpy_type: Any, offset: int, shape: Any, strides: An
 
 def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
     """Make the tensor one over another tensor's memory, or over a storage."""
-    if self._requires_grad and self._grad_fn is None:
+    check_inference(self)
+    if self._requires_grad and self._grad_fn is None and state.grad_enabled:
         raise OperationError("a leaf Variable that requires grad is being used in an in-place operation.")
     numpy_type = self._array.dtype
     if source is None:

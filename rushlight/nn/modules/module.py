@@ -386,7 +386,9 @@ class Module(StateMixin):
                 if is_lazy(parameter):
                     _convert_lazy(parameter, fn)
                     continue
-                parameter.data = fn(parameter.data)
+                changed = fn(parameter)
+                if changed is not parameter:
+                    parameter.data = changed.data
                 if parameter._grad is not None:
                     gradient = fn(parameter._grad)
                     parameter._grad = gradient.requires_grad_(parameter._grad.requires_grad)
@@ -436,6 +438,8 @@ class Module(StateMixin):
 
         Integer parameters and buffers keep their type; a memory format is that of parameters with four or five dimensions.
         """
+        if kwargs.get("copy"):
+            raise RuntimeError("nn.Module.to does not accept copy argument")
         device, dtype, _ = _read_to(args, kwargs)
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")

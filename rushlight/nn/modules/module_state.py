@@ -350,6 +350,7 @@ class StateMixin:
             visit(self, state, "")
             return _loading.steps, modules
         finally:
+            visit = None  # type: ignore[assignment]  # it refers to itself
             _loading.steps = outer
 
 

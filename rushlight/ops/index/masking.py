@@ -95,6 +95,8 @@ def _masked_fill_into(xp: Any, input: Any, mask: Any, value: Any) -> None:
 
 
 @primitive(
+    one_value=True,
+    layout="contiguous",
     meta=_masked_fill_meta,
     kernel=_masked_fill_kernel,
     in_place_kernel=_masked_fill_into,
@@ -285,7 +287,7 @@ def nonzero_columns(input: Tensor) -> Tensor:
 
 
 @composite(
-    out=True,
+    out="same type",
     notes="data-dependent",
     onnx={9: lambda g, input, as_tuple: nonzero_columns_form(g, input) if as_tuple else _nonzero_rows_onnx(g, input)},
 )

@@ -46,9 +46,9 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
                     f"contracted dimensions need to match, but first has size {have} in dim {i} and second has size {want} in dim {j}"
                 )
             if have == 1:
-                b = b.sum(j, keepdim=True)
+                b = b.sum(j, keepdim=True, dtype=b.dtype)
             else:
-                a = a.sum(i, keepdim=True)
+                a = a.sum(i, keepdim=True, dtype=a.dtype)
     rows = [i for i in range(a._array.ndim) if i not in first]
     columns = [j for j in range(b._array.ndim) if j not in second]
     outside = [*(a._array.shape[i] for i in rows), *(b._array.shape[j] for j in columns)]

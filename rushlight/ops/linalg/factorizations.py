@@ -14,6 +14,7 @@ from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
 from ...core.errors import GradientError, LinAlgError, OperationError, ShapeError
+from ...core.families import broadcast_shapes
 from ...core.named_results import make_named
 from ...core.symbolic import smaller
 from ..pointwise.arithmetic import conjugate
@@ -50,8 +51,9 @@ def _cholesky_gradient(g: Any, L: Any, upper: bool) -> Any:
     if upper:
         g, L = adjoint(g), adjoint(L)
     product = matmul(adjoint(L), g)
-    half = product.tril() - (product.diagonal(0, -2, -1) * 0.5).diag_embed()
-    middle = linalg_solve_triangular(adjoint(L), half + adjoint(half), upper=True)
+    lower = product.tril()
+    whole = lower + adjoint(lower) - conjugate(product.diagonal(0, -2, -1)).diag_embed()
+    middle = linalg_solve_triangular(adjoint(L), whole, upper=True)
     return linalg_solve_triangular(L, middle, upper=False, left=False) * 0.5
 
 
@@ -80,7 +82,24 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     return linalg_cholesky_ex(input, upper=upper, check_errors=True)[0]
 
 
-@composite(out=True)
+def _inverse_meta(input: Any, upper: bool) -> Spec:
+    check_square("cholesky_inverse", input)
+    return Spec(input.shape, input.dtype)
+
+
+def _inverse_kernel(xp: Any, input: Any, upper: bool) -> Any:
+    inverse = xp.linalg.inv(xp.triu(input) if upper else xp.tril(input))
+    across = inverse.conj().swapaxes(-1, -2)
+    return xp.matmul(inverse, across) if upper else xp.matmul(across, inverse)
+
+
+def _inverse_gradient(g: Any, input: Any, result: Any, upper: bool) -> Any:
+    """The gradient for all of the factor: the half that is not read counts as if the product of factors were formed with it."""
+    both = matmul(result, matmul(g + adjoint(g), result))
+    return -matmul(input, both) if upper else -matmul(both, input)
+
+
+@composite(out=True, kernel=checked(_inverse_meta, _inverse_kernel), meta=_inverse_meta, vjp={"input": _inverse_gradient})
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     """The inverse of a matrix from its Cholesky factor."""
     check_square("cholesky_inverse", input._array)
@@ -89,7 +108,33 @@ def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     return matmul(inverse, adjoint(inverse)) if upper else matmul(adjoint(inverse), inverse)
 
 
-@composite(out=True)
+def _solve_meta(input: Any, input2: Any, upper: bool) -> Spec:
+    if input.ndim < 2:
+        raise ShapeError(f"b should have at least 2 dimensions, but has {input.ndim} dimensions instead")
+    check_square("cholesky_solve", input2)
+    if input.shape[-2] != input2.shape[-1]:
+        raise ShapeError(
+            f"Incompatible matrix sizes for cholesky_solve: each A matrix is {input2.shape[-1]} by {input2.shape[-1]} but each b matrix "
+            f"is {input.shape[-2]} by {input.shape[-1]}"
+        )
+    return Spec((*broadcast_shapes([tuple(input.shape[:-2]), tuple(input2.shape[:-2])]), *input.shape[-2:]), input.dtype)
+
+
+def _solve_kernel(xp: Any, input: Any, input2: Any, upper: bool) -> Any:
+    factor = xp.triu(input2).conj().swapaxes(-1, -2) if upper else xp.tril(input2)
+    return xp.linalg.solve(factor.conj().swapaxes(-1, -2), xp.linalg.solve(factor, input))
+
+
+def _solve_factor_gradient(g: Any, result: Any, input2: Any, upper: bool) -> Any:
+    both = matmul(cholesky_solve(g, input2, upper), adjoint(result))
+    both = both + adjoint(both)
+    return -matmul(input2, both) if upper else -matmul(both, input2)
+
+
+@composite(
+    out=True, kernel=checked(_solve_meta, _solve_kernel), meta=_solve_meta,
+    vjp={"input": lambda g, input2, upper: cholesky_solve(g, input2, upper), "input2": _solve_factor_gradient},
+)  # fmt: skip
 def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
     """The solution X of ``A X = input`` from the Cholesky factor ``input2`` of A."""
     if input._array.ndim < 2:

@@ -111,7 +111,8 @@ def matmul_other_gradient(g: Any, input: Any, other_shape: Any) -> Any:
     if ndim == 1:
         return conjugate(input).unsqueeze(-1) * g.unsqueeze(-2)
     if ndim > 2 and len(other_shape) == 2:  # sum over the batch inside one product
-        input, g = input.reshape(-1, input._array.shape[-1]), g.reshape(-1, other_shape[1])
+        rows = math.prod(input._array.shape[:-1])
+        input, g = input.reshape(rows, input._array.shape[-1]), g.reshape(rows, other_shape[1])
     return matmul(adjoint(input), g)
 
 

@@ -35,7 +35,9 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """The powers of every element in rising order: the Vandermonde matrix."""
     if x._array.dtype.kind == "b":
         raise DtypeError("linalg.vander supports floating point, complex, and integer tensors, but got Bool")
-    count = (x._array.shape[-1] if x._array.ndim else 1) if N is None else N
+    if not x._array.ndim:
+        x = x.reshape(1)
+    count = x._array.shape[-1] if N is None else N
     if count <= 1:
         raise ShapeError("N must be greater than 1.")
     return _powers(x, count)

@@ -69,6 +69,7 @@ def _declare_average(ndim: int) -> Any:
         return resample_backward(g, tuple(input_shape[len(input_shape) - ndim :]), "area", False, nothing, False)
 
     @primitive(
+        layout="channels last" if ndim == 2 else "",
         meta=Checked(meta),
         kernel=kernel,
         vjp={"input": backward},
@@ -137,6 +138,7 @@ def _declare_max(ndim: int) -> tuple[Any, Any]:
         return adaptive_max(xp, input, sizes) if all(shape) else (xp.empty(shape, input.dtype), xp.empty(shape, _INT64))
 
     @primitive(
+        layout="channels last" if ndim == 2 else "",
         meta=Checked(meta),
         kernel=kernel,
         vjp={"input": _max_gradient(ndim)},
@@ -299,6 +301,7 @@ def _unpool_kernel(xp: Any, input: Any, indices: Any, size: Any) -> Any:
 
 
 @primitive(
+    layout="channels last",
     meta=Checked(_unpool_meta),
     kernel=_unpool_kernel,
     vjp={"input": lambda g, indices, size: gather_planes(g, indices, len(size))},

@@ -191,10 +191,10 @@ def multi_head_attention_forward(
     else:
         if attn_mask is not None:
             attn_mask = attn_mask.unsqueeze(0) if attn_mask.shape[0] == 1 else attn_mask.reshape(batch, num_heads, -1, source)
-        queries, keys, values = (each.reshape(batch, num_heads, -1, size) for each in (queries, keys, values))
+        queries, keys, values = (each.reshape(batch, num_heads, each._array.shape[1], size) for each in (queries, keys, values))
         attended = scaled_dot_product_attention(queries, keys, values, attn_mask, dropout, is_causal).reshape(rows, length, size)
     joined = attended.transpose(0, 1).reshape(length * batch, width)
-    output = table["linear"].call(joined, out_proj_weight, out_proj_bias).reshape(length, batch, -1)
+    output = table["linear"].call(joined, out_proj_weight, out_proj_bias).reshape(length, batch, out_proj_weight._array.shape[0])
     if batched:
         return output, weights
     return output.squeeze(1), None if weights is None else weights.squeeze(0)

@@ -188,6 +188,7 @@ def _weight_gradient(g: Any, input: Any, weight_shape: Any, stride: Any, padding
 
 
 @primitive(
+    layout="channels last of either",
     meta=Checked(_convolution_meta),
     kernel=_convolution_kernel,
     vjp={

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
+
+import numpy as np
 
 from ...core.base import Spec, make
 from ...core.base import TensorBase as Tensor
@@ -120,6 +123,8 @@ def embedding(
     scale_grad_by_freq: bool = False, sparse: bool = False,
 ) -> Tensor:  # fmt: skip
     """The rows of ``weight`` that ``input`` names; the row ``padding_idx`` gets no gradient."""
+    if weight._array.ndim != 2:
+        raise ShapeError("'weight' must be 2-D")
     rows = weight._array.shape[0]
     if padding_idx is not None:
         if not -rows <= padding_idx < rows:
@@ -179,6 +184,12 @@ def embedding_bag(
     include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> Tensor:  # fmt: skip
     """Sum, mean or maximum of the rows of ``weight`` named by each bag of indices."""
+    if weight._array.dtype.kind in "iu" and input._array.dtype.kind == "f":
+        warnings.warn(
+            "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is deprecated, and should "
+            "now be `embedding_bag(input, weight, ...)`.", stacklevel=2,
+        )  # fmt: skip
+        input, weight = weight, input
     if mode not in ("sum", "mean", "max"):
         raise ValueRangeError("mode has to be one of sum, mean or max")
     if mode == "max" and sparse:
@@ -221,6 +232,12 @@ def embedding_bag(
         bags = _bag_numbers(offsets, input._array.shape[0])
     else:
         raise ValueRangeError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input._array.ndim}")
+    if input._array.__class__ is np.ndarray and input._array.size:
+        limit = weight._array.shape[0]
+        wrong = (input._array < 0) | (input._array >= limit)
+        if wrong.any():
+            at = int(wrong.argmax())
+            raise OperationError(f"Index {at} of input takes value {int(input._array[at])} which is not in the valid range [0, {limit})")
     rows = embedding(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     kept = None if padding_idx is None else input != padding_idx % weight._array.shape[0]
     if mode == "max":

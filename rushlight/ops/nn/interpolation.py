@@ -51,6 +51,7 @@ def _resample_kernel(xp: Any, input: Any, size: Any, mode: str, align_corners: b
 
 
 @primitive(
+    layout="channels last",
     meta=Checked(_resample_meta),
     kernel=_resample_kernel,
     vjp={

@@ -272,6 +272,9 @@ def binary_cross_entropy(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. Please ensure they "
             "have the same size."
         )
+    values = input._array
+    if values.__class__ is np.ndarray and values.size and not ((values >= 0) & (values <= 1)).all():
+        raise OperationError("all elements of input should be between 0 and 1")
     loss = (target - 1) * (-input).log1p().clamp(min=-100) - target * input.log().clamp(min=-100)
     if weight is not None:
         loss = loss * weight
@@ -332,6 +335,8 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
                 var = var.unsqueeze(-1)
             elif of_var[:-1] != shape[:-1] or of_var[-1:] != (1,):
                 raise ValueRangeError("var is of incorrect size")
+        if var._array.__class__ is np.ndarray and (var._array < 0).any():
+            raise ValueRangeError("var has negative entry/entries")
         clamped = var.detach().clamp(min=eps)
         var = var + (clamped - var.detach())
         loss = 0.5 * (var.log() + (input - target) ** 2 / var)

@@ -10,7 +10,7 @@ from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
 from ...core.dtypes import bool_
-from ...core.errors import OperationError, ShapeError, ValueRangeError
+from ...core.errors import ArgumentError, DtypeError, OperationError, ShapeError, ValueRangeError
 from .losses import old_reduction, reduced
 from .normalization import pairwise_distance
 
@@ -93,8 +93,15 @@ def multi_margin_loss(
     reduction = old_reduction(reduction, size_average, reduce)
     if p not in (1, 2):
         raise ValueRangeError("only p == 1 and p == 2 supported")
-    single = input._array.ndim == 1
-    rows, labels = (input.unsqueeze(0), target.reshape(1)) if single else (input, target)
+    if input._array.ndim > 2 or (input._array.ndim == 2 and not input._array.shape[1]):
+        raise ShapeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input._array.shape)}")
+    single = input._array.ndim <= 1
+    if input._array.ndim < 2 and target._array.size != 1 or target._array.ndim > 1:
+        raise ShapeError(f"inconsistent target size, expected 1 but got {list(target._array.shape)}")
+    rows, labels = (input.reshape(1, -1), target.reshape(1)) if single else (input, target)
+    single = single and not target._array.ndim
+    if rows._array.shape[0] != labels._array.shape[0]:
+        raise ShapeError(f"inconsistent target size, expected {rows._array.shape[0]} but got {list(target._array.shape)}")
     classes = rows._array.shape[1]
     picked = rows.gather(1, labels.unsqueeze(1))
     loss = (margin - picked + rows).clamp(min=0) ** p
@@ -110,8 +117,8 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = No
     reduction = old_reduction(reduction, size_average, reduce)
     if tuple(target._array.shape) != tuple(input._array.shape):
         raise ShapeError(f"inconsistent target size: {list(target._array.shape)} for input of size: {list(input._array.shape)}")
-    single = input._array.ndim == 1
-    rows, labels = (input.unsqueeze(0), target.unsqueeze(0)) if single else (input, target)
+    single = input._array.ndim <= 1
+    rows, labels = (input.reshape(1, -1), target.reshape(1, -1)) if single else (input, target)
     classes = rows._array.shape[1]
     used = (labels < 0).cumsum(1) == 0  # labels count up to the first -1
     safe = labels.masked_fill(~used, 0)
@@ -206,14 +213,26 @@ def ctc_alignments(log_probs: Tensor, targets: Tensor, input_lengths: Any, targe
     """Minus the log-probability of all alignments of each target, and its derivative by the log-probabilities."""
 
 
+def _ctc_lengths(lengths: Any, name: str) -> list[int]:
+    """Lengths as a list of ints, none of them negative."""
+    if not isinstance(lengths, (Tensor, list, tuple)):
+        raise ArgumentError(f"ctc_loss(): argument '{name}' must be Tensor or tuple of ints, not {type(lengths).__name__}")
+    if isinstance(lengths, Tensor) and lengths._array.dtype.kind not in "iu":
+        raise DtypeError(f"{name} must be integral")
+    found = lengths.reshape(-1).tolist() if isinstance(lengths, Tensor) else list(lengths)
+    if any(each < 0 for each in found):
+        raise OperationError(f"Expected {name} to have value at least 0, but got value {min(found)}")
+    return found
+
+
 @composite(namespace="nn.functional", notes="once differentiable")
 def ctc_loss(
     log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",
     zero_infinity: bool = False,
 ) -> Tensor:  # fmt: skip
     """The connectionist temporal classification loss: minus the log-probability that outputs spell the targets."""
-    lengths, counts = (each.tolist() if isinstance(each, Tensor) else list(each) for each in (input_lengths, target_lengths))
     single = log_probs._array.ndim == 2
+    lengths, counts = (_ctc_lengths(each, name) for each, name in ((input_lengths, "input_lengths"), (target_lengths, "target_lengths")))
     if single:
         log_probs = log_probs.unsqueeze(1)
         targets = targets.reshape(1, -1)
@@ -223,6 +242,13 @@ def ctc_loss(
         raise OperationError("input_lengths must be of size batch_size")
     if max(lengths, default=0) > log_probs._array.shape[0]:
         raise OperationError(f"Expected input_lengths to have value at most {log_probs._array.shape[0]}, but got value {max(lengths)}")
+    if targets._array.ndim == 1:
+        if sum(counts) != targets._array.shape[0]:
+            raise OperationError(f"Expected tensor to have size {sum(counts)} at dimension 0, but got size {targets._array.shape[0]}")
+    elif max(counts, default=0) > targets._array.shape[1]:
+        raise OperationError(
+            f"Expected tensor to have size at least {max(counts)} at dimension 1, but got size {list(targets._array.shape)}"
+        )
     loss = ctc_alignments(log_probs, targets, lengths, counts, blank)[0]
     if zero_infinity:
         loss = loss.masked_fill(loss == float("inf"), 0)

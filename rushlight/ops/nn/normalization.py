@@ -17,6 +17,7 @@ from ...core.kernel_providers import faster
 from ...core.parallel import BLOCK, over_rows
 from ...core.state import state
 from ..reduce.sums import sum_axes, sum_rows
+from ..shape.memory import like_layout
 from . import normalization_onnx as onnx_forms
 
 _LARGE = 1 << 17  # elements, from which on native code is worth its compilation
@@ -272,17 +273,19 @@ def layer_norm(
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """Divide by the root of the mean square over the last dimensions, then scale."""
     dims = _check_normalized(input, normalized_shape, weight)
-    _refuse_whole_numbers("rms_norm", input)
+    kind = input._array.dtype
+    if kind.kind != "c":
+        _refuse_whole_numbers("rms_norm", input)
     if eps is None:
-        kind = input._array.dtype
-        eps = float(np.finfo(np.float32 if kind.itemsize <= 4 or kind.kind not in "f" else kind).eps)
-    scale = ((input * input).mean(list(dims), True) + eps).rsqrt()
-    result = input * scale
-    return result if weight is None else result * weight
+        eps = float(np.finfo(np.float64 if kind.itemsize == 8 and kind.kind == "f" or kind.itemsize == 16 else np.float32).eps)
+    wide = input.float() if BY_NUMPY[kind].is_floating_point and kind.itemsize < 4 else input
+    scale = ((wide * wide).mean(list(dims), True) + eps).rsqrt()
+    result = wide * scale
+    return (result if weight is None else result * weight).to(input.dtype)
 
 
 def _check_batch(shape: Any, training: bool) -> None:
-    if training and math.prod(shape) // max(shape[1], 1) == 1:
+    if training and len(shape) > 1 and math.prod(shape) // max(shape[1], 1) == 1:
         raise ValueRangeError(f"Expected more than 1 value per channel when training, got input size torch.Size({list(shape)})")
 
 
@@ -307,6 +310,8 @@ def _batch_norm(
     input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool, momentum: float, eps: float
 ) -> Any:
     shape = tuple(input._array.shape)
+    if not input._array.size and len(shape) == 1:
+        return input.clone()
     if len(shape) < 2:
         raise ShapeError(f"batch_norm expects an input of at least 2 dimensions, got shape {list(shape)}")
     for name, each in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
@@ -324,9 +329,10 @@ def _batch_norm(
         return scale_shift(input, scale.reshape(channels), shift.reshape(channels)).to(input.dtype)
     dims = (0, *range(2, len(shape)))
     result, mean, variance = standardize(input, dims, eps)
-    if running_mean is not None:
+    empty = 0 in shape  # has no statistics
+    if running_mean is not None and not empty:
         _update_running(running_mean, mean, momentum)
-    if running_var is not None:
+    if running_var is not None and not empty:
         count = math.prod(shape) // max(shape[1], 1)
         _update_running(running_var, variance * (count / max(count - 1, 1)), momentum)
     return _affine(result, weight, bias, channels)
@@ -388,8 +394,10 @@ def group_norm(
             f"num_groups={num_groups}"
         )
     _refuse_whole_numbers("group_norm", input)
-    grouped = input.reshape(shape[0], num_groups, -1)
-    result = standardize(grouped, (2,), eps)[0].reshape(shape)
+    if shape[0] * math.prod(shape[1:]) == num_groups:
+        raise ValueRangeError(f"Expected more than 1 value per channel when training, got input size {list(shape)}")
+    grouped = input.reshape(shape[0], num_groups, math.prod(shape[1:]) // num_groups)
+    result = like_layout(standardize(grouped, (2,), eps)[0].reshape(shape), input)
     return _affine(result, weight, bias, (1, shape[1]) + (1,) * (len(shape) - 2))
 
 

@@ -72,6 +72,7 @@ def _constant_onnx(g: Any, input: Any, pad: Any, value: Any) -> Any:
 
 
 @primitive(
+    layout="channels last",
     meta=_constant_meta,
     kernel=_constant_kernel,
     vjp={"input": lambda g, pad: constant_pad_nd(g, [-each for each in pad], 0)},
@@ -206,6 +207,7 @@ def _border_of_slices(g: Any, input: Any, dim: int, before: int, behind: int, mo
 
 
 @primitive(
+    layout="channels last",
     meta=_border_meta,
     kernel=_border_kernel,
     vjp={"input": lambda g, input_shape, pad, mode: border_fold(g, tuple(input_shape), pad, mode)},

@@ -93,8 +93,8 @@ def _declare_max_pool(ndim: int) -> tuple[Any, Any, Any]:
     def backward(g: Any, input: Any, result: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
         return max_pool_backward(g, input, result, ndim, kernel_size, stride, padding, dilation, ceil_mode)
 
-    def backward_of_first(
-        g: Any, input: Any, output: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+    def backward_of_first(  # the indices are saved so that a write to them is noticed
+        g: Any, input: Any, output: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
     ) -> Any:
         return max_pool_backward(g, input, output, ndim, kernel_size, stride, padding, dilation, ceil_mode)
 
@@ -108,6 +108,7 @@ def _declare_max_pool(ndim: int) -> tuple[Any, Any, Any]:
         return [Spec(shape, input.dtype), Spec(shape, np.dtype(np.int64))]
 
     @primitive(
+        layout="" if ndim == 1 else "channels last",
         meta=Checked(meta),
         kernel=_natively(f"max_pool{ndim}d", lambda xp, input, *options: max_values(xp, input, _max_pool(input, ndim, options))),
         vjp={"input": backward},
@@ -121,6 +122,7 @@ def _declare_max_pool(ndim: int) -> tuple[Any, Any, Any]:
         """The largest element of each window of the last dimensions."""
 
     @primitive(
+        layout="" if ndim == 1 else "channels last",
         meta=Checked(both),
         kernel=_natively(
             f"max_pool{ndim}d_with_indices",
@@ -272,6 +274,7 @@ def _declare_average(ndim: int) -> Any:
         return avg_pool_backward(g, tuple(input_shape), ndim, *options)
 
     @primitive(
+        layout="channels last" if ndim == 2 else "",
         meta=_average_meta(ndim),
         kernel=_average_kernel(ndim),
         vjp={"input": backward},

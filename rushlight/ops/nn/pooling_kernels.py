@@ -284,7 +284,10 @@ def fractional_max(xp: Any, input: Any, kernel: Ints, counts: Ints, samples: Any
     ndim = len(counts)
     size = input.shape[input.ndim - ndim :]
     planes = _planes(input, ndim)
-    flat = planes.reshape(planes.shape[0], -1)
+    if not planes.size:
+        shape = (*input.shape[: input.ndim - ndim], *counts)
+        return xp.empty(shape, input.dtype), xp.empty(shape, np.int64)
+    flat = planes.reshape(planes.shape[0], math.prod(planes.shape[1:]))
     samples = samples.reshape(-1, ndim)
     order = (1, 0) if ndim == 2 else (0, 1, 2)  # in two dimensions the first sample is the width's
     base: Any = 0

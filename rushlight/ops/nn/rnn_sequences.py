@@ -70,9 +70,9 @@ def _run(kind: str, args: tuple[Any, ...]) -> Any:
     if batch_first:
         data = data.transpose(0, 1)
     length, batch, _ = data._array.shape
-    rows = data.reshape(length * batch, -1)
+    rows = data.reshape(length * batch, data._array.shape[2])
     output, ended = _network(kind, rows, length, states, params, has_biases, num_layers, dropout, train, bidirectional)
-    output = output.reshape(length, batch, -1)
+    output = output.reshape(length, batch, output._array.shape[-1])
     return (output.transpose(0, 1) if batch_first else output, *ended)
 
 

@@ -120,6 +120,7 @@ def _onnx_form(name: str) -> Any:
 
 
 @primitive(
+    layout="contiguous",
     meta=_softmax_spec("softmax"),
     kernel=_softmax_kernel(False),
     vjp={"input": lambda g, result, dim: softmax_backward(g, result, dim)},
@@ -132,6 +133,7 @@ def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
 
 
 @primitive(
+    layout="contiguous",
     meta=_softmax_spec("log_softmax"),
     kernel=_softmax_kernel(True),
     vjp={"input": lambda g, result, dim: log_softmax_backward(g, result, dim)},

@@ -358,6 +358,7 @@ def _shuffle_kernel(xp: Any, input: Any, upscale_factor: int) -> Any:
 
 
 @primitive(
+    layout="channels last",
     meta=_shuffle_meta,
     kernel=_shuffle_kernel,
     vjp={"input": lambda g, upscale_factor: pixel_unshuffle(g, upscale_factor)},
@@ -391,6 +392,7 @@ def _unshuffle_kernel(xp: Any, input: Any, downscale_factor: int) -> Any:
 
 
 @primitive(
+    layout="channels last",
     meta=_unshuffle_meta,
     kernel=_unshuffle_kernel,
     vjp={"input": lambda g, downscale_factor: pixel_shuffle(g, downscale_factor)},
@@ -421,6 +423,7 @@ def _channel_kernel(xp: Any, input: Any, groups: int) -> Any:
 
 
 @primitive(
+    layout="channels last",
     meta=_channel_meta,
     kernel=_channel_kernel,
     vjp={"input": lambda g, input_shape, groups: channel_shuffle(g, input_shape[1] // groups)},

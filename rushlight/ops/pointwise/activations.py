@@ -121,6 +121,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """A leaky rectifier with a learned slope, one or one for each channel (dimension 1)."""
     shape = input._array.shape
     count = weight._array.size
+    if not shape:
+        weight = weight.reshape(())
     if count != 1:
         channels = shape[1] if len(shape) > 1 else 1
         if count != channels:
@@ -396,12 +398,12 @@ functional_mish = _variant("mish", "``input * tanh(softplus(input))``.")
 
 
 @primitive(
+    layout="contiguous",
     meta=elementwise(refuse="bool int complex"),
     kernel=lambda xp, input: xp.minimum(input, input.dtype.type(0)) - xp.log1p(xp.exp(-xp.abs(input))),
     vjp={"input": lambda g, input: g * (-input).sigmoid()},
     namespace="nn.functional",
     name="logsigmoid",
-    out=False,
     in_place=False,
     node_name="LogSigmoidBackward0",
     onnx={9: lambda g, input: g.Neg(g.Softplus(g.Neg(input)))},

@@ -202,8 +202,9 @@ def _power(xp: Any, input: Any, exponent: Any) -> Any:
     if exponent.dtype.kind in "iu" and (exponent < 0).any():
         if exponent.ndim == 0:
             raise OperationError("Integers to negative integer powers are not allowed.")
-        with np.errstate(all="ignore"):
-            return xp.trunc(xp.power(input.astype(np.float64), exponent)).astype(input.dtype)
+        power = xp.power(input, xp.maximum(exponent, 0))
+        reciprocal = xp.where(input == 1, 1, xp.where(input == -1, 1 - 2 * (exponent & 1), 0)).astype(input.dtype)
+        return xp.where(exponent < 0, reciprocal, power)
     return xp.power(input, exponent)
 
 

@@ -106,6 +106,7 @@ class SameType(Elementwise):
 
 
 def _close(xp: Any, input: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+    rtol, atol = (each.item() if isinstance(each, Tensor) else each for each in (rtol, atol))
     for name, value in (("rtol", rtol), ("atol", atol)):
         if value < 0:
             raise OperationError(f"{name} must be greater than or equal to zero, but got {value}")

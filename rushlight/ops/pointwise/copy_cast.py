@@ -110,14 +110,22 @@ def copy(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
 
 
 def _fill_into(xp: Any, input: Any, value: Any) -> None:
-    input[...] = value
+    input[...] = _wrapped(value, input.dtype)
 
 
 def _filled(xp: Any, input: Any, value: Any) -> Any:
-    return xp.full_like(input, value)
+    return xp.full_like(input, _wrapped(value, input.dtype))
+
+
+def _wrapped(value: Any, dtype: Any) -> Any:
+    """A negative number as an unsigned type holds it; NumPy refuses it."""
+    if dtype.kind == "u" and value.__class__ is int and -(1 << 8 * dtype.itemsize) < value < 0:
+        return value + (1 << 8 * dtype.itemsize)
+    return value
 
 
 @primitive(
+    one_value=True,
     meta=lambda input, value: Spec(input.shape, input.dtype),
     kernel=_filled,
     in_place_kernel=_fill_into,
@@ -132,6 +140,7 @@ def fill(input: Tensor, value: Tensor | Number) -> Tensor:
 
 
 @primitive(
+    one_value=True,
     meta=same,
     kernel=lambda xp, input: xp.zeros_like(input),
     in_place_kernel=lambda xp, input: _fill_into(xp, input, 0),

@@ -380,6 +380,7 @@ def _bernoulli(xp: Any, input: Any, p: Any, generator: Any) -> Any:
     kernel=_bernoulli,
     vjp={"input": _zero},
     exact=True,
+    out="any type",
     onnx={9: forms.bernoulli_form},
 )
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None) -> Tensor:

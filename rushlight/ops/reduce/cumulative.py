@@ -378,6 +378,7 @@ def _parabola(a: Any, b: Any, points: Any, *factors: Any) -> Any:
 @composite(method=False)
 def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
     """The slopes of sampled values along dimensions, for a spacing or coordinates of the samples."""
+    spacing = 1 if spacing is None else spacing
     if edge_order not in (1, 2):
         raise OperationError("torch.gradient only supports edge_order=1 and edge_order=2.")
     dims = normalize_dims(dim, input._array.ndim, empty_is_all=False)

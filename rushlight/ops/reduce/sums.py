@@ -185,6 +185,8 @@ def sum_to_size(input: Tensor, *size: int) -> Tensor:
     shape = tuple(input._array.shape)
     size = tuple(size)
     extra = len(shape) - len(size)
+    if not size:
+        return sum(input)
     if not extra and shape == size:
         return input
     if extra < 0 or any(want not in (1, have) for want, have in zip(size, shape[extra:])):

@@ -140,6 +140,8 @@ def _at_least(tensors: Any, count: int) -> list[Any]:
 
 
 def _joined(tensors: Any, name: str) -> Any:
+    if isinstance(tensors, Tensor):
+        raise ArgumentError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
     if not tensors:
         raise ShapeError(f"{name} expects a non-empty TensorList")
     return tensors

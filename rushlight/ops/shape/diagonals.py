@@ -217,6 +217,7 @@ def _triangle_onnx(g: Any, input: Any, diagonal: int, upper: bool) -> Any:
 
 
 @primitive(
+    layout="contiguous",
     meta=_triangle_meta("tril"),
     kernel=_tril_kernel,
     vjp={"input": lambda g, diagonal: tril(g, diagonal)},
@@ -229,6 +230,7 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
 
 
 @primitive(
+    layout="contiguous",
     meta=_triangle_meta("triu"),
     kernel=_triu_kernel,
     vjp={"input": lambda g, diagonal: triu(g, diagonal)},

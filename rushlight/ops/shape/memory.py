@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from ...core.base import Spec, contiguous_strides
 from ...core.declare import table
 from ...core.devices import device_of
 from ...core.dtypes import BY_NUMPY
 from ...core.errors import ArgumentError, ShapeError
+from ...core.layout import channels_last_strides, suggests_channels_last
+from ...core.state import state
 
 
 def element_strides(array: Any) -> tuple[int, ...]:
@@ -37,11 +41,13 @@ def is_contiguous(array: Any) -> bool:
     return bool(array.flags.c_contiguous)
 
 
-def channels_last_strides(shape: Any) -> tuple[int, ...]:
-    """Strides with the channels (dimension 1) innermost, then the spatial dimensions, then the batch."""
-    order = (0, *range(2, len(shape)), 1)
-    inner = contiguous_strides([shape[dim] for dim in order])
-    return tuple(inner[order.index(dim)] for dim in range(len(shape)))
+def like_layout(result: Any, input: Any) -> Any:
+    """The result of an eager body in channels last, where its input is; a capture decides on layouts itself."""
+    array = input._array
+    if array.__class__ is np.ndarray and not array.flags.c_contiguous and state.capture is None:
+        if suggests_channels_last(array.shape, array.strides):
+            return table["laid_as"].call(result, channels_last_strides(result._array.shape))
+    return result
 
 
 def infer_size(shape: tuple[Any, ...], count: int) -> tuple[int, ...]:

@@ -250,9 +250,10 @@ def _flip_onnx(g: Any, input: Any, dims: Any) -> Any:
 
 
 @primitive(
+    layout="preserve",
     meta=_flip_meta,
     kernel=_flip_kernel,
-    vjp={"input": lambda g, dims: flip(g, *dims)},
+    vjp={"input": lambda g, dims: flip(g, dims)},
     exact=True,
     out=False,
     onnx={9: _flip_onnx},

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
-from ...core.declare import composite, exports, primitive
+from ...core.declare import composite, exports, primitive, table
 from ...core.errors import ArgumentError, DimensionError, ShapeError
 from ...core.families import broadcast_shapes as broadcast_sizes
 from ...core.families import normalize_dim
@@ -38,8 +38,8 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @composite()
 def ravel(input: Tensor) -> Tensor:
-    """All elements in one dimension: a view where that is possible."""
-    return reshape(input, -1)
+    """All elements in one dimension, contiguous: a view where that is possible."""
+    return table["contiguous"].call(reshape(input, -1))
 
 
 @composite()

@@ -432,6 +432,8 @@ def resize_(input: Tensor, *sizes: int, memory_format: Any = None) -> Tensor:
         raise GradientError("cannot resize variables that require grad")
     check_inference(input)
     size = checked_size(sizes)
+    if math.prod(size) * input._array.dtype.itemsize > 2**63 - 1:
+        raise OperationError(f"Stride calculation overflowed: a tensor of size {list(size)} has more bytes than can be counted")
     array, storage, start = input._array, storage_of(input), input.storage_offset()
     strides = contiguous_strides(size)
     if memory_format is not None and memory_format.name in ("channels_last", "channels_last_3d"):
@@ -452,4 +454,6 @@ def resize_(input: Tensor, *sizes: int, memory_format: Any = None) -> Tensor:
 @composite(method=True)
 def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
     """Give this tensor the size of another."""
+    if tuple(input._array.shape) == tuple(the_template._array.shape) and memory_format is None:
+        return input
     return resize_(input, *the_template._array.shape, memory_format=memory_format)

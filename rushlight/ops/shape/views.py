@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.base import Spec
+from ...core.base import Spec, contiguous_strides
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive
 from ...core.devices import strided
@@ -62,6 +62,8 @@ def view_shape(input: Tensor, *size: int) -> Tensor:
 def _view_dtype_meta(input: Any, dtype: Any) -> Spec:
     old, new = input.dtype.itemsize, dtype.numpy.itemsize
     shape, strides = list(input.shape), list(element_strides(input))
+    if 0 in shape:
+        strides = list(contiguous_strides(shape))
     if old == new:
         return Spec(tuple(shape), dtype.numpy, tuple(strides))
     names = f"to view {BY_NUMPY[input.dtype].name} as {dtype.name} (different element sizes)"

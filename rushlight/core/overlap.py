@@ -1,0 +1,65 @@
+"""Which writes are refused because of the memory they would touch: elements that share it, or operands that overlap with the target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .base import Spec, TensorBase
+from .declare import Op
+from .devices import device_type_of
+from .errors import OverlapError
+from .node import check_inference
+
+
+def overlaps_itself(array: Any) -> bool:
+    """Whether elements certainly share memory: a dimension larger than 1 with stride 0."""
+    return 0 in array.strides and array.size > 0 and any(not stride and size > 1 for stride, size in zip(array.strides, array.shape))
+
+
+def check_writable(op: Op, args: tuple[Any, ...]) -> None:
+    """Refuse to write where elements share memory, or where an input partly overlaps the target."""
+    target = args[0]
+    if target._inference:
+        check_inference(target)
+    array = target._array
+    if array.__class__ is Spec:
+        return
+    if overlaps_itself(array) and not (op.functional is not None and op.functional.one_value):
+        raise OverlapError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
+    if not array.flags.writeable:
+        raise OverlapError(f"{op.public_name}(): the tensor's memory is read-only; clone() it before writing to it")
+    if target._storage is not None:
+        check_partial_overlap(target, [args[position] for position, _ in op.tensor_positions[1:]])
+
+
+def check_partial_overlap(target: TensorBase, others: list[Any]) -> None:
+    """Refuse to write where an operand has some of the same elements, but not just the same."""
+    array, storage = target._array, target._storage
+    if not is_dense(array):
+        return
+    for other in others:
+        if (
+            isinstance(other, TensorBase)
+            and other._storage is storage
+            and is_dense(other._array)
+            and not same_place(array, other._array)
+            and device_type_of(array).shares_memory(array, other._array)
+        ):
+            raise OverlapError(
+                "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+                "location. Please clone() the tensor before performing the operation."
+            )
+
+
+def is_dense(array: Any) -> bool:
+    """Whether the elements fill a block of memory without gaps."""
+    return bool(array.flags.c_contiguous or array.flags.f_contiguous)
+
+
+def same_place(a: Any, b: Any) -> bool:
+    """Whether two arrays are the same elements of the same memory."""
+    home = device_type_of(a)
+    return a.shape == b.shape and a.strides == b.strides and home is device_type_of(b) and home.address(a) == home.address(b)
