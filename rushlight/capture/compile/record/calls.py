@@ -61,7 +61,13 @@ from .registry import flagged, handler_of, marked
 from .symbolic_numbers import MATH, computed, converted, numbers_in, tensor_of
 
 # Parts of the package whose Python is inlined; all others are called natively, and their ops recorded.
-_PARTS_LOOKED_INTO = (f"{PACKAGE}.nn.modules", f"{PACKAGE}.nn.utils", f"{PACKAGE}.nn.parallel", f"{PACKAGE}.autograd.function")
+_PARTS_LOOKED_INTO = (
+    f"{PACKAGE}.nn.modules",
+    f"{PACKAGE}.nn.utils",
+    f"{PACKAGE}.nn.parallel",
+    f"{PACKAGE}.nn.attention",
+    f"{PACKAGE}.autograd.function",
+)
 GLOBAL_HOOKS = (
     module_hooks._global_forward_hooks, module_hooks._global_forward_pre_hooks, module_hooks._global_backward_hooks,
     module_hooks._global_backward_pre_hooks,
