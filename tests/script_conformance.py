@@ -34,6 +34,9 @@ def tries(call, *args, **kwargs):
 def says(words, call, *args, **kwargs):
     try: call(*args, **kwargs); print("no error")
     except Exception as error: print(kind(error), words in str(error))
+def wrong(call, *args, **kwargs):
+    try: call(*args, **kwargs); print("no error")
+    except Exception as error: print(kind(error), next(line for line in str(error).splitlines() if line.strip()).rstrip(":. "))
 def kept(made, **kwargs):
     file = io.BytesIO(); torch.jit.save(made, file, **kwargs); file.seek(0); return torch.jit.load(file)
 script = torch.jit.script

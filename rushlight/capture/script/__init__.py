@@ -67,9 +67,7 @@ def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None
         if issubclass(obj, enum.Enum) or (issubclass(obj, tuple) and hasattr(obj, "_fields")):
             return obj
         if issubclass(obj, Module):
-            raise RuntimeError(
-                f"Type '{obj.__name__}' cannot be compiled since it inherits from nn.Module, consider passing an instance instead"
-            )
+            raise RuntimeError(f"Type '{obj}' cannot be compiled since it inherits from nn.Module, pass an instance instead")
         script_class(obj, caller_frames(2 + _frames_up))
         return obj
     if isinstance(obj, list):

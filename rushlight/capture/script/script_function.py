@@ -108,7 +108,7 @@ class RecursiveCompiler(FunctionCompiler):
         declared = overloads_of(function, self.frames, is_method)
         for at, each in enumerate(declared):
             try:
-                each.signature.bind(self, arguments, keywords, node)
+                each.signature.bind(self, arguments, keywords, node, implicit=False)
             except ScriptError:
                 continue
             return at, each

@@ -287,6 +287,10 @@ class RecursiveScriptModule(ScriptModule):
     def _script_marked(self) -> None:
         pass  # the marks are those of the original's class
 
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """There is none, unless the Module that was scripted has one."""
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute 'forward'")
+
     def __repr__(self) -> str:
         return _described(self)
 

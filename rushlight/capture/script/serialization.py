@@ -22,6 +22,7 @@ from ...graph.printer import all_graphs
 from ...graph.targets import path_of, resolve
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
+from ...ops.overloads import OpOverload, OpOverloadPacket, find_overload, find_packet
 from ..graph_data import METHODS, SPACES, decode, encode, from_data, to_data
 from ..graph_module import GraphModule
 from ..trace.jit_trace import READERS, WRITERS, TracedFunction, TracedModule
@@ -48,6 +49,7 @@ _PLACES = (
     f"{PACKAGE}.core.devices",
     f"{PACKAGE}.nn.utils.rnn",
 )
+_OPS = "ops::"  # what stands before the names of ops of torch.ops
 _REFUSED = frozenset(("from_file",))
 
 
@@ -137,6 +139,9 @@ class ScriptWriter:
                 "class": target.name, "attributes": {each: repr(kind) for each, kind in target.attributes.items()},
                 "methods": {each: (self.functions[method], isinstance(target.member(each), property)) for each, method in target.methods.items()},
             }  # fmt: skip
+        elif isinstance(target, (OpOverload, OpOverloadPacket)):
+            if target.__name__.partition(".")[0] not in _REFUSED:
+                self.functions[target] = _OPS + (f"{target.namespace}.{target.__name__}")
         elif not isinstance(getattr(target, "op", None), Op) and allowed(target):
             path = path_of(target)
             if path is not None and resolve(path) is target:
@@ -384,10 +389,24 @@ class _Functions(dict[str, Any]):
         self.reader = reader
 
     def get(self, name: str, default: Any = None) -> Any:
+        if name.startswith(_OPS):
+            return _registered(name[len(_OPS) :])
         if name not in self:
             library = SPACES["library"].get(name)
             self[name] = library if library is not None else self.reader.function(name)
         return self[name]
+
+
+def _registered(path: str) -> Any:
+    """An op of ``torch.ops``, by its namespace, its name and that of its overload."""
+    place, name, *overload = path.split(".")
+    if name in _REFUSED or not name.isidentifier():
+        raise CaptureError(f"the file names the op '{path}', which a graph can't call")
+    try:
+        found = find_packet(place, name)
+        return find_overload(place, name, overload[0]) if overload else found
+    except AttributeError:
+        raise CaptureError(f"the file names the op '{path}', which is not registered here") from None
 
 
 def library_path(kind: type) -> str:

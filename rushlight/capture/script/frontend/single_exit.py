@@ -49,7 +49,9 @@ class Exits:
         statements: list[Any] = definition.body
         last = statements[-1]
         if last.__class__ is not ast.Return:
-            last = placed(ast.Return(placed(ast.Constant(None), last)), last)
+            nothing = placed(ast.Constant(None), last)
+            nothing.implicit = True  # which the message about it tells apart
+            last = placed(ast.Return(nothing), last)
             statements = [*statements, last]
         if not any(map(jumps, statements[:-1])):
             return statements

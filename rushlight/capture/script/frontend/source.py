@@ -29,7 +29,7 @@ class FunctionSource:
         self.name = function.__name__
         self.file = function.__code__.co_filename
         if self.name == "<lambda>":
-            raise NotSupportedError(
+            raise ScriptError(
                 f'a lambda can\'t be scripted (File "{self.file}", line {function.__code__.co_firstlineno}): write it as a function with def'
             )
         try:

@@ -83,7 +83,7 @@ class AttributeLowering(ObjectLowering):
             return self.emit(getattr, (base.arg, name), type_of(getattr(next(iter(kind.kind)), name)))
         if isinstance(kind, OptionalType) or kind == NONE:
             raise ScriptError(
-                f"a value of type {kind} may be None and has no attribute '{name}': test 'is not None' before", self.source, node
+                f"'{kind}' object has no attribute or method '{name}'.\nIt may be None: test 'is not None' before", self.source, node
             )
         if kind == TENSOR:
             return self.tensor_attribute(base, name, node)
@@ -100,13 +100,13 @@ class AttributeLowering(ObjectLowering):
         )
         if known is not None and name not in known:
             if not (isinstance(kind, ListType) and name in ("numel", "count")):
-                raise ScriptError(f"a {kind} has no attribute '{name}' in scripts", self.source, node)
+                raise ScriptError(f"'{kind}' object has no attribute or method '{name}'", self.source, node)
         if known is not None or isinstance(kind, TupleType):
             return Bound(self.materialized(base), name)
         if base.constant and hasattr(base.arg, name) and not callable(getattr(base.arg, name)):
             return self.wrap(getattr(base.arg, name), node)
         if (base.constant and not hasattr(base.arg, name)) or (repr(kind) in _NUMBERS and not hasattr(_NUMBERS[repr(kind)], name)):
-            raise ScriptError(f"a value of type {kind} has no attribute '{name}'", self.source, node)
+            raise ScriptError(f"'{kind}' object has no attribute or method '{name}'", self.source, node)
         return Bound(base, name)
 
     def tensor_attribute(self, base: ScriptValue, name: str, node: ast.AST) -> Any:
@@ -115,7 +115,7 @@ class AttributeLowering(ObjectLowering):
         if found is None:
             if name in ("values", "indices"):  # of what may be several results
                 return self.emit(getattr, (base.arg, name), TENSOR)
-            raise ScriptError(f"Tensor has no attribute '{name}'", self.source, node)
+            raise ScriptError(f"'Tensor' object has no attribute or method '{name}'", self.source, node)
         if isinstance(found, property) or not callable(found):
             return self.emit(getattr, (base.arg, name), attribute_type(name))
         return Bound(base, name)

@@ -90,7 +90,7 @@ class Calls(AttributeLowering):
         found = self.operated("__call__", called, arguments, node)
         if found is not None:
             return found
-        raise ScriptError(f"a value of type {self.type_name(called)} can't be called", self.source, node)
+        raise ScriptError(f"cannot call a value of type '{self.type_name(called)}'", self.source, node)
 
     def spread(self, found: Any, node: ast.AST) -> list[Any]:
         """The items of ``*items``."""
@@ -215,7 +215,7 @@ class Calls(AttributeLowering):
         if callable(found) and hasattr(found, "graph"):  # a traced function
             return self.emit(found, tuple(self.values_of(arguments, node, False)), ANY, impure=True)
         name = getattr(found, "__name__", str(found))
-        raise NotSupportedError(
+        raise ScriptError(
             f"Python function '{name}' can't be called in a script: mark it with jit.ignore to call it as Python", self.source, node
         )
 
@@ -249,6 +249,8 @@ class Calls(AttributeLowering):
         kwargs = dict(zip(keywords, self.values_of(list(keywords.values()), node)))
         kinds = [each.type if isinstance(each, ScriptValue) else ANY for each in arguments]
         kind = function_type(found, kinds, keywords)
+        if isinstance(getattr(found, "op", None), Op):
+            self.check_operands(found.op, kinds, node)
         constant = not isinstance(getattr(found, "op", None), Op) and all(
             isinstance(each, ScriptValue) and each.constant for each in (*arguments, *keywords.values())
         )
@@ -262,6 +264,19 @@ class Calls(AttributeLowering):
         wrong = mistake(found, count, keywords)
         if wrong is not None:
             raise ScriptError(wrong, self.source, node)
+
+    def check_operands(self, op: Any, kinds: list[Type], node: ast.AST) -> None:
+        """Refuse texts and lists where an op takes a tensor."""
+        for parameter, kind in zip(op.parameters, kinds):
+            if parameter.variadic:
+                break
+            if parameter.kind in ("tensor", "operand") and (kind == STR or isinstance(kind, (ListType, DictType))):
+                raise ScriptError(
+                    f"Arguments for call are not valid: {op.name}() Expected a value of type 'Tensor' for argument '{parameter.name}' but instead found "
+                    f"type '{kind}'",
+                    self.source,
+                    node,
+                )
 
     def folded(self, found: Any, args: list[Any], kwargs: dict[str, Any], kind: Type) -> ScriptValue:
         """A call on values that are known, computed now; an error in it stays for when the program runs."""
@@ -290,6 +305,7 @@ class Calls(AttributeLowering):
         if found is list and len(values) == 1 and isinstance(values[0].type, TupleType):
             items = [self.item(values[0], at) for at in range(len(values[0].type.elements))]
             return ScriptValue(ListType(self.common_type(items, node)), [each.arg for each in items])
+        self.check_builtin(found, [each.type for each in values], node)
         if found in (str, print):
             values = [self.shown(each) for each in values]
         kwargs = {name: self.plain(each, node) for name, each in keywords.items()}
@@ -304,6 +320,17 @@ class Calls(AttributeLowering):
         if found in (round, pow) and kind == FLOAT and len(values) == (1 if found is round else 2):  # never an int
             return self.emit(float, (self.emit(found, tuple(each.arg for each in values), kind, plain).arg,), FLOAT)
         return self.emit(found, tuple(each.arg for each in values), kind, plain, impure=found is print)
+
+    def check_builtin(self, found: Any, kinds: list[Type], node: ast.AST) -> None:
+        """Refuse arguments that one of Python's functions can't take, whatever their values are."""
+        first = kinds[0] if kinds else ANY
+        bad = (found in (abs, round) and (first in (STR, NONE) or isinstance(first, (ListType, DictType, TupleType, OptionalType)))) or (
+            (found is sum and isinstance(first, ListType) and first.element == STR)
+            or (found in (min, max) and len(kinds) > 1 and STR in kinds and set(kinds) != {STR})
+            or (found is len and first in (INT, FLOAT, BOOL, NONE))
+        )
+        if bad:
+            raise ScriptError(f"Arguments for call are not valid: {found.__name__}() of {', '.join(map(repr, kinds))}", self.source, node)
 
     def shown(self, value: ScriptValue) -> ScriptValue:
         """A value that is made a text: floats and containers have another form than in Python."""
@@ -338,7 +365,7 @@ class Calls(AttributeLowering):
         if issubclass(found, BaseException):
             raise NotSupportedError("an exception can only be raised", self.source, node)
         if issubclass(found, Module) or found.__module__ == "builtins":
-            raise NotSupportedError(
+            raise ScriptError(
                 f"objects of the class '{found.__name__}' can't be made in a script: use a NamedTuple, or a Module that is an attribute",
                 self.source,
                 node,

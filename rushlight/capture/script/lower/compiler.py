@@ -13,6 +13,7 @@ from ..frontend.types import ANY, FLOAT, NONE, TENSOR, Type, UnknownAnnotation, 
 from ..ir import graph_functions
 from ..ir.graph_builder import Draft
 from ..ir.steps import StepBlock
+from .core import IMPLICIT
 from .scope import ModuleValue, ScriptBlock
 from .statements import Statements
 
@@ -40,8 +41,8 @@ class Signature:
         self.parameters = parameters
         self.result = result
 
-    def bind(self, compiler: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> list[Any]:
-        """The arguments of a call in a script, one for each parameter, checked against their types."""
+    def bind(self, compiler: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.AST, implicit: bool = True) -> list[Any]:
+        """The arguments of a call in a script, one for each parameter, checked against their types; tensors may become numbers."""
         left = dict(keywords)
         bound: list[Any] = []
         if len(arguments) > len(self.parameters):
@@ -66,6 +67,8 @@ class Signature:
             else:
                 raise ScriptError(f"{self.name}() is missing a value for argument '{parameter.name}'", compiler.source, node)
             value = compiler.plain(given, node)
+            if implicit and value.type == TENSOR and parameter.type in IMPLICIT:
+                value = compiler.emit(IMPLICIT[parameter.type], (value.arg,), parameter.type)
             if not assignable(value.type, parameter.type):
                 raise ScriptError(
                     f"{self.name}() expected a value of type '{parameter.type}' for argument '{parameter.name}' but instead found type "
@@ -125,7 +128,8 @@ class FunctionCompiler(Statements):
         arguments = definition.args
         if arguments.vararg is not None or arguments.kwarg is not None:
             raise NotSupportedError(
-                f"'{self.source.name}' takes a variable number of arguments, which scripts can't: name each of them",
+                "Compiled functions can't take variable number of arguments or use keyword-only arguments with defaults:\n"
+                f"'{self.source.name}' takes a variable number of arguments: name each of them",
                 self.source, arguments.vararg or arguments.kwarg,
             )  # fmt: skip
         named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
@@ -207,7 +211,8 @@ class FunctionCompiler(Statements):
             assert isinstance(parsed, ast.Tuple)
             kinds = [self.type_from(each) for each in parsed.elts]
             count = len(definition.args.args) + len(definition.args.posonlyargs) + len(definition.args.kwonlyargs)
-            if len(kinds) not in (count, count - 1):  # that of `self` may be left out
+            first = definition.args.args[0].arg if definition.args.args else ""
+            if len(kinds) not in (count, count - 1 if first == "self" else count):  # that of `self` may be left out
                 raise ScriptError(
                     f"Number of type annotations ({len(kinds)}) did not match the number of function parameters ({count})",
                     self.source,

@@ -13,12 +13,14 @@ from ..frontend.errors import ScriptError
 from ..frontend.types import (
     ANY,
     BOOL,
+    DEVICE,
     FLOAT,
     INT,
     NEVER,
     NONE,
     NUMBER,
     OBJECT,
+    STR,
     TENSOR,
     ClassType,
     DictType,
@@ -90,6 +92,8 @@ class Conditions(Calls):
                 return ScriptValue(BOOL, function(first.arg, second.arg)), {}, {}
             except TypeError:
                 pass
+        if function not in (operator.is_, operator.is_not) and {first.type, second.type} in ({STR, INT}, {STR, FLOAT}, {STR, BOOL}):
+            raise ScriptError(f"Arguments for call are not valid: {first.type} and {second.type} can't be compared", self.source, node)
         kind = TENSOR if TENSOR in (first.type, second.type) and function not in (operator.is_, operator.is_not) else BOOL
         if kind == BOOL and ANY in (first.type, second.type):
             kind = ANY
@@ -140,6 +144,8 @@ class Conditions(Calls):
         if isinstance(value.type, ClassType):
             named = [each for each in ("__bool__", "__len__") if value.type.described.member(each) is not None]
             return self.truth(self.operated(named[0], value, [], node), node) if named else ScriptValue(BOOL, True)  # type: ignore[arg-type]
+        if isinstance(value.type, OptionalType) or value.type == DEVICE:
+            raise ScriptError(f"Could not cast value of type {value.type} to bool: test 'is not None'", self.source, node)
         return value if value.type == BOOL else self.emit(bool, (value.arg,), BOOL)
 
     def condition(self, node: ast.expr) -> tuple[ScriptValue, Refined, Refined]:

@@ -14,12 +14,15 @@ from ....core.dtypes import dtype
 from ....tensor.layout import layout, memory_format
 from ..frontend.errors import ScriptError
 from ..frontend.source import FunctionSource
-from ..frontend.types import ANY, BOOL, FLOAT, INT, NONE, STR, TENSOR, DictType, ListType, TupleType, Type, common, type_of, union
+from ..frontend.types import ANY, BOOL, COMPLEX, FLOAT, INT, NONE, STR, TENSOR, DictType, ListType, TupleType, Type, common, type_of, union
 from ..ir.steps import FLAT, NOWHERE, ScriptStep, StepBlock
 from .scope import Bound, ModuleValue, ScriptBlock, ScriptValue, Static, Undefined, Unrolled
 
 _CONSTANTS = (int, float, complex, str, bool, type(None), dtype, device, layout, memory_format, enum.Enum, type(...))
 _NEVER_CONSTANT = frozenset((FunctionType, BuiltinFunctionType, ModuleType, type))
+
+
+IMPLICIT: dict[Type, Any] = {INT: int, FLOAT: float, COMPLEX: complex}  # what a tensor of one element may stand for, and what makes it that
 
 
 class Core:
@@ -97,7 +100,8 @@ class Core:
             what = f"{getattr(result.object, '__name__', result.object)!r}"
             if isinstance(result.object, TensorBase):
                 raise ScriptError(
-                    "a tensor from outside can't be used in a script: give it as an argument, or keep it as a buffer of a Module",
+                    "python value of type 'Tensor' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it "
+                    "in as an argument or use a local variable instead.\nA Module may keep it as a buffer",
                     self.source,
                     node,
                 )
@@ -163,7 +167,7 @@ class Core:
             except KeyError:
                 raise ScriptError(f"undefined value {node.id}", self.source, node) from None
         if isinstance(found, Undefined):
-            raise ScriptError(f"undefined value {node.id}: {found.reason}", self.source, node)
+            raise ScriptError(found.reason, self.source, node)
         return found
 
 

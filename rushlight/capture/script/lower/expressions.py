@@ -53,7 +53,6 @@ INPLACE: dict[Any, Any] = {
 UNARY: dict[type, Any] = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert, ast.Not: operator.not_}
 _HINTS = {
     ast.Lambda: "write a function with def and call it",
-    ast.GeneratorExp: "write a list comprehension",
     ast.SetComp: "scripts have no sets: use a dict or a list",
     ast.Set: "scripts have no sets: use a dict or a list",
     ast.Await: "scripts do not wait",
@@ -90,7 +89,7 @@ class Expressions(Conditions):
         method = _EXPRESSIONS.get(kind)
         if method is None:
             hint = _HINTS.get(type(node), "write it with what scripts have")
-            raise NotSupportedError(f"'{type(node).__name__}' expressions are not supported in scripts: {hint}", self.source, node)
+            raise NotSupportedError(f"{type(node).__name__} aren't supported:\n{hint}", self.source, node)
         before, self.here = self.here, node
         result = method(self, node)
         self.here = before
@@ -181,6 +180,10 @@ class Expressions(Conditions):
         return self.comprehension(
             node, node.generators, lambda name, place: self.append_statement(name, node.elt, place), ast.List([], ast.Load())
         )
+
+    def on_GeneratorExp(self, node: ast.GeneratorExp) -> ScriptValue:
+        """A generator: a list in scripts."""
+        return self.on_ListComp(ast.copy_location(ast.ListComp(node.elt, node.generators), node))
 
     def on_DictComp(self, node: ast.DictComp) -> ScriptValue:
         """A dict comprehension: a loop that sets items."""
@@ -355,10 +358,25 @@ class Expressions(Conditions):
         base = self.materialized(base)
         if isinstance(base.type, ClassType):
             return self.operated("__getitem__", base, [self.value(node.slice)], node)
+        if base.type in (INT, FLOAT, BOOL, NONE) or isinstance(base.type, EnumType):
+            raise ScriptError(f"'{base.type}' object is not subscriptable", self.source, node)
+        self.check_index(base.type, node.slice)
         known = node.slice.value if isinstance(node.slice, ast.Constant) else None
         if (isinstance(base.type, ListType) or base.type == STR) and isinstance(known, (str, float)):
             raise ScriptError(f"the items of a {base.type} are numbered: {known!r} is no number of an item", self.source, node.slice)
         return self.emit(operator.getitem, (base.arg, self.index(node.slice)), self.item_type(base.type, node.slice))
+
+    def check_index(self, kind: Type, index: ast.expr) -> None:
+        """Refuse what can't stand in the brackets of a value, as far as that is seen without computing it."""
+        parts = [each for each in (index.lower, index.upper, index.step) if each] if isinstance(index, ast.Slice) else [index]
+        for each in parts:
+            found = self.block.find(each.id) if isinstance(each, ast.Name) else None
+            given = found.type if isinstance(found, ScriptValue) else type_of(each.value) if isinstance(each, ast.Constant) else ANY
+            if isinstance(kind, DictType):
+                if not assignable(given, kind.key):
+                    raise ScriptError(f"the keys of a {kind} are of type {kind.key}, and this is of type {given}", self.source, index)
+            elif kind == TENSOR and given in (FLOAT, STR):
+                raise ScriptError(f"Unsupported operation: indexing tensor with unsupported index type '{given}'", self.source, index)
 
     def known_item(self, base: Any, node: ast.Subscript) -> Any:
         """An item of a ModuleList, a ModuleDict or a tuple of Modules: its index must be known."""

@@ -7,6 +7,7 @@ import typing
 from typing import Any
 
 from ....core.declare import Op
+from ....ops.overloads import OpOverload, OpOverloadPacket
 from ..frontend.types import (
     ANY,
     BOOL,
@@ -64,6 +65,8 @@ def attribute_type(name: str) -> Type:
 def function_type(function: Any, kinds: list[Type], keywords: dict[str, Any]) -> Type:
     """The type of what a function of the package (or of math) returns."""
     name = getattr(function, "__name__", "")
+    if isinstance(function, (OpOverload, OpOverloadPacket)):
+        return schema_type(function)
     if getattr(math, name, None) is function:
         return _MATH.get(function, FLOAT)
     op = getattr(function, "op", None)
@@ -95,6 +98,16 @@ def function_type(function: Any, kinds: list[Type], keywords: dict[str, Any]) ->
         )
     except UnknownAnnotation:
         return ANY
+
+
+def schema_type(function: Any) -> Type:
+    """The type of what an op of ``torch.ops`` returns, if all its overloads return the same."""
+    schemas = [function._schema] if isinstance(function, OpOverload) else list(function._schemas.values())
+    found = {str([str(each) for each in schema.returns]) for schema in schemas if "out" not in schema.overload_name}
+    if len(found) != 1 or len(schemas[0].returns) != 1:
+        return ANY
+    text = str(schemas[0].returns[0]).partition("(")[0].split(" ")[0]
+    return {"Tensor": TENSOR, "Tensor[]": ListType(TENSOR), "int": INT, "bool": BOOL, "float": FLOAT, "int[]": ListType(INT)}.get(text, ANY)
 
 
 def method_type(kind: Type, name: str, kinds: list[Type]) -> Type:

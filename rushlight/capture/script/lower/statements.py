@@ -7,13 +7,14 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from ....graph.control import loop, within
+from ....graph.control import loop
 from ..frontend.errors import NotSupportedError, ScriptError
 from ..frontend.name_usage import names_in
 from ..frontend.single_exit import VALUE, Set, UnlessExited
 from ..frontend.types import (
     ANY,
     BOOL,
+    FLOAT,
     INT,
     NEVER,
     NONE,
@@ -31,27 +32,29 @@ from ..frontend.types import (
 )  # fmt: skip
 from ..ir import graph_functions
 from ..ir.steps import FLAT, NOWHERE, ScriptStep, StepBlock, inputs_of
-from .expressions import INPLACE, OPERATORS, Expressions
+from .contexts import Contexts
+from .core import IMPLICIT
+from .expressions import INPLACE, OPERATORS
 from .scope import ModuleValue, ScriptBlock, ScriptValue, Static, Undefined, Unrolled
 
 _KNOWN: dict[type, Type] = {bool: BOOL, type(None): NONE, type(graph_functions.UNSET): NEVER}
 Side = tuple[list[Any], dict[str, Type]]  # statements of a branch, and what is known of names in it
 
 _HINTS = {
-    ast.Try: "exceptions can't be caught: test for the case with an if instead",
-    ast.FunctionDef: "write the inner function outside, and give it what it needs as arguments",
-    ast.ClassDef: "define the class outside",
-    ast.Global: "give the value as an argument and return the new one",
-    ast.Nonlocal: "give the value as an argument and return the new one",
-    ast.Import: "import at the top of the file",
-    ast.ImportFrom: "import at the top of the file",
-    ast.Match: "write it as if and elif",
-    ast.AsyncFor: "write it without async",
-    ast.AsyncWith: "write it without async",
+    ast.Try: ("try blocks", "exceptions can't be caught: test for the case with an if instead"),
+    ast.FunctionDef: ("function definitions", "write the inner function outside, and give it what it needs as arguments"),
+    ast.ClassDef: ("class definitions", "define the class outside"),
+    ast.Global: ("global variables", "give the value as an argument and return the new one"),
+    ast.Nonlocal: ("nonlocal variables", "give the value as an argument and return the new one"),
+    ast.Import: ("import statements", "import at the top of the file"),
+    ast.ImportFrom: ("import statements", "import at the top of the file"),
+    ast.Match: ("match statements", "write it as if and elif"),
+    ast.AsyncFor: ("async for loops", "write it without async"),
+    ast.AsyncWith: ("async with statements", "write it without async"),
 }
 
 
-class Statements(Expressions):
+class Statements(Contexts):
     """Compiles statements."""
 
     def statements(self, statements: list[ast.stmt], live: set[str]) -> None:
@@ -64,8 +67,8 @@ class Statements(Expressions):
             self.here = each
             method = _STATEMENTS.get(each.__class__)
             if method is None:
-                hint = _HINTS.get(type(each), "write it with what scripts have")
-                raise NotSupportedError(f"'{type(each).__name__}' statements are not supported in scripts: {hint}", self.source, each)
+                name, hint = _HINTS.get(type(each), (type(each).__name__, "write it with what scripts have"))
+                raise NotSupportedError(f"{name} aren't supported:\n{hint}", self.source, each)
             method(self, each)
         self.following = before
 
@@ -83,7 +86,7 @@ class Statements(Expressions):
         """The one return, at the end."""
         value = self.materialized(self.value(node.value)) if node.value is not None else ScriptValue(NONE, None)
         if self.return_type is not None:
-            self.returned(value, node)
+            value = self.returned(value, node.value if node.value is not None else node)
         self.result_type = self.return_type or value.type
         self.output = value.arg
 
@@ -116,7 +119,11 @@ class Statements(Expressions):
         """A value that is returned, of the type that the function says it returns."""
         wanted = self.return_type
         assert wanted is not None
+        if value.type == TENSOR and wanted in IMPLICIT:
+            return self.emit(IMPLICIT[wanted], (value.arg,), wanted)
         if not assignable(value.type, wanted):
+            if getattr(node, "implicit", False):
+                raise ScriptError("Function was not annotated as having type None, but does not return along all paths", self.source, None)
             raise ScriptError(f"Return value was annotated as having type {wanted} but is actually of type {value.type}", self.source, node)
         return ScriptValue(wanted, value.arg)
 
@@ -180,7 +187,7 @@ class Statements(Expressions):
                 self.set_object_attribute(owner, target, self.plain(value, target))
                 return
             if not isinstance(owner, ModuleValue):
-                raise NotSupportedError(
+                raise ScriptError(
                     "attributes can be assigned to of self, its Modules and objects of scripted classes alone", self.source, target
                 )
             self.set_attribute(owner, target, self.plain(value, target))
@@ -225,7 +232,7 @@ class Statements(Expressions):
             made = self.emit(graph_functions.unpack, (value.arg, len(elements)), TupleType((element,) * len(elements)))
             items = [self.item(made, at) for at in range(len(elements))]
         else:
-            raise ScriptError(f"a value of type {self.type_name(value)} can't be unpacked here", self.source, target)
+            raise ScriptError(f"{self.type_name(value)} cannot be used as a tuple", self.source, target)
         if starred:
             at, after = starred[0], len(elements) - starred[0] - 1
             if len(items) < len(elements) - 1:
@@ -239,8 +246,10 @@ class Statements(Expressions):
                 rest = ScriptValue(TupleType(tuple(each.type for each in parts)), tuple(each.arg for each in parts))
             items = [*items[:at], rest, *items[len(items) - after :]]
             elements = [*elements[:at], star.value, *elements[at + 1 :]]
-        if len(items) != len(elements):
-            raise ScriptError(f"there are {len(items)} values for {len(elements)} targets", self.source, target)
+        if len(items) < len(elements):
+            raise ScriptError(f"need {len(elements)} values to unpack but found only {len(items)}", self.source, target)
+        if len(items) > len(elements):
+            raise ScriptError(f"too many values to unpack: need {len(elements)} but found {len(items)}", self.source, target)
         for each, item in zip(elements, items):
             self.assign(each, item)
 
@@ -284,6 +293,10 @@ class Statements(Expressions):
             if isinstance(target, ast.Name):
                 self.block.set(target.id, Undefined(f"'{target.id}' was deleted"))
             elif isinstance(target, ast.Subscript):
+                if self.value(target.value).type in (TENSOR, STR, INT, FLOAT):
+                    raise ScriptError(
+                        f"a value of type {self.value(target.value).type} does not support item deletion", self.source, target
+                    )
                 self.emit(graph_functions.delete_item, (self.value(target.value).arg, self.index(target.slice)), ANY, impure=True)
             else:
                 raise NotSupportedError("del takes a name or an item", self.source, target)
@@ -310,7 +323,7 @@ class Statements(Expressions):
         called = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
         found = self.expression(called)
         if not isinstance(found, Static) or not isinstance(found.object, type) or not issubclass(found.object, BaseException):
-            raise NotSupportedError("a raise needs the class of an exception: raise ValueError(...)", self.source, node.exc)
+            raise ScriptError("a raise needs the class of an exception: raise ValueError(...)", self.source, node.exc)
         kind = found.object.__name__ if graph_functions.EXCEPTIONS.get(found.object.__name__) is found.object else found.object
         if isinstance(node.exc, ast.Call):
             arguments = tuple(self.value(each).arg for each in node.exc.args)
@@ -394,11 +407,11 @@ class Statements(Expressions):
             and (first.arg.__class__ is ScriptStep or second.arg.__class__ is ScriptStep)
         ):
             return first.type
-        shown = "the value" if name.startswith("$") else f"'{name}'"
+        shown = "the returned value" if name.startswith("$") else name
         for each, where in ((first, "true"), (second, "false")):
             if each is None or isinstance(each, Undefined):
-                more = f": {each.reason}" if isinstance(each, Undefined) else ""
-                return Undefined(f"{shown} is not defined in the {where} branch of an if{more}")
+                more = f":\n{each.reason}" if isinstance(each, Undefined) else ""
+                return Undefined(f"{shown} is not defined in the {where} branch{more}")
         if not isinstance(first, ScriptValue) or not isinstance(second, ScriptValue):
             if isinstance(first, ScriptValue) and first.type == NEVER:
                 return second
@@ -413,7 +426,12 @@ class Statements(Expressions):
                 return first
         kind = unify(first.type, second.type)
         if kind is None:
-            return Undefined(f"{shown} is set to type {first.type} in the true branch and type {second.type} in the false branch of an if")
+            if name == VALUE:
+                says = f"Previous return statement returned a value of type {first.type} but this return statement returns a value of type {second.type}"
+                return Undefined(says)
+            return Undefined(
+                f"Type mismatch: {shown} is set to type {first.type} in the true branch and type {second.type} in the false branch"
+            )
         return kind
 
     # -- loops ---------------------------------------------------------------------------------------------------
@@ -538,55 +556,9 @@ class Statements(Expressions):
         if kind is None:
             shown = "the returned value" if name.startswith("$") else f"Variable '{name}'"
             raise ScriptError(
-                f"{shown} previously had type {before} but is now being assigned to a value of type {after} in a loop", self.source, node
+                f"{shown} previously had type {before} but is now being assigned to a value of type {after}", self.source, node
             )
         return kind
-
-    # -- contexts ------------------------------------------------------------------------------------------------
-
-    def do_With(self, node: ast.With) -> None:
-        """``with``: a node whose body runs inside the context."""
-        first = node.items[0]
-        context = self.expression(first.context_expr)
-        if not isinstance(context, ScriptValue) or context.constant or context.type in (TENSOR, INT, STR):
-            raise ScriptError("With item must be an object that has __enter__ and __exit__", self.source, first.context_expr)
-        if isinstance(context.type, ClassType):
-            context = self.entered(context, first)
-        elif first.optional_vars is not None:
-            raise NotSupportedError(
-                "'with ... as' of what is no object of a scripted class is not supported in scripts", self.source, first.optional_vars
-            )
-        body = node.body
-        if len(node.items) > 1:
-            body = [ast.copy_location(ast.With(node.items[1:], node.body), node)]
-        outer, here, live = self.block, self.here, self.live
-        inner = self.block = ScriptBlock(outer)
-        self.statements(body, live)
-        self.block, self.here = outer, here
-        names = [] if inner.dead else sorted(inner.assigned & live)
-        found = {name: inner.env[name] for name in names}
-        outputs = [name for name in names if isinstance(found[name], ScriptValue) and not found[name].constant]
-        code = StepBlock([], inner.steps, tuple(found[name].arg for name in outputs))
-        made = self.control(within, (context.arg,), {"body": code})
-        made.meta = {"impure": True}
-        for name in names:
-            outer.set(name, self.result(made, found[name].type, name) if name in outputs else found[name])
-        outer.dead = inner.dead
-
-    def entered(self, owner: ScriptValue, item: ast.withitem) -> ScriptValue:
-        """An object of a scripted class as a context: it is entered here, and the node runs its ``__exit__``."""
-        described = owner.type.described  # type: ignore[attr-defined]
-        if not all(described.is_method(described.member(name)) for name in ("__enter__", "__exit__")):
-            raise ScriptError(f"Object {described.name} does not define __enter__ and __exit__ methods", self.source, item.context_expr)
-        leave = described.method("__exit__")._script_signature.parameters
-        if len(leave) != 4 or not all(assignable(NONE, each.type) for each in leave[1:]):
-            raise ScriptError("__exit__ must have four arguments: self, and three that can be None", self.source, item.context_expr)
-        if len(described.method("__enter__")._script_signature.parameters) != 1:
-            raise ScriptError("__enter__ must have only one argument, self", self.source, item.context_expr)
-        value = self.call_object_method(owner, "__enter__", [], {}, item.context_expr)
-        if item.optional_vars is not None:
-            self.assign(item.optional_vars, value)
-        return self.emit(graph_functions.exiting, (owner.arg,), ANY)
 
 
 _STATEMENTS: dict[type, Callable[[Any, Any], None]] = {
