@@ -79,6 +79,10 @@ UInt16Storage: __LegacyStorageType
 UInt32Storage: __LegacyStorageType
 UInt64Storage: __LegacyStorageType
 __version__: _str
+def _convert_indices_from_coo_to_csr(input: Tensor, size: _int, *, out_int32: _bool = False) -> Tensor:
+    """Where each of ``size`` rows begins, from sorted row numbers."""
+def _convert_indices_from_csr_to_coo(crow_indices: Tensor, col_indices: Tensor, *, out_int32: _bool = False, transpose: _bool = False) -> Tensor:
+    """Row and column numbers (with ``transpose`` exchanged), from where rows begin and the columns."""
 def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
     """The derivative of Dirichlet probabilities by their concentrations, each over 1 less the probability."""
 def _empty_affine_quantized(size: Any, *, scale: _float = 1.0, zero_point: _int = 0, dtype: Any = None) -> Tensor:

@@ -227,7 +227,7 @@ ELSEWHERE = {
         sparse_coo_tensor sparse_compressed_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor sparse_spdiags to_dense to_sparse
         to_sparse_coo to_sparse_csr to_sparse_csc to_sparse_bsr to_sparse_bsc coalesce values indices _indices _values crow_indices col_indices ccol_indices
         row_indices sparse_mask sparse_resize_ sparse_resize_and_clear_ sparse_mm sparse_addmm sparse_sampled_addmm hspmm smm sspaddmm spmm dsmm hsmm
-        sparse_spsolve sparse_sum sparse_softmax sparse_log_softmax
+        sparse_spsolve sparse_sum sparse_softmax sparse_log_softmax _convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo
     """,
     "tests/test_random_stream.py": """
         alpha_dropout_ dropout_ feature_alpha_dropout_ feature_dropout_ rrelu_ cauchy_fill geometric_fill log_normal_fill normal_fill random_fill uniform_fill

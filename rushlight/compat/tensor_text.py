@@ -6,22 +6,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.missing import missing
-from ..tensor.printing import _append_parts, _format_elements, _options
+from ..tensor.printing import PRINT_OPTS, append_parts, format_elements
 
 __getattr__ = missing("rushlight._tensor_str")
-PRINT_OPTS = _options
 
 
 def _tensor_str(self: Any, indent: int) -> str:
     """The elements in brackets."""
-    return "[]" if self.numel() == 0 else _format_elements(self.detach()._array, indent)
+    return "[]" if self.numel() == 0 else format_elements(self.detach()._array, indent)
 
 
 def _add_suffixes(tensor_str: str, suffixes: Sequence[str], indent: int, force_newline: bool) -> str:
     """Parts behind the elements, and the bracket that closes them."""
     if force_newline:
         return tensor_str + "".join(f",\n{' ' * indent}{each}" for each in suffixes) + ")"
-    return _append_parts(tensor_str, suffixes, indent) + ")"
+    return append_parts(tensor_str, suffixes, indent) + ")"
 
 
 def _str(self: Any, *, tensor_contents: str | None = None) -> str:

@@ -343,5 +343,17 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "is_distributed": lambda self: False, "is_set_to": lambda self, tensor: self.is_set_to(tensor),
     "nonzero_numpy": lambda self: list(_call("nonzero", self, as_tuple=True)),
     "mse_loss": lambda self, target, reduction="mean": _call("mse_loss", self, target, reduction=reduction),
+    "_pin_memory": lambda self, device=None: self.pin_memory(),
+    "_sparse_mm": lambda sparse, dense: table["sparse_mm"].call(sparse, dense),
+    "_sparse_sparse_matmul": lambda self, other: table["sparse_mm"].call(self, other),
+    "_sparse_mm_reduce_impl": lambda self, other, reduce: (table["sparse_mm"].call(self, other, reduce), None),
+    "_sparse_addmm": lambda self, mat1, mat2, *, beta=1, alpha=1: table["sparse_addmm"].call(self, mat1, mat2, beta=beta, alpha=alpha),
+    "_sparse_softmax": lambda self, dim, dtype=None: table["sparse_softmax"].call(self, dim, dtype=dtype or None),
+    "_sparse_log_softmax": lambda self, dim, dtype=None: table["sparse_log_softmax"].call(self, dim, dtype=dtype or None),
+    "_sparse_sum": lambda self, dim=None, *, dtype=None: table["sparse_sum"].call(self, dim, dtype),
+    "_sparse_coo_tensor_unsafe": lambda indices, values, size, *, is_coalesced=None, **options: table["sparse_coo_tensor"].call(
+        indices, values, size, is_coalesced=is_coalesced),
+    "_to_dense": lambda self, dtype=None, masked_grad=None: table["to_dense"].call(self, dtype, masked_grad=masked_grad),
+    "_coalesce": lambda self: table["coalesce"].call(self),
 }  # fmt: skip
 OPS = {"elu": "elu"}  # operators that are called by the op of the table, whose public function takes other arguments

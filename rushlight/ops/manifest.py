@@ -431,6 +431,10 @@ FILES = {
         "ops": "sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor sparse_spdiags",
         "sparse": "spdiags",
     },
+    "sparse.index_formats": {
+        "": "_convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo",
+        "ops": "_convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo",
+    },
     "sparse.products": {
         "": "dsmm hsmm hspmm smm spmm sspaddmm",
         "methods": "smm sspaddmm",

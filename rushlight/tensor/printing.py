@@ -28,7 +28,7 @@ _PROFILES: dict[str, dict[str, Any]] = {
     "full": {"precision": 4, "threshold": float("inf"), "edgeitems": 3, "linewidth": 80},
 }
 
-_options = SimpleNamespace(**_PROFILES["default"], sci_mode=None)
+PRINT_OPTS = SimpleNamespace(**_PROFILES["default"], sci_mode=None)
 
 # How the elements of one tensor are written: the columns that each is counted for, and the padded text of one.
 _Style = tuple[int, Callable[[Any], str]]
@@ -57,7 +57,7 @@ def set_printoptions(
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
     chosen = {name: value for name, value in given.items() if value is not None}
     profile_options = _PROFILES.get(profile, {}) if profile is not None else {}
-    vars(_options).update({**profile_options, **chosen, "sci_mode": sci_mode})
+    vars(PRINT_OPTS).update({**profile_options, **chosen, "sci_mode": sci_mode})
 
 
 def get_printoptions() -> dict[str, Any]:
@@ -66,7 +66,7 @@ def get_printoptions() -> dict[str, Any]:
     >>> get_printoptions()["precision"]
     4
     """
-    return dict(vars(_options))
+    return dict(vars(PRINT_OPTS))
 
 
 @contextmanager
@@ -82,7 +82,7 @@ def printoptions(**options: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        vars(_options).update(before)
+        vars(PRINT_OPTS).update(before)
 
 
 def format_tensor(
@@ -124,7 +124,7 @@ def format_tensor(
     elif array.size == 0:
         contents, shows_size = "[]", array.ndim != 1
     else:
-        contents, shows_size = _format_elements(array, indent), _options.edgeitems == 0
+        contents, shows_size = format_elements(array, indent), PRINT_OPTS.edgeitems == 0
 
     # Only elements that can be seen tell integers, booleans and complex numbers from floats of the default type.
     implied = _implied_dtypes(default_dtype) if array.size and not is_meta else (default_dtype,)
@@ -155,7 +155,7 @@ def append_parts(text: str, parts: Sequence[str], indent: int) -> str:
     if "\n" not in text:
         column += indent - (text.index("(") + 1)  # the first line starts at the caller's column
     for part in parts:
-        if column + len(part) + 2 > _options.linewidth:
+        if column + len(part) + 2 > PRINT_OPTS.linewidth:
             text += ",\n" + " " * indent + part
             column = indent + len(part)
         else:
@@ -164,10 +164,10 @@ def append_parts(text: str, parts: Sequence[str], indent: int) -> str:
     return text
 
 
-def _format_elements(array: np.ndarray[Any, Any], indent: int) -> str:
+def format_elements(array: np.ndarray[Any, Any], indent: int) -> str:
     """The elements in brackets, without the class's name around them."""
-    is_summary = array.ndim > 0 and array.size > _options.threshold
-    if is_summary and _options.edgeitems == 0:
+    is_summary = array.ndim > 0 and array.size > PRINT_OPTS.threshold
+    if is_summary and PRINT_OPTS.edgeitems == 0:
         return "[...]"
     visible = _visible_part(array) if is_summary else array
     if array.dtype.kind not in "biuc":  # ml_dtypes' types, too, are exact in float64
@@ -179,7 +179,7 @@ def _format_elements(array: np.ndarray[Any, Any], indent: int) -> str:
 
 def _visible_part(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The array without the middle of each dimension that is too long for a summary."""
-    edge = _options.edgeitems
+    edge = PRINT_OPTS.edgeitems
     for axis, length in enumerate(array.shape):
         if length > 2 * edge:
             array = np.take(array, [*range(edge), *range(length - edge, length)], axis)
@@ -199,7 +199,7 @@ def _lay_out(nested: Any, is_cut: Sequence[bool], width: int, write: Callable[[A
     if is_cut[0]:
         texts.insert(len(texts) // 2, ellipsis)
     if len(is_cut) == 1:
-        per_line = max(1, int((_options.linewidth - indent) // (width + 2)))
+        per_line = max(1, int((PRINT_OPTS.linewidth - indent) // (width + 2)))
         texts = [", ".join(texts[start : start + per_line]) for start in range(0, len(texts), per_line)]
     line_break = "\n" * max(1, len(is_cut) - 1) + " " * (indent + 1)
     return "[" + f",{line_break}".join(texts) + "]"
@@ -239,13 +239,13 @@ def _choose_float_style(values: np.ndarray[Any, Any]) -> _Style:
     magnitudes = np.abs(telling)
     smallest, largest = magnitudes.min().item(), magnitudes.max().item()
     is_whole = bool((telling == np.floor(telling)).all())
-    is_scientific = _options.sci_mode
+    is_scientific = PRINT_OPTS.sci_mode
     if is_scientific is None:
         is_scientific = largest / smallest > 1000 or largest > 1e8 or smallest < 1e-4
     if is_whole and not is_scientific:
         write: Callable[[float], str] = _write_whole
     else:
-        write = f"{{:.{_options.precision}{'e' if is_scientific else 'f'}}}".format
+        write = f"{{:.{PRINT_OPTS.precision}{'e' if is_scientific else 'f'}}}".format
     width = max(len(write(value)) for value in telling.tolist())
     return width, lambda value: write(value).rjust(width)
 

@@ -1,6 +1,6 @@
 """Record the schemas of PyTorch's ``aten`` operators: rushlight/ops/aten_schemas.txt, one overload a line.
 
-Operators of single back-ends, of sparse and nested tensors, and gradient kernels are left out: the table of ops here has no counterpart.
+Operators of single back-ends, of nested tensors, and gradient kernels are left out: the table of ops here has no counterpart.
 """
 
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 OTHERS = re.compile(
-    r"backward|cudnn|mkldnn|miopen|sparse|quantize|mps|nested|fbgemm|cslt|jagged|fused_(adam|sgd|adagrad|moving)|_foreach|_test_|_cufft|_nnpack|_efficient|_flash|"
+    r"backward|cudnn|mkldnn|miopen|quantize|mps|nested|fbgemm|cslt|jagged|fused_(adam|sgd|adagrad|moving)|_foreach|_test_|_cufft|_nnpack|_efficient|_flash|"
     r"_thnn|_weight_int|_wrapped|_scaled_(mm|grouped)|_batch_norm_impl|_amp_|_autocast|_cast_|_choose_qparams|_functional_|_fake_quant|_dyn_quant|_grouped_mm|_transformer"
 )
 lines = []
