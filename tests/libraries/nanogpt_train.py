@@ -183,7 +183,7 @@ for iter_num in range(max_iters):
     optimizer.zero_grad(set_to_none=True)
     if iter_num == 6:
         torch.save({"model": raw_model.state_dict(), "optimizer": optimizer.state_dict(), "config": vars(raw_model.config)}, "ckpt.pt")
-    print(f"iter {iter_num}: loss {loss.item() * gradient_accumulation_steps:.1f}, norm {norm:.1f}")
+    print(f"iter {iter_num}: loss {loss.item() * gradient_accumulation_steps:.1f}, norm {norm:.0f}")
 
 checkpoint = torch.load("ckpt.pt", map_location=device)
 again = GPT(GPTConfig(**checkpoint["config"]))
