@@ -13,7 +13,7 @@ from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
 from ...core.dtypes import legacy_name
 from ...core.errors import DimensionError, OperationError, ShapeError, ValueRangeError
-from ...core.families import broadcast_shapes
+from ...core.families import broadcast_shapes, elementwise
 from . import losses_onnx as onnx_forms
 
 Number = int | float
@@ -262,6 +262,24 @@ def _soft_cross_entropy(logs: Any, target: Any, weight: Any, reduction: str, smo
     return reduced(loss, reduction)
 
 
+@primitive(
+    meta=elementwise(refuse="bool int complex"),
+    kernel=lambda xp, input, target: (target - 1) * xp.maximum(xp.log1p(-input), input.dtype.type(-100))
+    - target * xp.maximum(xp.log(input), input.dtype.type(-100)),
+    vjp={
+        "input": lambda g, input, target: g * (input - target) / ((1 - input) * input).clamp(min=1e-12),
+        "target": lambda g, input: g * ((-input).log1p().clamp(min=-100) - input.log().clamp(min=-100)),
+    },
+    namespace=None,
+    method=False,
+    out=False,
+    in_place=False,
+    name="_binary_cross_entropy",
+)
+def probability_entropy(input: Tensor, target: Tensor) -> Tensor:
+    """The cross entropy of each probability with its target; the gradient stays finite at 0 and 1."""
+
+
 @composite(namespace="nn.functional", name="binary_cross_entropy")
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
@@ -275,7 +293,7 @@ def binary_cross_entropy(
     values = input._array
     if values.__class__ is np.ndarray and values.size and not ((values >= 0) & (values <= 1)).all():
         raise OperationError("all elements of input should be between 0 and 1")
-    loss = (target - 1) * (-input).log1p().clamp(min=-100) - target * input.log().clamp(min=-100)
+    loss = probability_entropy(input, target)
     if weight is not None:
         loss = loss * weight
     return reduced(loss, old_reduction(reduction, size_average, reduce))

@@ -23,7 +23,7 @@ def hinge_embedding_loss(
 ) -> Tensor:
     """The input where the target is 1, ``max(0, margin - input)`` where it is -1."""
     hinge = (margin - input).clamp(min=0)
-    loss = table["where"].call(target != -1, input, hinge * 0) + table["where"].call(target != 1, hinge, hinge * 0)
+    loss = input.masked_fill(target == -1, 0) + hinge.masked_fill(target == 1, 0)
     return reduced(loss, old_reduction(reduction, size_average, reduce))
 
 

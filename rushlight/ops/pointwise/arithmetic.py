@@ -200,7 +200,7 @@ def _power(xp: Any, input: Any, exponent: Any) -> Any:
         if exponent == 0.5:
             return xp.sqrt(input)
     if exponent.dtype.kind in "iu" and (exponent < 0).any():
-        if exponent.ndim == 0:
+        if isinstance(exponent, np.generic):
             raise OperationError("Integers to negative integer powers are not allowed.")
         power = xp.power(input, xp.maximum(exponent, 0))
         reciprocal = xp.where(input == 1, 1, xp.where(input == -1, 1 - 2 * (exponent & 1), 0)).astype(input.dtype)

@@ -58,6 +58,9 @@ samples("cross_entropy", cases(lambda m: [
     Sample(m.real(3, 4), np.array([1, 9, 2]), gradient=False), Sample(m.real(3, 4), _labels(m, 3), label_smoothing=1.5, gradient=False),
 ]))  # fmt: skip
 
+samples("_binary_cross_entropy", cases(lambda m: [
+    Sample(m.real(2, 3, low=0.1, high=0.9), m.real(2, 3, low=0, high=1)),
+]))  # fmt: skip
 samples("binary_cross_entropy", cases(lambda m: [
     *(Sample(m.real(3, 2, low=0.05, high=0.95), m.real(3, 2, low=0, high=1), reduction=r) for r in REDUCTIONS),
     Sample(m.real(3, 2, low=0.05, high=0.95), m.real(3, 2, low=0, high=1), m.real(2)),
