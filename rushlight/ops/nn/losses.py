@@ -264,8 +264,9 @@ def _soft_cross_entropy(logs: Any, target: Any, weight: Any, reduction: str, smo
 
 @primitive(
     meta=elementwise(refuse="bool int complex"),
-    kernel=lambda xp, input, target: (target - 1) * xp.maximum(xp.log1p(-input), input.dtype.type(-100))
-    - target * xp.maximum(xp.log(input), input.dtype.type(-100)),
+    kernel=lambda xp, input, target: (
+        (target - 1) * xp.maximum(xp.log1p(-input), input.dtype.type(-100)) - target * xp.maximum(xp.log(input), input.dtype.type(-100))
+    ),
     vjp={
         "input": lambda g, input, target: g * (input - target) / ((1 - input) * input).clamp(min=1e-12),
         "target": lambda g, input: g * ((-input).log1p().clamp(min=-100) - input.log().clamp(min=-100)),
