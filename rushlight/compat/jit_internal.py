@@ -5,20 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Dict, Final, List, Optional, Tuple, Union  # noqa: UP035  (programs import them from here)
 
+from ..capture.script.overloads import _overload, _overload_method
 from ..core.missing import missing
 from ..jit import Future, export, ignore, is_scripting, script_if_tracing, unused
 from ..jit.annotations import BroadcastingList1, BroadcastingList2, BroadcastingList3
 
 __getattr__ = missing("rushlight._jit_internal")
 _script_if_tracing = script_if_tracing
-
-
-def _overload(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a function as a signature of the one that follows; scripts take the types of the call itself."""
-    return func
-
-
-_overload_method = _overload
 
 
 def _copy_to_script_wrapper(fn: Callable[..., Any]) -> Callable[..., Any]:

@@ -30,6 +30,7 @@ from ..capture.script import (
     unused,
 )
 from ..capture.script import is_instance as isinstance
+from ..capture.script.frontend.annotations import _unwrap_optional as _unwrap_optional
 from ..capture.script.fusion_flags import (
     enable_onednn_fusion,
     fuser,

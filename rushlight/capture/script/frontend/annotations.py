@@ -68,6 +68,13 @@ def is_scripting() -> bool:
     return False
 
 
+def _unwrap_optional(x: Any) -> Any:
+    """A value that is not None."""
+    if x is None:
+        raise AssertionError("Unwrapping null optional")
+    return x
+
+
 def is_instance(obj: Any, target_type: Any) -> bool:
     """Whether a value is of a type with brackets: ``jit.isinstance(x, List[int])``; scripts know the value's type after it."""
     kinds = target_type if isinstance(target_type, tuple) else (target_type,)

@@ -14,6 +14,7 @@ from ....core.state import state
 from ....core.symbolic import Expression, SymbolicInt, is_symbolic, size_of
 from ....graph import has_side_effect
 from ....graph.control import UNSET
+from ....nn.modules.module import Module
 from ...control.branches import capture_warning
 from ...control.python_functions import is_traced
 from ...control.region_tracer import RegionTracer
@@ -158,6 +159,26 @@ def set_attribute(owner: Any, name: str, value: Any) -> None:
     setattr(owner, name, value)
 
 
+@has_side_effect
+def present(value: Any) -> Any:
+    """A value of which the program says that it is not None."""
+    if value is None:
+        raise RuntimeError("Unwrapping null optional")
+    return value
+
+
+@has_side_effect
+def call_interface(owner: Any, name: str, *args: Any) -> Any:
+    """Call a method of an object, or of a Module, which an interface says it has: a scripted one, or the forward of a Module of the package."""
+    kind = class_type(type(owner))
+    if kind is not None:
+        return kind.described.method(name)(owner, *args)
+    found = getattr(owner, name, None)
+    if isinstance(owner, Module) and (hasattr(found, "_program") or name == "forward"):
+        return found(*args)  # type: ignore[misc]
+    raise RuntimeError(f"'{type(owner).__name__}' has no scripted method '{name}'")
+
+
 class DefaultTensor:
     """A function that gives one tensor: the default of a parameter, where a script calls another without it."""
 
@@ -211,7 +232,7 @@ EXCEPTIONS: dict[str, type[BaseException]] = {
 FUNCTIONS = {
     each.__name__: each
     for each in (
-        unpack, range_length, raise_error, check, unused_call, is_kind, formatted, joined, slice_of, delete_item, set_attribute, exiting, listed, shown,
+        unpack, range_length, raise_error, check, unused_call, is_kind, formatted, joined, slice_of, delete_item, set_attribute, exiting, listed, shown, present, call_interface,
     )
 }  # fmt: skip
 

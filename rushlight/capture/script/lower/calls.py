@@ -17,7 +17,7 @@ from ....core.declare import PACKAGE, Op
 from ....nn.modules.container import ModuleDict, ModuleList, Sequential
 from ....nn.modules.module import Module
 from ...trace.jit_trace import fork, wait
-from ..frontend.annotations import IGNORED, UNUSED, annotate, is_instance, is_scripting, mark_of
+from ..frontend.annotations import IGNORED, UNUSED, _unwrap_optional, annotate, is_instance, is_scripting, mark_of
 from ..frontend.call_signature import mistake
 from ..frontend.errors import NotSupportedError, ScriptError
 from ..frontend.source import MISSING
@@ -42,6 +42,7 @@ from ..frontend.types import (
     assignable,
     from_annotation,
     type_of,
+    without_none,
 )  # fmt: skip
 from ..ir import graph_functions
 from .attributes import AttributeLowering, module_type, tensor_member
@@ -129,6 +130,9 @@ class Calls(AttributeLowering):
             return ScriptValue(kind, value.arg)
         if found is is_scripting:
             return ScriptValue(BOOL, True)
+        if found is _unwrap_optional and len(node.args) == 1:
+            inner = self.value(node.args[0])
+            return self.emit(graph_functions.present, (inner.arg,), without_none(inner.type), impure=True)
         if found is wait and len(node.args) == 1:  # what was forked has run
             return self.expression(node.args[0])
         if found is fork and node.args:
@@ -411,9 +415,8 @@ class Calls(AttributeLowering):
             return self.call_object_method(base, name, arguments, keywords, node)
         if isinstance(kind, InterfaceType):
             signature = kind.methods[name]
-            return self.emit(
-                name, (base.arg, *signature.bind(self, arguments, keywords, node)), signature.result, op="call_method", impure=True
-            )
+            bound = signature.bind(self, arguments, keywords, node)
+            return self.emit(graph_functions.call_interface, (base.arg, name, *bound), signature.result, impure=True)
         args = self.values_of(arguments, node)
         kwargs = dict(zip(keywords, self.values_of(list(keywords.values()), node)))
         kinds = [each.type if isinstance(each, ScriptValue) else ANY for each in arguments]

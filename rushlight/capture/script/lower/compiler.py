@@ -113,8 +113,9 @@ class FunctionCompiler(Statements):
         try:
             definition = self.here = self.source.definition
             signature = self.signature(definition)
-            for parameter in signature.parameters:
-                default = ... if isinstance(parameter.default, TensorBase) else parameter.default
+            first = next((at for at in range(len(signature.parameters), 0, -1) if signature.parameters[at - 1].default is ...), 0)
+            for at, parameter in enumerate(signature.parameters):  # a parameter without a default may follow one that has
+                default = ... if isinstance(parameter.default, TensorBase) or at < first else parameter.default
                 self.block.env[parameter.name] = self.block.parameter(parameter.name, parameter.type, default, definition.lineno)
             self.statements(self.source.statements, set())
             signature.result = self.return_type or self.result_type

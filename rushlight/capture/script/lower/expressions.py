@@ -22,6 +22,7 @@ from ..frontend.types import (
     ClassType,
     DictType,
     EnumType,
+    InterfaceType,
     ListType,
     OptionalType,
     TupleType,
@@ -381,6 +382,10 @@ class Expressions(Conditions):
     def known_item(self, base: Any, node: ast.Subscript) -> Any:
         """An item of a ModuleList, a ModuleDict or a tuple of Modules: its index must be known."""
         index = self.constant_index(node.slice)
+        wanted = getattr(node, "wanted", None)
+        if index is None and isinstance(wanted, InterfaceType) and isinstance(base, ModuleValue):
+            container = self.emit(base.path, (), ANY, op="get_attr")
+            return self.emit(operator.getitem, (container.arg, self.value(node.slice).arg), wanted)
         if index is None:
             raise ScriptError("the index must be a constant here: which Module is called must be known", self.source, node.slice)
         if isinstance(base, Unrolled):

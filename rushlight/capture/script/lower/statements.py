@@ -22,6 +22,7 @@ from ..frontend.types import (
     TENSOR,
     ClassType,
     DictType,
+    InterfaceType,
     ListType,
     TupleType,
     Type,
@@ -137,7 +138,12 @@ class Statements(Contexts):
             value = self.value(self.hinted(node.value, self.type_from(node.annotation)))
         else:
             wanted = self.type_from(node.annotation)
-            value = self.value(node.value)
+            node.value.wanted = wanted  # type: ignore[attr-defined]
+            found = self.expression(node.value)
+            if isinstance(found, ModuleValue) and isinstance(wanted, InterfaceType):  # which Module it is, is known
+                self.assign(node.target, found)
+                return
+            value = self.plain(found, node.value) if not isinstance(found, ScriptValue) else found
             step = value.arg
             if step.__class__ is ScriptStep and step.target == "tolist" and value.type == ANY:
                 value = self.emit(graph_functions.listed, (step, repr(wanted)), wanted)
