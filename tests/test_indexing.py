@@ -516,3 +516,16 @@ def test_bags_end_at_the_last_offset(mode: str) -> None:
     )
     reduce = {"sum": lambda rows: rows.sum(0), "mean": lambda rows: rows.mean(0), "max": lambda rows: rows.amax(0)}[mode]
     rushlight.testing.assert_close(found, rushlight.stack([reduce(weight[start:end]) for start, end in ((0, 2), (2, 5), (5, 6))]))
+
+
+def test_expanded_tensors_are_written_to_as_in_pytorch() -> None:
+    """Indexed writes warn, ``fill_`` and ``zero_`` do not; all others are refused."""
+    expanded = rushlight.tensor(0.0).expand(3)
+    with pytest.warns(UserWarning, match="Use of index_put_ on expanded tensors is deprecated"):
+        expanded[expanded == 0] = 2.0
+    assert expanded.tolist() == [2.0, 2.0, 2.0]
+    with pytest.warns(UserWarning, match="Use of masked_fill_ on expanded tensors is deprecated"):
+        expanded.masked_fill_(expanded == 2, 3.0)
+    assert expanded.fill_(4.0).tolist() == [4.0, 4.0, 4.0]
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        expanded.add_(1)

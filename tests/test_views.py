@@ -416,7 +416,9 @@ def test_writes_where_elements_share_memory_are_refused() -> None:
     with pytest.raises(RuntimeError, match="more than one element"):
         tensor([1.0, 2.0]).expand(3, 2).add_(1)
     with pytest.raises(RuntimeError, match="more than one element"):
-        tensor([1.0, 2.0]).as_strided((2, 2), (0, 1)).zero_()
+        tensor([1.0, 2.0]).as_strided((2, 2), (0, 1)).mul_(2)
+    with pytest.raises(RuntimeError, match="more than one element"):
+        tensor([1.0, 2.0]).expand(3, 2)[:, 0] = 5
 
 
 # -- views by strides --------------------------------------------------------------------------------------------

@@ -112,7 +112,8 @@ class Op:
         self.node_type: Any = None
         self.functional: Op | None = None  # of an in-place variant: the op it derives from
         self.in_place: Op | None = None
-        self.one_value = False  # whether its in-place form writes one value, which elements that share memory may take alike
+        # Whether its in-place form writes one value, which elements that share memory may take alike; or what a warning says about that.
+        self.one_value: bool | str = False
         self.layout = ""  # how results lie in memory: "", "channels last", "channels last of either", "preserve" or "contiguous"
 
     def __getattr__(self, name: str) -> Any:
@@ -268,7 +269,7 @@ def primitive(
     a composite front calls), ``notes`` (known limits), ``onnx`` (its form in ONNX, ``{since_opset: function(g, *values)}``, or
     a string that says why it has none), ``quantized`` (how it runs on quantized arrays, ``function(op, values)``), ``random``
     (draws random numbers although it has no parameter ``generator``), ``layout`` (how results lie in memory where operands are not
-    in row-major order: see :mod:`rushlight.core.layout`), ``one_value`` (its in-place form writes one value, also where elements share memory).
+    in row-major order: see :mod:`rushlight.core.layout`), ``one_value`` (its in-place form may write where elements share memory; a text is what a warning about it names).
     """
     return lambda function: _declare(function, meta, kernel, vjp, None, options)
 

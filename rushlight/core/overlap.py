@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from .base import Spec, TensorBase
@@ -16,6 +17,22 @@ def overlaps_itself(array: Any) -> bool:
     return 0 in array.strides and array.size > 0 and any(not stride and size > 1 for stride, size in zip(array.strides, array.shape))
 
 
+def refuse_shared(name: str, allowed: bool | str = False) -> None:
+    """Refuse an in-place op where elements share memory, unless it is allowed; ``allowed`` may be what a warning names (``Op.one_value``)."""
+    if not allowed:
+        raise OverlapError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
+    if isinstance(allowed, str):
+        warnings.warn(
+            f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. "
+            f"This also applies to advanced indexing e.g. {allowed}",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
 def check_writable(op: Op, args: tuple[Any, ...]) -> None:
     """Refuse to write where elements share memory, or where an input partly overlaps the target."""
     target = args[0]
@@ -24,11 +41,8 @@ def check_writable(op: Op, args: tuple[Any, ...]) -> None:
     array = target._array
     if array.__class__ is Spec:
         return
-    if overlaps_itself(array) and not (op.functional is not None and op.functional.one_value):
-        raise OverlapError(
-            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-            "Please clone() the tensor before performing the operation."
-        )
+    if overlaps_itself(array):
+        refuse_shared(op.name, op.functional is not None and op.functional.one_value)
     if not array.flags.writeable:
         raise OverlapError(f"{op.public_name}(): the tensor's memory is read-only; clone() it before writing to it")
     if target._storage is not None:

@@ -335,8 +335,9 @@ class Generator(MersenneTwister):
 
     def binomial(self, count: Array, prob: Array) -> Array:
         """A binomial number for each count and probability (they broadcast), as ``torch.binomial`` gives them."""
-        if not BY_NUMPY[count.dtype].is_floating_point:
-            raise ValueRangeError(f"binomial only supports floating-point dtypes for count, got: {legacy_name(count.dtype)}")
+        for name, parameter in (("count", count), ("prob", prob)):
+            if not BY_NUMPY[parameter.dtype].is_floating_point:
+                raise ValueRangeError(f"binomial only supports floating-point dtypes for {name}, got: {legacy_name(parameter.dtype)}")
         if prob.dtype != count.dtype:
             raise DtypeError(f"Found dtype {legacy_name(prob.dtype)} but expected {legacy_name(count.dtype)}")
         if count.dtype in LOW_PRECISION:
@@ -357,10 +358,10 @@ class Generator(MersenneTwister):
         """Probabilities for each row of concentrations: gamma numbers divided by their sum."""
         if concentration.dtype not in (np.float32, np.float64):
             raise _not_implemented("dirichlet", concentration.dtype)
-        gammas = self._gammas(concentration, single=False)
-        with np.errstate(all="ignore"):
-            numbers = (gammas / gammas.sum(axis=-1, keepdims=True)).astype(concentration.dtype)
-        return np.maximum(numbers, np.finfo(concentration.dtype).tiny)
+        gammas = np.maximum(self._gammas(concentration, single=False), np.finfo(np.float64).tiny)
+        numbers = (gammas / gammas.sum(axis=-1, keepdims=True)).astype(concentration.dtype)
+        one = concentration.dtype.type(1)
+        return np.clip(numbers, np.finfo(concentration.dtype).tiny, np.nextafter(one, 0 * one))  # never 0 or 1
 
     def _gammas(self, concentration: Array, single: bool) -> Array:
         if not np.all(np.isfinite(concentration) & (concentration >= 0)):

@@ -69,7 +69,8 @@ def _binomial_by_waiting(count: float, probability: float, stream: UniformStream
     successes, trials, log_failure = 0, 0.0, math.log1p(-probability)
     while True:
         u = stream.uniform()
-        trials += math.ceil(math.log(u) / log_failure) if u else math.inf
+        wait = math.log(u) / log_failure if u and log_failure else math.inf  # a tiny probability rounds to none
+        trials += math.ceil(wait) if wait < math.inf else wait
         if trials > count:
             return successes
         successes += 1

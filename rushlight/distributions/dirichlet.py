@@ -13,6 +13,12 @@ from .exp_family import ExponentialFamily
 __all__ = ["Dirichlet"]
 
 
+def _Dirichlet_backward(x: Tensor, concentration: Tensor, grad_output: Tensor) -> Tensor:
+    """The gradient by the concentrations, of samples ``x`` with a gradient of their own."""
+    total = concentration.sum(-1, True).expand_as(concentration)
+    return rushlight._dirichlet_grad(x, concentration, total) * (grad_output - (x * grad_output).sum(-1, True))
+
+
 class Dirichlet(ExponentialFamily):
     """The Dirichlet distribution: probabilities of categories, which add up to 1."""
 

@@ -19,7 +19,7 @@ from ..core.dispatch import attach, wrap
 from ..core.dtypes import legacy_name
 from ..core.errors import ArgumentError, DimensionError, OverlapError, ValueRangeError
 from ..core.node import refresh
-from ..core.overlap import is_dense, same_place
+from ..core.overlap import is_dense, overlaps_itself, refuse_shared, same_place
 from ..core.overrides import ask_plain
 from ..core.quantized import QuantizedArray
 from ..core.sparse import SPARSE
@@ -91,6 +91,9 @@ def setitem(self: Any, index: Any, value: Any) -> None:
             fitted = fitting_scalar(value, self._array.dtype).item()
             value = value if isinstance(value, (SymbolicInt, SymbolicFloat)) else fitted  # a capture records symbolic numbers
         if not indices:
+            array = target._array
+            if array.__class__ is np.ndarray and 0 in array.strides and overlaps_itself(array):
+                refuse_shared("copy_")  # unlike `fill_`, which may
             target.fill_(value)
             return
         if isinstance(value, TensorBase):

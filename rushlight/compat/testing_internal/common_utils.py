@@ -85,6 +85,11 @@ def slowTestIf(condition: bool) -> Callable[[Any], Any]:
     return slowTest if condition else lambda test: test
 
 
+def load_tests(loader: Any, tests: Any, pattern: Any) -> Any:
+    """unittest's hook for the tests of a module: all of them."""
+    return tests
+
+
 def run_tests(argv: list[str] | None = None) -> None:
     """Run the tests of the file that is the program."""
     unittest.main(argv=argv)

@@ -274,6 +274,7 @@ def _index_put_into(xp: Any, input: Any, indices: Sequence[Any], values: Any, ac
     exact=True,
     in_place=True,
     out=False,
+    one_value="tensor[indices] = tensor",
     onnx={9: index_put_form},
 )
 def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:

@@ -95,7 +95,7 @@ def _masked_fill_into(xp: Any, input: Any, mask: Any, value: Any) -> None:
 
 
 @primitive(
-    one_value=True,
+    one_value="tensor[mask] = scalar",
     layout="contiguous",
     meta=_masked_fill_meta,
     kernel=_masked_fill_kernel,

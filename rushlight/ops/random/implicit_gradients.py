@@ -109,7 +109,8 @@ def dirichlet_slope(sample: Any, concentration: Any, total: Any) -> Any:
         return a * (-np.logaddexp(0, -y) - log_x[:, None]) + b * (-np.logaddexp(0, y) - log_rest[:, None])
 
     found = _one_sided(start, log_x >= mean, log_density, lambda y: -np.logaddexp(0, -y) - mean[:, None])
-    return np.where(sample == 0, 0.0, np.where((concentration > 0) & (total > concentration), found * sample, np.nan))
+    found = np.where(sample == 1, -mean / b[:, 0], found * sample)  # at 1 the limit
+    return np.where(sample == 0, 0.0, np.where((concentration > 0) & (total > concentration), found, np.nan))
 
 
 def _spec(name: str, *operands: Any) -> Spec:
