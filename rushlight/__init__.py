@@ -174,6 +174,7 @@ __getattr__ = _missing(
         "jit",
         "library",
         "linalg",
+        "masked",
         "monitor",
         "mps",
         "mtia",
