@@ -198,3 +198,11 @@ def test_storages_over_files(tmp_path: Path) -> None:
     assert path.read_bytes() == bytes([7, 1, 2, 3, 4, 5, 6, 7, 0, 0])
     with pytest.raises(RuntimeError, match="too small"):
         torch.UntypedStorage.from_file(str(path), False, 100)
+
+
+def test_operators_without_a_counterpart_are_keys_and_say_so_when_called() -> None:
+    overload = torch.ops.aten._assert_async.msg
+    assert {overload: 1}[torch.ops.aten._assert_async.msg] == 1
+    with pytest.raises(torch.NotSupported, match=r"aten\._assert_async\.msg is not in rushlight yet"):
+        overload(torch.tensor(True), "why")
+    assert bool(torch.ops.aten._is_all_true.default(torch.tensor([True, True])))

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..core.base import TensorBase, runtime
 from ..core.declare import Op, exports, methods, table
+from ..core.errors import NotSupported
 from ..core.schema import Argument, FunctionSchema, parse_schema
 from .overloads import OpOverload, OpOverloadPacket
 
@@ -55,13 +56,12 @@ def function_of(name: str) -> Callable[..., Any] | None:
 
 @cache
 def packet(namespace: str, name: str) -> OpOverloadPacket | None:
-    """The packet of an operator, or None where there is none, or nothing here that it could call."""
+    """The packet of an operator, or None where PyTorch has none.  One that nothing here computes says so when it is called: libraries use
+    overloads as keys of tables, too."""
     lines = _lines().get(name) if namespace == "aten" else None
     if lines is None:
         return None
     base = name[:-1] if name.endswith("_") and not name.endswith("__") else name
-    if function_of(name) is None and function_of(base) is None:
-        return None
     made = OpOverloadPacket(namespace, name)
     for line in lines:
         schema = parse_schema(f"aten::{line}")
@@ -99,7 +99,8 @@ class _Call:
 
     def __call__(self, values: list[Any]) -> Any:
         function = self.function
-        assert function is not None
+        if function is None:
+            raise NotSupported(f"torch.ops.aten.{self.schema.qualified_name.removeprefix('aten::')} is not in rushlight yet")
         arguments = self.schema.arguments
         given = {each.name: value for each, value in zip(arguments, values)}
         outs = [given.pop(each.name) for each in self.outs]
@@ -277,6 +278,9 @@ def _unique(self: Any, *args: Any, **keywords: Any) -> Any:
 
 
 SPECIAL: dict[str, Callable[..., Any]] = {
+    "_conj": lambda self: self.conj(),
+    "_is_all_true": lambda self: self.all(),
+    "_is_any_true": lambda self: self.any(),
     **{name: _arithmetic(name) for name in sorted(_ARITHMETIC - {"copy"})},
     "_softmax": lambda self, dim: _call("softmax", self, dim),
     "_log_softmax": lambda self, dim: _call("log_softmax", self, dim),

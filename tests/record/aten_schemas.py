@@ -10,7 +10,7 @@ import torch
 
 OTHERS = re.compile(
     r"backward|cudnn|mkldnn|miopen|quantize|mps|nested|fbgemm|cslt|jagged|fused_(adam|sgd|adagrad|moving)|_foreach|_test_|_cufft|_nnpack|_efficient|_flash|"
-    r"_thnn|_weight_int|_wrapped|_scaled_(mm|grouped)|_batch_norm_impl|_amp_|_autocast|_cast_|_choose_qparams|_functional_|_fake_quant|_dyn_quant|_grouped_mm|_transformer"
+    r"_thnn|_weight_int|_wrapped|_scaled_(mm|grouped)|_batch_norm_impl|_amp_|_autocast|_cast_|_choose_qparams|_functional_|_fake_quant|_dyn_quant|_transformer"
 )
 lines = []
 for name in torch._C._dispatch_get_all_op_names():
