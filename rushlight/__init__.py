@@ -104,6 +104,14 @@ def is_inference(input: Tensor) -> bool:
     return input.is_inference() if isinstance(input, Tensor) else _ask_or_refuse(is_inference, input)
 
 
+def _assert(condition: _Any, message: str) -> None:
+    """Raise where a condition does not hold; one that is traced symbolically is recorded."""
+    if not isinstance(condition, (bool, Tensor)) and hasattr(type(condition), "__torch_function__"):
+        type(condition).__torch_function__(_assert, (type(condition),), (condition, message), {})
+    elif not condition:
+        raise AssertionError(message)
+
+
 def vmap(func: _Any, in_dims: _Any = 0, out_dims: _Any = 0, randomness: str = "error", *, chunk_size: int | None = None) -> _Any:
     """Map a function over a dimension of its inputs: see :func:`rushlight.func.vmap`."""
     return __getattr__("func").vmap(func, in_dims, out_dims, randomness, chunk_size=chunk_size)

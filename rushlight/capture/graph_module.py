@@ -77,6 +77,7 @@ class GraphModule(Module):
                 return Replay(self, self._graph).run(*args)
             return generated(self, *args, **kwargs)
 
+        forward._graph_forward = generated  # type: ignore[attr-defined]  # what compile looks into
         type(self).forward = forward  # type: ignore[method-assign]
         return code
 

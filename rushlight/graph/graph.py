@@ -86,6 +86,8 @@ class NodeList:
 class Graph:
     """A program: placeholders for its inputs, then a node for each step, then an output."""
 
+    style: Any = None  # of graphs in PyTorch's notation (rushlight.fx): what prints their nodes
+
     def __init__(self, owning_module: Any = None) -> None:
         self.owning_module = owning_module
         self._names = GraphNames()
@@ -326,6 +328,8 @@ class Graph:
             print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
 
     def __str__(self) -> str:
+        if self.style is not None:
+            return self.style.format_graph(self)  # type: ignore[no-any-return]
         typed = [node for node in self.find_nodes(op="placeholder") if node.type is not None]
         head = ", ".join(f"%{node.name} : {display_name(node.type)}" for node in typed)
         return "\n    ".join([f"graph({head}):", *(node.format_node() for node in self.nodes)])
@@ -333,7 +337,7 @@ class Graph:
     # -- copies ------------------------------------------------------------------------------------------------------
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Graph:
-        copied = Graph()
+        copied = type(self)()
         memo[id(self)] = copied
         here: dict[Node, Node] = {}
         for node in self.nodes:
@@ -357,7 +361,7 @@ class Graph:
         return {"rows": rows, "taken": self._names.taken}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        Graph.__init__(self)
+        type(self).__init__(self)
         made: list[Node] = []
 
         def whole(value: Any) -> Any:

@@ -220,6 +220,9 @@ class Node:
 
     def format_node(self) -> str:
         """One line that shows the node, its arguments and how many use it."""
+        style = self.graph.style
+        if style is not None:
+            return style.format_node(self)  # type: ignore[no-any-return]
         if self.op == "output":
             return f"return {_show(self._args[0], '') if self._args else None}"
         head = f"%{self.name} : [num_users={len(self.users)}] = {self.op}[target={display_name(self.target)}]"

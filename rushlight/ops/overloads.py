@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
+from ..core.base import TensorBase
 from ..core.declare import Op
 from ..core.errors import OperationError
 from ..core.schema import FunctionSchema
@@ -38,7 +39,14 @@ class OpOverload:
         self.tags: list[Any] = []
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        return self._run(self._schema.bind(args, kwargs))
+        try:
+            values = self._schema.bind(args, kwargs)
+        except OperationError:
+            handled = _overridden(self, args, kwargs)
+            if handled is NotImplemented:
+                raise
+            return handled
+        return self._run(values)
 
     @property
     def overloadpacket(self) -> OpOverloadPacket:
@@ -123,7 +131,14 @@ class OpOverloadPacket:
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         candidates = [each for name, each in self._overloads.items() if name != FUNCTIONAL]
         if len(candidates) == 1:
-            return candidates[0](*args, **kwargs)
+            try:
+                values = candidates[0]._schema.bind(args, kwargs)
+            except OperationError:
+                handled = _overridden(self, args, kwargs)
+                if handled is NotImplemented:
+                    raise
+                return handled
+            return candidates[0]._run(values)
         mistakes = ""
         for each in candidates:
             try:
@@ -132,6 +147,9 @@ class OpOverloadPacket:
                 mistakes += f"{error}\n\n"
                 continue
             return each._run(values)
+        handled = _overridden(self, args, kwargs)
+        if handled is not NotImplemented:
+            return handled
         raise OperationError(f"Overloaded torch operator invoked from Python failed to match any schema:\n{mistakes}")
 
     def __repr__(self) -> str:
@@ -145,6 +163,17 @@ class OpOverloadPacket:
 
     def __reduce__(self) -> Any:
         return (find_packet, (self.namespace, self.__name__))
+
+
+def _overridden(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What an argument of another class makes of the call, by its ``__torch_function__``; NotImplemented where none has one."""
+    flat = [each for value in (*args, *kwargs.values()) for each in (value if isinstance(value, (list, tuple)) else (value,))]
+    found = [type(each) for each in flat if hasattr(type(each), "__torch_function__") and not isinstance(each, TensorBase)]
+    for kind in dict.fromkeys(found):
+        result = kind.__torch_function__(function, tuple(dict.fromkeys(found)), args, kwargs)
+        if result is not NotImplemented:
+            return result
+    return NotImplemented
 
 
 FUNCTIONAL = "_functional"  # the overload by which graphs write an op that writes to its arguments

@@ -1,0 +1,17 @@
+"""Graph modules in a capture: the code that was generated from their graph is inlined like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..record.calls import Recorder
+from ..record.registry import flagged
+
+
+def inline_graph(recorder: Recorder, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """The generated ``forward`` of a graph module."""
+    return recorder.inline(function._graph_forward, args, kwargs)
+
+
+flagged["_graph_forward"] = inline_graph

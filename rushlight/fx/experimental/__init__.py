@@ -1,0 +1,7 @@
+"""Parts of ``torch.fx`` that libraries import: ``make_fx``, fusion of convolution and batch norm, folding of constants."""
+
+from __future__ import annotations
+
+from ...core.missing import missing
+
+__getattr__ = missing(__name__, lazy=("const_fold", "meta_tracer", "optimization", "proxy_tensor", "symbolic_shapes"))

@@ -1,0 +1,168 @@
+"""``make_fx``: the ops that a function runs on given inputs, as a graph of aten overloads."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ...capture.tracer.tracer import Tracer as OpTracer
+from ...core.base import Spec, TensorBase, make
+from ...core.declare import Op
+from ...core.errors import OperationError
+from ...core.state import state
+from ...graph.node import Node, map_arg
+from ...nn.modules.module import Module
+from ...nn.parameter import Parameter
+from ...ops.aten_calls import packet
+from ...ops.overloads import OpOverload
+from ...utils import trees
+from ..graph import Graph
+from ..graph_module import GraphModule
+
+_PREFIXES = {"linalg": "linalg_", "fft": "fft_", "special": "special_"}
+# Ops of the table that PyTorch calls something else.
+_NAMES = {"cast": "_to_copy", "softmax": "_softmax", "log_softmax": "_log_softmax", "slice_dim": "slice"}
+
+
+class _Ops(OpTracer):
+    """Records the ops that run; of composites, those of their bodies."""
+
+    def __call__(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
+        if (op.functional or op).kernel is None and out is None:
+            return NotImplemented
+        return super().__call__(op, args, out)
+
+
+def _spec(value: Any) -> Any:
+    """A stand-in for a node's value, by which an overload is chosen."""
+    found = value.meta.get("val")
+    return make(found) if isinstance(found, Spec) else found
+
+
+def overload_of(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> OpOverload | None:
+    """The aten overload of a call of an op; None where there is none that takes its arguments."""
+    base = op.functional or op
+    given, named = map_arg(args, _spec), map_arg(kwargs, _spec)
+    if base.name == "matmul":
+        ranks = tuple(each._array.ndim for each in given)
+        found = packet("aten", {(2, 2): "mm", (3, 3): "bmm", (2, 1): "mv", (1, 1): "dot"}.get(ranks, "matmul"))
+        return None if found is None else found._overloads["default"]
+    name = _NAMES.get(base.name, _PREFIXES.get(base.namespace or "", "") + base.public_name)
+    found = packet("aten", f"{name}_" if op.functional is not None else name)
+    if found is None:
+        return None
+    numbers = [each for each in given[1:2] if isinstance(each, (int, float))]
+    for overload in found._overloads.values():
+        schema = overload._schema
+        if any(each.is_out for each in schema.arguments) or (
+            numbers and schema.overload_name.startswith("Scalar") and schema.numbers_as_tensors
+        ):
+            continue
+        try:
+            schema.bind(given, named)
+        except OperationError:
+            continue
+        return overload
+    return None
+
+
+def make_fx(
+    f: Callable[..., Any], decomposition_table: Any = None, tracing_mode: str = "real", _allow_non_fake_inputs: bool = False, *,
+    pre_dispatch: bool = False, record_module_stack: bool = False, _allow_fake_constant: bool = False, _error_on_data_dependent_ops: bool = True,
+    **options: Any,
+) -> Callable[..., GraphModule]:  # fmt: skip
+    """A function that, called with inputs, gives the graph of what ``f`` does with them."""
+    if tracing_mode not in ("real", "fake", "symbolic"):
+        raise AssertionError(f'Expected tracing_mode to be one of real, fake, symbolic, but got "{tracing_mode}"')
+
+    def traced(*args: Any) -> GraphModule:
+        return _trace(f, args)
+
+    return traced
+
+
+def _argument_names(f: Any, count: int) -> list[str]:
+    try:
+        found = [
+            each.name
+            for each in inspect.signature(f).parameters.values()
+            if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
+        ]
+    except (TypeError, ValueError):
+        found = []
+    return [f"{found[at]}_1" if at < len(found) else f"arg{at}_1" for at in range(count)]
+
+
+def _trace(f: Any, args: tuple[Any, ...]) -> GraphModule:
+    held = dict(f.named_parameters()) if isinstance(f, Module) else {}
+    tracer = _Ops(list(held.items()))
+    leaves, structure = trees.flatten(args)
+    names = _argument_names(f.forward if isinstance(f, Module) else f, len(args))
+    given: list[Any] = []
+    with tracer:
+        for at, leaf in enumerate(leaves):
+            name = names[at] if len(leaves) == len(args) else f"arg{at}_1"
+            if isinstance(leaf, TensorBase):
+                tensor = leaf.detach().requires_grad_(leaf._requires_grad) if leaf._grad_fn is None else leaf
+                tracer.input(tensor, name)
+                given.append(tensor)
+            else:
+                tracer.graph.placeholder(name)
+                given.append(leaf)
+        # Placeholders are made first; making the inputs may have recorded nothing else.
+        result = f(*structure.unflatten(given))
+        state.capture = None
+        output = tracer.argument(result)
+        state.capture = tracer
+    return _converted(tracer, output)
+
+
+def _converted(tracer: Any, output: Any) -> GraphModule:
+    """The recorded graph in aten overloads."""
+    graph = Graph()
+    here: dict[Node, Node] = {}
+    attributes: dict[str, Any] = {}
+    for node in tracer.graph.nodes:
+        args, kwargs = map_arg(node.args, here.__getitem__), map_arg(dict(node.kwargs), here.__getitem__)
+        target = node.target
+        if node.op == "get_attr":
+            value = tracer.by_name.get(target, tracer.constants.get(target))
+            kind = "_param_constant" if isinstance(value, Parameter) else "_tensor_constant"
+            target = f"{kind}{sum(each.startswith(kind) for each in attributes)}"
+            attributes[target] = value
+        op = node.table_op
+        if op is not None:
+            found = overload_of(op, node.args, dict(node.kwargs))
+            target = op.call if found is None else found
+            if found is not None:
+                kinds = [each.type for each in found._schema.arguments]
+                args = tuple([value] if kind.listed and isinstance(value, int) else value for kind, value in zip(kinds, args))
+        name = target._overloadpacket.__name__ if isinstance(target, OpOverload) else None
+        made = graph.create_node(node.op, target, args, kwargs, name)
+        made.meta = dict(node.meta)
+        here[node] = made
+    graph.output(map_arg(output, here.__getitem__))
+    graph.eliminate_dead_code()
+    return GraphModule(attributes, graph)
+
+
+def get_proxy_mode() -> Any:
+    """The tracing that is on, if any."""
+    return state.capture if isinstance(state.capture, _Ops) else None
+
+
+@contextmanager
+def disable_proxy_modes_tracing() -> Iterator[None]:
+    """Record nothing within a ``with`` block."""
+    kept = [each for each in state.interceptors if isinstance(each, _Ops)]
+    for each in kept:
+        state.interceptors.remove(each)
+    try:
+        yield
+    finally:
+        state.interceptors.extend(kept)
+
+
+__all__ = ["disable_proxy_modes_tracing", "get_proxy_mode", "make_fx"]

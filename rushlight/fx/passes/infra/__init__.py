@@ -1,0 +1,1 @@
+"""Partitions of graphs for back-ends, and the base of passes."""

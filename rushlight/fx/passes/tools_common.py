@@ -1,0 +1,55 @@
+"""Words that passes share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.base import TensorBase
+from ...graph.node import Node
+
+Tensors = Any
+TensorOrTensors = Any
+NodeList = list[Node]
+NodeSet = set[Node]
+Names = list[str]
+CALLABLE_NODE_OPS = {"call_module", "call_function", "call_method"}
+
+
+def get_node_target(submodules: Any, node: Node) -> str:
+    """What a node calls: the class of a Module, the name of a function or method."""
+    if node.op == "call_module":
+        module = submodules[node.target]
+        kind = type(getattr(module, "_base_class_origin", module)) if hasattr(module, "_base_class_origin") else type(module)
+        return f"{kind.__module__}.{kind.__qualname__}"
+    if node.op == "call_function":
+        return f"{getattr(node.target, '__module__', '')}.{getattr(node.target, '__name__', node.target)}"
+    return str(node.target)
+
+
+def is_node_output_tensor(node: Node) -> bool:
+    """Whether a node's value is known to be a tensor."""
+    kind = node.meta.get("type")
+    return isinstance(kind, type) and issubclass(kind, TensorBase)
+
+
+def legalize_graph(gm: Any) -> Any:
+    """Put nodes in an order in which each comes after those it uses."""
+    order: list[Node] = []
+    seen: set[Node] = set()
+
+    def visit(node: Node) -> None:
+        if node not in seen:
+            seen.add(node)
+            for each in node.all_input_nodes:
+                visit(each)
+            order.append(node)
+
+    nodes = list(gm.graph.nodes)
+    for node in nodes:
+        if node.op != "output":
+            visit(node)
+    for node in nodes:
+        visit(node)
+    gm.graph.lead_with(order)
+    gm.recompile()
+    return gm
