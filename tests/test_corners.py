@@ -56,7 +56,7 @@ def test_channels_last_is_kept(name):
     assert found.is_contiguous(memory_format=LAST) and not found.is_contiguous()
     if name != "weight":
         plain = KEPT[name](x)
-        assert plain.is_contiguous() and torch.allclose(plain, found)
+        assert plain.is_contiguous() and torch.allclose(plain, found, atol=1e-5)
     if name in ("max_pool2d", "pad", "nearest"):
         assert KEPT[name](x.to("meta").contiguous(memory_format=LAST)).stride() == found.stride()
 
@@ -302,3 +302,62 @@ def test_a_long_permutation():
     found = torch.randperm(200_000)
     assert torch.equal(found.sort().values, torch.arange(200_000))
     assert found[:5].tolist() == [136044, 60971, 145651, 148153, 100743]  # PyTorch's
+
+
+# -- names -------------------------------------------------------------------------------------------------------
+
+
+def test_losses_with_numbers_for_reductions():
+    x, y = torch.tensor([0.5, -1.0]), torch.tensor([1.0, 0.0])
+    assert torch.equal(
+        torch.binary_cross_entropy_with_logits(x, y, None, None, 2), F.binary_cross_entropy_with_logits(x, y, reduction="sum")
+    )
+    assert torch.equal(torch.kl_div(x, y, 0), F.kl_div(x, y, reduction="none"))
+    assert torch.equal(torch.hinge_embedding_loss(x, y), F.hinge_embedding_loss(x, y))
+    with pytest.raises(RuntimeError, match="reduction"):
+        torch.kl_div(x, y, 3)
+
+
+def test_embedding_bag_with_its_bags():
+    result, bags, sizes, _ = torch.embedding_bag(torch.eye(3), torch.tensor([0, 1, 2]), torch.tensor([0, 2]))
+    assert result.tolist() == [[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]] and bags.tolist() == [0, 0, 1] and sizes.tolist() == [2, 1]
+
+
+def test_hashes_are_exclusive_ors():
+    assert torch.hash_tensor(torch.tensor([1, 2, 7])).item() == 1 ^ 2 ^ 7
+    assert torch.hash_tensor(torch.tensor([[1, 2], [3, 4]]), 0).tolist() == [1 ^ 3, 2 ^ 4]
+
+
+def test_files_as_tensors(tmp_path):
+    path = str(tmp_path / "values")
+    torch.from_file(path, True, 3, dtype=torch.float64).fill_(2)
+    assert torch.from_file(path, False, 3, dtype=torch.float64).tolist() == [2.0] * 3
+
+
+def test_diagonals_and_memory():
+    x = torch.zeros(3, 3)
+    assert x.fill_diagonal_(2.0).sum() == 6 and x.is_set_to(x) and not x.is_set_to(x.clone()) and not x.is_set_to(x.t())
+    tall = torch.zeros(7, 3).fill_diagonal_(1, wrap=True)
+    assert tall.nonzero().tolist() == [[0, 0], [1, 1], [2, 2], [4, 0], [5, 1], [6, 2]]
+    assert torch.zeros(2, 2, 2).fill_diagonal_(1).sum() == 2
+    assert torch.zeros(2, 3, 4).dim_order() == (0, 1, 2) and torch.zeros(2, 3).t().dim_order() == (1, 0)
+
+
+def test_what_nodes_saved():
+    a = torch.ones(2, requires_grad=True)
+    node = (a * 3).grad_fn
+    assert node._saved_other == 3 and node._saved_self is None
+    assert {"_saved_self", "_saved_other", "_raw_saved_self", "_raw_saved_other"} <= set(dir(node))
+    assert "_saved_self_sym_sizes" in dir(a.sum(0).grad_fn) and a.sum(0).grad_fn._saved_self_sym_sizes == (2,)
+
+
+def test_warnings():
+    with pytest.warns(UserWarning, match="uint8"):
+        assert torch.arange(3)[torch.tensor([1, 0, 1], dtype=torch.uint8)].tolist() == [0, 2]
+    y = torch.ones(2, requires_grad=True) * 2
+    with pytest.warns(UserWarning, match="not a leaf"):
+        assert y.grad is None
+    y.retain_grad()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert y.grad is None

@@ -15,7 +15,10 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+import numpy as np
+
 from .base import Storage, TensorBase, View, alias, make, storage_of, version_of
+from .dtypes import default
 from .errors import FreedGraphError, GradientError, InPlaceError
 from .state import state
 
@@ -116,10 +119,15 @@ class Node:
             return self.raw_saved_value(name[len("_raw_saved_") :])
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
+    def __dir__(self) -> list[str]:
+        names = [_theirs(name) for name in getattr(type(self), "saved_names", ())]
+        raw = [_theirs(name) for name in getattr(type(self), "saved_tensor_names", ())]
+        return [*object.__dir__(self), *(f"_saved_{name}" for name in names), *(f"_raw_saved_{name}" for name in raw)]
+
     def saved_position(self, name: str) -> int:
         """Where in ``saved`` the value with a name is."""
         names = getattr(type(self), "saved_names", ())
-        own = {"self": "input"}.get(name, name)
+        own = next((each for each in names if _theirs(each) == name), name)
         if own not in names:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '_saved_{name}'")
         if self.saved is None:
@@ -128,7 +136,10 @@ class Node:
 
     def saved_value(self, name: str) -> Any:
         """What was saved under a name (``node._saved_other``)."""
-        entry = self.saved[self.saved_position(name)]
+        position = self.saved_position(name)
+        entry = self.saved[position]
+        if isinstance(entry, (int, float, complex)) and type(self).saved_names[position] in type(self).saved_tensor_names:  # type: ignore[attr-defined]
+            return make(np.asarray(entry) if not isinstance(entry, float) else np.asarray(entry, default.numpy))
         if entry.__class__ is tuple and any(isinstance(each, (TensorBase, SavedTensor, SavedResult, Packed)) for each in entry):
             return tuple(unpack(each, self) for each in entry)
         return unpack(entry, self)
@@ -140,6 +151,13 @@ class Node:
         if entry.__class__ is tuple:
             return tuple(RawSaved(self, position, index) for index in range(len(entry)))
         return RawSaved(self, position)
+
+
+def _theirs(name: str) -> str:
+    """PyTorch's name of a saved value: ``self`` for the input, ``self_sym_sizes`` for its shape."""
+    if name == "input" or name.startswith("input_"):
+        name = "self" + name[len("input") :]
+    return name.removesuffix("_shape") + "_sym_sizes" if name.endswith("_shape") else name
 
 
 class AccumulateGrad(Node):

@@ -271,6 +271,7 @@ def build(op: Op) -> None:
     attributes.backward = namespace["backward"]
     attributes.multiple = writer.multiple
     attributes.saved_names = tuple(writer.saved())
+    attributes.saved_tensor_names = tuple(name for name in writer.saved() if writer.source_of(name)[1] != "{}")
     if not writer.keeps_tensors():
         attributes.release = Node.keep
     op.node_type = node_type

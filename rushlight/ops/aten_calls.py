@@ -205,11 +205,12 @@ def _native_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any
     dims = list(range(input.dim() - len(normalized_shape), input.dim()))
     wide = input.float() if input.element_size() < 4 else input
     variance, mean = wide.var(dims, correction=0, keepdim=True), wide.mean(dims, True)
-    return _call("layer_norm", input, list(normalized_shape), weight, bias, eps), mean, (variance + eps).rsqrt()
+    statistics = (each.detach().to(input.dtype) for each in (mean, (variance + eps).rsqrt()))  # through which no gradient flows
+    return (_call("layer_norm", input, list(normalized_shape), weight, bias, eps), *statistics)
 
 
 def _native_group_norm(input: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float) -> Any:
-    grouped = input.reshape(N, group, -1)
+    grouped = input.reshape(N, group, C * HxW // group)
     variance, mean = grouped.var(-1, correction=0), grouped.mean(-1)
     return _call("group_norm", input, group, weight, bias, eps), mean, (variance + eps).rsqrt()
 
@@ -221,7 +222,8 @@ def _native_batch_norm(
     if not training:
         return result, input.new_empty(0), input.new_empty(0)
     dims = [each for each in range(input.dim()) if each != 1]
-    return result, input.mean(dims), (input.var(dims, correction=0) + eps).rsqrt()
+    values = input.detach()
+    return result, values.mean(dims), (values.var(dims, correction=0) + eps).rsqrt()
 
 
 def _native_dropout(input: Any, p: float, train: bool | None) -> Any:

@@ -47,7 +47,10 @@ def getitem(self: Any, index: Any) -> Any:
             if not -array.shape[0] <= index < array.shape[0]:
                 raise _out_of_bounds(index, 0, array.shape[0])
             return _viewed(self, _SELECT, (0, index), array[index, ...])
-    elif kind is not tuple and isinstance(index, TensorBase) and index._array.ndim and self._array.__class__ is np.ndarray:
+    elif (
+        kind is not tuple and isinstance(index, TensorBase) and index._array.ndim and self._array.__class__ is np.ndarray
+        and index._array.dtype.char != "B"
+    ):  # fmt: skip
         return index_elements(self, [index])
     try:
         steps, key, indices = _plan(self, _items(index))
@@ -188,6 +191,10 @@ def _plan(self: Any, items: tuple[Any, ...]) -> tuple[list[Step], tuple[Any, ...
             spared = 0  # a second one expands to none
         else:
             mask = kind is bool or item._array.dtype in _MASK_KINDS
+            if mask and kind is not bool and item._array.dtype == np.uint8:
+                warnings.warn(
+                    "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", UserWarning, stacklevel=4
+                )
             if mask and (kind is bool or not item._array.ndim):
                 # A single truth value is a new dimension of which it takes the one element, or none.
                 steps.append((_UNSQUEEZE, (dim,)))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.base import contiguous_strides
+
 
 class memory_format:
     """The order of a tensor's elements in memory."""
@@ -67,3 +69,11 @@ def is_channels_last(shape: Any, strides: Any, wanted: memory_format) -> bool:
                 return False
             step *= shape[dim]
     return True
+
+
+def tidy_strides(array: Any) -> tuple[int, ...]:
+    """PyTorch's strides for dimensions of size 1 or 0, where NumPy's are arbitrary."""
+    size = array.itemsize
+    if array.size == 0 or array.flags.c_contiguous:
+        return contiguous_strides(array.shape)
+    return tuple(step // size for step in array.strides)

@@ -323,6 +323,8 @@ class OpMethods(TensorBase):
         """The complex conjugate, computed at once."""
     def conj_physical_(self) -> Tensor:
         """The complex conjugate, computed at once."""
+    def const_data_ptr(self) -> _int:
+        """The address of the first element, for reading."""
     def contiguous(self, memory_format: Any = None) -> Tensor:
         """The tensor itself if it is contiguous (in the given memory format), else a contiguous copy."""
     def copy_(self, src: Tensor, non_blocking: _bool = False) -> Tensor:
@@ -391,6 +393,8 @@ class OpMethods(TensorBase):
         """The derivative of the logarithm of the gamma function."""
     def digamma_(self) -> Tensor:
         """The derivative of the logarithm of the gamma function."""
+    def dim_order(self, *, ambiguity_check: Any = False) -> _tuple[_int, ...]:
+        """The dimensions from the one with the largest stride to the innermost."""
     def dist(self, other: Tensor, p: _float = 2, *, out: Tensor | None = None) -> Tensor:
         """The p-norm of ``input - other``."""
     def div(self, other: Tensor | _Number, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
@@ -407,6 +411,8 @@ class OpMethods(TensorBase):
         """The tensor as float64."""
     def dsplit(self, indices_or_sections: Any) -> Any:
         """Split along the third dimension."""
+    def eig(self, *args: Any, **named: Any) -> Any:
+        """Raise, as PyTorch does: ``torch.linalg.eig`` took its place."""
     def elu_(self, alpha: _int | _float = 1.0, scale: _int | _float = 1.0, input_scale: _int | _float = 1.0) -> Tensor:
         """Exponential linear unit with scales."""
     def eq(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
@@ -449,6 +455,8 @@ class OpMethods(TensorBase):
         """A tensor like ``input`` with every element ``value``."""
     def fill_(self, value: Tensor | _Number) -> Tensor:
         """A tensor like ``input`` with every element ``value``."""
+    def fill_diagonal_(self, fill_value: Any, wrap: _bool = False) -> Any:
+        """Write a number to the main diagonal; ``wrap`` begins a new one behind each square block of a tall matrix."""
     def fix(self, *, out: Tensor | None = None) -> Tensor:
         """Every element without what is behind its point."""
     def fix_(self) -> Tensor:
@@ -593,6 +601,8 @@ class OpMethods(TensorBase):
         """Whether indices are sorted and none comes twice."""
     def is_conj(self) -> _bool:
         """Whether a conjugate is still to be computed: never."""
+    def is_distributed(self) -> _bool:
+        """False: no tensor is spread over processes."""
     def is_neg(self) -> _bool:
         """Whether a negation is still to be computed: never."""
     def is_nonzero(self) -> _bool:
@@ -604,6 +614,8 @@ class OpMethods(TensorBase):
         """Whether the elements are quantized: integers that represent real numbers."""
     def is_same_size(self, other: Any) -> _bool:
         """Whether two tensors have the same shape."""
+    def is_set_to(self, tensor: Any) -> _bool:
+        """Whether two tensors are the same elements of the same memory."""
     def is_shared(self) -> _bool:
         """Whether other processes can share the tensor's memory."""
     @property
@@ -714,6 +726,8 @@ class OpMethods(TensorBase):
         """The logarithm of the sum of exponentials along dimensions, computed without overflow."""
     def long(self, *, memory_format: Any = ...) -> Any:
         """The tensor as int64."""
+    def lstsq(self, *args: Any, **named: Any) -> Any:
+        """Raise, as PyTorch does: ``torch.linalg.lstsq`` took its place."""
     def lt(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """``input < other``, element by element."""
     def lt_(self, other: Tensor | _Number) -> Tensor:
@@ -760,6 +774,8 @@ class OpMethods(TensorBase):
         """The product of two matrices."""
     def mode(self, dim: _int = -1, keepdim: _bool = False, *, axis: _int = ..., keepdims: _bool = ..., out: Any = None) -> _results.mode:
         """The most frequent element along a dimension (the smallest of equally frequent ones), and where it is last."""
+    def module_load(self, other: Any, assign: _bool = False) -> Any:
+        """What ``load_state_dict`` puts in the place of this tensor for a value of a file."""
     def moveaxis(self, source: Any, destination: Any) -> Tensor:
         """Dimensions moved to other places; the others keep their order."""
     def movedim(self, source: Any, destination: Any) -> Tensor:
@@ -902,6 +918,10 @@ class OpMethods(TensorBase):
         """``1 / input``."""
     def reciprocal_(self) -> Tensor:
         """``1 / input``."""
+    def record_stream(self, stream: Any) -> None:
+        """Raise: there are no streams to record."""
+    def reinforce(self, reward: Any) -> None:
+        """Raise, as PyTorch does: stochastic nodes are gone."""
     def relu(self) -> Tensor:
         """``max(input, 0)``."""
     def relu_(self) -> Tensor:
@@ -922,8 +942,12 @@ class OpMethods(TensorBase):
         """The same elements in another shape: a view where that is possible, else a copy."""
     def reshape_as(self, other: Tensor) -> Tensor:
         """The same elements in the shape of another tensor."""
+    def resize(self, *sizes: Any) -> Any:
+        """Another size for the same elements, kept for old code."""
     def resize_(self, *sizes_: _int | Sequence[_int], memory_format: Any = None, sizes: Sequence[_int] = ...) -> Tensor:
         """Give this tensor another size; elements stay in the order of memory, which grows where it has to."""
+    def resize_as(self, tensor: Any) -> Any:
+        """The size of another tensor for the same elements, kept for old code."""
     def resize_as_(self, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
         """Give this tensor the size of another."""
     def resolve_conj(self) -> Tensor:
@@ -1008,6 +1032,8 @@ class OpMethods(TensorBase):
         """A sparse matrix times a dense one, as a sparse tensor."""
     def softmax(self, dim: _int = ..., dtype: Any = None, *, axis: _int = ..., out: Tensor | None = None) -> Tensor:
         """Exponentials divided by their sum along a dimension, computed without overflow."""
+    def solve(self, *args: Any, **named: Any) -> Any:
+        """Raise, as PyTorch does: ``torch.linalg.solve`` took its place."""
     def sort(self, dim: _int = -1, descending: _bool = False, *, stable: _bool = False, axis: _int = ..., out: Any = None) -> _results.sort:
         """The elements in order along a dimension, and where each was; equals always keep their order, as if ``stable``."""
     def sparse_dim(self) -> _int:
@@ -1066,6 +1092,8 @@ class OpMethods(TensorBase):
         """Two dimensions exchanged."""
     def swapdims_(self, dim0: _int, dim1: _int) -> Tensor:
         """Exchange two dimensions of this tensor."""
+    def symeig(self, *args: Any, **named: Any) -> Any:
+        """Raise, as PyTorch does: ``torch.linalg.eigh`` took its place."""
     def t(self) -> Tensor:
         """A matrix transposed; vectors and numbers pass as they are."""
     def t_(self) -> Tensor:

@@ -7,6 +7,7 @@ its place in the gradient graph, and Python's protocols.
 from __future__ import annotations
 
 import math
+import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -28,7 +29,7 @@ from ..core.quantized import QuantizedArray
 from ..core.size import Size
 from ..core.sparse import SPARSE
 from ..core.state import flags, state
-from .layout import channels_last, channels_last_3d, contiguous_format, is_channels_last, strided
+from .layout import channels_last, channels_last_3d, contiguous_format, is_channels_last, strided, tidy_strides
 from .printing import format_tensor
 from .quantized import format_quantized
 from .sparse import LAYOUTS, format_sparse
@@ -131,7 +132,7 @@ class Tensor(OpMethods):
                 raise OperationError("Sparse CSR tensors do not have strides")
             strides = array.strides
         elif 1 in array.shape or 0 in array.shape:
-            strides = _tidy_strides(array)
+            strides = tidy_strides(array)
         else:
             size = array.itemsize
             strides = tuple(step // size for step in array.strides)
@@ -280,6 +281,12 @@ class Tensor(OpMethods):
     @property
     def grad(self) -> Any:
         """The gradient accumulated by ``backward``, or None."""
+        if self._grad is None and self._grad_fn is not None and not self.retains_grad:
+            warnings.warn(
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated during "
+                "autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the "
+                "non-leaf Tensor.", UserWarning, stacklevel=2,
+            )  # fmt: skip
         return self._grad
 
     @grad.setter
@@ -582,14 +589,6 @@ def _as_class(result: Any, cls: type) -> Any:
     if isinstance(result, (tuple, list)):
         return type(result)([_as_class(each, cls) for each in result])
     return result
-
-
-def _tidy_strides(array: Any) -> tuple[int, ...]:
-    """PyTorch's strides for dimensions of size 1 or 0, where NumPy's are arbitrary."""
-    size = array.itemsize
-    if array.size == 0 or array.flags.c_contiguous:
-        return contiguous_strides(array.shape)
-    return tuple(step // size for step in array.strides)
 
 
 register_tensor_type(Tensor)

@@ -107,6 +107,11 @@ def dimensioned(shape: Any) -> tuple[int, ...]:
 # -- gather ------------------------------------------------------------------------------------------------------
 
 
+def _long(index: Any) -> Any:
+    """Indices that every op takes: ``gather`` alone takes bytes too."""
+    return index.long() if index._array.dtype == np.uint8 else index
+
+
 def _gather_meta(input: Any, dim: int, index: Any, sparse_grad: bool = False) -> Spec:
     dim = normalize_dim(dim, input.ndim)
     if index.dtype != np.uint8:
@@ -143,7 +148,7 @@ def _gather_kernel(xp: Any, input: Any, dim: int, index: Any, sparse_grad: bool 
 @primitive(
     meta=_gather_meta,
     kernel=_gather_kernel,
-    vjp={"input": lambda g, input_shape, dim, index: gather_backward(g, input_shape, dim, index)},
+    vjp={"input": lambda g, input_shape, dim, index: gather_backward(g, input_shape, dim, _long(index))},
     exact=True,
     onnx={9: gather_form},
 )

@@ -1,0 +1,109 @@
+"""Methods of tensors that few programs use."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ..core.base import TensorBase, storage_of
+from ..core.devices import device_type_of
+from ..core.errors import NotSupported, OperationError, ShapeError
+from ..ops.shape.memory import element_strides
+
+
+def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
+    """Write a number to the main diagonal; ``wrap`` begins a new one behind each square block of a tall matrix."""
+    shape = tuple(self._array.shape)
+    if len(shape) < 2:
+        raise ShapeError("dimensions must larger than 1")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise ShapeError("all dimensions of input must be of equal length")
+    strides = element_strides(self._array)
+    length = min(shape)
+    if wrap and len(shape) == 2 and shape[0] > shape[1]:
+        rows, columns = shape
+        for first in range(0, rows, columns + 1):
+            part = self[first : first + columns]
+            part.as_strided((min(part._array.shape),), (sum(strides),), part.storage_offset()).fill_(fill_value)
+        return self
+    if length:
+        self.as_strided((length,), (sum(strides),), self.storage_offset()).fill_(fill_value)
+    return self
+
+
+def is_set_to(self: Any, tensor: Any) -> bool:
+    """Whether two tensors are the same elements of the same memory."""
+    if not isinstance(tensor, TensorBase):
+        raise TypeError(f"is_set_to(): argument 'tensor' must be Tensor, not {type(tensor).__name__}")
+    mine, other = self._array, tensor._array
+    return (
+        mine.shape == other.shape and self.stride() == tensor.stride() and storage_of(self).array is storage_of(tensor).array  # type: ignore[attr-defined]
+        and device_type_of(mine).address(mine) == device_type_of(other).address(other)
+    )  # fmt: skip
+
+
+def dim_order(self: Any, *, ambiguity_check: Any = False) -> tuple[int, ...]:
+    """The dimensions from the one with the largest stride to the innermost."""
+    strides = self.stride()
+    order = sorted(range(len(strides)), key=lambda dim: -strides[dim])
+    if ambiguity_check is True and len(set(strides)) < len(strides):
+        raise OperationError("The tensor does not have unique dim order, or cannot map to exact one of the given memory formats.")
+    return tuple(order)
+
+
+def const_data_ptr(self: Any) -> int:
+    """The address of the first element, for reading."""
+    return self.data_ptr()  # type: ignore[no-any-return]
+
+
+def is_distributed(self: Any) -> bool:
+    """False: no tensor is spread over processes."""
+    return False
+
+
+def resize(self: Any, *sizes: Any) -> Any:
+    """Another size for the same elements, kept for old code."""
+    warnings.warn("non-inplace resize is deprecated", UserWarning, stacklevel=2)
+    return self.clone().resize_(*sizes)
+
+
+def resize_as(self: Any, tensor: Any) -> Any:
+    """The size of another tensor for the same elements, kept for old code."""
+    warnings.warn("non-inplace resize_as is deprecated", UserWarning, stacklevel=2)
+    return self.clone().resize_as_(tensor)
+
+
+def module_load(self: Any, other: Any, assign: bool = False) -> Any:
+    """What ``load_state_dict`` puts in the place of this tensor for a value of a file."""
+    if assign:
+        return other.detach() if not hasattr(self, "materialize") else other
+    return self.copy_(other).detach()
+
+
+def record_stream(self: Any, stream: Any) -> None:
+    """Raise: there are no streams to record."""
+    raise NotSupported("record_stream: tensors on the CPU are used by no stream")
+
+
+def reinforce(self: Any, reward: Any) -> None:
+    """Raise, as PyTorch does: stochastic nodes are gone."""
+    raise RuntimeError("reinforce() was removed. Use torch.distributions instead: multiply log_prob with the reward, and call backward.")
+
+
+def _removed(name: str, instead: str) -> Any:
+    def method(self: Any, *args: Any, **named: Any) -> Any:
+        raise RuntimeError(f"This function was deprecated since version 1.9 and is now removed. Use {instead} instead of Tensor.{name}.")
+
+    method.__name__ = name
+    method.__doc__ = f"Raise, as PyTorch does: ``{instead}`` took its place."
+    return method
+
+
+def install(tensor_class: Any) -> None:
+    """Hang the methods of this module on the tensor class."""
+    for method in (
+        fill_diagonal_, is_set_to, dim_order, const_data_ptr, is_distributed, resize, resize_as, module_load, record_stream, reinforce,
+        _removed("eig", "torch.linalg.eig"), _removed("symeig", "torch.linalg.eigh"), _removed("solve", "torch.linalg.solve"),
+        _removed("lstsq", "torch.linalg.lstsq"),
+    ):  # fmt: skip
+        setattr(tensor_class, method.__name__, method)
