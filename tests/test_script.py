@@ -114,27 +114,37 @@ def test_gradients(name: str) -> None:
                 np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 
+kinds = {int: np.int64, float: np.float64, bool: np.bool_}
+
+
+def parts_of(args: Any) -> list[Any]:
+    """What the inputs of an exported program are: tensors, sequences of them, and numbers."""
+    return [part for each in args for part in ([each] if is_sequence(each) or type(each) in kinds else tensors(each))]
+
+
 @pytest.mark.parametrize("name", [name for name in CASES if PROGRAMS[name][2] is not None])
 def test_export(name: str) -> None:
     function, inputs, export, dynamic = PROGRAMS[name]
     scripted = jit.script(function)
     for group in [inputs] if export == "one" else [(args,) for args in inputs]:
         first = fresh(group[0])
-        names = [f"input_{at}" for at in range(sum(1 if is_sequence(each) else len(tensors(each)) for each in first))]
+        names = [f"input_{at}" for at in range(len(parts_of(first)))]
         axes = {each: axis for each, axis in zip(names, dynamic) if axis} if dynamic else None
         buffer = io.BytesIO()
         with warnings.catch_warnings():
             warnings.simplefilter("error", jit.TracerWarning)
+            warnings.filterwarnings("ignore", "the argument .* is an input of the file, but the graph holds for this value alone")
             torch.onnx.export(scripted, first, buffer, opset_version=17, input_names=names, dynamic_axes=axes)
         session = onnx_session(buffer.getvalue())
         taken = {each.name for each in session.get_inputs()}
         for args in group:
             want = function(*fresh(args))
             flat = [each for each in (want if isinstance(want, tuple) else (want,)) if not isinstance(each, str)]
-            values = [part for each in fresh(args) for part in ([each] if is_sequence(each) else tensors(each))]
             feeds = {
-                key: [part.numpy() for part in each] if isinstance(each, list) else each.numpy()
-                for key, each in zip(names, values)
+                key: [part.numpy() for part in each]
+                if isinstance(each, list)
+                else np.asarray(each, None if hasattr(each, "numpy") else kinds[type(each)])
+                for key, each in zip(names, parts_of(fresh(args)))
                 if key in taken
             }
             got = [part for each in session.run(None, feeds) for part in (each if isinstance(each, list) else [each])]

@@ -213,7 +213,8 @@ def test_export():
         with pytest.raises(jit.CaptureError, match="set inside of a branch or a loop"):
             torch.onnx.export(jit.script(changed_in_a_branch), (torch.ones(2),))
     session = onnx_session(made)
-    (got,) = session.run(None, {session.get_inputs()[0].name: np.array([2.0, 3.0], np.float32)})
+    values = (np.array([2.0, 3.0], np.float32), np.array(3))
+    (got,) = session.run(None, {each.name: value for each, value in zip(session.get_inputs(), values)})
     np.testing.assert_allclose(got, in_a_loop(torch.tensor([2.0, 3.0]), 3).numpy())
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from .errors import Error
 from .types import ANY, DictType, ListType, Type, checker, type_of
 
 
@@ -28,6 +29,8 @@ class ScriptList:
     def __init__(self, items: Any, kind: Type | None = None) -> None:
         self._items: list[Any] = items if isinstance(items, list) else list(items)
         found = kind if kind is not None else type_of(self._items)
+        if self._items and isinstance(found, ListType) and found.element == ANY:
+            raise Error("the elements of a scripted list must be of one type")
         self._element = found.element if isinstance(found, ListType) else ANY
 
     def __len__(self) -> int:
@@ -108,16 +111,16 @@ class ScriptDict:
         return iter(self._items)
 
     def __contains__(self, key: Any) -> bool:
-        return _checked(key, self._types[0]) in self._items
+        return key in self._items
 
     def __getitem__(self, key: Any) -> Any:
-        return _shown(self._items[_checked(key, self._types[0])])
+        return _shown(self._items[key])
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self._items[_checked(key, self._types[0])] = _checked(value, self._types[1])
 
     def __delitem__(self, key: Any) -> None:
-        del self._items[_checked(key, self._types[0])]
+        del self._items[key]
 
     def __eq__(self, other: object) -> bool:
         return self._items == (other._items if isinstance(other, ScriptDict) else other)
@@ -125,7 +128,7 @@ class ScriptDict:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return repr(self._items)
+        return "{" + ", ".join(f"{key}: {value}" for key, value in self._items.items()) + "}"
 
     def keys(self) -> Any:
         """The keys."""
