@@ -21,20 +21,14 @@ class ScriptError(CaptureError):
         super().__init__(message)
 
 
-class FrontendError(ScriptError):
+class FrontendError(Exception):
     """A program that can't be read as a script."""
 
 
-class NotSupportedError(FrontendError):
+class NotSupportedError(ScriptError, FrontendError):
     """A part of Python that scripts do not have."""
 
     code = "RL405"
-
-
-class UnusedCallError(CaptureError):
-    """A function that was marked as unused was called all the same."""
-
-    code = "RL406"
 
 
 class Error(Exception):
@@ -42,6 +36,12 @@ class Error(Exception):
 
 
 Error.__module__ = f"{PACKAGE}.jit"  # where users find it
+
+
+class UnusedCallError(CaptureError, Error):
+    """A function that was marked as unused was called all the same."""
+
+    code = "RL406"
 
 
 class Raised(Error):

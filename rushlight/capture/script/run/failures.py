@@ -28,7 +28,9 @@ def seen_from_python(error: Exception) -> Exception:
             start = len(text) - len(text.lstrip())
             lines += [text, " " * start + "~" * (len(text) - start) + " <--- HERE"]
     made: Exception
-    if isinstance(error, (Raised, UnusedCallError)):
+    if isinstance(error, UnusedCallError):
+        made = UnusedCallError("\n".join([*lines, str(error)]))
+    elif isinstance(error, Raised):
         kind = type(original)
         module = kind.__module__ + "." if kind.__module__ else ""
         made = Error("\n".join([*lines, f"{module}{kind.__qualname__}: {original}"]))
@@ -37,4 +39,6 @@ def seen_from_python(error: Exception) -> Exception:
         text = "\n".join([*lines, f"{shown}: {original}"])
         made = NotImplementedError(text) if isinstance(error, NotImplementedError) else RuntimeError(text)
     made.__cause__ = original
+    if hasattr(original, "code") and not hasattr(made, "code"):
+        made.code = original.code  # type: ignore[attr-defined]
     return made
