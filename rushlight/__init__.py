@@ -187,6 +187,7 @@ __getattr__ = _missing(
         "mps",
         "mtia",
         "multiprocessing",
+        "nested",
         "nn",
         "onnx",
         "optim",
