@@ -84,6 +84,10 @@ class GuardPrinter:
         literal = type(value) in (int, bool) or type(value) is float and math.isfinite(value)
         return repr(value) if literal else self.names.of(value)
 
+    def key(self, value: Any) -> str:
+        """The expression of a key of a dict."""
+        return repr(value) if type(value) in (int, str, bool) else self.names.of(value)
+
     def options(self, guard: Guard, name: str) -> str:
         options = self.names.of(guard.expected)
         return f"{self.names.of(same_options)}({name}, {options}.last, {guard.expected.params}) or {options}({name})"
@@ -133,7 +137,7 @@ _PRINTERS: Mapping[Kind, Callable[[GuardPrinter, Guard, str], str]] = {
     Kind.LENGTH: lambda p, g, v: f"len({v}) == {g.expected}",
     Kind.KEYS: lambda p, g, v: f"[*{v}] == {p.names.of(g.expected)}" if g.expected else f"not {v}",
     Kind.EMPTY: lambda p, g, v: f"not {v}" if g.expected else v,
-    Kind.CONTAINS: lambda p, g, v: f"{g.expected[0]!r} {'in' if g.expected[1] else 'not in'} {v}",
+    Kind.CONTAINS: lambda p, g, v: f"{p.key(g.expected[0])} {'in' if g.expected[1] else 'not in'} {v}",
     Kind.SAME_OBJECT: lambda p, g, v: f"{v} {'is' if g.expected else 'is not'} {p.variable(g.others[0])}",
     Kind.DISTINCT: GuardPrinter.distinct,
     Kind.TENSOR: GuardPrinter.tensor,

@@ -544,6 +544,8 @@ def _is_key(key: Any) -> bool:
     """Whether something can be compared as the key of a dict."""
     if isinstance(key, tuple):
         return all(_is_key(each) for each in key)
+    if type(key).__module__ == "typing":  # `Union`, `Literal`, `List[int]`
+        return True
     return isinstance(key, PRIMITIVES) or (by_identity(key) and not isinstance(key, Module)) or isinstance(key, FunctionType)
 
 

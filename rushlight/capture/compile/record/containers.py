@@ -19,7 +19,7 @@ from .callables import BLIND, HANDING_ON, MUTATORS, READERS, python_method, pyth
 from .callbacks import RecordingInterpreter
 from .graph_breaks import Break
 from .symbolic_numbers import checked_index
-from .values import ValueRecorder, settled
+from .values import ValueRecorder, is_plain_key, settled
 
 _ITERATED = frozenset("extend extendleft update difference_update intersection_update symmetric_difference_update subtract".split())
 # Methods that inspect their first arguments alone: how many.
@@ -72,7 +72,7 @@ class ContainerRecorder(ValueRecorder):
         if id(container) in self.snapshots:
             self.refuse_mutated(f"a {type(container).__name__}")
             changed = self.mutated_keys.get(id(container))
-            if changed is None or not isinstance(key, (str, int)) or key not in container:
+            if changed is None or not is_plain_key(key) or key not in container:
                 self.guard_elements(container)
             elif key not in changed:
                 self.guard_value(self.new_source.item(source, key), container[key])
@@ -82,7 +82,7 @@ class ContainerRecorder(ValueRecorder):
         if isinstance(container, (list, tuple)) and isinstance(key, int) and not is_symbolic(key):
             self.guards.length(source, container, container)
             return self.read_value(self.new_source.item(source, int(key)), container[key])
-        if isinstance(container, dict) and isinstance(key, (str, int)) and key in container:
+        if isinstance(container, dict) and is_plain_key(key) and key in container:
             return self.read_value(self.new_source.item(source, key), container[key])
         self.guard_contents(container)
         return container[key]
@@ -131,7 +131,7 @@ class ContainerRecorder(ValueRecorder):
             name == "get"
             and kind is dict
             and len(args) in (1, 2)
-            and type(args[0]) in (str, int)
+            and is_plain_key(args[0])
             and type(owner).__module__ in ("builtins", "collections")
         ):
             if id(owner) in self.sources and id(owner) not in self.expanded:  # one key is looked at, and not all of them

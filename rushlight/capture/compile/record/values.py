@@ -206,7 +206,7 @@ class ValueRecorder(NameRecorder):
         self.specialize(item)
         if (
             isinstance(container, dict)
-            and isinstance(item, (int, str))
+            and is_plain_key(item)
             and id(container) in self.sources
             and id(container) not in self.snapshots
         ):
@@ -522,6 +522,11 @@ class ValueRecorder(NameRecorder):
         if old:
             self.effects.append(SideEffect(plain, value, name))
         return None
+
+
+def is_plain_key(value: Any) -> bool:
+    """Whether a dict looks for something without running Python: a number, a string, or a class, which is found by its identity."""
+    return isinstance(value, (int, str)) or isinstance(value, type) and type(value).__hash__ is type.__hash__ and type(value).__eq__ is type.__eq__
 
 
 def is_constant_module(value: Any) -> bool:
