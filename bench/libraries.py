@@ -112,10 +112,10 @@ def work(threads: int, cpu_time: bool) -> None:
 class Worker:
     """A process that times one package."""
 
-    def __init__(self, command: list[str], options: list[str]) -> None:
-        self.process = subprocess.Popen(
-            [*command, str(HERE), "--worker", *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+    def __init__(self, command: list[str], options: list[str], threads: int) -> None:
+        counts = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads)) if threads else {}
+        given = [*command, str(HERE), "--worker", *options]
+        self.process = subprocess.Popen(given, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **counts})
 
     def ask(self, command: str) -> float:
         """Send a command; its answer."""
@@ -172,7 +172,10 @@ def main() -> None:
 
     options = ["--threads", str(chosen.threads), *(["--cpu-time"] if chosen.cpu_time else [])]
     load = os.getloadavg()[0]
-    ours, theirs = Worker([chosen.libraries, "-m", "rushlight", "run"], options), Worker([chosen.oracle], options)
+    ours, theirs = (
+        Worker([chosen.libraries, "-m", "rushlight", "run"], options, chosen.threads),
+        Worker([chosen.oracle], options, chosen.threads),
+    )
     rows = header(
         "forward and backward", "eager", "compiled", "PyTorch eager", "eager ratio", "compiled ratio", "first compiled step", "PyTorch's"
     )

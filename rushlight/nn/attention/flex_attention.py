@@ -154,13 +154,15 @@ class BlockMask:
     ) -> BlockMask:
         """A mask from the blocks of each row of blocks; those of each column follow."""
         size = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE
-        columns: list[Any] = [None, None, None, None]
+        columns: Any = [None, None, None, None]
         if compute_q_blocks:
             columns[:2] = _ordered(_dense(kv_num_blocks, kv_indices).transpose(-2, -1))
             if full_kv_num_blocks is not None:
                 columns[2:] = _ordered(_dense(full_kv_num_blocks, full_kv_indices).transpose(-2, -1))
         lengths = (kv_indices.shape[-2] * size[0], kv_indices.shape[-1] * size[1]) if seq_lengths is None else seq_lengths
-        return cls(lengths, kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices, *columns, size, mask_mod or noop_mask)
+        make: Any = cls
+        made = make(lengths, kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices, *columns, size, mask_mod or noop_mask)
+        return made  # type: ignore[no-any-return]
 
     def as_tuple(self, flatten: bool = True) -> tuple[Any, ...]:
         """Its parts."""
@@ -182,8 +184,9 @@ class BlockMask:
         """The mask of some batches and heads; dimensions stay."""
         parts = index if isinstance(index, tuple) else (index,)
         kept = tuple([slice(each, each + 1 or None) if isinstance(each, int) else each for each in parts])
-        taken = [None if each is None else each[kept] for each in self._tensors()]
-        return BlockMask(self.seq_lengths, *taken, self.BLOCK_SIZE, self.mask_mod)
+        taken: Any = [None if each is None else each[kept] for each in self._tensors()]
+        make: Any = BlockMask
+        return make(self.seq_lengths, *taken, self.BLOCK_SIZE, self.mask_mod)  # type: ignore[no-any-return]
 
     def numel(self) -> int:
         """The number of scores."""
@@ -201,9 +204,9 @@ class BlockMask:
 
     def to(self, device: Any) -> BlockMask:
         """The mask on another device."""
-        return BlockMask(
-            self.seq_lengths, *[None if each is None else each.to(device) for each in self._tensors()], self.BLOCK_SIZE, self.mask_mod
-        )
+        moved: Any = [None if each is None else each.to(device) for each in self._tensors()]
+        make: Any = BlockMask
+        return make(self.seq_lengths, *moved, self.BLOCK_SIZE, self.mask_mod)  # type: ignore[no-any-return]
 
     def to_string(self, grid_size: int | tuple[int, int] = (20, 20), limit: int = 4) -> str:
         """A picture of the blocks of the first batches and heads."""
@@ -339,7 +342,7 @@ def flex_attention(
     scores = scores * (query.shape[-1] ** -0.5 if scale is None else scale)
     masked = block_mask is not None and block_mask.mask_mod is not noop_mask
     if score_mod is not None or masked:
-        places = _places(*scores.shape, scores.device)
+        places = _places(query.shape[0], query.shape[1], query.shape[2], key.shape[2], scores.device)
         if score_mod is not None:
             scores = score_mod(scores, *places)
         if masked:

@@ -297,8 +297,9 @@ class CaptureState(Semantics):
         if fields is None:
             raise Break("native", name=f"something that takes a {type(value).__name__}")
         self.guards.add(Kind.FIELDS, source, tuple(fields))
+        held = self.new_source.field(source, "__dict__") if "__getattribute__" in python_methods(type(value)) else None
         for name, each in fields.items():
-            self.guard_value(self.new_source.attribute(source, name), each)
+            self.guard_value(self.new_source.attribute(source, name) if held is None else self.new_source.item(held, name), each)
 
     def guard_contents(self, *values: Any, text: bool = False, called: frozenset[str] | None = None) -> None:
         """Guard what native code may read of values; a graph break where it would run a user's Python unseen.

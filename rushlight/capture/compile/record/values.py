@@ -204,12 +204,7 @@ class ValueRecorder(NameRecorder):
         if not isinstance(container, CONTAINERS) and not hasattr(type(container), "__contains__") and methods & {"__iter__", "__getitem__"}:
             return Inline(operator_forms.found_in, (container, item), {})
         self.specialize(item)
-        if (
-            isinstance(container, dict)
-            and is_plain_key(item)
-            and id(container) in self.sources
-            and id(container) not in self.snapshots
-        ):
+        if isinstance(container, dict) and is_plain_key(item) and id(container) in self.sources and id(container) not in self.snapshots:
             if type(container).__module__ in ("builtins", "collections"):
                 source = self.sources[id(container)]
                 self.guards.type(source, container)
@@ -335,7 +330,7 @@ class ValueRecorder(NameRecorder):
         except AttributeError:
             if source is not None and ("attribute", id(value), name) not in self.written and not is_constant_module(value):
                 self.guards.value(source, value)
-                self.guards.add(Kind.ABSENT if missing is None else Kind.LACKS, source, name, key=name)
+                self.guards.add(Kind.LACKS if missing is not None or asks_python(value) else Kind.ABSENT, source, name, key=name)
             if missing is not None:
                 return Inline(missing, (value, name), {})
             raise
@@ -359,9 +354,18 @@ class ValueRecorder(NameRecorder):
             place = self.new_source.field(source, name)
         elif isinstance(value, Module):
             place = self.module_part(value, source, name)
+        elif asks_python(value):
+            place = self.own_field(value, source, name)
         else:
             place = self.new_source.attribute(source, name)
         return self.read_value(place, result)
+
+    def own_field(self, value: Any, source: Source, name: str) -> Source:
+        """The source of an attribute that a class with a ``__getattribute__`` of its own got without it: guards must not call it."""
+        fields = _lookup(value, "__dict__") if hasattr(type(value), "__dict__") and type(value).__dictoffset__ else {}
+        if name in fields and not hasattr(type(class_attribute(type(value), name)), "__set__"):
+            return self.new_source.item(self.new_source.field(source, "__dict__"), name)
+        return self.new_source.field(source, name)
 
     def module_part(self, module: Any, source: Source, name: str) -> Source:
         """The source of an attribute of a Module: its table, which is read faster than by ``__getattr__``."""
@@ -526,7 +530,17 @@ class ValueRecorder(NameRecorder):
 
 def is_plain_key(value: Any) -> bool:
     """Whether a dict looks for something without running Python: a number, a string, or a class, which is found by its identity."""
-    return isinstance(value, (int, str)) or isinstance(value, type) and type(value).__hash__ is type.__hash__ and type(value).__eq__ is type.__eq__
+    return (
+        isinstance(value, (int, str))
+        or isinstance(value, type)
+        and type(value).__hash__ is type.__hash__
+        and type(value).__eq__ is type.__eq__
+    )
+
+
+def asks_python(value: Any) -> bool:
+    """Whether attributes of a value are looked up by Python of the user's."""
+    return "__getattribute__" in python_methods(type(value))
 
 
 def is_constant_module(value: Any) -> bool:
