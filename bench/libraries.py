@@ -15,6 +15,7 @@ import pathlib
 import platform
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
@@ -114,8 +115,11 @@ class Worker:
 
     def __init__(self, command: list[str], options: list[str], threads: int) -> None:
         counts = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads)) if threads else {}
+        caches = dict.fromkeys(("RUSHLIGHT_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR"), tempfile.mkdtemp())  # nothing was compiled before
         given = [*command, str(HERE), "--worker", *options]
-        self.process = subprocess.Popen(given, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **counts})
+        self.process = subprocess.Popen(
+            given, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **counts, **caches}
+        )
 
     def ask(self, command: str) -> float:
         """Send a command; its answer."""

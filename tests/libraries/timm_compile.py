@@ -7,7 +7,11 @@ import torch
 
 BACKEND = os.environ.get("COMPILE_BACKEND", "inductor")
 pictures = torch.linspace(-2, 2, 2 * 3 * 64 * 64).reshape(2, 3, 64, 64).sin()
-for name, options in (("resnet18", {}), ("vit_tiny_patch16_224", {"img_size": 64, "depth": 2}), ("convnext_atto", {"depths": (1, 1, 1, 1)})):
+for name, options in (
+    ("resnet18", {}),
+    ("vit_tiny_patch16_224", {"img_size": 64, "depth": 2}),
+    ("convnext_atto", {"depths": (1, 1, 1, 1)}),
+):
     torch.manual_seed(0)
     model = timm.create_model(name, pretrained=False, num_classes=10, **options).eval()
     compiled = torch.compile(model, backend=BACKEND)

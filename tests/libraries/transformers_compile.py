@@ -39,10 +39,15 @@ for cls, config, given in MODELS:
         print(f"{cls.__name__} {call}: loss {out.loss.item():.5f} gradient {norm.item():.4f} {type(out).__name__} {list(out.keys())}")
     with torch.no_grad():
         eager = model(**given)
-        print(torch.allclose(out.logits, eager.logits, atol=1e-5), [tuple(each.shape) for each in out.to_tuple() if isinstance(each, torch.Tensor)])
+        print(
+            torch.allclose(out.logits, eager.logits, atol=1e-5),
+            [tuple(each.shape) for each in out.to_tuple() if isinstance(each, torch.Tensor)],
+        )
 
 torch.manual_seed(0)
-model = T.GPT2LMHeadModel(T.GPT2Config(n_embd=32, n_layer=2, n_head=4, vocab_size=99, n_positions=64, bos_token_id=1, eos_token_id=2)).eval()
+model = T.GPT2LMHeadModel(
+    T.GPT2Config(n_embd=32, n_layer=2, n_head=4, vocab_size=99, n_positions=64, bos_token_id=1, eos_token_id=2)
+).eval()
 greedy = dict(max_new_tokens=8, do_sample=False, pad_token_id=0, attention_mask=torch.ones_like(ids))
 wanted = model.generate(ids, **greedy)
 model.forward = torch.compile(model.forward, backend=BACKEND)
@@ -54,4 +59,7 @@ torch.manual_seed(0)
 model = T.BertModel(T.BertConfig(**SMALL, vocab_size=99)).eval()
 traced = torch.jit.trace(model, (ids, (ids > 5).long()), strict=False)
 other = (ids + 3) % 90 + 1
-print("traced", torch.allclose(traced(other, (other > 9).long())["last_hidden_state"], model(other, (other > 9).long()).last_hidden_state, atol=1e-5))
+print(
+    "traced",
+    torch.allclose(traced(other, (other > 9).long())["last_hidden_state"], model(other, (other > 9).long()).last_hidden_state, atol=1e-5),
+)
