@@ -206,3 +206,18 @@ def test_operators_without_a_counterpart_are_keys_and_say_so_when_called() -> No
     with pytest.raises(torch.NotSupported, match=r"aten\._assert_async\.msg is not in rushlight yet"):
         overload(torch.tensor(True), "why")
     assert bool(torch.ops.aten._is_all_true.default(torch.tensor([True, True])))
+
+
+def test_selective_checkpoints_compute_the_same() -> None:
+    from functools import partial
+
+    from rushlight.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts, get_device_states
+
+    x = torch.arange(1.0, 4.0, requires_grad=True)
+    contexts = partial(create_selective_checkpoint_contexts, lambda context, op, *args, **kwargs: CheckpointPolicy.MUST_SAVE)
+    checkpoint(lambda each: (each.sin() * each).sum(), x, use_reentrant=False, context_fn=contexts).backward()
+    other = x.detach().requires_grad_()
+    (other.sin() * other).sum().backward()
+    assert torch.equal(x.grad, other.grad) and get_device_states(x) == ([], [])
+    with pytest.raises(TypeError, match="must be either a function or a list of ops"):
+        create_selective_checkpoint_contexts(3)

@@ -60,6 +60,7 @@ PRIVATE_ATTRIBUTES: dict[str, dict[str, str]] = {
         "_fused_sgd_",
         "rushlight.compat.numbers": "_shape_as_tensor",
         "rushlight.compat.files": "PyTorchFileReader",
+        "rushlight.compat.c_names": "TensorType",
         "rushlight.jit": "ScriptModule ScriptFunction",
     },
     "torch.jit": {"rushlight.compat.jit_internal": "_overload _overload_method _script_if_tracing"},

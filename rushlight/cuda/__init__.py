@@ -20,6 +20,20 @@ def synchronize(device: Any = None) -> None:
     """Accepted: there is nothing to wait for."""
 
 
+def _lazy_init() -> None:
+    """Raise: there is no GPU to prepare."""
+    globals()["init"]()
+
+
+def _lazy_call(callable: Any, **kwargs: Any) -> None:
+    """Remember a call for the moment when the first GPU is used, which does not come."""
+
+
+def _is_in_bad_fork() -> bool:
+    """False: there is no GPU."""
+    return False
+
+
 def is_bf16_supported(including_emulation: bool = True) -> bool:
     """False: there is no GPU."""
     return False

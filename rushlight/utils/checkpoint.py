@@ -15,6 +15,18 @@ from ..core.base import TensorBase
 from ..core.errors import GradientError
 from ..core.random import default_generator
 from ..core.state import state
+from .selective_checkpoint import (  # noqa: F401  (names of this module)
+    CheckpointPolicy,
+    DefaultDeviceType,
+    GraphExecGroup,
+    SelectiveCheckpointContext,
+    check_backward_validity,
+    create_selective_checkpoint_contexts,
+    get_device_states,
+    noop_context_fn,
+    set_checkpoint_debug_enabled,
+    set_device_states,
+)
 
 
 class CheckpointError(GradientError):
