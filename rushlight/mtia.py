@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .core.missing import missing as _missing
 from .no_accelerator import fill as _fill
 
 _fill(globals(), "MTIA")
 
-if not TYPE_CHECKING:
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
+
+else:
     __getattr__ = _missing(__name__)

@@ -82,8 +82,8 @@ def fill(namespace: dict[str, Any], label: str) -> None:
             if self.idx is not None and (not isinstance(self.idx, int) or self.idx >= 0):
                 refuse()
 
-        def __exit__(self, *exception: Any) -> bool:
-            return False
+        def __exit__(self, *exception: Any) -> None:
+            """Nothing was changed."""
 
     Device.__name__ = Device.__qualname__ = "device"
     Device.__module__ = module_name

@@ -199,8 +199,8 @@ class TreeSpec:
 
     def __init__(self, type: Any, context: Any, children_specs: list[TreeSpec]) -> None:
         self.type, self.context, self.children_specs = type, context, children_specs
-        self.num_nodes = 1 + sum(each.num_nodes for each in children_specs)
-        self.num_leaves = sum(each.num_leaves for each in children_specs) if type is not None else 1
+        self.num_nodes: int = 1 + sum(each.num_nodes for each in children_specs)
+        self.num_leaves: int = sum(each.num_leaves for each in children_specs) if type is not None else 1
         self.num_children = len(children_specs)
 
     def is_leaf(self) -> bool:

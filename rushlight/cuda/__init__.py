@@ -55,5 +55,9 @@ def _tensor_type(name: str) -> type:
 
 globals().update({name: _tensor_type(name) for name in TENSOR_TYPES})
 
-if not TYPE_CHECKING:
-    __getattr__ = missing(__name__, lazy=("amp", "graphs", "memory", "nccl", "nvtx", "profiler", "random", "streams"))
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
+
+else:
+    __getattr__ = missing(__name__, lazy=("amp", "comm", "graphs", "memory", "nccl", "nvtx", "profiler", "random", "streams"))

@@ -26,7 +26,7 @@ class DeviceMesh:
         self.mesh_dim_names = tuple(mesh_dim_names) if mesh_dim_names is not None else None
         if world.default is None and _init_backend:
             init_process_group("gloo", "tcp://localhost:0", world_size=1, rank=0)
-        self._groups = {}
+        self._groups: dict[int, Any] = {}
 
     @property
     def ndim(self) -> int:

@@ -18,14 +18,14 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     """The arguments of ``Tensor.to``: device, dtype, non_blocking, memory_format."""
     place, kind, blocking = kwargs.get("device"), kwargs.get("dtype"), bool(kwargs.get("non_blocking", False))
     order = kwargs.get("memory_format")
-    rest = list(args)
+    rest: list[Any] = list(args)
     if rest and isinstance(rest[0], Tensor):
         found = rest.pop(0)
         place, kind = found.device, found.dtype
     elif rest and isinstance(rest[0], (str, int, device)) and not isinstance(rest[0], bool):
-        place = rest.pop(0)
+        place, *rest = rest
         if rest and isinstance(rest[0], dtype):
-            kind = rest.pop(0)
+            kind, *rest = rest
     elif rest and isinstance(rest[0], dtype):
         kind = rest.pop(0)
     if rest and isinstance(rest[0], bool):

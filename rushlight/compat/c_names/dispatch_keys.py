@@ -19,7 +19,9 @@ class DispatchKeySet:
     """Several dispatch keys."""
 
     def __init__(self, *keys: Any) -> None:
-        self._keys = frozenset(key for each in keys for key in (each._keys if isinstance(each, DispatchKeySet) else (each,)))
+        self._keys: frozenset[Any] = frozenset(
+            key for each in keys for key in (each._keys if isinstance(each, DispatchKeySet) else (each,))
+        )
 
     def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
         return DispatchKeySet(*self._keys, *other._keys)
