@@ -6,6 +6,7 @@ from collections import OrderedDict, namedtuple
 
 import pytest
 
+import rushlight
 from rushlight.compat import pytree
 from rushlight.utils import trees
 
@@ -53,3 +54,9 @@ def test_registered_classes_are_containers_everywhere() -> None:
 def test_structures_as_text() -> None:
     spec = pytree.tree_structure({"a": [1, (2, 3)]})
     assert pytree.treespec_loads(pytree.treespec_dumps(spec)) == spec
+
+
+def test_a_size_is_a_tuple_of_leaves() -> None:
+    """pyro's provenance maps over what methods of tensors return."""
+    leaves, spec = pytree.tree_flatten(rushlight.Size((2, 3)))
+    assert leaves == [2, 3] and type(pytree.tree_unflatten(leaves, spec)) is tuple

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..core.missing import missing
+from ..core.size import Size
 from ..utils import trees
 
 PyTree = Any
@@ -101,6 +102,7 @@ def _defaultdict_flatten(value: Any) -> Any:
 
 SUPPORTED_NODES: dict[Any, NodeDef] = {
     tuple: NodeDef(tuple, _tuple_flatten, lambda values, context: tuple(values), _sequence_keys),
+    Size: NodeDef(Size, _tuple_flatten, lambda values, context: tuple(values), _sequence_keys),
     list: NodeDef(list, _tuple_flatten, lambda values, context: list(values), _sequence_keys),
     dict: NodeDef(dict, _dict_flatten, _dict_unflatten, _dict_flatten_with_keys),
     namedtuple: NodeDef(
