@@ -106,7 +106,7 @@ def is_inference(input: Tensor) -> bool:
 
 def _assert(condition: _Any, message: str) -> None:
     """Raise where a condition does not hold; one that is traced symbolically is recorded."""
-    if not isinstance(condition, (bool, Tensor)) and hasattr(type(condition), "__torch_function__"):
+    if not isinstance(condition, Tensor) and hasattr(type(condition), "__torch_function__"):
         type(condition).__torch_function__(_assert, (type(condition),), (condition, message), {})
     elif not condition:
         raise AssertionError(message)

@@ -19,6 +19,7 @@ from rushlight import fx, nn
 from rushlight.core.state import flags, state
 from rushlight.fx.experimental.const_fold import split_const_subgraphs
 from rushlight.fx.experimental.optimization import fuse
+from rushlight.fx.graph_module import _copy_attr
 from rushlight.fx.passes.graph_drawer import FxGraphDrawer
 from rushlight.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from rushlight.fx.passes.operator_support import create_op_support
@@ -175,3 +176,31 @@ def test_registered_ops_are_nodes():
     module = fx.symbolic_trace(lambda x: torch.ops.tests_fx.twice(x) + torch.ops.aten.neg.default(x) + twice(x))
     assert module(torch.ones(1)).item() == 3
     assert "torch.ops.tests_fx.twice" in module.code and "torch.ops.aten.neg.default" in module.code
+
+
+def test_a_subclass_sets_its_graph_itself(traced):
+    module, model, x, expected = traced
+
+    class Dual(fx.GraphModule):
+        def __init__(self, root, graph):
+            super(fx.GraphModule, self).__init__()
+            self.__class__.__name__ = "Named"
+            for node in graph.nodes:
+                if node.op in ("get_attr", "call_module"):
+                    _copy_attr(root, self, node.target)
+            self.graph = graph
+
+    made, other = Dual(model, module.graph), fx.GraphModule(model, copy.deepcopy(module.graph))
+    assert torch.equal(made.eval()(x), expected) and torch.equal(other.eval()(x), expected)
+    assert type(made).__name__ == "Named" and Dual.__name__ == "Dual" and type(other).__name__ == "GraphModule"
+
+
+def test_assertions_are_recorded():
+    def program(x):
+        torch._assert(x.shape[0] == 2, "two rows")
+        return x + 1
+
+    module = fx.symbolic_trace(program)
+    assert "torch._assert(eq, 'two rows')" in module.code
+    with pytest.raises(AssertionError, match="two rows"):
+        torch._assert(torch.tensor(False), "two rows")

@@ -38,9 +38,16 @@ class GraphModule(Module):
 
     _plain: ClassVar[type[GraphModule]]  # the class without a ``forward`` of its own, of which each instance makes a subclass
 
-    def __init__(self, root: Module | dict[str, Any], graph: Graph, class_name: str = "GraphModule") -> None:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """An instance of a class of its own, which gets the ``forward`` of its graph."""
+        plain = cls.__dict__.get("_plain", cls)
+        return super().__new__(type(plain)(plain.__name__, (plain,), {"__module__": plain.__module__, "_plain": plain}))
+
+    def __init__(self, root: Module | dict[str, Any] | None = None, graph: Graph | None = None, class_name: str = "GraphModule") -> None:
         super().__init__()
-        self.__class__ = type(class_name, (type(self),), {"__module__": type(self).__module__, "_plain": type(self)})
+        if root is None or graph is None:  # of a subclass that sets its graph itself
+            return
+        type(self).__name__ = type(self).__qualname__ = class_name
         if isinstance(root, Module):
             self.training = root.training
         for node in graph.nodes:

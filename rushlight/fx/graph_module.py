@@ -154,6 +154,27 @@ class GraphModule(HouseGraphModule, metaclass=_AnyGraphModule):
         return "\n".join([Module.__repr__(self), self.code, "# To see more debug info, please use `graph_module.print_readable()`"])
 
 
+_USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"
+
+
+class _CodeOnlyModule(Module):
+    """A Module of given attributes."""
+
+    def __init__(self, body: dict[str, Any]) -> None:
+        super().__init__()
+        self.__dict__ = body
+
+
+def _copy_attr(from_module: Module, to_module: Module, target: str) -> None:
+    """Put what one Module has at a dotted path there in another."""
+    assign(to_module, target, _fetch(from_module, target))
+
+
+def _assign_attr(from_obj: Any, to_module: Module, target: str) -> None:
+    """Put something at a dotted path of a Module."""
+    assign(to_module, target, from_obj)
+
+
 def _has(root: Any, path: str) -> bool:
     for part in path.split("."):
         if not hasattr(root, part):
