@@ -50,7 +50,7 @@ class CompiledFunction:
         _all.add(self._compiled)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if (flags.special and (state.capture is not None or state.function_modes)) or (
+        if (flags.special and (state.capture is not None or state.function_modes or state.dispatch_modes)) or (
             _disabled_once and _disabled.depth
         ):  # mostly neither thread's own state is asked
             return self.__wrapped__(*args, **kwargs)
@@ -83,7 +83,9 @@ class OptimizedModule(Module):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         fields = self.__dict__
-        if (flags.special and (state.capture is not None or state.function_modes)) or (_disabled_once and _disabled.depth):
+        if (flags.special and (state.capture is not None or state.function_modes or state.dispatch_modes)) or (
+            _disabled_once and _disabled.depth
+        ):
             return fields["_modules"]["_orig_mod"](*args, **kwargs)
         if flags.special and state.profiler is not None:
             return state.profiler.compiled(type(fields["_modules"]["_orig_mod"]).__name__, self, args, kwargs)

@@ -264,6 +264,8 @@ def test_every_overridable_function_asks_an_object_in_its_first_place():
             given = [d] * max(count, 1)
             kinds = dict(op.tensor_positions) if op else {}
             given = [[d] if kinds.get(i) == "tensors" else each for i, each in enumerate(given)]
+            if op and any(p.variadic and p.kind == "value" for p in op.parameters):
+                given.append(0)
             if op and op.name == "einsum":
                 given = ["i", d]
             named = {p.name: 1 for p in op.parameters if p.keyword_only and p.default is MISSING} if op else {}

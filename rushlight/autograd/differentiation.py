@@ -11,7 +11,8 @@ from ..core.declare import table
 from ..core.devices import device_of
 from ..core.dtypes import BY_NUMPY
 from ..core.errors import DtypeError, GradientError, ShapeError
-from ..core.state import fake_mode, state
+from ..core.overrides import dispatched
+from ..core.state import fake_mode, flags, state
 from .engine import refreshed, run_backward
 
 
@@ -25,7 +26,7 @@ def _starting_gradients(roots: list[Any], gradients: list[Any]) -> list[Any]:
     for index, (root, gradient) in enumerate(zip(roots, gradients)):
         array = root._array
         if gradient is None:
-            gradient = _unit_gradient(array)
+            gradient = _unit_gradient(array, root)
         elif not isinstance(gradient, TensorBase):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")
         elif tuple(gradient._array.shape) != tuple(array.shape):
@@ -41,12 +42,14 @@ def _starting_gradients(roots: list[Any], gradients: list[Any]) -> list[Any]:
     return found
 
 
-def _unit_gradient(array: Any) -> Any:
+def _unit_gradient(array: Any, root: Any) -> Any:
     """The gradient of a scalar with respect to itself."""
     if array.size != 1:
         raise GradientError("grad can be implicitly created only for scalar outputs")
     if array.dtype.kind != "f" and not BY_NUMPY[array.dtype].is_floating_point:
         raise GradientError(f"grad can be computed only for real scalar outputs but got {BY_NUMPY[array.dtype]}")
+    if flags.overrides and dispatched((root,)):  # of a subclass that says itself what its ones are
+        return table["ones_like"].call(root)
     if array.__class__ is Spec:  # made by an op, so that a capture records it
         with fake_mode():
             return table["ones"].call(array.shape, dtype=BY_NUMPY[array.dtype], device=device_of(array))
@@ -88,7 +91,7 @@ def backward(
         if not tensors._requires_grad or tensors._view is not None:
             _check_roots([tensors])
         retain = create_graph if retain_graph is None else retain_graph
-        run_backward([tensors], [_unit_gradient(tensors._array)], retain_graph=retain, create_graph=create_graph)
+        run_backward([tensors], [_unit_gradient(tensors._array, tensors)], retain_graph=retain, create_graph=create_graph)
         return
     roots = _as_list(tensors)
     gradients = [None] * len(roots) if grad_tensors is None else _as_list(grad_tensors)

@@ -182,6 +182,8 @@ def _get_node_type(tree: Any) -> Any:
         return kind
     if is_namedtuple_class(kind):
         return namedtuple
+    if kind.__module__ == "torch.return_types" and issubclass(kind, tuple):
+        SUPPORTED_NODES[kind] = NodeDef(kind, _tuple_flatten, lambda values, context: kind(*values), None)
     if kind in trees._registered and kind not in BUILTIN_TYPES:  # registered under our own name
         take_apart, put_together = trees._registered[kind]
         SUPPORTED_NODES[kind] = NodeDef(kind, take_apart, put_together, None)

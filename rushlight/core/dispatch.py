@@ -6,14 +6,13 @@ Entry points (:mod:`rushlight.core.entry`) take a fast path for common calls on 
 from __future__ import annotations
 
 import math
-from collections.abc import Set
 from typing import Any
 
 import numpy as np
 
 from . import recording
 from .base import Spec, Storage, TensorBase, View, make, mark_inference, storage_of
-from .declare import MISSING, Op, call_body, table
+from .declare import Op, call_body, table
 from .devices import CPU, META, device_of, device_type_of, device_types
 from .dtypes import BY_NUMPY, FLOATING, can_cast, legacy_name
 from .errors import (
@@ -26,19 +25,17 @@ from .errors import (
     RushlightError,
     ShapeError,
 )  # fmt: skip
+from .interception import intercept, offer
 from .layout import arranged
 from .named_results import named_result
 from .node import SavedTensor, check_in_place, pack_saved, rebase, refresh, remember_trace
 from .overlap import check_partial_overlap, check_writable, overlaps_itself
-from .overrides import DISABLED, ENABLED, ask, keywords_of_call, modes_are_on, overloaded
 from .placement import any_fake, common_device, device_argument, device_mismatch, factory_device, infer
 from .quantized import QuantizedArray, is_quantized, run_quantized
 from .sparse import SPARSE, asks_first, holds_sparse, is_sparse, run_sparse, write_sparse
 from .state import flags, state
 from .widening import run_widened
 
-SPELLINGS = {"axis": "dim", "keepdims": "keepdim"}  # NumPy's names of parameters
-OTHER_SPELLING = {name: spelling for spelling, name in SPELLINGS.items()}
 HOST = device_types["cpu"]
 settle = HOST.as_array
 
@@ -477,67 +474,3 @@ def write_out(op: Op, args: tuple[Any, ...], out: Any, results: Any) -> Any:
         target._array[...] = source._array
         storage_of(target).version += 1
     return out if several else targets[0]
-
-
-# -- captures, function modes, subclasses ------------------------------------------------------------------------
-
-
-def intercept(op: Op, args: tuple[Any, ...], out: Any) -> Any:
-    """Offer a call to function modes and subclasses with ``__torch_function__``, then to captures and the like, innermost first.
-
-    One that returns NotImplemented leaves the call to the next; while one handles the call, it and those inside it are off.
-    """
-    profiler = state.profiler
-    if profiler is not None and profiler.passing:  # the call that it is recording
-        profiler.passing = False
-        return NotImplemented
-    if (flags.overrides or state.function_modes) and state.overrides != DISABLED:
-        handled = offer(op, args, out)
-        if handled is not NotImplemented:
-            return handled
-    stack = state.interceptors
-    if stack:
-        asked: list[Any] = []
-        try:
-            while stack:
-                asked.append(stack.pop())
-                handled = asked[-1](op, args, out)
-                if handled is not NotImplemented:
-                    return handled
-        finally:
-            stack.extend(reversed(asked))
-    return NotImplemented if profiler is None else profiler.record(op, args, out)
-
-
-def offer(op: Op, args: tuple[Any, ...], out: Any) -> Any:
-    """Offer a call to function modes and to arguments with ``__torch_function__``; NotImplemented where there are none."""
-    found = []
-    if state.overrides == ENABLED:
-        found = overloaded((*args, out))
-        for position, wanted in op.tensor_positions if op.parameters and op.parameters[-1].variadic else ():
-            if wanted == "tensor" and op.parameters[position].variadic and len(args[position]) == 1:
-                found = found or overloaded(args[position])
-    if not found and not modes_are_on():
-        return NotImplemented
-    positional, keywords = spread(op, args, keywords_of_call())
-    if out is not None:
-        keywords["out"] = out
-    return ask(op.call, f"torch.{op.qualified_name}", found, positional, keywords)
-
-
-def spread(op: Op, args: tuple[Any, ...], named: Set[str] = frozenset()) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Complete arguments in the form a user writes: without defaults, keyword-only ones and those in ``named`` by name."""
-    positional: list[Any] = []
-    keywords: dict[str, Any] = {}
-    for position, (parameter, value) in enumerate(zip(op.parameters, args)):
-        name = parameter.name
-        if name in named or OTHER_SPELLING.get(name) in named:
-            keywords[name] = value
-        elif parameter.variadic:
-            positional.extend(value)
-        elif parameter.keyword_only or len(positional) < position:
-            if value is not parameter.default:
-                keywords[name] = value
-        elif value is not parameter.default or parameter.default is MISSING:
-            positional.append(value)
-    return tuple(positional), keywords

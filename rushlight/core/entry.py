@@ -16,9 +16,10 @@ import numpy as np
 from . import recording
 from .base import TensorBase, make, runtime
 from .declare import MISSING, Op, Parameter, Plain, set_entry_builder
-from .dispatch import NUMBERS, OTHER_SPELLING, SPELLINGS, argument_error, attach, dispatch, dispatch_in_place, settle, wrap, write_out
+from .dispatch import NUMBERS, argument_error, attach, dispatch, dispatch_in_place, settle, wrap, write_out
 from .dtypes import BY_NUMPY, LOW_PRECISION
 from .errors import ArgumentError
+from .interception import OTHER_SPELLING, SPELLINGS
 from .node import refresh
 from .overrides import ask_operator
 from .parallel import LARGE, ufunc_in_blocks

@@ -5,13 +5,14 @@ in their order, but a subclass before its bases.  Plain tensors pay nothing for 
 
 - An argument that is no tensor fails in an op's fast path anyway; the general path then looks whether it has ``__torch_function__``.
 - Tensors of subclasses count while they are alive: ``flags.special`` keeps calls off the fast paths, and ``flags.overrides`` has
-  :func:`~rushlight.core.dispatch.intercept` look at the classes of all arguments.
+  :func:`~rushlight.core.interception.intercept` look at the classes of all arguments.
 - Properties and methods of tensors that are no ops, and functions marked with :func:`overridable`, have their code exchanged for one
   that asks, when the first mode is entered or the first tensor of a subclass is made.
 """
 
 from __future__ import annotations
 
+import importlib
 import opcode
 import sys
 import threading
@@ -359,6 +360,15 @@ def asking() -> Iterator[None]:
         flags.leave()
 
 
+def as_class(result: Any, cls: type) -> Any:
+    """The tensors of a result as instances of a subclass."""
+    if isinstance(result, TensorBase) and not isinstance(result, cls):
+        return result.as_subclass(cls)
+    if isinstance(result, (tuple, list)):
+        return type(result)([as_class(each, cls) for each in result])
+    return result
+
+
 class CountedArray:
     """The field ``_array`` of subclasses with ``__torch_function__``: its first assignment counts the tensor, until it is freed."""
 
@@ -396,6 +406,55 @@ counted_array = CountedArray()
 
 
 def watch_subclass(cls: type) -> None:
-    """Have tensors of a subclass counted, if functions on them are left to the class."""
-    if overrides_functions(cls) and not isinstance(cls.__dict__.get("_array", getattr(cls, "_array", None)), CountedArray):
+    """Have tensors of a subclass counted, if functions or operators on them are left to the class."""
+    dispatches = dispatches_operators(cls)
+    if dispatches:
+        importlib.import_module(f"{__name__.partition('.')[0]}.ops.python_dispatch")  # where they are asked
+    found = cls.__dict__.get("_array", getattr(cls, "_array", None))
+    if (dispatches or overrides_functions(cls)) and not isinstance(found, CountedArray):
         cls._array = counted_array  # type: ignore[attr-defined]
+
+
+# -- __torch_dispatch__ ------------------------------------------------------------------------------------------
+
+
+class _DispatchDisabled:
+    """What a class has as ``__torch_dispatch__`` that is not asked: the operator runs as it is."""
+
+    __name__ = "_disabled_torch_dispatch_impl"
+
+    def __call__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
+dispatch_disabled = _DispatchDisabled()
+
+
+def dispatches_operators(kind: type) -> bool:
+    """Whether operators on tensors of a class are left to its ``__torch_dispatch__``."""
+    return getattr(kind, "__torch_dispatch__", dispatch_disabled) is not dispatch_disabled
+
+
+def dispatched(values: Iterable[Any]) -> list[Any]:
+    """The tensors to ask, one of each class: in order, but a subclass before its bases."""
+    found: list[Any] = []
+    plain = runtime.tensor_type
+    for value in values:
+        for each in value if isinstance(value, (list, tuple)) else (value,):
+            kind = type(each)
+            if kind is not plain and isinstance(each, TensorBase) and dispatches_operators(kind):
+                _insert(found, each)
+    return found
+
+
+def push_dispatch_mode(mode: Any) -> None:
+    """Make a dispatch mode the innermost of this thread."""
+    state.dispatch_modes.append(mode)
+    flags.enter()
+
+
+def pop_dispatch_mode() -> Any:
+    """Leave the innermost dispatch mode."""
+    mode = state.dispatch_modes.pop()
+    flags.leave()
+    return mode

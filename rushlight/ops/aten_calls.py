@@ -306,6 +306,8 @@ SPECIAL: dict[str, Callable[..., Any]] = {
         "cross_entropy", self, target, weight, ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing),
     "nll_loss_nd": lambda self, target, weight=None, reduction="mean", ignore_index=-100: _call(
         "nll_loss", self, target, weight, ignore_index=ignore_index, reduction=reduction),
+    "nll_loss_forward": lambda self, target, weight, reduction, ignore_index: tuple(
+        table["nll_forward"].call(self, target, weight, reduction, ignore_index)),
     "nll_loss": lambda self, target, weight=None, reduction="mean", ignore_index=-100: _call(
         "nll_loss", self, target, weight, ignore_index=ignore_index, reduction=reduction),
     "reflection_pad1d": _pad("reflect"), "reflection_pad2d": _pad("reflect"), "reflection_pad3d": _pad("reflect"),

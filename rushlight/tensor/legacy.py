@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ..core.base import TensorBase, storage_of
+from ..core.base import Spec, TensorBase, storage_of
 from ..core.declare import table
-from ..core.devices import CPU, available, device_of, device_types
+from ..core.devices import CPU, as_device, available, device_of, device_types
 from ..core.dtypes import ALL, BY_NUMPY, default, legacy_name
 from ..core.dtypes import dtype as dtype_class
 from ..core.errors import ArgumentError, OperationError, ValueRangeError
+from ..core.overrides import dispatches_operators
 from ..core.size import Size
 from ..core.sparse import SPARSE, backend_of
 from ..ops.create.factories import checked_size
@@ -169,6 +170,22 @@ def make_subclass(cls: type, data: Any, require_grad: bool = False) -> Any:
     return result.requires_grad_(True) if require_grad else result
 
 
+def make_wrapper_subclass(
+    cls: type, size: Any, strides: Any = None, storage_offset: Any = None, memory_format: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False, dispatch_sizes_strides_policy: Any = None,
+    dispatch_device: bool = False, dispatch_layout: bool = False, **other: Any,
+) -> Any:  # fmt: skip
+    """A tensor of a subclass that has a shape, a type and a device but no elements: its ``__torch_dispatch__`` says what operators do."""
+    if not dispatches_operators(cls):
+        raise OperationError("You cannot call _make_wrapper_subclass on a class that has no __torch_dispatch__")
+    result: Any = object.__new__(cls)
+    result._array = Spec(
+        tuple(size), (dtype or default.floating).numpy, None if strides is None else tuple(strides), as_device(device) if device else CPU
+    )
+    result._grad_fn, result._output_index, result._requires_grad, result._storage = None, 0, False, None
+    return result.requires_grad_(True) if requires_grad else result
+
+
 def new(self: Any, *args: Any, **named: Any) -> Any:
     """What the constructor of the tensor's own type gives; ``new_empty`` and ``new_tensor`` are clearer."""
     named.setdefault("device", self.device)
@@ -179,4 +196,5 @@ def install(tensor_class: Any) -> None:
     """Hang the methods of this module on the tensor class."""
     tensor_class.__new__ = staticmethod(construct)
     tensor_class._make_subclass = staticmethod(make_subclass)
+    tensor_class._make_wrapper_subclass = staticmethod(make_wrapper_subclass)
     tensor_class.new = new

@@ -93,6 +93,9 @@ class OpMethods(TensorBase):
     @staticmethod
     def _make_subclass(cls: _type, data: Any, require_grad: _bool = False) -> Any:
         """A tensor of a subclass over the memory of another tensor, as a leaf."""
+    @staticmethod
+    def _make_wrapper_subclass(cls: _type, size: Any, strides: Any = None, storage_offset: Any = None, memory_format: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, dispatch_sizes_strides_policy: Any = None, dispatch_device: _bool = False, dispatch_layout: _bool = False, **other: Any) -> Any:
+        """A tensor of a subclass that has a shape, a type and a device but no elements: its ``__torch_dispatch__`` says what operators do."""
     def _nnz(self) -> _int:
         """The number of elements that are kept."""
     def _values(self) -> Tensor:

@@ -24,11 +24,19 @@ from ..core.dtypes import BY_NUMPY, FLOATING, default, dtype, legacy_name
 from ..core.errors import ArgumentError, GradientError, NotSupported, OperationError, ValueRangeError
 from ..core.families import normalize_dim
 from ..core.node import HookTable, RemovableHandle, refresh
-from ..core.overrides import DisableTorchFunctionSubclass, overrides_functions, watch_subclass
+from ..core.overrides import (
+    DisableTorchFunctionSubclass,
+    as_class,
+    dispatch_disabled,
+    dispatches_operators,
+    overrides_functions,
+    watch_subclass,
+)
 from ..core.quantized import QuantizedArray
 from ..core.size import Size
 from ..core.sparse import SPARSE
 from ..core.state import flags, state
+from ..ops.overloads import find_overload
 from .layout import channels_last, channels_last_3d, contiguous_format, is_channels_last, strided, tidy_strides
 from .printing import format_tensor
 from .quantized import format_quantized
@@ -425,6 +433,9 @@ class Tensor(OpMethods):
         if flags.special and state.capture is not None:
             state.capture.value_escaped(self, how)
         if array.__class__ is Spec:
+            if dispatches_operators(type(self)):
+                operator = find_overload("aten", "_local_scalar_dense", "default")
+                return type(self).__torch_dispatch__(operator, (type(self),), (self,), {})
             raise OperationError("Tensor.item() cannot be called on meta tensors")
         if array.size != 1:
             raise OperationError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
@@ -544,6 +555,8 @@ class Tensor(OpMethods):
         super().__init_subclass__(**kwargs)
         watch_subclass(cls)
 
+    __torch_dispatch__ = dispatch_disabled
+
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """What a subclass may override: called for every function of an argument of the class.  Results are of the class, too."""
@@ -551,7 +564,7 @@ class Tensor(OpMethods):
             return NotImplemented
         with DisableTorchFunctionSubclass():
             result = func(*args, **(kwargs or {}))
-        return result if cls is Tensor or func in nowrap_functions() else _as_class(result, cls)
+        return result if cls is Tensor or func in nowrap_functions() else as_class(result, cls)
 
     def as_subclass(self, cls: type) -> Any:
         """The same tensor as an instance of a subclass."""
@@ -580,15 +593,6 @@ def nowrap_functions() -> set[Any]:
         fields: Any = (Tensor._base, Tensor.grad, Tensor._grad)
         _nowrap.update(each.__get__ for each in fields if isinstance(each, property))
     return _nowrap
-
-
-def _as_class(result: Any, cls: type) -> Any:
-    """The tensors of a result as instances of a subclass."""
-    if isinstance(result, Tensor) and not isinstance(result, cls):
-        return result.as_subclass(cls)
-    if isinstance(result, (tuple, list)):
-        return type(result)([_as_class(each, cls) for each in result])
-    return result
 
 
 register_tensor_type(Tensor)

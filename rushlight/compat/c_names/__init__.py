@@ -11,6 +11,7 @@ from ...core.futures import Future as Future_
 from ...core.missing import missing
 from ...core.overrides import DisableTorchFunction, DisableTorchFunctionSubclass
 from ...core.overrides import disabled as _disabled_torch_function_impl
+from ...core.overrides import dispatch_disabled as _disabled_torch_dispatch_impl
 from ...core.state import state
 from ...onnx.ir import OnnxGraph as Graph
 from ...onnx.ir import OnnxNode as Node
@@ -100,5 +101,6 @@ __all__ = [
     "TensorType",
     "Value",
     "_check_onnx_proto",
+    "_disabled_torch_dispatch_impl",
     "_disabled_torch_function_impl",
 ]
