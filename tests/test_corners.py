@@ -354,6 +354,10 @@ def test_what_nodes_saved():
 def test_warnings():
     with pytest.warns(UserWarning, match="uint8"):
         assert torch.arange(3)[torch.tensor([1, 0, 1], dtype=torch.uint8)].tolist() == [0, 2]
+    with pytest.warns(UserWarning, match="uint8"):
+        torch.where(torch.tensor([1, 0], dtype=torch.uint8), torch.ones(2), torch.zeros(2))
+    with pytest.warns(UserWarning, match="dimension other than 2"):
+        assert torch.ones(2, 3, 4).T.shape == (4, 3, 2)
     y = torch.ones(2, requires_grad=True) * 2
     with pytest.warns(UserWarning, match="not a leaf"):
         assert y.grad is None

@@ -33,7 +33,7 @@ def decomposed(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]
 # Ops of one tensor that accept any number of leading dimensions.
 _ONE_TENSOR = """
     clone zero cast alias_copy detach_copy detach alias real_part imag view_as_real view_as_complex tril triu matrix_cofactors linalg_det
-    linalg_slogdet linalg_inv_ex matrix_exp linalg_cholesky_ex linalg_svd linalg_svdvals linalg_eigh linalg_eigvalsh
+    cholesky_inverse linalg_slogdet linalg_inv_ex matrix_exp linalg_cholesky_ex linalg_svd linalg_svdvals linalg_eigh linalg_eigvalsh
     linalg_eig linalg_eigvals lu_order linalg_lu_factor_ex geqrf pixel_shuffle pixel_unshuffle constant_pad_nd frexp
     zeros_like ones_like empty_like full_like resample_backward
 """
@@ -90,7 +90,7 @@ def _fill(input: Any, value: Any) -> Any:
     return table["copy"].call(input, value)
 
 
-@rule("euclidean_distances", "solve_system", "linalg_solve_triangular")
+@rule("euclidean_distances", "solve_system", "linalg_solve_triangular", "cholesky_solve")
 def on_matrices(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
     """Ops on pairs of matrices whose leading dimensions broadcast."""
     pair = args[:2]

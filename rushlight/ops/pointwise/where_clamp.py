@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,10 @@ class _Selection(Elementwise):
     def execute(self, op: Any, xp: Any, values: Any) -> Any:
         condition, *operands = values
         if condition.dtype.kind != "b":
+            warnings.warn(
+                "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version of PyTorch. "
+                "Use a boolean condition instead.", UserWarning, stacklevel=5,
+            )  # fmt: skip
             self.check(condition)
             condition = condition != 0
         if getattr(operands[0], "dtype", None) is not getattr(operands[1], "dtype", 0):

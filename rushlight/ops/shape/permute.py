@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from ...core.base import Spec
@@ -152,6 +153,12 @@ def adjoint(input: Tensor) -> Tensor:
 @composite(namespace=None, method=False)
 def numpy_T(input: Tensor) -> Tensor:
     """The dimensions in reverse order: what ``x.T`` calls."""
+    if input._array.ndim != 2:
+        warnings.warn(
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error in a "
+            "future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
+            "reverse the dimensions of a tensor.", UserWarning, stacklevel=4,
+        )  # fmt: skip
     return permute(input, tuple(range(input._array.ndim))[::-1])
 
 
