@@ -99,13 +99,13 @@ class MaskedTensor(Tensor):
         """The elements that count, and a value for the others."""
         return self._masked_data.masked_fill(~self._masked_mask, value)
 
-    @property
+    @property  # type: ignore[misc]
     def grad(self) -> Any:
         """The gradient, under the same mask."""
         found = self._masked_data.grad
         return None if found is None else MaskedTensor(found, self._masked_mask)
 
-    @property
+    @property  # type: ignore[misc]
     def requires_grad(self) -> bool:
         """Whether operations on it are recorded."""
         return bool(self._masked_data.requires_grad)
@@ -123,7 +123,7 @@ class MaskedTensor(Tensor):
         """The elements as nested lists, None for those that do not count."""
         return _listed(self._masked_data.tolist(), self._masked_mask.tolist())
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         data, mask = self._masked_data.detach(), self._masked_mask
         if not data.dim():
             return f"MaskedTensor({_element(data.item())}, {mask.item()})"

@@ -62,7 +62,7 @@ class NestedTensor(Tensor):
 
     # -- what it is made of --------------------------------------------------------------------------------------
 
-    def unbind(self, dim: int = 0) -> tuple[Any, ...]:
+    def unbind(self, dim: int = 0) -> tuple[Any, ...]:  # type: ignore[override]
         """The parts."""
         if dim != 0:
             raise OperationError("unbind(): only dim=0 is defined for nested tensors")
@@ -152,7 +152,7 @@ class NestedTensor(Tensor):
         """The type of the elements."""
         return self.values().dtype
 
-    @property
+    @property  # type: ignore[misc]
     def requires_grad(self) -> bool:
         """Whether operations on it are recorded."""
         return bool(self.values().requires_grad)
@@ -165,7 +165,7 @@ class NestedTensor(Tensor):
             self._parts = None
         return self
 
-    @property
+    @property  # type: ignore[misc]
     def grad(self) -> Any:
         """The gradient, nested in the same way."""
         found = self.values().grad
@@ -193,7 +193,7 @@ class NestedTensor(Tensor):
             return self.unbind()[index[0]][index[1:]]
         raise OperationError("a nested tensor is indexed by the number of a part first")
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         if self._kind == "strided":
             texts = ["\n".join("  " + line for line in repr(each).split("\n")) for each in self.unbind()]
             return "nested_tensor([\n" + ",\n".join(texts) + "\n])"
@@ -263,6 +263,10 @@ def _swapped(value: Any, change: Callable[[Any], Any]) -> Any:
     return change(value) if isinstance(value, NestedTensor) else value
 
 
+def _part(number: int) -> Callable[[Any], Any]:
+    return lambda nested: nested.unbind()[number]
+
+
 def _by_values(func: Any, first: Any, args: Any, kwargs: Any) -> Any:
     """Call a function of elements (or of rows) on the values of nested tensors, which have to be nested alike."""
     others = [each for each in _flatten((*args, *kwargs.values())) if isinstance(each, NestedTensor)]
@@ -281,8 +285,8 @@ def _by_values(func: Any, first: Any, args: Any, kwargs: Any) -> Any:
     if first._kind == "strided" or first._ragged != 1 or any(each.dim() >= first.dim() for each in dense if not hasattr(func, "op")):
         found = [
             func(
-                *_swapped(tuple(args), lambda each, n=n: each.unbind()[n]),
-                **{key: _swapped(v, lambda each, n=n: each.unbind()[n]) for key, v in kwargs.items()},
+                *_swapped(tuple(args), _part(n)),
+                **{key: _swapped(v, _part(n)) for key, v in kwargs.items()},
             )
             for n in range(len(first.unbind()))
         ]
@@ -306,10 +310,7 @@ def _by_parts(func: Any, op: Any, first: Any, args: Any, kwargs: Any) -> Any:
     if "dim0" in given:
         pair = [each % (first.dim() - 1) + 1 for each in (given["dim0"], given["dim1"])]
         ragged = pair[1 - pair.index(ragged)] if ragged in pair else ragged
-    found = [
-        func(**{key: _swapped(value, lambda each, n=n: each.unbind()[n]) for key, value in given.items()})
-        for n in range(len(first.unbind()))
-    ]
+    found = [func(**{key: _swapped(value, _part(n)) for key, value in given.items()}) for n in range(len(first.unbind()))]
     if _reduces(op) and isinstance(given.get("dim"), (int, list, tuple)):
         dims = given["dim"] if isinstance(given["dim"], (list, tuple)) else [given["dim"]]
         if ragged - 1 in [each % max(first.dim() - 1, 1) for each in dims]:
