@@ -140,7 +140,7 @@ class _Complete(ModuleType):
     @property
     def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
         """All names of the module."""
-        names: dict[str, Any] = ModuleType.__dict__["__dict__"].__get__(self)
+        names: dict[str, Any] = ModuleType.__dict__["__dict__"].__get__(self)  # type: ignore[index]  # the property hides the dictionary
         for name in names["__all__"]:
             if name not in names:
                 getattr(self, name)

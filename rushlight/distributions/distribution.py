@@ -200,7 +200,7 @@ class Distribution:
                 setattr(new, name, getattr(self, name).expand(batch_shape + Size(event)))
         for name, value in attributes.items():
             setattr(new, name, value)
-        super(cls, new).__init__(batch_shape, self._event_shape, validate_args=False)  # type: ignore[misc]
+        super(cls, new).__init__(batch_shape, self._event_shape, validate_args=False)  # type: ignore[arg-type]
         new._validate_args = self._validate_args
         return new
 
