@@ -18,6 +18,8 @@ PRIVATE_NAMES: dict[str, str] = {
     "torch.storage": "rushlight.compat.storage",
     "torch._tensor_str": "rushlight.compat.tensor_text",
     "torch._prims_common": "rushlight.compat.prims_common",
+    "torch._ops": "rushlight.ops.overloads",
+    "torch._library": "rushlight.library",
     "torch._custom_ops": "rushlight.compat.custom_ops",
     "torch._jit_internal": "rushlight.compat.jit_internal",
     "torch._inductor": "rushlight.compat.inductor",
