@@ -140,6 +140,7 @@ def test_meta_against_kernel(case: Any) -> None:
                 assert meta.stride() == real.stride() or 1 in real._array.shape or not real._array.size
 
 
+WHOLE_FACTOR = ("cholesky_inverse", "cholesky_solve")  # as PyTorch: the triangle that is not read has a gradient too
 GRADIENT_CASES = [
     (op, n) for op, n in CASES
     if SAMPLES[op.name][n].gradient and (op.vjp or (op.body is not None and op.vjp is None and op.kernel is None))
@@ -186,6 +187,8 @@ def gradient_call(case: Any) -> tuple[Any, tuple[Any, ...]]:
 
 @pytest.mark.parametrize("case", GRADIENT_CASES, ids=name_of)
 def test_gradient(case: Any) -> None:
+    if case[0].name in WHOLE_FACTOR:
+        pytest.skip("its gradient is that of the whole factor, of which it reads one triangle: tests/test_operator_database.py")
     function, leaves = gradient_call(case)
     if not any(r.requires_grad for r in function(*leaves)):
         assert not function(*leaves), f"{case[0].name} lost the gradient"  # a composite that gives integers
@@ -195,6 +198,8 @@ def test_gradient(case: Any) -> None:
 
 @pytest.mark.parametrize("case", [case for case in GRADIENT_CASES if "once differentiable" not in case[0].notes], ids=name_of)
 def test_gradient_of_gradient(case: Any) -> None:
+    if case[0].name in WHOLE_FACTOR:
+        pytest.skip("its gradient is that of the whole factor, of which it reads one triangle")
     function, leaves = gradient_call(case)
     if not function(*leaves):
         pytest.skip("it gives integers")
