@@ -34,6 +34,8 @@ def is_complex(input: Tensor) -> _bool:
     """Whether the elements are complex numbers."""
 def is_inference(input: Tensor) -> _bool:
     """Whether a tensor was made in inference mode."""
+def _assert(condition: Any, message: _str) -> None:
+    """Raise where a condition does not hold; one that is traced symbolically is recorded."""
 def vmap(func: Any, in_dims: Any = 0, out_dims: Any = 0, randomness: _str = 'error', *, chunk_size: _int | None = None) -> Any:
     """Map a function over a dimension of its inputs: see :func:`rushlight.func.vmap`."""
 def compile(model: Any = None, *, fullgraph: _bool = False, dynamic: _bool | None = None, backend: Any = 'native', mode: _str | None = None, options: _dict[_str, Any] | None = None, disable: _bool = False, check: _bool = False) -> Any:
