@@ -22,7 +22,7 @@ from typing import Any
 
 HERE = pathlib.Path(__file__)
 MODELS = ("GPT-2", "BERT", "ViT", "ResNet-18", "Llama", "T5", "timm ResNet-18", "timm ViT")
-EAGER, COMPILED, FIRST = 1.3, 0.9, 0.1  # the allowed ratios: a step, a compiled step, the first compiled step
+EAGER, COMPILED, FIRST = 1.3, 0.9, 0.1  # the allowed ratios: a step, a compiled step, the first two compiled steps
 
 
 def build(name: str) -> tuple[Any, dict[str, Any], Callable[[Any], Any]]:
@@ -101,7 +101,7 @@ def work(threads: int, cpu_time: bool) -> None:
             step(model)
             answer = step.loss
         elif what == "first":
-            answer = step(compiled)
+            answer = step(compiled) + step(compiled)  # the second compiles what the first has captured
         else:
             run, stop, found = model if what == "eager" else compiled, time.perf_counter() + float(rest), []
             while not found or time.perf_counter() < stop:
@@ -164,7 +164,7 @@ def main() -> None:
     parser.add_argument("--libraries", default=sys.executable, help="a Python with the libraries and without PyTorch")
     parser.add_argument("--oracle", default=sys.executable, help="a Python with the libraries and PyTorch")
     parser.add_argument("--quick", action="store_true", help="fewer rounds, and no results file")
-    parser.add_argument("--compile-pytorch", action="store_true", help="also time PyTorch's first compiled step, which takes minutes")
+    parser.add_argument("--compile-pytorch", action="store_true", help="also time PyTorch's first compiled steps, which takes minutes")
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--cpu-time", action="store_true")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
@@ -181,7 +181,7 @@ def main() -> None:
         Worker([chosen.oracle], options, chosen.threads),
     )
     rows = header(
-        "forward and backward", "eager", "compiled", "PyTorch eager", "eager ratio", "compiled ratio", "first compiled step", "PyTorch's"
+        "forward and backward", "eager", "compiled", "PyTorch eager", "eager ratio", "compiled ratio", "first two compiled steps", "PyTorch's"
     )
     for name in chosen.models or MODELS:
         rows.append(line(*compare(name, ours, theirs, 2 if chosen.quick else 6, 0.3 if chosen.quick else 1.0, chosen.compile_pytorch)))
