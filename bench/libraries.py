@@ -181,7 +181,14 @@ def main() -> None:
         Worker([chosen.oracle], options, chosen.threads),
     )
     rows = header(
-        "forward and backward", "eager", "compiled", "PyTorch eager", "eager ratio", "compiled ratio", "first two compiled steps", "PyTorch's"
+        "forward and backward",
+        "eager",
+        "compiled",
+        "PyTorch eager",
+        "eager ratio",
+        "compiled ratio",
+        "first two compiled steps",
+        "PyTorch's",
     )
     for name in chosen.models or MODELS:
         rows.append(line(*compare(name, ours, theirs, 2 if chosen.quick else 6, 0.3 if chosen.quick else 1.0, chosen.compile_pytorch)))

@@ -20,8 +20,8 @@ from typing import Any
 from ..core.base import TensorBase
 from ..core.declare import MISSING, Op
 from ..core.devices import device
-from ..core.dispatch import spread
 from ..core.dtypes import dtype
+from ..core.interception import spread
 from ..core.state import flags, state
 from ..graph.node import Node, map_aggregate
 from ..ops.overloads import OpOverload
