@@ -170,7 +170,6 @@ def test_the_old_order_of_embedding_bag():
 # -- checks of arguments -----------------------------------------------------------------------------------------
 
 REFUSED = {
-    "flip": (TypeError, lambda: torch.ones(2).flip()),
     "nonzero": (RuntimeError, lambda: torch.nonzero(torch.tensor([1.0, 0]), out=torch.empty(1, 1))),
     "hstack": (TypeError, lambda: torch.hstack(torch.ones(3))),
     "resize": (RuntimeError, lambda: torch.ones(2).resize_(2**62, 2**10)),
