@@ -164,7 +164,7 @@ def hash_tensor(input: Any, dim: Any = None, *, keepdim: bool = False, mode: int
         raise DtypeError("hash_tensor is not implemented for complex tensors")
     wide = array.astype(np.float64 if array.dtype.kind in "fV" else np.int64).view(np.uint64)
     axis = None if dim is None or not array.ndim else tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
-    return make(np.asarray(np.bitwise_xor.reduce(wide, axis=axis or None, keepdims=keepdim), np.uint64))
+    return make(np.asarray(np.bitwise_xor.reduce(wide, axis=axis or None, keepdims=keepdim), np.uint64))  # type: ignore[call-overload]
 
 
 def from_file(

@@ -129,12 +129,12 @@ def test_a_newcomer_has_ten_questions_answered() -> None:
 def test_every_make_target_is_listed_and_true() -> None:
     """Each target of the Makefile is described in `make help`, and pages name only targets that exist."""
     text = (ROOT / "Makefile").read_text(encoding="utf8")
-    listed = set(re.findall(r"^([a-z]+):.*## ", text, re.M))
+    listed = set(re.findall(r"^([a-z-]+):.*## ", text, re.M))
     phony = re.search(r"^\.PHONY: (.*)$", text, re.M)
     assert phony is not None and listed == set(phony[1].split())
     for page in PAGES:
         assert (
-            set(re.findall(r"\bmake ([a-z]+)[`\s]", "\n".join(re.findall(r"`make [^`]*`", page.read_text(encoding="utf8"))))) <= listed
+            set(re.findall(r"\bmake ([a-z-]+)[`\s]", "\n".join(re.findall(r"`make [^`]*`", page.read_text(encoding="utf8"))))) <= listed
         ), page
 
 

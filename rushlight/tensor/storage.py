@@ -292,7 +292,7 @@ class TypedStorage:
     def from_buffer(cls, buffer: Any, byte_order: str = "native", *, dtype: Any = None) -> TypedStorage:
         """The elements that a buffer of bytes holds, in a byte order: ``"native"``, ``"little"`` or ``"big"``."""
         kind = dtype or getattr(cls, "dtype", None) or default.floating
-        order = {"native": "=", "little": "<", "big": ">"}.get(byte_order)
+        order: Any = {"native": "=", "little": "<", "big": ">"}.get(byte_order)
         if order is None:
             raise ValueRangeError(f"invalid byte order '{byte_order}': expected native, little or big")
         return TypedStorage(np.frombuffer(buffer, kind.numpy.newbyteorder(order)).astype(kind.numpy), dtype=kind)

@@ -97,7 +97,7 @@ def _fixed(name: str) -> Any:
 
 def _arange_onnx(g: Any, start: Any, end: Any, step: Any, *rest: Any) -> Any:
     kind = g.outputs[0].dtype
-    bounds = (0, start, step) if end is None else (0 if start is None else start, end, step)
+    bounds: tuple[Any, ...] = (0, start, step) if end is None else (0 if start is None else start, end, step)
     values = [each for each in bounds if not isinstance(each, (int, float))]  # tensors without dimensions
     if not values and not any(map(is_symbolic, bounds)):
         return _fixed("arange")(g, start, end, step, *rest)

@@ -40,5 +40,5 @@ def seen_from_python(error: Exception) -> Exception:
         made = NotImplementedError(text) if isinstance(error, NotImplementedError) else RuntimeError(text)
     made.__cause__ = original
     if hasattr(original, "code") and not hasattr(made, "code"):
-        made.code = original.code  # type: ignore[attr-defined]
+        made.code = original.code  # type: ignore[attr-defined,union-attr]
     return made
