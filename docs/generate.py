@@ -164,9 +164,12 @@ def pages() -> dict[str, str]:
 
 
 def main() -> None:
-    """Write them."""
+    """Write them; with ``--check`` name those that are not up to date."""
     (DOCS / "errors").mkdir(exist_ok=True)
     made = pages()
+    if "--check" in sys.argv[1:]:
+        old = [name for name, text in made.items() if not (DOCS / name).exists() or (DOCS / name).read_text(encoding="utf8") != text]
+        sys.exit(f"run `make docs`: {old}" if old else 0)
     for path in (DOCS / "errors").glob("*.md"):
         if f"errors/{path.name}" not in made:
             path.unlink()

@@ -158,6 +158,18 @@ def load(
     return __getattr__("serialization").load(f, map_location, pickle_module, weights_only=weights_only, mmap=mmap, **pickle_load_args)
 
 
+# Submodules and the names that they declare, loaded when one is asked for.
+_LATE = {
+    "native_functions": "binary_cross_entropy_with_logits cosine_embedding_loss ctc_loss detach_ embedding_bag embedding_renorm_ "
+    "frobenius_norm from_file get_device hash_tensor hinge_embedding_loss instance_norm is_distributed kl_div margin_ranking_loss "
+    "native_batch_norm native_dropout native_group_norm native_layer_norm poisson_nll_loss triplet_margin_loss view_as_complex_copy "
+    "view_as_real_copy",
+    "settings": "is_warn_always_enabled set_warn_always",
+    "streams": "AcceleratorError Event OutOfMemoryError Stream get_device_module",
+    "symbols": "SymBool SymFloat SymInt sym_constrain_range sym_constrain_range_for_size sym_float sym_fresh_size sym_int sym_ite sym_max "
+    "sym_min sym_not sym_sqrt sym_sum",
+}
+
 __getattr__ = _missing(
     __name__,
     lazy=(
@@ -209,16 +221,7 @@ __getattr__ = _missing(
         "viewer",
         "xpu",
     ),
-    names={
-        "native_functions": "binary_cross_entropy_with_logits cosine_embedding_loss ctc_loss detach_ embedding_bag embedding_renorm_ "
-        "frobenius_norm from_file get_device hash_tensor hinge_embedding_loss instance_norm is_distributed kl_div margin_ranking_loss "
-        "native_batch_norm native_dropout native_group_norm native_layer_norm poisson_nll_loss triplet_margin_loss view_as_complex_copy "
-        "view_as_real_copy",
-        "settings": "is_warn_always_enabled set_warn_always",
-        "streams": "AcceleratorError Event OutOfMemoryError Stream get_device_module",
-        "symbols": "SymBool SymFloat SymInt sym_constrain_range sym_constrain_range_for_size sym_float sym_fresh_size sym_int sym_ite sym_max "
-        "sym_min sym_not sym_sqrt sym_sum",
-    },
+    names=_LATE,
     namespace="",
 )
-__dir__ = _listing(__name__, "")
+__dir__ = _listing(__name__, "", [name for declared in _LATE.values() for name in declared.split()])

@@ -5,7 +5,7 @@ Written by tools/generate_stubs.py from the op table: run `make generate` after 
 
 from builtins import bool as _bool, dict as _dict, float as _float, int as _int, str as _str, tuple as _tuple
 from collections.abc import Sequence
-from rushlight import __config__ as __config__, accelerator as accelerator, amp as amp, ao as ao, autograd as autograd, backends as backends, checks as checks, cli as cli, compat as compat, compiler as compiler, core as core, cpu as cpu, cuda as cuda, distributed as distributed, distributions as distributions, fft as fft, func as func, futures as futures, fx as fx, hub as hub, jit as jit, library as library, linalg as linalg, masked as masked, monitor as monitor, mps as mps, mtia as mtia, multiprocessing as multiprocessing, nested as nested, nn as nn, onnx as onnx, ops as ops, optim as optim, overrides as overrides, package as package, profiler as profiler, quantization as quantization, quasirandom as quasirandom, random as random, return_types as return_types, serialization as serialization, settings as settings, signal as signal, sparse as sparse, special as special, testing as testing, types as types, utils as utils, version as version, viewer as viewer, xpu as xpu
+from rushlight import SymBool as SymBool, __config__ as __config__, accelerator as accelerator, amp as amp, ao as ao, autograd as autograd, backends as backends, checks as checks, cli as cli, compat as compat, compiler as compiler, core as core, cpu as cpu, cuda as cuda, distributed as distributed, distributions as distributions, fft as fft, func as func, futures as futures, fx as fx, hub as hub, jit as jit, library as library, linalg as linalg, masked as masked, monitor as monitor, mps as mps, mtia as mtia, multiprocessing as multiprocessing, nested as nested, nn as nn, onnx as onnx, ops as ops, optim as optim, overrides as overrides, package as package, profiler as profiler, quantization as quantization, quasirandom as quasirandom, random as random, return_types as return_types, serialization as serialization, settings as settings, signal as signal, sparse as sparse, special as special, testing as testing, types as types, utils as utils, version as version, viewer as viewer, xpu as xpu
 from rushlight.amp.autocast_mode import autocast as autocast
 from rushlight.amp.grad_scaler import GradScaler as GradScaler
 from rushlight.autograd import enable_grad as enable_grad, inference_mode as inference_mode, is_anomaly_enabled as is_anomaly_enabled, is_grad_enabled as is_grad_enabled, is_inference_mode_enabled as is_inference_mode_enabled, no_grad as no_grad, set_grad_enabled as set_grad_enabled
@@ -15,8 +15,10 @@ from rushlight.core.dtypes import can_cast as can_cast, dtype as _dtype, dtype a
 from rushlight.core.errors import NotSupported as NotSupported, RushlightError as RushlightError
 from rushlight.core.quantized import qscheme as _qscheme, qscheme as qscheme
 from rushlight.core.size import Size as Size, Size as _Size
+from rushlight.core.symbolic.integers import SymbolicFloat as SymFloat, SymbolicInt as SymInt
 from rushlight.random import default_generator as default_generator, get_rng_state as get_rng_state, initial_seed as initial_seed, manual_seed as manual_seed, seed as seed, set_rng_state as set_rng_state
 from rushlight.settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled, get_deterministic_debug_mode as get_deterministic_debug_mode, get_float32_matmul_precision as get_float32_matmul_precision, get_num_interop_threads as get_num_interop_threads, get_num_threads as get_num_threads, is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled, set_deterministic_debug_mode as set_deterministic_debug_mode, set_float32_matmul_precision as set_float32_matmul_precision, set_flush_denormal as set_flush_denormal, set_num_interop_threads as set_num_interop_threads, set_num_threads as set_num_threads, use_deterministic_algorithms as use_deterministic_algorithms
+from rushlight.streams import AcceleratorError as AcceleratorError, Event as Event, OutOfMemoryError as OutOfMemoryError, Stream as Stream
 from rushlight.tensor import Tensor as Tensor, op_results as _results
 from rushlight.tensor.construct import as_tensor as as_tensor, asarray as asarray, from_dlpack as from_dlpack, from_numpy as from_numpy, frombuffer as frombuffer, is_tensor as is_tensor, numel as numel, result_type as result_type, tensor as tensor
 from rushlight.tensor.conversion import is_same_size as is_same_size
@@ -252,6 +254,8 @@ def bernoulli(input: Tensor, p: _float | None = None, *, generator: Any = None, 
 bfloat16: _dtype
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input1 @ weight[k] @ input2 + bias[k]`` for every output k."""
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: _int = 1) -> Tensor:
+    """:func:`nn.functional.binary_cross_entropy_with_logits`, with the reduction as a number."""
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
     """How often each non-negative integer is there, or the sum of the weights of its occurrences."""
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
@@ -379,6 +383,8 @@ def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic cosine of every element."""
 def cosh_(input: Tensor) -> Tensor:
     """The hyperbolic cosine of every element."""
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: _int = 1) -> Tensor:
+    """:func:`nn.functional.cosine_embedding_loss`, with the reduction as a number."""
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08, *, axis: _int = ...) -> Tensor:
     """The cosine of the angle between vectors along a dimension."""
 def count_nonzero(input: Tensor, dim: Any = None, *, axis: Any = ...) -> Tensor:
@@ -387,6 +393,8 @@ def cov(input: Tensor, *, correction: _int = 1, fweights: Tensor | None = None, 
     """The covariance matrix of variables (rows) from observations (columns), which may be repeated and weighted."""
 def cross(input: Tensor, other: Tensor, dim: _int | None = None, *, axis: _int | None = ..., out: Tensor | None = None) -> Tensor:
     """The cross product along a dimension: by default the first of size 3."""
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: _int = 0, reduction: _int = 1, zero_infinity: _bool = False) -> Tensor:
+    """:func:`nn.functional.ctc_loss`, with the reduction as a number."""
 def cummax(input: Tensor, dim: _int = ..., *, axis: _int = ..., out: Any = None) -> _results.cummax:
     """The largest element up to each one along a dimension, and where it is."""
 def cummin(input: Tensor, dim: _int = ..., *, axis: _int = ..., out: Any = None) -> _results.cummin:
@@ -407,6 +415,8 @@ def det(input: Tensor) -> Tensor:
     """The determinant of square matrices."""
 def detach(input: Tensor) -> Tensor:
     """The same memory, outside the gradient graph; writes through either are counted for both."""
+def detach_(input: Any) -> Any:
+    """Take a tensor out of the gradient graph, in place."""
 def detach_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The same memory, outside the gradient graph; writes through either are counted for both.  A copy, not a view."""
 def diag(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
@@ -449,6 +459,10 @@ def einsum(*args_: Sequence[Tensor] | Sequence[Sequence[Tensor]], args: Sequence
     """Sums of products, with the dimensions of every operand named by letters: ``einsum("bij,bjk->bik", a, b)``."""
 def embedding(weight: Tensor, input: Tensor, padding_idx: _int = -1, scale_grad_by_freq: _bool = False) -> Tensor:
     """The rows of a table that indices name."""
+def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: _bool = False, mode: _int = 0, sparse: _bool = False, per_sample_weights: Tensor | None = None, include_last_offset: _bool = False, padding_idx: _int | None = None) -> _tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The sum (0), mean (1) or maximum (2) of each bag; the bag of every index, the sizes of bags, and where maxima are."""
+def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: _float, norm_type: _float) -> Tensor:
+    """Shrink, in place, the rows that are named to a largest norm."""
 def empty(*size_: _int | Sequence[_int], dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None, size: Sequence[_int] = ..., out: Tensor | None = None) -> Tensor:
     """A tensor whose elements are whatever was in memory."""
 def empty_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor:
@@ -541,6 +555,10 @@ def frac_(input: Tensor) -> Tensor:
     """What is behind the point of each element, with its sign."""
 def frexp(input: Tensor, *, out: Any = None) -> _results.frexp:
     """Mantissa and exponent: ``input == mantissa * 2 ** exponent`` with the mantissa in ``[0.5, 1)``."""
+def frobenius_norm(input: Tensor, dim: Any, keepdim: _bool = False) -> Tensor:
+    """The root of the sum of squares over dimensions (one or two)."""
+def from_file(filename: _str, shared: _bool | None = None, size: _int | None = 0, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False) -> Any:
+    """A tensor over a file; with ``shared``, writes go to the file, which is made as large as it has to be."""
 def full(size: Any, fill_value: _Number, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
     """A tensor with every element the same."""
 def full_like(input: Tensor, fill_value: _Number, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor:
@@ -565,6 +583,10 @@ def get_autocast_dtype(device_type: _str) -> Any:
     """The narrow type that autocast uses on a kind of device."""
 def get_autocast_gpu_dtype(*args: Any) -> Any:
     """The old name of ``get_autocast_dtype('cuda')``."""
+def get_device(input: Any) -> _int:
+    """The index of the device of a tensor; -1 for the CPU."""
+def get_device_module(device: Any = None) -> Any:
+    """The module of a kind of device: ``torch.cuda`` for "cuda"; without an argument, that of the accelerator, or of the CPU."""
 def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: _int = 1, axis: Any = ...) -> _tuple[Tensor, ...]:
     """The slopes of sampled values along dimensions, for a spacing or coordinates of the samples."""
 def greater(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
@@ -592,8 +614,12 @@ def hann_window(window_length: _int, periodic: _bool = True, *, dtype: Any = Non
     """The Hann window: one period of a raised cosine."""
 def hardshrink(input: Tensor, lambd: _int | _float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """The input, with 0 for what is within ``lambd`` of 0."""
+def hash_tensor(input: Any, dim: Any = None, *, keepdim: _bool = False, mode: _int = 0) -> Any:
+    """The exclusive or of the bits of all elements, or along dimensions: floats as float64, integers as int64."""
 def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor:
     """0 for what is negative, 1 for what is positive, and ``values`` for 0."""
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, reduction: _int = 1) -> Tensor:
+    """:func:`nn.functional.hinge_embedding_loss`, with the reduction as a number."""
 def histc(input: Tensor, bins: _int = 100, min: _Number = 0, max: _Number = 0, *, out: Tensor | None = None) -> Tensor:
     """How many elements fall in each of equal bins between ``min`` and ``max`` (of the data, if they are the same)."""
 def histogram(input: Tensor, bins: Tensor | _Number, *, range: Any = None, weight: Tensor | None = None, density: _bool = False, out: Any = None) -> _results.histogram:
@@ -637,6 +663,8 @@ def index_select(input: Tensor, dim: _int = ..., index: Tensor = ..., *, axis: _
 inf: _float
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The dot products of the last dimensions; with a 0-dim tensor, the plain product."""
+def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, use_input_stats: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool) -> Tensor:
+    """:func:`nn.functional.instance_norm`, with its arguments in another order."""
 int: _dtype
 int16: _dtype
 int32: _dtype
@@ -654,12 +682,16 @@ def is_autocast_enabled(device_type: _str = 'cuda') -> _bool:
     """Whether autocast is on for a kind of device."""
 def is_conj(input: Tensor) -> _bool:
     """Whether a conjugate is still to be computed: never."""
+def is_distributed(input: Any) -> _bool:
+    """False: no tensor is spread over processes."""
 def is_neg(input: Tensor) -> _bool:
     """Whether a negation is still to be computed: never."""
 def is_nonzero(input: Tensor) -> _bool:
     """Whether the one element of a tensor is not 0."""
 def is_signed(input: Tensor) -> _bool:
     """Whether the type has negative numbers."""
+def is_warn_always_enabled() -> _bool:
+    """What ``set_warn_always`` has set."""
 def isclose(input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> Tensor:
     """Whether ``|input - other| <= atol + rtol * |other|``, element by element."""
 def isfinite(input: Tensor) -> Tensor:
@@ -680,6 +712,8 @@ def istft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length
     """The signal with these short-time spectra: frames are added up, and divided by what their windows add up to."""
 def kaiser_window(window_length: _int, periodic: _bool = True, beta: _float = 12.0, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """The Kaiser window, whose ``beta`` weighs a narrow main lobe against low side lobes."""
+def kl_div(input: Tensor, target: Tensor, reduction: _int = 1, *, log_target: _bool = False) -> Tensor:
+    """:func:`nn.functional.kl_div`, with the reduction as a number."""
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The Kronecker product: the block matrix of ``other`` times each element of ``input``."""
 def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, axis: _int = ..., keepdims: _bool = ..., out: Any = None) -> _results.kthvalue:
@@ -763,6 +797,8 @@ def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor |
     """The solution of ``A X = input`` from the LU factors of A."""
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True, *, out: Any = None) -> _tuple[Tensor, Tensor, Tensor]:
     """The permutation P and the factors L and U of packed LU factors, so that ``A = P @ L @ U``."""
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: _int = 1) -> Tensor:
+    """:func:`nn.functional.margin_ranking_loss`, with the reduction as a number."""
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | _Number) -> Tensor:
     """``input`` with ``value`` wherever ``mask`` is true."""
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
@@ -834,8 +870,16 @@ def narrow(input: Tensor, dim: _int = ..., start: Any = ..., length: _int = ...,
     """A view of so many indices of a dimension."""
 def narrow_copy(input: Tensor, dim: _int = ..., start: Any = ..., length: _int = ..., *, axis: _int = ..., out: Tensor | None = None) -> Tensor:
     """A copy of so many indices of a dimension."""
+def native_batch_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: _bool, momentum: _float, eps: _float) -> Any:
+    ...
 def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
     """Channels taken from each group in turn."""
+def native_dropout(input: Any, p: _float, train: _bool | None) -> Any:
+    ...
+def native_group_norm(input: Any, weight: Any, bias: Any, N: _int, C: _int, HxW: _int, group: _int, eps: _float) -> Any:
+    ...
+def native_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: _float) -> Any:
+    ...
 def ne(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """``input != other``, element by element."""
 def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -897,6 +941,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
     """Places gathered into channels: the inverse of ``pixel_shuffle``."""
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """A Poisson number for each rate."""
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool, full: _bool, eps: _float, reduction: _int) -> Tensor:
+    """:func:`nn.functional.poisson_nll_loss`, with the reduction as a number."""
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Complex numbers from their absolute values and angles."""
 def polygamma(n: _int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1042,6 +1088,8 @@ def set_autocast_enabled(device_type: Any, enabled: _bool | None = None) -> None
     """Switch autocast on or off for this thread: ``set_autocast_enabled("cpu", True)``."""
 def set_autocast_gpu_dtype(*args: Any) -> Any:
     """The old name of ``set_autocast_dtype('cuda', dtype)``."""
+def set_warn_always(b: _bool) -> None:
+    """Say whether warnings that PyTorch gives once come every time: here Python's filters decide, and this is remembered for who asks."""
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sign; of a complex number, the number of size 1 with the same angle."""
 short: _dtype
@@ -1137,6 +1185,28 @@ def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor:
     """Two dimensions exchanged."""
 def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """Two dimensions exchanged."""
+def sym_constrain_range(size: Any, *, min: _int | None = None, max: _int | None = None) -> None:
+    """Check that a number is within bounds."""
+def sym_constrain_range_for_size(size: Any, *, min: _int | None = None, max: _int | None = None) -> None:
+    """Check that a size is within bounds."""
+def sym_float(a: Any) -> Any:
+    """A number as a floating-point number."""
+def sym_fresh_size(expr: Any) -> Any:
+    """A number as a size of its own: numbers are their own here."""
+def sym_int(a: Any) -> Any:
+    """A number as an integer, rounded towards zero."""
+def sym_ite(b: Any, t: Any, f: Any) -> Any:
+    """One of two values."""
+def sym_max(a: Any, b: Any) -> Any:
+    """The larger number; a float if one of them is."""
+def sym_min(a: Any, b: Any) -> Any:
+    """The smaller number; a float if one of them is."""
+def sym_not(a: Any) -> _bool:
+    """Whether something does not hold."""
+def sym_sqrt(a: Any) -> _float:
+    """The square root."""
+def sym_sum(args: Sequence[Any]) -> Any:
+    """The sum of several numbers."""
 def t(input: Tensor) -> Tensor:
     """A matrix transposed; vectors and numbers pass as they are."""
 def t_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1181,6 +1251,8 @@ def tril(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Ten
     """Matrices with zeros above a diagonal."""
 def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Rows and columns of the places on a diagonal of a matrix and below it."""
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2.0, eps: _float = 1e-06, swap: _bool = False, reduction: _int = 1) -> Tensor:
+    """:func:`nn.functional.triplet_margin_loss`, with the reduction as a number."""
 def triu(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Matrices with zeros below a diagonal."""
 def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
@@ -1229,8 +1301,12 @@ def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The dot product with the first vector conjugated."""
 def view_as_complex(input: Tensor) -> Tensor:
     """Pairs of real numbers in a last dimension of size 2 as complex ones, in the same memory."""
+def view_as_complex_copy(input: Tensor) -> Tensor:
+    """A copy of pairs of real numbers as complex ones."""
 def view_as_real(input: Tensor) -> Tensor:
     """Complex numbers as pairs of real ones in a last dimension of size 2, in the same memory."""
+def view_as_real_copy(input: Tensor) -> Tensor:
+    """A copy of a complex tensor as real and imaginary parts in a new last dimension."""
 def view_copy(input: Tensor, *size_: Any | Sequence[Any], dtype: Any = None, size: Sequence[Any] = ...) -> Tensor:
     """A copy in another shape, or (given a dtype) of the bytes read as another type."""
 def vsplit(input: Tensor, indices_or_sections: Any) -> Any:

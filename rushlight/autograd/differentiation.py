@@ -167,7 +167,7 @@ def _for_each_gradient(
 ) -> tuple[Any, ...]:  # fmt: skip
     """``grad`` for every entry of the first dimension of the gradients of the outputs, stacked."""
     roots = _as_list(outputs)
-    gradients = _as_list(grad_outputs) if grad_outputs is not None else [None] * len(roots)
+    gradients: list[Any] = _as_list(grad_outputs) if grad_outputs is not None else [None] * len(roots)
     for root, gradient in zip(roots, gradients):
         if gradient is None:
             raise GradientError("grad can be implicitly created only for scalar outputs; with is_grads_batched=True pass grad_outputs")

@@ -106,6 +106,10 @@ CODES: dict[str, Code] = {
         "NotImplementedError", "PyTorch has it and rushlight has not (yet)", "the message says what to use instead; [the list](../not-supported.md)",
         "", "torch.sparse.spsolve(torch.eye(2).to_sparse_csr(), torch.ones(2))", "torch.linalg.solve(torch.eye(2), torch.ones(2))",
     ),
+    "RL302": Code(
+        "OSError", "a compiled extension of PyTorch can't be loaded: it links with PyTorch's C++ libraries",
+        "register the op in Python with `torch.library.custom_op`", "", "torch.ops.load_library(\"libmine.so\")", "",
+    ),
     "RL401": Code(
         "RuntimeError", "a graph is not well formed, or an edit would make it so", "the message names the node; after edits by hand run `graph.lint()`",
         "traced = torch.jit.trace(lambda x: x.sin() + 1, torch.ones(2))\nsine = next(node for node in traced.graph.nodes if node.op.startswith(\"call\"))",

@@ -26,6 +26,8 @@ loaded_libraries: set[str] = set()
 class ExtensionNotSupported(NotSupported, OSError):
     """A compiled extension can't be loaded: an OSError, by which libraries that can do without it know."""
 
+    code = "RL302"
+
 
 # Folder of a library's compiled ops, and the beginning of the file's name -> the module here that declares these ops in Python.
 provided_libraries = {("torchvision", "_C"): "compat.torchvision_ops"}
