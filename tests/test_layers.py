@@ -19,7 +19,6 @@ ROOMS = (
 )
 FACE = len(ROOMS)
 FACE_ROOMS = {
-    "accelerator",
     "checks",
     "cli",
     "compat",
@@ -27,14 +26,12 @@ FACE_ROOMS = {
     "cuda",
     "distributed",
     "distributions",
-    "export",
     "fx",
     "jit",
     "library",
     "masked",
     "multiprocessing",
     "nested",
-    "package",
     "profiler",
     "signal",
     "sparse",

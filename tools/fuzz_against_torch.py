@@ -2,7 +2,6 @@
 
     python tools/fuzz_against_torch.py --torch .venv-record/bin/python            # 200 calls of each op
     python tools/fuzz_against_torch.py --torch PYTHON --calls 2000 softmax topk    # of these ops
-    python tools/fuzz_against_torch.py --torch PYTHON --record 25                  # PyTorch's outcomes of 25 calls of each op, for make test
 
 PyTorch runs in its own environment (``make record`` makes one), in a process that gets calls and gives outcomes; one that crashes is started anew.
 Values, dtypes, shapes, aliasing, classes of errors and gradients are compared, with ``--strides`` strides too; what differs is shrunk.
@@ -25,7 +24,6 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT)]
 from fuzz.calls import Call, Mutator  # noqa: E402
 from fuzz.compare import difference, shrink  # noqa: E402
 from fuzz.outcome import Outcome, outcome  # noqa: E402
-from fuzz.recorded import write_recorded  # noqa: E402
 from samples import makers, samples_of  # noqa: E402
 
 import rushlight  # noqa: E402
@@ -108,16 +106,12 @@ def main() -> int:
     parser.add_argument("--from", dest="first", default="", metavar="OP", help="begin with this op")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--strides", action="store_true", help="compare strides of results too")
-    parser.add_argument("--record", type=int, metavar="N", help="record PyTorch's outcomes of N calls of each op")
     given = parser.parse_args()
     ops = [
         op for op in table.values() if op.functional is None and op in makers and samples_of(op) and (not given.ops or op.name in given.ops)
     ]
     ops = ops[next((at for at, op in enumerate(ops) if op.name == given.first), 0) :]
     peer = PyTorch(given.torch)
-    if given.record:
-        write_recorded(ops, peer.ask, given.record, given.seed)
-        return 0
     total: Counter[str] = Counter()
     for number, op in enumerate(ops, 1):
         differences = fuzz(op, peer, given.calls, given.seed, given.strides)

@@ -1,0 +1,69 @@
+"""The fuzzer: its calls are the same for a seed, its comparison finds differences, and shrinking keeps them."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+from fuzz.calls import Array, Call, Mutator
+from fuzz.compare import difference, shrink
+from fuzz.outcome import outcome
+
+import rushlight
+from rushlight.core.declare import table
+
+OPS = "add softmax gather topk matmul cumsum index_select clamp conv2d where layer_norm".split()
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_calls_are_repeatable_and_agree_with_themselves(name):
+    first, second = Mutator(table[name], 3), Mutator(table[name], 3)
+    ran = 0
+    for _ in range(25):
+        call, again = first.call(), second.call()
+        assert str(call) == str(again)
+        found = outcome(rushlight, call)
+        ran += not found.error
+        assert difference(call, found, outcome(rushlight, again), strides=True) == ""
+    assert ran >= 3  # most calls are valid
+
+
+def call_of(values, **kwargs):
+    return Call("add", "add", [Array(np.array(values, np.float64), "float32", requires_grad=True), 1.5], kwargs, gradient=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda found: setattr(found, "error", "ValueError"), "raises ValueError"),
+        (lambda found: found.dtypes.__setitem__(0, "float64"), "result 0 is float32; PyTorch float64"),
+        (lambda found: found.results.__setitem__(0, found.results[0] + 0.01), "result 0 is"),
+        (lambda found: found.results.__setitem__(0, found.results[0][:1]), "has shape"),
+        (lambda found: found.aliases.__setitem__(0, 0), "share memory"),
+        (lambda found: found.gradients.__setitem__(0, -found.gradients[0]), "gradient 0 is"),
+        (lambda found: setattr(found, "backward_error", "RuntimeError"), "backward"),
+    ],
+)
+def test_differences_are_told(change, said):
+    call = call_of([1.0, 2.0, np.nan])
+    ours = outcome(rushlight, call)
+    theirs = copy.deepcopy(ours)
+    assert difference(call, ours, theirs) == ""
+    change(theirs)
+    assert said in difference(call, ours, theirs)
+
+
+def test_errors_of_one_class_agree():
+    call = Call("add", "add", [Array(np.ones(2), "float32"), Array(np.ones(3), "float32")])
+    assert outcome(rushlight, call).error == "RuntimeError"
+
+
+def test_shrinking_keeps_what_differs():
+    call = call_of([[0.0, -1.0, 3.0, 4.0]] * 8, alpha=2)
+
+    def differs(other):
+        return bool((other.args[0].values < 0).any())
+
+    small = shrink(call, differs)
+    assert differs(small) and small.args[0].values.size == 2 and not small.kwargs and not small.gradient
