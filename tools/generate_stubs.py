@@ -265,6 +265,7 @@ def package_stub() -> str:
     for name in sorted(lazy_submodules(tree)):
         writer.need("rushlight", f"{name} as {name}")
         named.add(name)
+    late = {name: f"rushlight.{file}" for file, declared in rushlight._LATE.items() for name in declared.split()}  # type: ignore[attr-defined]
     for name in sorted({*dir(rushlight), *public_names("")} - named):
         value = getattr(rushlight, name)
         private = name.startswith("_") and not hasattr(value, "op") and name != "__version__"
@@ -273,7 +274,8 @@ def package_stub() -> str:
         if isinstance(value, types.FunctionType) and not name.startswith("__"):
             writer.function(name, value)
         elif isinstance(value, type) and type(value) is type:
-            writer.need(value.__module__, f"{value.__name__} as {name}")
+            home, spelt = (late[name], name) if name in late else (value.__module__, value.__name__)
+            writer.need(home, f"{spelt} as {name}")
         elif value is None:
             writer.lines.append(f"{name}: None")
         else:
