@@ -19,6 +19,7 @@ from typing import Any
 
 import rushlight.autograd.gradcheck
 import rushlight.compiler
+import rushlight.cuda
 import rushlight.jit
 import rushlight.onnx
 import rushlight.ops.document

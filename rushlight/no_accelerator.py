@@ -29,6 +29,8 @@ _FALSE = "is_available is_initialized is_bf16_supported is_tf32_supported is_cur
 class NoDeviceError(DeviceError, AssertionError):
     """Something that needs an accelerator, which is not here."""
 
+    code = "RL111"
+
 
 def fill(namespace: dict[str, Any], label: str) -> None:
     """Put the names into a module; ``label`` is the accelerator as PyTorch writes it, "CUDA"."""

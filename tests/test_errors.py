@@ -5,6 +5,7 @@ import pytest
 import rushlight
 import rushlight.autograd.gradcheck
 import rushlight.compiler
+import rushlight.cuda
 import rushlight.jit
 import rushlight.onnx
 import rushlight.utils.checkpoint

@@ -214,6 +214,12 @@ def assert_exported_indexing(program, tensors, opset, grows):
         close(open_.run(larger), program(larger))
 
 
+@pytest.fixture(autouse=True)
+def same_numbers() -> None:
+    """The same random inputs in whatever order tests run: sums near 0 are rounded differently by ONNX Runtime."""
+    torch.manual_seed(0)
+
+
 @pytest.mark.parametrize("opset", OPSETS)
 @pytest.mark.parametrize("case", READS, ids=lambda case: case[0])
 def test_expression(case, opset):

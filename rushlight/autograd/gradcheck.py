@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,11 +14,11 @@ from ..core.declare import table
 from ..core.devices import device_of, device_type_of, on_device
 from ..core.dtypes import BY_NUMPY, FLOATING
 from ..core.errors import RushlightError
+from ..core.sparse import holds_sparse
 from ..core.state import state
 from .differentiation import grad
 from .engine import refreshed
 from .forward_ad import dual_level, make_dual, unpack_dual
-from .sparse_inputs import is_sparse, opened
 
 
 class GradcheckError(RushlightError, RuntimeError):
@@ -161,8 +162,8 @@ def gradcheck(
     if check_batched_forward_grad and not check_forward_ad:
         raise ValueError("Setting check_batched_forward_grad to True requires check_forward_ad to be True")
     inputs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
-    if any(map(is_sparse, inputs)) or any(map(is_sparse, _outputs(func, inputs))):
-        func, inputs = opened(func, inputs, bool(masked))
+    if holds_sparse(inputs) or holds_sparse(_outputs(func, inputs)):  # the algorithms of sparse tensors load when one is met
+        func, inputs = importlib.import_module("rushlight.autograd.sparse_inputs").opened(func, inputs, bool(masked))
     check = _Check(func, inputs, eps, atol, rtol, nondet_tol)
     try:
         check.run(check_backward_ad, check_forward_ad, fast_mode)
@@ -355,8 +356,8 @@ def gradgradcheck(
 ) -> bool:
     """Whether the gradients of the gradients of ``func`` agree with finite differences."""
     inputs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
-    if any(map(is_sparse, inputs)) or any(map(is_sparse, _outputs(func, inputs))):
-        func, inputs = opened(func, inputs, bool(masked))
+    if holds_sparse(inputs) or holds_sparse(_outputs(func, inputs)):  # the algorithms of sparse tensors load when one is met
+        func, inputs = importlib.import_module("rushlight.autograd.sparse_inputs").opened(func, inputs, bool(masked))
     outputs = _differentiable(_outputs(func, inputs))
     if grad_outputs is None:
         stream = np.random.default_rng(0)

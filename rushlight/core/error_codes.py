@@ -74,6 +74,10 @@ CODES: dict[str, Code] = {
         "NotImplementedError", "the op has no meaning for this type", "convert with `.to(dtype)`",
         "x = torch.tensor([1, 2])", "torch.nn.functional.gelu(x)", "torch.nn.functional.gelu(x.to(torch.float32))",
     ),
+    "RL111": Code(
+        "AssertionError", "something that needs an accelerator, which is not here", "use the CPU: `device='cpu'`, `torch.accelerator.is_available()` says what is there",
+        "", "torch.cuda.synchronize()", "torch.cpu.synchronize()",
+    ),
     "RL201": Code(
         "RuntimeError", "a gradient was asked for where there is none, or a rule of recording was broken", "check `requires_grad`; look for `detach` and `no_grad`",
         "", "torch.ones(3).sum().backward()", "torch.ones(3, requires_grad=True).sum().backward()",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import importlib
 import sys
@@ -33,7 +32,9 @@ def nearest(name: str, module_name: str) -> str:
     """A hint at the name of a module that was probably meant, to go at the end of a message; "" where none is near."""
     module = sys.modules.get(module_name)
     names = {*(() if module is None else dir(module)), *_submodules.get(module_name, ())}
-    found = difflib.get_close_matches(name, sorted(each for each in names if each.startswith("_") == name.startswith("_")), 1, 0.8)
+    found = importlib.import_module("difflib").get_close_matches(
+        name, sorted(each for each in names if each.startswith("_") == name.startswith("_")), 1, 0.8
+    )
     return f" (did you mean {found[0]!r}?)" if found else ""
 
 

@@ -27,11 +27,13 @@ from ..graph import Node
 from ..passes.functionalize import FunctionalTracer
 from .cleanup import clean
 from .errors import ExportInputError, OnnxExporterError
-from .exporter import FIRST_OPSET, _exporting, newest_opset
+from .exporter import _exporting, newest_opset
 from .globals import GLOBALS
 from .lowering import OnnxLowering, as_in_this_run
 from .names import name_outputs
 from .proto import OnnxModel
+
+FIRST_OPSET = 9  # of gradients: the nodes that they need are in it
 
 
 class GraphInput(NamedTuple):

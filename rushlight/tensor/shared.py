@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import mmap
 import os
-import tempfile
 import weakref
 from typing import Any
 
@@ -22,7 +22,7 @@ def _memory_file(size: int) -> int:
     if hasattr(os, "memfd_create"):
         file = os.memfd_create("rushlight")
     else:
-        with tempfile.TemporaryFile() as temporary:
+        with importlib.import_module("tempfile").TemporaryFile() as temporary:  # rarely needed, and slow to import
             file = os.dup(temporary.fileno())
     os.truncate(file, size)
     return file

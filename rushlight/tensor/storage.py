@@ -18,6 +18,7 @@ from ..core.sparse import SPARSE
 from ..core.state import state
 from ..ops.shape.memory import element_strides
 from .construct import array_of
+from .shared import SharedMemory
 
 _UINT8 = np.dtype(np.uint8)
 
@@ -189,7 +190,7 @@ def is_shared_memory(array: Any) -> bool:
     """Whether the memory of an array was made by ``share_memory_``."""
     while isinstance(array, np.ndarray):
         array = array.base
-    return isinstance(array.obj if isinstance(array, memoryview) else array, mmap.mmap)
+    return type(array.obj if isinstance(array, memoryview) else array) in (mmap.mmap, SharedMemory)
 
 
 class TypedStorage:

@@ -6,6 +6,7 @@ its place in the gradient graph, and Python's protocols.
 
 from __future__ import annotations
 
+import importlib
 import math
 import warnings
 import weakref
@@ -36,7 +37,6 @@ from ..core.quantized import QuantizedArray
 from ..core.size import Size
 from ..core.sparse import SPARSE
 from ..core.state import flags, state
-from ..ops.overloads import find_overload
 from .layout import channels_last, channels_last_3d, contiguous_format, is_channels_last, strided, tidy_strides
 from .printing import format_tensor
 from .quantized import format_quantized
@@ -434,7 +434,7 @@ class Tensor(OpMethods):
             state.capture.value_escaped(self, how)
         if array.__class__ is Spec:
             if dispatches_operators(type(self)):
-                operator = find_overload("aten", "_local_scalar_dense", "default")
+                operator = importlib.import_module("rushlight.ops.overloads").find_overload("aten", "_local_scalar_dense", "default")
                 return type(self).__torch_dispatch__(operator, (type(self),), (self,), {})
             raise OperationError("Tensor.item() cannot be called on meta tensors")
         if array.size != 1:

@@ -262,7 +262,8 @@ def _squeeze_onnx(g: Any, input: Any, dim: Any) -> Any:
     if dynamic:  # whether such a dimension goes is known when the file runs
         sizes = g.shape(input)
         stays = g.constant(np.array([axis not in dims for axis in range(input.rank)]))
-        return g.Reshape(input, g.Compress(sizes, g.Or(stays, g.Not(g.Equal(sizes, g.constant(1, np.int64)))), axis=0))
+        left = g.Compress(sizes, g.Or(stays, g.Not(g.Equal(sizes, g.constant(1, np.int64)))), axis=0)
+        return g.Reshape(input, left, allowzero=1 if g.opset >= 14 else None)
     return g.squeeze(input, [axis for axis in dims if input.shape[axis] == 1])
 
 
