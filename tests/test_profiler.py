@@ -32,7 +32,7 @@ def test_forward_and_backward_are_recorded_and_nested():
     assert inner.cpu_parent.name == "autograd::engine::evaluate_function: ReluBackward0"
     assert inner.sequence_nr == by_name["aten::relu"].sequence_nr and {e.name for e in inner.cpu_children} == {
         "aten::le",
-        "aten::masked_fill",
+        "aten::where",
     }
     for event in events:
         assert event.time_range.start <= event.time_range.end and event.self_cpu_time_total >= 0

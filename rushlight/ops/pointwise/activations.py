@@ -42,7 +42,7 @@ def _rectified(array: Any, out: Any = None) -> Any:
     meta=elementwise(refuse="bool complex", fast=(1, "float")),
     kernel=lambda xp, input: xp.maximum(input, input.dtype.type(0)),
     ufunc=_rectified,
-    vjp={"input": lambda g, result: g.masked_fill(result <= 0, 0)},
+    vjp={"input": lambda g, result: table["where"].call(result <= 0, 0.0, g)},
     out=False,
     onnx={9: onnx_forms.relu},
 )
@@ -68,7 +68,7 @@ functional_relu = _variant("relu", "``max(input, 0)``.")
 @primitive(
     meta=elementwise(refuse="bool complex"),
     kernel=lambda xp, input, min_val, max_val: xp.clip(input, input.dtype.type(min_val), input.dtype.type(max_val)),
-    vjp={"input": lambda g, input, min_val, max_val: g.masked_fill((input <= min_val) | (input >= max_val), 0)},
+    vjp={"input": lambda g, input, min_val, max_val: table["where"].call((input <= min_val) | (input >= max_val), 0.0, g)},
     namespace=None,
     method=False,
     out=False,
@@ -443,7 +443,7 @@ functional_hardswish = _variant("hardswish", "``input * hardsigmoid(input)``.")
     kernel=lambda xp, input, lambd: xp.where(
         (input >= input.dtype.type(-lambd)) & (input <= input.dtype.type(lambd)), input.dtype.type(0), input
     ),
-    vjp={"input": lambda g, input, lambd: g.masked_fill((input >= -lambd) & (input <= lambd), 0)},
+    vjp={"input": lambda g, input, lambd: table["where"].call((input >= -lambd) & (input <= lambd), 0.0, g)},
     also=("nn.functional.hardshrink",),
 )
 def hardshrink(input: Tensor, lambd: Number = 0.5) -> Tensor:
@@ -459,7 +459,7 @@ def _softshrink_kernel(xp: Any, input: Any, lambd: Any) -> Any:
 @primitive(
     meta=elementwise(refuse="bool int complex"),
     kernel=_softshrink_kernel,
-    vjp={"input": lambda g, input, lambd: g.masked_fill((input >= -lambd) & (input <= lambd), 0)},
+    vjp={"input": lambda g, input, lambd: table["where"].call((input >= -lambd) & (input <= lambd), 0.0, g)},
     namespace="nn.functional",
     name="softshrink",
     out=False,
@@ -486,7 +486,7 @@ def softsign(input: Tensor) -> Tensor:
 @primitive(
     meta=elementwise(refuse="bool complex"),
     kernel=lambda xp, input, threshold, value: xp.where(input <= input.dtype.type(threshold), input.dtype.type(value), input),
-    vjp={"input": lambda g, input, threshold: g.masked_fill(input <= threshold, 0)},
+    vjp={"input": lambda g, input, threshold: table["where"].call(input <= threshold, 0.0, g)},
     method=False,
 )
 def threshold(input: Tensor, threshold: Number, value: Number) -> Tensor:
