@@ -99,10 +99,7 @@ def embedding_bag(
     weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False,
     per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """The sum (0), mean (1) or maximum (2) of each bag; the bag of every index, the sizes of bags, and where maxima are.
-
-    Only the first result is used by programs; the indices of maxima are given as zeros.
-    """
+    """The sum (0), mean (1) or maximum (2) of each bag; the bag of every index, the sizes of bags, and the rows that the maxima come from."""
     if mode not in (0, 1, 2):
         raise ValueRangeError(f"mode has to be 0 (sum), 1 (mean) or 2 (max), not {mode}")
     result = _functional("embedding_bag")(
@@ -110,10 +107,15 @@ def embedding_bag(
         per_sample_weights=per_sample_weights, include_last_offset=include_last_offset, padding_idx=padding_idx,
     )  # fmt: skip
     starts = offsets[:-1] if include_last_offset else offsets
-    ends = table["cat"].call([starts[1:], starts.new_tensor([indices._array.shape[0]])])
+    ends = offsets[1:] if include_last_offset else table["cat"].call([starts[1:], starts.new_tensor([indices._array.shape[0]])])
     positions = table["arange"].call(indices._array.shape[0], device=indices.device)
     bags = table["searchsorted"].call(starts, positions.to(starts.dtype), right=True) - 1
-    return result, bags, ends - starts, table["zeros"].call(result.shape if mode == 2 else (0,), dtype=indices.dtype)
+    rows = table["zeros"].call(result.shape if mode == 2 else (0,), dtype=indices.dtype)
+    for bag, (start, end) in enumerate(zip(starts.tolist(), ends.tolist()) if mode == 2 else ()):
+        taken = indices[start:end] if padding_idx is None else indices[start:end][indices[start:end] != padding_idx]
+        if taken._array.shape[0]:
+            rows[bag] = taken[weight.detach()[taken].argmax(0)]
+    return result, bags, ends - starts, rows
 
 
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:

@@ -317,6 +317,17 @@ def test_losses_with_numbers_for_reductions():
         torch.kl_div(x, y, 3)
 
 
+def test_the_rows_of_maxima_in_bags():
+    weight = torch.tensor([[1.0, 5.0], [3.0, 2.0], [2.0, 9.0], [0.0, 0.0]])
+    indices = torch.tensor([0, 1, 2, 3, 1, 0])
+    _, _, _, rows = torch.embedding_bag(weight, indices, torch.tensor([0, 3, 3, 5]), False, 2)
+    assert rows.tolist() == [[1, 2], [0, 0], [1, 1], [0, 0]]
+    _, _, _, rows = torch.embedding_bag(weight, indices, torch.tensor([0, 3, 3, 5]), False, 2, padding_idx=1)
+    assert rows.tolist() == [[2, 2], [0, 0], [3, 3], [0, 0]]
+    _, _, sizes, rows = torch.embedding_bag(weight, indices, torch.tensor([0, 3, 5]), False, 2, include_last_offset=True)
+    assert rows.tolist() == [[1, 2], [1, 1]] and sizes.tolist()[:2] == [3, 2]
+
+
 def test_embedding_bag_with_its_bags():
     result, bags, sizes, _ = torch.embedding_bag(torch.eye(3), torch.tensor([0, 1, 2]), torch.tensor([0, 2]))
     assert result.tolist() == [[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]] and bags.tolist() == [0, 0, 1] and sizes.tolist() == [2, 1]
