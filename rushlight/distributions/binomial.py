@@ -10,7 +10,7 @@ from rushlight import Tensor
 from ..core.size import Size
 from . import constraints
 from .distribution import Distribution
-from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
+from .utils import OddsParameters, broadcast_all
 
 __all__ = ["Binomial"]
 
@@ -19,7 +19,7 @@ def _clamp_by_zero(x: Tensor) -> Tensor:
     return (x.clamp(min=0) + x - x.clamp(max=0)) / 2  # max(x, 0), whose gradient at 0 is a half
 
 
-class Binomial(Distribution):
+class Binomial(OddsParameters, Distribution):
     """How many of ``total_count`` trials succeed, each with probability ``probs`` or log-odds ``logits``."""
 
     arg_constraints = {"total_count": constraints.nonnegative_integer, "probs": constraints.unit_interval, "logits": constraints.real}
@@ -60,16 +60,6 @@ class Binomial(Distribution):
     @property
     def variance(self) -> Tensor:
         return self.total_count * self.probs * (1 - self.probs)
-
-    @lazy_property
-    def logits(self) -> Tensor:
-        """Log-odds of a success."""
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @lazy_property
-    def probs(self) -> Tensor:
-        """Probabilities of a success."""
-        return logits_to_probs(self.logits, is_binary=True)
 
     @property
     def param_shape(self) -> Size:

@@ -12,12 +12,12 @@ from ..core.state import state
 from ..nn.functional import binary_cross_entropy_with_logits
 from . import constraints
 from .distribution import Distribution
-from .utils import _Number, broadcast_all, lazy_property, logits_to_probs, probs_to_logits
+from .utils import OddsParameters, _Number, broadcast_all
 
 __all__ = ["Geometric"]
 
 
-class Geometric(Distribution):
+class Geometric(OddsParameters, Distribution):
     """How many trials fail before the first success."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -56,16 +56,6 @@ class Geometric(Distribution):
     @property
     def variance(self) -> Tensor:
         return (1.0 / self.probs - 1.0) / self.probs
-
-    @lazy_property
-    def logits(self) -> Tensor:
-        """Log-odds of a success."""
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @lazy_property
-    def probs(self) -> Tensor:
-        """Probabilities of a success."""
-        return logits_to_probs(self.logits, is_binary=True)
 
     def sample(self, sample_shape: Any = Size(())) -> Tensor:
         shape, tiny = self._extended_shape(sample_shape), rushlight.finfo(self.probs.dtype).tiny

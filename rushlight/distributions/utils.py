@@ -135,3 +135,17 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
     if state.capture is None and not -size <= diag < size:
         raise ValueError(f"diag ({diag}) provided is outside [{-size}, {size - 1}].")
     return mat[..., _triangle(size, diag, mat)]
+
+
+class OddsParameters:
+    """What distributions of trials with two outcomes share: ``probs`` and ``logits``, each computed from the other where that was given."""
+
+    @lazy_property
+    def logits(self) -> Tensor:
+        """Log-odds of success."""
+        return probs_to_logits(self.probs, is_binary=True)
+
+    @lazy_property
+    def probs(self) -> Tensor:
+        """Probabilities of success."""
+        return logits_to_probs(self.logits, is_binary=True)
