@@ -460,7 +460,7 @@ def einsum(*args_: Sequence[Tensor] | Sequence[Sequence[Tensor]], args: Sequence
 def embedding(weight: Tensor, input: Tensor, padding_idx: _int = -1, scale_grad_by_freq: _bool = False) -> Tensor:
     """The rows of a table that indices name."""
 def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: _bool = False, mode: _int = 0, sparse: _bool = False, per_sample_weights: Tensor | None = None, include_last_offset: _bool = False, padding_idx: _int | None = None) -> _tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The sum (0), mean (1) or maximum (2) of each bag; the bag of every index, the sizes of bags, and where maxima are."""
+    """The sum (0), mean (1) or maximum (2) of each bag; the bag of every index, the sizes of bags, and the rows that the maxima come from."""
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: _float, norm_type: _float) -> Tensor:
     """Shrink, in place, the rows that are named to a largest norm."""
 def empty(*size_: _int | Sequence[_int], dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None, size: Sequence[_int] = ..., out: Tensor | None = None) -> Tensor:
