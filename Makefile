@@ -75,7 +75,7 @@ clean: ## remove what the targets made
 
 $(READY): pyproject.toml
 	$(call make_venv,$(VENV))
-	$(VENV)/bin/python -m pip install --quiet --editable '.[dev,onnx,native]'
+	$(VENV)/bin/python -m pip install --quiet --editable '.[dev,onnx,native,mpi]'
 	@touch $@
 
 $(DOCS_READY): $(READY)

@@ -22,7 +22,7 @@ EXTRAS = [
     ("onnx", "onnx", "writing and reading ONNX files", "onnx"),
     ("onnxruntime", "onnxruntime", "running ONNX files; verification", "onnx"),
     ("llvmlite", "llvmlite", "native code for compiled graphs", "native"),
-    ("cupy", "cupy-cuda12x", "tensors on NVIDIA GPUs", "cuda"),
+    ("cupy", "cupy-cuda13x", "tensors on NVIDIA GPUs", "cuda"),
     ("triton", "triton", "GPU code for compiled graphs", "cuda"),
     ("mpi4py", "mpi4py", "several processes", "mpi"),
 ]
