@@ -65,7 +65,13 @@ class ModelFileError(OnnxExporterError, ValueError):
     code = "RL507"
 
 
+class UnsupportedModelError(RushlightError, NotImplementedError):
+    """A file that is valid, but uses an operator, a type or a form of one that is not known here."""
+
+    code = "RL508"
+
+
 __all__ = [
     "CheckerError", "ExportInputError", "ExportTypesError", "ModelFileError", "OnnxExporterError", "SymbolicValueError",
-    "UnsupportedOperatorError",
+    "UnsupportedModelError", "UnsupportedOperatorError",
 ]  # fmt: skip

@@ -6,7 +6,9 @@ import weakref
 from types import MethodType
 from typing import Any
 
-marks: dict[int, str] = {}  # of functions, by id: "disable", "allow", "break", "constant", "compiling", "compiled", "nothing", "control"
+marks: dict[
+    int, str
+] = {}  # of functions, by id: "disable", "allow", "break", "constant", "compiling", "compiled", "nothing", "control", "recorded"
 _references: dict[int, Any] = {}  # weak, so that a mark goes when its function does
 
 

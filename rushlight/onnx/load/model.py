@@ -1,0 +1,147 @@
+"""``onnx.load``: a file as a GraphModule that runs, trains, compiles, exports and is saved like any other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...capture.graph_module import GraphModule, assign
+from ...graph import Graph
+from ...nn.modules.module import Module
+from ..errors import ModelFileError, UnsupportedModelError
+from . import control_flow, importers
+from .builder import CONSTANT, ModelBuilder, numbers_in, plain, statistics_of, tensor_from
+from .reading import read
+from .scope import Scope, Value
+from .strings import Strings
+
+FIRST_OPSET = 1
+
+
+class OnnxGraphModule(GraphModule):
+    """A model that was read from an ONNX file.
+
+    It is called with the inputs of the file by position or by name (``model(**{"input.1": x})``), and returns its output, or a tuple of them.
+    ``input_names`` and ``output_names`` are those of the file.
+    """
+
+    input_names: tuple[str, ...] = ()
+    output_names: tuple[str, ...] = ()
+    opsets: dict[str, int]
+    metadata: dict[str, str]
+
+    def __init__(self, root: Any = None, graph: Graph | None = None, class_name: str = "OnnxGraphModule") -> None:
+        super().__init__(root, graph, class_name)
+        self._non_persistent_buffers_set.update(name for name in self._buffers if name.startswith(CONSTANT))
+
+
+def load(source: Any, *, requires_grad: bool = True) -> OnnxGraphModule:
+    """Read an ONNX model: a path, an open file, bytes, an ``onnx.ModelProto`` or an ``ONNXProgram``.
+
+    Initializers become parameters (floating ones; ``requires_grad=False`` leaves them without gradients) and buffers, named as in the file.  The model is
+    in evaluation mode, in which it computes what the file says; in training mode dropout drops and batch normalization normalizes by the batch.
+    No code of the file's is run.  What it has that is not known here is refused by name with an
+    :class:`~rushlight.onnx.errors.UnsupportedModelError`, and a damaged file with a :class:`~rushlight.onnx.errors.ModelFileError`.
+    """
+    read_source = read(source)
+    model = read_source.model
+    builder = ModelBuilder(read_source)
+    opsets = {plain(each.domain): each.version for each in model.opset_import}
+    newest = int(builder.onnx.defs.onnx_opset_version())
+    if not FIRST_OPSET <= opsets.get("", 1) <= newest:
+        raise UnsupportedModelError(f"the file uses opset {opsets['']}; the installed onnx package knows opsets up to {newest}: update it")
+    graph = model.graph
+    scope = Scope(Graph(), opsets)
+    builder.note_types(scope, graph)
+    parameters = initializers(builder, scope, graph, requires_grad)
+    known = set(scope.values)
+    names = []
+    for each in graph.input:
+        if each.name in known:
+            continue
+        names.append(each.name)
+        scope.define(each.name, Value(scope.input(each.name), type=element_type(each.type)))
+    optional = [each.name for each in graph.input if each.name in known and model.ir_version >= 4]
+    for name in optional:  # an input with a default
+        value = scope.values.pop(name)
+        given = scope.input(name)
+        given.args = (None,)
+        default = scope.graph.get_attr(value.attribute)
+        scope.define(name, Value(scope.graph.call_function(chosen, (given, default)), type=value.type))
+    builder.nodes(scope, graph.node)
+    outputs = [scope.tensor(scope.find(each.name, "the graph"), each.name) for each in graph.output]
+    if not outputs:
+        raise ModelFileError("the graph has no outputs")
+    scope.graph.output(outputs[0] if len(outputs) == 1 else tuple(outputs))
+    scope.graph.eliminate_dead_code()
+    made = OnnxGraphModule(Parts(builder.parts), scope.graph)
+    for path, tensor in parameters.items():
+        assign(made, path, tensor)
+    made.input_names, made.output_names = (*names, *optional), tuple(each.name for each in graph.output)
+    made.opsets, made.metadata = opsets, {each.key: each.value for each in model.metadata_props}
+    return made.eval()
+
+
+class Parts(Module):
+    """What a graph refers to, by dotted path: the root from which a GraphModule takes it."""
+
+    def __init__(self, parts: dict[str, Any]) -> None:
+        super().__init__()
+        for path, value in parts.items():
+            assign(self, path, value)
+
+
+def chosen(given: Any, default: Any) -> Any:
+    """An input that was given, or its default."""
+    return default if given is None else given
+
+
+def element_type(kind: Any) -> int:
+    """ONNX's number for the element type of a value, also in a sequence or an optional; 0 where there is none."""
+    while kind.WhichOneof("value") in ("sequence_type", "optional_type"):
+        kind = getattr(kind, kind.WhichOneof("value")).elem_type
+    return int(kind.tensor_type.elem_type) if kind.HasField("tensor_type") else 0
+
+
+def initializers(builder: ModelBuilder, scope: Scope, graph: Any, requires_grad: bool) -> dict[str, Any]:
+    """Define the initializers of the main graph; returns the parameters and buffers by their paths."""
+    statistics = statistics_of(graph)
+    paths = Paths()
+    found: dict[str, Any] = {}
+    rows = [(each.name, each.data_type, builder.source.initializer(position)) for position, each in enumerate(graph.initializer)]
+    rows += [(each.values.name, each.values.data_type, builder.source.sparse(each)) for each in graph.sparse_initializer]
+    for name, number, array in rows:
+        path = paths.make(name)
+        floating = not isinstance(array, Strings) and (array.dtype.kind == "f" or number in (16, 17, 19)) and name not in statistics
+        tensor = tensor_from(array, floating)
+        if floating and not requires_grad:
+            tensor.requires_grad_(False)
+        found[path] = builder.parts[path] = tensor
+        scope.define(name, Value(None, numbers_in(array, number), path, number))
+    return found
+
+
+class Paths:
+    """Paths of parameters for the names in a file: the names themselves wherever a Module can have them."""
+
+    def __init__(self) -> None:
+        self.taken: set[str] = set()
+        self.folders: set[str] = set()
+
+    def make(self, name: str) -> str:
+        """The path of a name."""
+        parts = [part or "_" for part in (name or "_").split(".")]
+        if hasattr(OnnxGraphModule, parts[0]) or parts[0] in ("training", "input_names", "output_names", "opsets", "metadata"):
+            parts[0] += "_"
+        parts[1:] = [part + "_" if hasattr(Module, part) or part == "training" else part for part in parts[1:]]
+        while True:
+            path = ".".join(parts)
+            above = {".".join(parts[:count]) for count in range(1, len(parts))}
+            if path not in self.taken and path not in self.folders and not above & self.taken:
+                break
+            parts[-1 if path in self.taken | self.folders else 0] += "_"
+        self.taken.add(path)
+        self.folders |= above
+        return path
+
+
+__all__ = ["OnnxGraphModule", "control_flow", "importers", "load"]

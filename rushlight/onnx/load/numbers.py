@@ -1,0 +1,255 @@
+"""Operators on Python's numbers: the arithmetic on sizes and axes in a file, which a capture then follows by formulas.
+
+A value that follows from sizes and constants alone is a number or a list here and no tensor (``model.py`` decides that for each node).  A function
+gets the node and such values; where it returns NotImplemented, the operator runs on tensors and its result becomes numbers again.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...capture.compile.annotations import mark
+from ...capture.control.python_functions import SUBSTITUTES, is_traced, item
+from ...core.base import TensorBase
+from ...core.state import state
+from ...core.symbolic import is_symbolic
+from ...tensor.construct import tensor
+from .registry import NodeContext, dtype_of, numeric
+
+MOST = 64  # elements of a constant that is held as numbers
+_WHOLE = frozenset((2, 3, 4, 5, 6, 7, 12, 13))
+HELD = _WHOLE | {1, 9, 11}  # the element types that are held as numbers
+
+
+def on_numbers(*names: str) -> Callable[[Any], Any]:
+    """Register an operator on numbers."""
+
+    def register(function: Any) -> Any:
+        numeric.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+def as_tensor(value: Any, number: int) -> Any:
+    """Numbers as a tensor of an element type of ONNX."""
+    make = tensor if state.capture is None else SUBSTITUTES[tensor]
+    return make(value, dtype=dtype_of(number))
+
+
+def as_numbers(value: Any) -> Any:
+    """The elements of a tensor as a number or nested lists; a capture follows whole numbers."""
+    if not isinstance(value, TensorBase):
+        return value
+    if state.capture is not None and is_traced(value) and value._array.ndim < 2 and getattr(state.capture, "recorder", None) is None:
+        return item(value) if not value._array.ndim else [item(value[index]) for index in range(int(value.shape[0]))]
+    return value.tolist()  # type: ignore[attr-defined]
+
+
+mark(as_tensor, "recorded")
+
+
+def element_type(kind: str, attributes: dict[str, Any], inputs: list[int]) -> int:
+    """The element type of what an operator on numbers gives."""
+    if kind in ("Shape", "Size"):
+        return 7
+    if kind == "Cast":
+        return int(attributes["to"])
+    if kind in ("Equal", "Greater", "Less", "GreaterOrEqual", "LessOrEqual", "Not", "And", "Or"):
+        return 9
+    return next(iter(inputs[1:] if kind == "Where" else inputs), 7)
+
+
+def elementwise(function: Callable[..., Any], *values: Any) -> Any:
+    """A function of numbers on lists of one length, and on numbers, which stand for every place of a list."""
+    length = next((len(each) for each in values if isinstance(each, list) and len(each) != 1), None)
+    if any(isinstance(each, list) and each and isinstance(each[0], list) for each in values):
+        return NotImplemented
+    if length is None:
+        made = function(*[each[0] if isinstance(each, list) else each for each in values])
+        return [made] if any(isinstance(each, list) for each in values) else made
+    if any(isinstance(each, list) and len(each) not in (1, length) for each in values):
+        return NotImplemented
+    columns = [(each * length if len(each) == 1 else each) if isinstance(each, list) else [each] * length for each in values]
+    return [function(*row) for row in zip(*columns)]
+
+
+def _rounded(value: Any) -> Any:
+    """A float as float32 has it."""
+    return float(np.float32(value)) if type(value) is float else value
+
+
+def _call(function: Any) -> Callable[..., Any]:
+    """A function of Python's, under a capture the one that keeps formulas."""
+
+    def run(*values: Any) -> Any:
+        chosen = SUBSTITUTES.get(function, function) if any(map(is_symbolic, values)) else function
+        return _rounded(chosen(*values))
+
+    return run
+
+
+_add, _sub, _mul = _call(operator.add), _call(operator.sub), _call(operator.mul)
+
+
+def _divided(a: Any, b: Any) -> Any:
+    """Division, of whole numbers towards zero."""
+    if isinstance(a, float) or isinstance(b, float):
+        return _call(operator.truediv)(a, b)
+    if not is_symbolic(a) and not is_symbolic(b) and (a < 0) != (b < 0):
+        return -(abs(a) // abs(b))
+    return _call(operator.floordiv)(a, b)
+
+
+BINARY = {
+    "Add": _add, "Sub": _sub, "Mul": _mul, "Div": _divided,
+    "Equal": _call(operator.eq), "Greater": _call(operator.gt), "Less": _call(operator.lt), "GreaterOrEqual": _call(operator.ge),
+    "LessOrEqual": _call(operator.le), "And": lambda a, b: a and b, "Or": lambda a, b: a or b,
+}  # fmt: skip
+
+
+@on_numbers(*BINARY)
+def binary(node: NodeContext, a: Any, b: Any) -> Any:
+    """Arithmetic, comparisons and logic."""
+    if node.kind == "Div" and any(type(each) in (int, float) and each == 0 for each in (b if isinstance(b, list) else [b])):
+        return NotImplemented
+    made = elementwise(BINARY[node.kind], a, b)
+    return NotImplemented if holds_tensor(made) else made
+
+
+def holds_tensor(value: Any) -> bool:
+    """Whether a choice that depends on sizes came out as a tensor."""
+    return any(isinstance(each, TensorBase) for each in (value if isinstance(value, list) else [value]))
+
+
+@on_numbers("Min", "Max")
+def extreme(node: NodeContext, *values: Any) -> Any:
+    """The least or the greatest."""
+    found = values[0]
+    for each in values[1:]:
+        found = elementwise(_call(min if node.kind == "Min" else max), found, each)
+        if found is NotImplemented:
+            return found
+    return found
+
+
+@on_numbers("Neg", "Abs", "Not", "Floor", "Ceil", "Sqrt")
+def unary(node: NodeContext, value: Any) -> Any:
+    """Functions of one number."""
+    if node.kind in ("Floor", "Ceil"):
+        chosen: Any = lambda each: float((math.floor if node.kind == "Floor" else math.ceil)(each))  # noqa: E731
+    else:
+        chosen = {"Neg": operator.neg, "Abs": abs, "Not": operator.not_, "Sqrt": math.sqrt}[node.kind]
+    if node.kind in ("Floor", "Ceil", "Sqrt") and any(
+        is_symbolic(each) or each < 0 for each in (value if isinstance(value, list) else [value])
+    ):
+        return NotImplemented
+    made = elementwise(_call(chosen), value)
+    return NotImplemented if made is not NotImplemented and holds_tensor(made) else made
+
+
+@on_numbers("Cast")
+def cast(node: NodeContext, value: Any) -> Any:
+    """Numbers of another type."""
+    to = node["to"]
+    flat = value if isinstance(value, list) else [value]
+    if to not in HELD or any(isinstance(each, list) for each in flat) or any(is_symbolic(each) and to not in (6, 7) for each in flat):
+        return NotImplemented
+    if any(isinstance(each, float) and not math.isfinite(each) for each in flat):
+        return NotImplemented
+    chosen: Any = bool if to == 9 else (lambda each: _rounded(float(each))) if to in (1, 11) else int
+    if to in _WHOLE and to not in (6, 7) and any(not 0 <= each < 128 for each in flat):
+        return NotImplemented
+    made = [each if is_symbolic(each) and isinstance(each, int) else chosen(each) for each in flat]
+    return made if isinstance(value, list) else made[0]
+
+
+@on_numbers("Identity")
+def identity(node: NodeContext, value: Any) -> Any:
+    """The same."""
+    return value
+
+
+@on_numbers("Where")
+def where(node: NodeContext, condition: Any, a: Any, b: Any) -> Any:
+    """One or the other."""
+    return elementwise(lambda chosen, first, second: first if chosen else second, condition, a, b)
+
+
+@on_numbers("Gather")
+def gather(node: NodeContext, data: Any, indices: Any) -> Any:
+    """Elements of a list."""
+    if not isinstance(data, list) or any(isinstance(each, list) for each in data):
+        return NotImplemented
+    if isinstance(indices, list):
+        return NotImplemented if any(isinstance(each, list) for each in indices) else [data[each] for each in indices]
+    return data[indices]
+
+
+@on_numbers("Concat")
+def concat(node: NodeContext, *values: Any) -> Any:
+    """Lists one after the other."""
+    if any(not isinstance(each, list) or (each and isinstance(each[0], list)) for each in values):
+        return NotImplemented
+    return [number for each in values for number in each]
+
+
+@on_numbers("Squeeze")
+def squeeze(node: NodeContext, value: Any, axes: Any = None) -> Any:
+    """A list of one number as that number."""
+    return value[0] if isinstance(value, list) and len(value) == 1 and not isinstance(value[0], list) else NotImplemented
+
+
+@on_numbers("Unsqueeze")
+def unsqueeze(node: NodeContext, value: Any, axes: Any = None) -> Any:
+    """A number as a list."""
+    return [value] if not isinstance(value, list) and len(node.get("axes", axes) or ()) == 1 else NotImplemented
+
+
+@on_numbers("Reshape")
+def reshape(node: NodeContext, value: Any, shape: Any = None) -> Any:
+    """A list or a number with other sizes, at most one."""
+    wanted = node.get("shape", shape)
+    flat = value if isinstance(value, list) else [value]
+    if any(isinstance(each, list) for each in flat) or len(wanted) > 1 or (wanted and wanted[0] not in (-1, len(flat))):
+        return NotImplemented
+    return list(flat) if wanted else flat[0]
+
+
+@on_numbers("Slice")
+def cut(node: NodeContext, data: Any, starts: Any = None, ends: Any = None, axes: Any = None, steps: Any = None) -> Any:
+    """A part of a list."""
+    starts, ends = node.get("starts", starts), node.get("ends", ends)
+    bounds = [*starts, *ends, *(steps or ())]
+    if not isinstance(data, list) or len(starts) != 1 or any(is_symbolic(each) for each in bounds) or (data and isinstance(data[0], list)):
+        return NotImplemented
+    step = steps[0] if steps else 1
+    start, end = starts[0], ends[0]
+    if step < 0 and end < -len(data):
+        end = None
+    return data[start:end:step]
+
+
+@on_numbers("ReduceProd", "ReduceSum", "ReduceMax", "ReduceMin")
+def reduce(node: NodeContext, value: Any, axes: Any = None) -> Any:
+    """One number of a list."""
+    flat = value if isinstance(value, list) else [value]
+    if not flat or any(isinstance(each, list) for each in flat) or node.get("noop_with_empty_axes"):
+        return NotImplemented
+    found = flat[0]
+    for each in flat[1:]:
+        found = {"Prod": _mul, "Sum": _add, "Max": _call(max), "Min": _call(min)}[node.kind[6:]](found, each)
+    return [found] if node.get("keepdims", 1) and isinstance(value, list) else found
+
+
+@on_numbers("ConstantOfShape")
+def constant_of_shape(node: NodeContext, shape: Any) -> Any:
+    """A list of one number again and again."""
+    if not isinstance(shape, list) or len(shape) != 1 or not 0 <= shape[0] <= MOST:
+        return NotImplemented
+    return list(as_numbers(node["value"]) if "value" in node else [0.0]) * int(shape[0])
