@@ -24,7 +24,7 @@ from .types import JitScalarType, TensorProtoDataType
 
 producer_name, producer_version = "rushlight", VERSION
 
-__getattr__ = _missing(__name__, lazy=("operators", "symbolic_helper", "utils", "verification"))
+__getattr__ = _missing(__name__, lazy=("backend", "operators", "symbolic_helper", "utils", "verification"))
 
 __all__ = [
     "JitScalarType", "ONNXProgram", "OnnxExporterError", "OperatorExportTypes", "SymbolicContext", "TensorProtoDataType", "Trainer",

@@ -1,0 +1,78 @@
+"""The ONNX project's own test cases (``onnx.backend.test``), and how one is run here."""
+
+from __future__ import annotations
+
+import functools
+import glob
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx.backend.test.loader import load_model_tests
+from onnx.backend.test.runner import Runner
+
+from rushlight.onnx import backend
+
+KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
+EXPANDED = "_expanded"  # in the name of a case whose operator is written out as a function
+
+
+@functools.cache
+def cases() -> dict[str, Any]:
+    """All cases by kind and name."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        found = {kind: load_model_tests(kind=kind) for kind in KINDS}
+    return {f"{kind}/{case.name.removeprefix('test_')}": case for kind, each in found.items() for case in each}
+
+
+def model_of(case: Any) -> Any:
+    """The model of a case."""
+    return case.model if case.model is not None else onnx.load(os.path.join(case.model_dir, "model.onnx"))
+
+
+def data_of(case: Any, model: Any) -> Iterator[tuple[list[Any], list[Any]]]:
+    """Inputs and expected outputs of a case."""
+    if case.data_sets is not None:
+        for inputs, outputs in case.data_sets:
+            yield [plain(each) for each in inputs], [plain(each) for each in outputs]
+        return
+    for folder in sorted(glob.glob(os.path.join(case.model_dir, "test_data_set*"))):
+        yield (
+            [read(os.path.join(folder, f"input_{at}.pb"), kind) for at, kind in enumerate(model.graph.input[: count(folder, "input")])],
+            [read(os.path.join(folder, f"output_{at}.pb"), kind) for at, kind in enumerate(model.graph.output)],
+        )
+
+
+def count(folder: str, kind: str) -> int:
+    return len(glob.glob(os.path.join(folder, f"{kind}_*.pb")))
+
+
+def plain(value: Any) -> Any:
+    return onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
+
+
+def read(path: str, value: Any) -> Any:
+    """What a file of a data set holds."""
+    with open(path, "rb") as file:
+        content = file.read()
+    form = value.type.WhichOneof("value")
+    if form == "sequence_type":
+        return onnx.numpy_helper.to_list(onnx.SequenceProto.FromString(content))
+    if form == "optional_type":
+        return onnx.numpy_helper.to_optional(onnx.OptionalProto.FromString(content))
+    return onnx.numpy_helper.to_array(onnx.TensorProto.FromString(content))
+
+
+def run(case: Any, compiler: Callable[[Any], Any] | None = None) -> Any:
+    """Run a case and compare its outputs as the ONNX project does; returns the prepared model."""
+    model = model_of(case)
+    prepared = backend.prepare(model, compiler=compiler)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for inputs, expected in data_of(case, model):
+            Runner.assert_similar_outputs(expected, prepared.run(inputs), case.rtol, case.atol, case.model_dir)
+    return prepared

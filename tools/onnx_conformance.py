@@ -1,0 +1,90 @@
+"""Runs the ONNX project's own test cases, in eager mode and compiled, and writes the table in docs/onnx-import.md.
+
+    python tools/onnx_conformance.py [--compiled] [--table] [--only TEXT] [--failures] [--shard 0/2]
+
+Without ``--compiled`` eager mode alone is run, which takes seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import re
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+
+import onnx_cases  # noqa: E402
+
+import rushlight  # noqa: E402
+from rushlight.onnx.errors import UnsupportedModelError  # noqa: E402
+
+PAGE = ROOT / "docs" / "onnx-import.md"
+BEGIN, END = "<!-- conformance: begin -->", "<!-- conformance: end -->"
+
+
+def outcome(case: Any, compiler: Any) -> str:
+    """What came of a case: nothing where it passes, else the error."""
+    try:
+        onnx_cases.run(case, compiler)
+    except UnsupportedModelError as error:
+        return f"refused: {str(error).splitlines()[0]}"
+    except Exception as error:
+        text = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+        return f"{type(error).__name__}: {text}"
+    return ""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--compiled", action="store_true", help="run the cases compiled too")
+    parser.add_argument("--table", action="store_true", help="write the table in docs/onnx-import.md")
+    parser.add_argument("--only", default="", help="cases whose name matches this expression")
+    parser.add_argument("--failures", action="store_true", help="print every case that does not pass")
+    parser.add_argument("--shard", default="0/1", help="every so manieth case, from the first")
+    options = parser.parse_args()
+    first, step = map(int, options.shard.split("/"))
+    found = {name: case for name, case in onnx_cases.cases().items() if re.search(options.only, name)}
+    chosen = dict(list(found.items())[first::step])
+    passed: dict[str, collections.Counter[str]] = {"eager": collections.Counter(), "compiled": collections.Counter()}
+    refused: list[tuple[str, str]] = []
+    for mode, compiler in (("eager", None), ("compiled", rushlight.compile))[: 2 if options.compiled else 1]:
+        begun = time.perf_counter()
+        for name, case in chosen.items():
+            what = outcome(case, compiler)
+            if not what:
+                passed[mode][name.partition("/")[0]] += 1
+                continue
+            if mode == "eager":
+                refused.append((name, what))
+            if options.failures:
+                print(f"{mode}: {name}: {what}", flush=True)
+        print(f"{mode}: {passed[mode].total()} of {len(chosen)} pass ({time.perf_counter() - begun:.0f} s)", flush=True)
+    if options.table:
+        write(chosen, passed, refused, options.compiled)
+    return 0
+
+
+def write(chosen: dict[str, Any], passed: dict[str, Any], refused: list[tuple[str, str]], compiled: bool) -> None:
+    """Write the table into the page."""
+    totals = collections.Counter(name.partition("/")[0] for name in chosen)
+    lines = ["| cases | number | eager | compiled |", "|---|---:|---:|---:|"]
+    for kind in (*totals, "all"):
+        row = [totals.total() if kind == "all" else totals[kind]]
+        row += [passed[mode].total() if kind == "all" else passed[mode][kind] for mode in ("eager", "compiled")]
+        lines.append(f"| {kind} | {row[0]} | {row[1]} | {row[2] if compiled else ''} |")
+    if refused:
+        lines += ["", "What does not pass:", "", "| case | why |", "|---|---|"]
+        lines += [f"| `{name}` | {what.replace('|', ' ')[:160]} |" for name, what in refused]
+    page = PAGE.read_text()
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    PAGE.write_text(before + BEGIN + "\n" + "\n".join(lines) + "\n" + END + after)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
