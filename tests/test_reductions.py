@@ -185,3 +185,12 @@ def test_softmax_without_dim_warns() -> None:
     softmax = exports["nn.functional", "softmax"]
     with pytest.warns(UserWarning, match="Implicit dimension choice"):
         assert softmax(make(np.zeros((2, 4), np.float32))).tolist() == [[0.25] * 4] * 2
+
+
+@pytest.mark.parametrize("dtype", [rushlight.uint8, rushlight.int8, rushlight.int16, rushlight.int32])
+def test_running_sums_and_products_have_the_type_asked_for(dtype: Any) -> None:
+    """Also where it is that of the input: NumPy accumulates small integers in large ones unless it is told not to."""
+    x = rushlight.tensor([1, 2, 3], dtype=dtype)
+    for function in (rushlight.cumsum, rushlight.cumprod):
+        result = function(x, 0, dtype=dtype)
+        assert result.dtype is dtype and result.tolist()[-1] == 6

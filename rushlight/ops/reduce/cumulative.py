@@ -53,7 +53,7 @@ def _accumulate(name: str) -> Any:
         array, axis = along(input, dim)
         wide = np.dtype(np.float64) if result in LOW_PRECISION else _WIDE.get(result, result)
         if array.dtype is wide:
-            return getattr(xp, name).accumulate(array, axis=axis).reshape(input.shape)
+            return getattr(xp, name).accumulate(array, axis=axis, dtype=wide).reshape(input.shape)
         copy = array.astype(wide, order="C")
         getattr(xp, name).accumulate(copy, axis=axis, out=copy)
         return copy.astype(result, copy=False).reshape(input.shape)

@@ -1,10 +1,26 @@
 """What the operators of ONNX compute, in calls of ops: each file registers a family of them when it is imported.
 
-In: a node's inputs and attributes.  Out: its outputs.  ``../registry.py`` says how an importer is written.
+In: a node's inputs and attributes.  Out: its outputs.  ``../registry.py`` says how an importer is written; read ``elementwise.py`` first.
 """
 
 from __future__ import annotations
 
-from . import pointwise, shapes
+from . import (
+    activations,
+    casts,
+    convolution,
+    elementwise,
+    indexing,
+    linalg,
+    normalization,
+    pooling,
+    recurrent,
+    reductions,
+    resize,
+    shapes,
+)
 
-__all__ = ["pointwise", "shapes"]
+__all__ = [
+    "activations", "casts", "convolution", "elementwise", "indexing", "linalg", "normalization", "pooling", "recurrent", "reductions",
+    "resize", "shapes",
+]  # fmt: skip

@@ -1,66 +1,250 @@
-"""Operators that change sizes and order, and matrix products."""
+"""Sizes and the arrangement of elements: reshaping, cutting, joining, repeating, padding."""
 
 from __future__ import annotations
 
-from ..registry import Ints, NodeContext, Tensor, importer, ops
+import math
+from typing import Any
+
+from ....nn import functional as F
+from .. import calls as rl
+from ..registry import Int, Ints, NodeContext, importer
+from .values import moves_elements, positive_axes
 
 
 @importer("Identity")
-def identity(node: NodeContext, x: Tensor) -> Tensor:
-    """The same."""
+def identity(node: NodeContext, x: Any) -> Any:
     return x
 
 
-@importer("Reshape", since=5)
-def reshape(node: NodeContext, data: Tensor, shape: Ints) -> Tensor:
-    """Other sizes: 0 is the size that is there (unless ``allowzero``), -1 what is left."""
-    sizes = [
-        data.shape[position] if each.__class__ is int and each == 0 and not node.get("allowzero") else each
-        for position, each in enumerate(shape)
-    ]
-    return ops.reshape(data, sizes)
-
-
 @importer("Shape")
-def shape(node: NodeContext, x: Tensor) -> Tensor:
-    """The sizes of a tensor (``operators.py`` gives them as numbers)."""
-    raise node.error("sizes are numbers")
+def shape(node: NodeContext, x: Any) -> Any:
+    """The sizes of a value (of tensors, ``operators.py`` gives them as numbers)."""
+    return rl.tensor(list(x.shape)[node.get("start") : node.get("end")], dtype=rl.int64)
 
 
 @importer("Size")
-def size(node: NodeContext, x: Tensor) -> Tensor:
-    """How many elements a tensor has (``operators.py`` gives that as a number)."""
-    raise node.error("sizes are numbers")
+def size(node: NodeContext, x: Any) -> Any:
+    """How many elements a value has (of tensors, ``operators.py`` gives it as a number)."""
+    return rl.tensor(math.prod(x.shape), dtype=rl.int64)
+
+
+@importer("ConstantOfShape")
+def constant_of_shape(node: NodeContext, sizes: Ints) -> Any:
+    value = node.get("value")
+    if value is None:
+        return rl.zeros(sizes, dtype=rl.float32)
+    return value.reshape(()).expand(sizes).clone()
+
+
+@importer("Reshape")
+@moves_elements
+def reshape(node: NodeContext, x: Any, sizes: Ints | None = None) -> Any:
+    wanted = list(node.get("shape")) if node.opset < 5 else sizes
+    if not node.get("allowzero"):
+        wanted = [x.shape[index] if each.__class__ is int and each == 0 else each for index, each in enumerate(wanted)]
+    return x.reshape(wanted)
+
+
+@importer("Flatten")
+@moves_elements
+def flatten(node: NodeContext, x: Any) -> Any:
+    axis = node["axis"]
+    axis = axis + x.dim() if axis < 0 else axis
+    return x.reshape(math.prod(x.shape[:axis]), math.prod(x.shape[axis:]))
+
+
+@importer("Squeeze")
+@moves_elements
+def squeeze(node: NodeContext, x: Any, axes: Ints | None = None) -> Any:
+    dims = node.get("axes") if node.opset < 13 else axes
+    return x.squeeze() if dims is None else x.squeeze(tuple(dims))
+
+
+@importer("Unsqueeze")
+@moves_elements
+def unsqueeze(node: NodeContext, x: Any, axes: Ints | None = None) -> Any:
+    dims = node.get("axes") if node.opset < 13 else axes
+    for axis in sorted(positive_axes(dims, x.dim() + len(dims))):
+        x = x.unsqueeze(axis)
+    return x
 
 
 @importer("Transpose")
-def transpose(node: NodeContext, x: Tensor) -> Tensor:
-    """Dimensions in another order, or the reverse one."""
-    return ops.permute(x, tuple(node.get("perm", range(x.dim())[::-1])))
+@moves_elements
+def transpose(node: NodeContext, x: Any) -> Any:
+    return x.permute(node.get("perm", list(range(x.dim()))[::-1]))
 
 
-@importer("MatMul")
-def matmul(node: NodeContext, a: Tensor, b: Tensor) -> Tensor:
-    """Product of matrices."""
-    return ops.matmul(a, b)
+@importer("Expand")
+@moves_elements
+def expand(node: NodeContext, x: Any, sizes: Ints) -> Any:
+    return x.expand(rl.broadcast_shapes(tuple(x.shape), tuple(sizes)))
 
 
-@importer("Gemm")
-def gemm(node: NodeContext, a: Tensor, b: Tensor, c: Tensor | None = None) -> Tensor:
-    """alpha * a @ b + beta * c."""
-    a, b = a.t() if node["transA"] else a, b.t() if node["transB"] else b
-    if c is None:
-        return ops.matmul(a, b) * node["alpha"] if node["alpha"] != 1 else ops.matmul(a, b)
-    return ops.addmm(c, a, b, beta=node["beta"], alpha=node["alpha"])
-
-
-@importer("Softmax", since=13)
-def softmax(node: NodeContext, x: Tensor) -> Tensor:
-    """Exponentials that sum to one along an axis."""
-    return ops.softmax(x, node["axis"])
+@importer("Tile")
+@moves_elements
+def tile(node: NodeContext, x: Any, repeats: Ints, axis: Int | None = None) -> Any:
+    if node.opset < 6:
+        counts = [1] * x.dim()
+        counts[axis] = repeats[0]
+        return x.repeat(counts)
+    return x.repeat(repeats)
 
 
 @importer("Concat")
-def concat(node: NodeContext, *inputs: Tensor) -> Tensor:
-    """Tensors one after the other."""
-    return ops.cat(list(inputs), node["axis"])
+@moves_elements
+def concat(node: NodeContext, *parts: Any) -> Any:
+    return rl.cat(parts, node["axis"])
+
+
+@importer("Split")
+@moves_elements
+def split(node: NodeContext, x: Any, sizes: Ints | None = None) -> Any:
+    axis = node["axis"]
+    lengths = node.get("split") if node.opset < 13 or sizes is None else sizes
+    if lengths is None:
+        lengths = even_lengths(x.shape[axis], node.outputs)
+    return tuple(rl.split(x, lengths, axis))
+
+
+def even_lengths(total: int, count: int) -> list[int]:
+    """Lengths of parts that are equal, but for a last one that may be shorter."""
+    each = -(-total // count)
+    return [min(each, max(total - index * each, 0)) for index in range(count)]
+
+
+@importer("Slice")
+@moves_elements
+def slice_axes(
+    node: NodeContext, x: Any, starts: Ints | None = None, ends: Ints | None = None, axes: Ints | None = None, steps: Ints | None = None
+) -> Any:
+    if node.opset < 10:
+        starts, ends, axes = node.get("starts"), node.get("ends"), node.get("axes")
+    firsts, lasts = starts, ends
+    dims = list(range(len(firsts))) if axes is None else positive_axes(axes, x.dim())
+    strides = [1] * len(firsts) if steps is None else steps
+    for axis, first, last, stride in zip(dims, firsts, lasts, strides, strict=True):
+        x = sliced(x, axis, first, last, stride)
+    return x
+
+
+def sliced(x: Any, axis: int, first: int, last: int, stride: int) -> Any:
+    """A slice as Python means it, along one axis; a negative stride goes backwards."""
+    if stride > 0:
+        return x[(slice(None),) * axis + (slice(first, last, stride),)]
+    start, stop, step = slice(first, last if last > -(1 << 62) else None, stride).indices(x.shape[axis])
+    count = len(range(start, stop, step))
+    if not count:
+        return x.narrow(axis, 0, 0)
+    least = start + (count - 1) * step
+    return x[(slice(None),) * axis + (slice(least, start + 1, -step),)].flip(axis)
+
+
+# -- padding ---------------------------------------------------------------------------------------------------------------------
+
+
+@importer("Pad")
+def pad(node: NodeContext, x: Any, pads: Ints | None = None, value: Any = None, axes: Ints | None = None) -> Any:
+    if node.opset < 11:
+        amounts, fill = node.get("pads") or node["paddings"], node["value"]
+    else:
+        amounts, fill = pads, 0 if value is None else value
+    dims = list(range(x.dim())) if axes is None else positive_axes(axes, x.dim())
+    pairs = [(0, 0)] * x.dim()
+    for index, axis in enumerate(dims):
+        pairs[axis] = (amounts[index], amounts[index + len(dims)])
+    return padded(x, pairs, node["mode"], fill)
+
+
+def padded(x: Any, pairs: list[tuple[int, int]], mode: str = "constant", fill: Any = 0) -> Any:
+    """Padding before and behind every dimension; negative amounts cut."""
+    for axis, (before, behind) in enumerate(pairs):
+        if before < 0 or behind < 0:
+            x = x.narrow(axis, max(-before, 0), x.shape[axis] + min(before, 0) + min(behind, 0))
+    pairs = [(max(before, 0), max(behind, 0)) for before, behind in pairs]
+    if mode == "constant":
+        return filled_around(x, pairs, fill)
+    for axis, (before, behind) in enumerate(pairs):
+        if before or behind:
+            x = rl.index_select(x, axis, mirrored_positions(x.shape[axis], before, behind, mode))
+    return x
+
+
+def filled_around(x: Any, pairs: list[tuple[int, int]], fill: Any) -> Any:
+    """A tensor with a number, or a tensor of one number, around it."""
+    flat = [amount for pair in reversed(pairs) for amount in pair]
+    if not any(flat):
+        return x
+    if not isinstance(fill, rl.Tensor):
+        return F.pad(x, flat, value=fill)
+    inside = F.pad(rl.ones_like(x, dtype=rl.bool), flat, value=False)
+    return rl.where(inside, F.pad(x, flat), fill.reshape(()).to(x.dtype))
+
+
+def mirrored_positions(length: int, before: int, behind: int, mode: str) -> Any:
+    """Where the elements of a padded axis come from."""
+    positions = rl.arange(-before, length + behind)
+    if mode == "edge":
+        return rl.clamp(positions, 0, length - 1)
+    if mode == "wrap":
+        return rl.remainder(positions, length)
+    if mode == "reflect":
+        period = max(2 * (length - 1), 1)
+        positions = rl.remainder(positions, period)
+        return rl.minimum(positions, period - positions) if length > 1 else positions * 0
+    raise ValueError(f"Pad: mode {mode!r} is not constant, reflect, edge or wrap")
+
+
+@importer("CenterCropPad")
+def center_crop_pad(node: NodeContext, x: Any, sizes: Ints) -> Any:
+    axes = positive_axes(node.get("axes", list(range(x.dim()))), x.dim())
+    for axis, wanted in zip(axes, sizes, strict=True):
+        missing = wanted - x.shape[axis]
+        if missing < 0:
+            x = x.narrow(axis, -missing // 2, wanted)
+        elif missing > 0:
+            pairs = [(0, 0)] * x.dim()
+            pairs[axis] = (missing // 2, missing - missing // 2)
+            x = padded(x, pairs)
+    return x
+
+
+# -- blocks ----------------------------------------------------------------------------------------------------------------------
+
+
+@importer("DepthToSpace")
+@moves_elements
+def depth_to_space(node: NodeContext, x: Any) -> Any:
+    block = node.get("blocksize")
+    n, c, h, w = x.shape
+    if node.get("mode", "DCR") == "DCR":
+        x = x.reshape(n, block, block, c // block**2, h, w).permute(0, 3, 4, 1, 5, 2)
+    else:
+        x = x.reshape(n, c // block**2, block, block, h, w).permute(0, 1, 4, 2, 5, 3)
+    return x.reshape(n, c // block**2, h * block, w * block)
+
+
+@importer("SpaceToDepth")
+@moves_elements
+def space_to_depth(node: NodeContext, x: Any) -> Any:
+    block = node.get("blocksize")
+    n, c, h, w = x.shape
+    x = x.reshape(n, c, h // block, block, w // block, block)
+    x = x.permute(0, 1, 3, 5, 2, 4) if node.get("mode", "DCR") == "CRD" else x.permute(0, 3, 5, 1, 2, 4)
+    return x.reshape(n, c * block**2, h // block, w // block)
+
+
+@importer("EyeLike")
+def eye_like(node: NodeContext, x: Any) -> Any:
+    rows, columns = x.shape
+    dtype = node.dtype("dtype", x.dtype)
+    offset = node["k"]
+    return (rl.arange(columns).reshape(1, -1) == rl.arange(rows).reshape(-1, 1) + offset).to(dtype)
+
+
+@importer("Trilu")
+def trilu(node: NodeContext, x: Any, k: Int = 0) -> Any:
+    rows = rl.arange(x.shape[-2]).reshape(-1, 1) + k
+    columns = rl.arange(x.shape[-1]).reshape(1, -1)
+    kept = columns >= rows if node["upper"] else columns <= rows
+    return rl.where(kept, x, rl.zeros_like(x))

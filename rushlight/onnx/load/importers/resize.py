@@ -1,0 +1,223 @@
+"""Resize and Upsample: interpolation along each axis.
+
+The weights of an axis depend on sizes and scales alone, so they are numbers of the capture.  What PyTorch's ``interpolate`` computes, too, goes
+there.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ....nn import functional as F
+from .. import calls as rl
+from ..registry import Floats, Ints, NodeContext, importer
+from .values import moves_elements, positive_axes
+
+
+@dataclass
+class Axis:
+    """What happens to one axis: its sizes before and after, its scale, and its region of interest."""
+
+    axis: int
+    size: int
+    wanted: int
+    scale: float
+    start: float = 0.0
+    end: float = 1.0
+
+
+@dataclass
+class Interpolation:
+    """How values between elements come about."""
+
+    mode: str
+    coordinates: str
+    nearest: str = "round_prefer_floor"
+    cubic: float = -0.75
+    exclude_outside: bool = False
+    antialias: bool = False
+    extrapolation: float = 0.0
+
+
+@importer("Resize", since=11)
+@moves_elements
+def resize(node: NodeContext, x: Any, roi: Floats | None = None, scales: Floats | None = None, sizes: Ints | None = None) -> Any:
+    axes = positive_axes(node.get("axes") or range(x.dim()), x.dim())
+    plan = axes_by_sizes(node, x, axes, sizes) if sizes else axes_by_scales(x, axes, scales, roi_of(node, axes, roi))
+    for index, each in enumerate(plan):
+        each.start, each.end = roi_of(node, axes, roi)[index]
+    how = Interpolation(
+        node["mode"], node["coordinate_transformation_mode"], node["nearest_mode"], node["cubic_coeff_a"], bool(node["exclude_outside"]),
+        bool(node.get("antialias", 0)), node["extrapolation_value"],
+    )  # fmt: skip
+    return resized(x, plan, how)
+
+
+@importer("Resize", since=10)
+@moves_elements
+def resize_10(node: NodeContext, x: Any, scales: Floats) -> Any:
+    return upsampled(x, scales, node["mode"])
+
+
+@importer("Upsample")
+@moves_elements
+def upsample(node: NodeContext, x: Any, scales: Floats | None = None) -> Any:
+    if scales is None:
+        scales = node.get("scales") or [1.0, 1.0, node["height_scale"], node["width_scale"]]
+    return upsampled(x, scales, node["mode"])
+
+
+def upsampled(x: Any, scales: Any, mode: str) -> Any:
+    """What older versions mean: positions are scaled from zero, and the nearest is the one before."""
+    plan = axes_by_scales(x, list(range(x.dim())), scales, [(0.0, 1.0)] * x.dim())
+    return resized(x, plan, Interpolation("linear" if mode == "bilinear" else mode, "asymmetric", "floor"))
+
+
+def roi_of(node: NodeContext, axes: list[int], roi: Any) -> list[tuple[float, float]]:
+    """The region of interest of each axis, of which there is one in one mode alone."""
+    if node["coordinate_transformation_mode"] != "tf_crop_and_resize" or not roi:
+        return [(0.0, 1.0)] * len(axes)
+    return list(zip(roi[: len(axes)], roi[len(axes) :]))
+
+
+def axes_by_scales(x: Any, axes: list[int], scales: Any, rois: list[tuple[float, float]]) -> list[Axis]:
+    """The axes, by how much each is scaled."""
+    return [
+        Axis(axis, x.shape[axis], math.floor(x.shape[axis] * (end - start) * scale), scale)
+        for axis, scale, (start, end) in zip(axes, scales, rois, strict=True)
+    ]
+
+
+def axes_by_sizes(node: NodeContext, x: Any, axes: list[int], sizes: Any) -> list[Axis]:
+    """The axes, by the sizes they are to have; a policy may keep their ratio."""
+    policy = node.get("keep_aspect_ratio_policy", "stretch")
+    if policy == "stretch":
+        return [Axis(axis, x.shape[axis], size, size / x.shape[axis]) for axis, size in zip(axes, sizes, strict=True)]
+    choose = min if policy == "not_larger" else max
+    scale = choose(size / x.shape[axis] for axis, size in zip(axes, sizes, strict=True))
+    return [Axis(axis, x.shape[axis], math.floor(scale * x.shape[axis] + 0.5), scale) for axis in axes]
+
+
+def resized(x: Any, plan: list[Axis], how: Interpolation) -> Any:
+    """All axes interpolated, one after the other."""
+    plan = [each for each in plan if each.size != each.wanted or each.scale != 1 or (each.start, each.end) != (0, 1)]
+    if (done := interpolated(x, plan, how)) is not None:
+        return done
+    outside = None
+    for each in plan:
+        positions = source_positions(each, how.coordinates)
+        if how.mode == "nearest":
+            x = rl.index_select(x, each.axis, rl.from_numpy(nearest_positions(positions, each.size, how.nearest)))
+        else:
+            weights = rl.from_numpy(weight_matrix(positions, each, how).astype(np.float64)).to(
+                x.dtype if x.is_floating_point() else rl.float32
+            )
+            x = rl.matmul(weights, x.to(weights.dtype).movedim(each.axis, -2) if x.dim() > 1 else x.to(weights.dtype))
+            x = x.movedim(-2, each.axis) if x.dim() > 1 else x
+        if how.coordinates == "tf_crop_and_resize":
+            beyond = rl.from_numpy((positions < 0) | (positions > each.size - 1)).reshape(
+                [-1 if axis == each.axis else 1 for axis in range(x.dim())]
+            )
+            outside = beyond if outside is None else outside | beyond
+    return x if outside is None else rl.where(outside, rl.full_like(x, how.extrapolation), x)
+
+
+def source_positions(each: Axis, coordinates: str) -> np.ndarray:
+    """Where along an axis the elements after it lie before it."""
+    x = np.arange(each.wanted, dtype=np.float64)
+    size, wanted, scale = each.size, each.wanted, each.scale
+    match coordinates:
+        case "half_pixel":
+            return (x + 0.5) / scale - 0.5
+        case "half_pixel_symmetric":
+            return size / 2 * (1 - wanted / (scale * size)) + (x + 0.5) / scale - 0.5
+        case "pytorch_half_pixel":
+            return (x + 0.5) / scale - 0.5 if wanted > 1 else x * 0
+        case "align_corners":
+            return x * (size - 1) / (scale * size - 1) if wanted > 1 else x * 0  # a length by scale may have a fraction
+        case "asymmetric":
+            return x / scale
+        case "tf_half_pixel_for_nn":
+            return (x + 0.5) / scale
+        case "tf_crop_and_resize":
+            if wanted > 1:
+                return each.start * (size - 1) + x * (each.end - each.start) * (size - 1) / (wanted - 1)
+            return x * 0 + 0.5 * (each.start + each.end) * (size - 1)
+    raise ValueError(f"Resize: coordinate_transformation_mode {coordinates!r} is not known")
+
+
+def nearest_positions(positions: np.ndarray, size: int, mode: str) -> np.ndarray:
+    """The elements nearest to positions."""
+    match mode:
+        case "round_prefer_floor":
+            found = np.ceil(positions - 0.5)
+        case "round_prefer_ceil":
+            found = np.floor(positions + 0.5)
+        case "floor":
+            found = np.floor(positions)
+        case "ceil":
+            found = np.ceil(positions)
+        case _:
+            raise ValueError(f"Resize: nearest_mode {mode!r} is not known")
+    return np.clip(found, 0, size - 1).astype(np.int64)
+
+
+def weight_matrix(positions: np.ndarray, each: Axis, how: Interpolation) -> np.ndarray:
+    """How much each element before counts for each one after: (after, before)."""
+    shrink = min(each.scale, 1.0) if how.antialias else 1.0
+    reach = (1 if how.mode == "linear" else 2) / shrink
+    first = np.floor(positions - reach).astype(np.int64)
+    taps = first[:, None] + np.arange(2 * math.ceil(reach) + 2)
+    weights = filter_weights((taps - positions[:, None]) * shrink, how)
+    if how.exclude_outside:
+        weights = np.where((taps >= 0) & (taps < each.size), weights, 0)
+    if how.exclude_outside or how.antialias:
+        weights = weights / weights.sum(1, keepdims=True)
+    matrix = np.zeros((each.wanted, each.size))
+    np.add.at(matrix, (np.arange(each.wanted)[:, None], np.clip(taps, 0, each.size - 1)), weights)
+    return matrix
+
+
+def filter_weights(distance: np.ndarray, how: Interpolation) -> np.ndarray:
+    """The weight of an element by its distance."""
+    d = np.abs(distance)
+    if how.mode == "linear":
+        return np.clip(1 - d, 0, 1)
+    if how.mode != "cubic":
+        raise ValueError(f"Resize: mode {how.mode!r} is not nearest, linear or cubic")
+    a = how.cubic
+    near = ((a + 2) * d - (a + 3)) * d * d + 1
+    far = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+    return np.where(d <= 1, near, np.where(d < 2, far, 0.0))
+
+
+# -- PyTorch's interpolate ---------------------------------------------------------------------------------------------------------
+
+INTERPOLATE = {("linear", 1): "linear", ("linear", 2): "bilinear", ("linear", 3): "trilinear", ("cubic", 2): "bicubic"}
+
+
+def interpolated(x: Any, plan: list[Axis], how: Interpolation) -> Any:
+    """The same by ``interpolate``, where that has this way of doing it; None elsewhere."""
+    spatial = x.dim() - 2
+    if [each.axis for each in plan] != list(range(2, x.dim())) or not 1 <= spatial <= 3 or not x.is_floating_point():
+        return None
+    sizes = [each.wanted for each in plan]
+    by_sizes = all(each.scale == each.wanted / each.size for each in plan)
+    if (
+        how.mode == "nearest"
+        and how.coordinates == "asymmetric"
+        and how.nearest == "floor"
+        and all(each.scale == int(each.scale) for each in plan)
+    ):
+        return F.interpolate(x, sizes, mode="nearest")
+    mode = INTERPOLATE.get((how.mode, spatial))
+    if mode is None or how.antialias or how.exclude_outside or (how.mode == "cubic" and how.cubic != -0.75) or not all(sizes):
+        return None
+    if how.coordinates == "align_corners" and by_sizes:
+        return F.interpolate(x, sizes, mode=mode, align_corners=True)
+    half = how.coordinates == "half_pixel" or (how.coordinates == "pytorch_half_pixel" and min(sizes) > 1)
+    return F.interpolate(x, sizes, mode=mode, align_corners=False) if half and by_sizes else None
