@@ -19,7 +19,6 @@ from .collectives import (
     all_gather,
     all_gather_coalesced,
     all_gather_into_tensor,
-    all_gather_object,
     all_gather_single,
     all_reduce,
     all_reduce_coalesced,
@@ -28,39 +27,30 @@ from .collectives import (
     barrier,
     batch_isend_irecv,
     broadcast,
-    broadcast_object_list,
     gather,
-    gather_object,
     irecv,
     isend,
     monitored_barrier,
     recv,
-    recv_object_list,
     reduce,
     reduce_scatter,
     reduce_scatter_single,
     reduce_scatter_tensor,
     scatter,
-    scatter_object_list,
     send,
-    send_object_list,
-    supports_complex,
 )
 from .constants import default_pg_timeout
+from .debug import DebugLevel, get_debug_level, set_debug_level, set_debug_level_from_env
 from .device_mesh import DeviceMesh, init_device_mesh
 from .groups import (
     Backend,
     BackendConfig,
-    DebugLevel,
     GroupMember,
-    ProcessGroup,
     ProcessGroupGloo,
-    ReduceOp,
-    Work,
+    ProcessGroupMPI,
     destroy_process_group,
     get_backend,
     get_backend_config,
-    get_debug_level,
     get_default_backend_for_device,
     get_global_rank,
     get_group_rank,
@@ -84,9 +74,15 @@ from .groups import (
     new_subgroups,
     new_subgroups_by_enumeration,
     record_comm,
-    reduce_op,
-    set_debug_level,
-    set_debug_level_from_env,
+    split_group,
+)
+from .objects import (
+    all_gather_object,
+    broadcast_object_list,
+    gather_object,
+    recv_object_list,
+    scatter_object_list,
+    send_object_list,
 )
 from .options import (
     AllreduceCoalescedOptions,
@@ -109,8 +105,9 @@ from .options import (
     remote_device,
     rendezvous,
     shrink_group,
-    split_group,
 )
+from .process_group import ProcessGroup
+from .reductions import ReduceOp, reduce_op, supports_complex
 from .stores import (
     DistBackendError,
     DistError,
@@ -123,6 +120,7 @@ from .stores import (
     Store,
     TCPStore,
 )
+from .work import Work
 
 if not TYPE_CHECKING:
     __getattr__ = missing(

@@ -1,13 +1,14 @@
-"""Collective operations in a group of one process: tensors are written in place as PyTorch writes them, and nothing is sent."""
+"""Collective operations on tensors: each checks its arguments, and starts the exchange in its group (``process_group.py``)."""
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
-from ..autograd import no_grad
 from ..tensor import Tensor
-from .groups import NON_MEMBER, ReduceOp, Work, get_group_rank, member
+from .calls import user_line
+from .groups import NON_MEMBER, get_global_rank, get_group_rank, member
+from .reductions import ReduceOp
+from .work import Work
 
 
 def _check_tensor(value: Any, name: str) -> None:
@@ -17,100 +18,91 @@ def _check_tensor(value: Any, name: str) -> None:
         )
 
 
-def _check_list(value: Any, name: str, length: int | None = None) -> None:
+def _check_list(value: Any, name: str) -> None:
     if not isinstance(value, list) or not all(isinstance(each, Tensor) for each in value):
         raise TypeError(
             f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n             but got {type(value)} instead."
         )
-    if length is not None and len(value) != length:
-        raise ValueError(f"{name} must hold one tensor for each process of the group, {length} here, and holds {len(value)}")
 
 
-def _ended(result: Any, async_op: bool) -> Work | None:
+def _done(work: Work, async_op: bool) -> Work | None:
     """What a collective returns: a handle if it was asked for."""
-    return Work(result) if async_op else None
+    if async_op:
+        return work._shared()
+    work.wait()
+    return None
 
 
-def _take(target: Tensor, source: Tensor) -> None:
-    """Copy elements; sizes may differ as long as the count is equal (``all_gather_into_tensor`` stacks or concatenates)."""
-    if target.numel() != source.numel():
-        raise ValueError(f"tensor of {target.numel()} elements can't take {source.numel()} elements of a group of one process")
-    if target.dtype != source.dtype:
-        raise TypeError(f"tensors must have one dtype, and have {target.dtype} and {source.dtype}")
-    with no_grad():
-        target.copy_(source.reshape(target.shape))
-
-
-def _is_member(group: Any) -> bool:
-    return bool(member(group) != NON_MEMBER)
-
-
-def _root(group: Any, rank: int | None, group_rank: int | None) -> None:
-    """Check the process that an operation starts from or ends at: 0."""
-    if group_rank is None:
-        get_group_rank(group, 0 if rank is None else rank)
-    elif group_rank != 0:
-        raise ValueError(f"Group rank {group_rank} is not part of group {group}")
+def _root(group: Any, rank: int | None, group_rank: int | None, default: int | None = None) -> int:
+    """The number in its group of the process that an operation starts from or ends at, given as a global rank or as one of the group."""
+    if group_rank is not None:
+        if rank is not None:
+            raise ValueError("Can't specify both the rank in the world and the rank in the group")
+        get_global_rank(group, group_rank)
+        return group_rank
+    if rank is None:
+        if default is None:
+            raise ValueError("Must specify the rank in the world (src, dst) or the rank in the group (group_src, group_dst)")
+        return default
+    return get_group_rank(group, rank)
 
 
 def all_reduce(tensor: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
-    """Reduce a tensor over all processes, in place: with one process it stays as it is."""
+    """Reduce a tensor over all processes, in place."""
     _check_tensor(tensor, "tensor")
-    return _ended([tensor], async_op) if _is_member(group) else None
+    found = member(group)
+    return None if found == NON_MEMBER else _done(found.allreduce(tensor, op), async_op)
 
 
 def all_reduce_coalesced(tensors: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
     """Reduce several tensors."""
-    _check_list(tensors if isinstance(tensors, list) else [tensors], "tensors")
-    return _ended(tensors, async_op) if _is_member(group) else None
+    tensors = [tensors] if isinstance(tensors, Tensor) else tensors
+    _check_list(tensors, "tensors")
+    found = member(group)
+    return None if found == NON_MEMBER else _done(found.allreduce_coalesced(tensors, op), async_op)
 
 
 def reduce(
     tensor: Any, dst: int | None = None, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False, group_dst: int | None = None
 ) -> Work | None:
-    """Reduce a tensor to one process, in place."""
+    """Reduce a tensor to one process, in place there."""
     _check_tensor(tensor, "tensor")
-    if not _is_member(group):
+    found = member(group)
+    if found == NON_MEMBER:
         return None
-    _root(group, dst, group_dst)
-    return _ended([tensor], async_op)
+    return _done(found.reduce(tensor, _root(found, dst, group_dst), op), async_op)
 
 
 def broadcast(tensor: Any, src: int | None = None, group: Any = None, async_op: bool = False, group_src: int | None = None) -> Work | None:
-    """Send a tensor of one process to all: it stays as it is."""
+    """Copy a tensor of one process to all."""
     _check_tensor(tensor, "tensor")
-    if not _is_member(group):
+    found = member(group)
+    if found == NON_MEMBER:
         return None
-    _root(group, src, group_src)
-    return _ended([tensor], async_op)
+    return _done(found.broadcast(tensor, _root(found, src, group_src)), async_op)
 
 
 def all_gather(tensor_list: Any, tensor: Any, group: Any = None, async_op: bool = False) -> Work | None:
     """Give every process a list of all processes' tensors."""
-    _check_list(tensor_list, "tensor_list", 1)
+    _check_list(tensor_list, "tensor_list")
     _check_tensor(tensor, "tensor")
-    if not _is_member(group):
-        return None
-    _take(tensor_list[0], tensor)
-    return _ended(tensor_list, async_op)
+    found = member(group)
+    return None if found == NON_MEMBER else _done(found.allgather(tensor_list, tensor), async_op)
 
 
 def all_gather_coalesced(output_tensor_lists: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False) -> Work | None:
-    """Gather several tensors."""
+    """Gather several tensors: a list of all of them from each process."""
     _check_list(input_tensor_list, "input_tensor_list")
-    for output, tensor in zip(output_tensor_lists, input_tensor_list, strict=True):
-        all_gather(output, tensor, group)
-    return _ended(output_tensor_lists, async_op)
+    found = member(group)
+    return None if found == NON_MEMBER else _done(found.allgather_coalesced(output_tensor_lists, input_tensor_list), async_op)
 
 
 def all_gather_into_tensor(output_tensor: Any, input_tensor: Any, group: Any = None, async_op: bool = False) -> Work | None:
     """Gather all processes' tensors in one."""
     _check_tensor(output_tensor, "output_tensor")
     _check_tensor(input_tensor, "input_tensor")
-    if not _is_member(group):
-        return None
-    _take(output_tensor, input_tensor)
-    return _ended([output_tensor], async_op)
+    found = member(group)
+    return None if found == NON_MEMBER else _done(found._allgather_base(output_tensor, input_tensor), async_op)
 
 
 all_gather_single = _all_gather_base = all_gather_into_tensor
@@ -121,14 +113,22 @@ def gather(
 ) -> Work | None:
     """Give one process a list of all processes' tensors."""
     _check_tensor(tensor, "tensor")
-    if not _is_member(group):
+    found = member(group)
+    if found == NON_MEMBER:
         return None
-    _root(group, dst, group_dst)
-    if not gather_list:
-        raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
-    _check_list(gather_list, "gather_list", 1)
-    _take(gather_list[0], tensor)
-    return _ended(gather_list, async_op)
+    root = _root(found, dst, group_dst, 0)
+    _check_at_root(gather_list, "gather_list", "destination", found.rank() == root)
+    return _done(found.gather(gather_list or [], tensor, root), async_op)
+
+
+def _check_at_root(tensors: Any, name: str, end: str, here: bool) -> None:
+    """A list is given at the one end of an operation, and nowhere else."""
+    if tensors:
+        _check_list(tensors, name)
+    if here and not tensors:
+        raise ValueError(f"Argument ``{name}`` must be specified on {end} rank.")
+    if not here and tensors:
+        raise ValueError(f"Argument ``{name}`` must NOT be specified on non-{end} ranks.")
 
 
 def scatter(
@@ -136,34 +136,28 @@ def scatter(
 ) -> Work | None:
     """Give each process one of a list of tensors."""
     _check_tensor(tensor, "tensor")
-    if not _is_member(group):
+    found = member(group)
+    if found == NON_MEMBER:
         return None
-    _root(group, src, group_src)
-    if not scatter_list:
-        raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
-    _check_list(scatter_list, "scatter_list", 1)
-    _take(tensor, scatter_list[0])
-    return _ended([tensor], async_op)
+    root = _root(found, src, group_src, 0)
+    _check_at_root(scatter_list, "scatter_list", "source", found.rank() == root)
+    return _done(found.scatter(tensor, scatter_list or [], root), async_op)
 
 
 def reduce_scatter(output: Any, input_list: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
     """Reduce a list of tensors, one for each process."""
     _check_tensor(output, "output")
-    _check_list(input_list, "input_list", 1)
-    if not _is_member(group):
-        return None
-    _take(output, input_list[0])
-    return _ended([output], async_op)
+    _check_list(input_list, "input_list")
+    found = member(group)
+    return None if found == NON_MEMBER else _done(found.reduce_scatter(output, input_list, op), async_op)
 
 
 def reduce_scatter_tensor(output: Any, input: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
     """Reduce a tensor whose parts go to the processes."""
     _check_tensor(output, "output")
     _check_tensor(input, "input")
-    if not _is_member(group):
-        return None
-    _take(output, input)
-    return _ended([output], async_op)
+    found = member(group)
+    return None if found == NON_MEMBER else _done(found._reduce_scatter_base(output, input, op), async_op)
 
 
 reduce_scatter_single = _reduce_scatter_base = reduce_scatter_tensor
@@ -171,12 +165,10 @@ reduce_scatter_single = _reduce_scatter_base = reduce_scatter_tensor
 
 def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False) -> Work | None:
     """Send each process a tensor, and receive one from each."""
-    _check_list(output_tensor_list, "output_tensor_list", 1)
-    _check_list(input_tensor_list, "input_tensor_list", 1)
-    if not _is_member(group):
-        return None
-    _take(output_tensor_list[0], input_tensor_list[0])
-    return _ended(output_tensor_list, async_op)
+    _check_list(output_tensor_list, "output_tensor_list")
+    _check_list(input_tensor_list, "input_tensor_list")
+    found = member(group)
+    return None if found == NON_MEMBER else _done(found.alltoall(output_tensor_list, input_tensor_list), async_op)
 
 
 def all_to_all_single(
@@ -185,51 +177,88 @@ def all_to_all_single(
     """Send each process a part of a tensor, and receive one from each."""
     _check_tensor(output, "output")
     _check_tensor(input, "input")
-    if not _is_member(group):
-        return None
-    _take(output, input)
-    return _ended([output], async_op)
+    found = member(group)
+    return None if found == NON_MEMBER else _done(found.alltoall_base(output, input, output_split_sizes, input_split_sizes), async_op)
 
 
 def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
-    """Wait for the other processes: there are none."""
-    return _ended([], async_op) if _is_member(group) else None
+    """Wait for all processes."""
+    if device_ids is not None and not isinstance(device_ids, list):
+        raise TypeError("Invalid function argument: device_ids type should be List[int]")
+    found = member(group)
+    return None if found == NON_MEMBER else _done(found.barrier(), async_op)
 
 
 def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
-    """Wait for the other processes: there are none."""
-    member(group)
+    """Wait for all processes, and name those that do not come in time."""
+    found = member(group)
+    if found == NON_MEMBER or found.size() == 1:
+        return
+    seconds = found._seconds if timeout is None else timeout.total_seconds()
+    absent = found._engine.roll_call(seconds)
+    if absent:
+        names = ", ".join(str(get_global_rank(found, each)) for each in absent)
+        raise RuntimeError(
+            f"[Rank {found._ranks[found.rank()]}]: Ranks {names} failed to pass monitoredBarrier in {seconds * 1000:.0f} ms (at {user_line()})"
+        )
 
 
-def _to_self(what: str, verb: str) -> Any:
-    """Raise as PyTorch does: a process can't send to itself, and here is no other."""
-    raise ValueError(f"Invalid {what} rank: {what} rank should not be the same as the rank of the current process.")
-
-
-def send(tensor: Any, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
-    """Send a tensor to another process: there is none."""
-    _check_tensor(tensor, "tensor")
-    _root(member(group), dst, group_dst)
-    _to_self("destination", "send")
+def _check_other(found: Any, rank: int, what: str) -> None:
+    if rank == found.rank():
+        raise ValueError(f"Invalid {what} rank: {what} rank should not be the same as the rank of the current process.")
 
 
 def isend(tensor: Any, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> Work | None:
-    """Send a tensor to another process: there is none."""
-    send(tensor, dst, group, tag, group_dst)
-    return None
-
-
-def recv(tensor: Any, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
-    """Receive a tensor from another process: there is none."""
+    """Start to send a tensor to another process."""
     _check_tensor(tensor, "tensor")
-    _root(member(group), src, group_src)
-    return _to_self("source", "recv")  # type: ignore[no-any-return]
+    found = member(group)
+    if found == NON_MEMBER:
+        return None
+    to = _root(found, dst, group_dst)
+    _check_other(found, to, "destination")
+    work: Work = found.send(tensor, to, tag)
+    return work._shared()
+
+
+def send(tensor: Any, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
+    """Send a tensor to another process."""
+    _check_tensor(tensor, "tensor")
+    found = member(group)
+    if found != NON_MEMBER:
+        to = _root(found, dst, group_dst)
+        _check_other(found, to, "destination")
+        found.send(tensor, to, tag).wait()
 
 
 def irecv(tensor: Any, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> Work | None:
-    """Receive a tensor from another process: there is none."""
-    recv(tensor, src, group, tag, group_src)
-    return None
+    """Start to receive a tensor from another process, or from any."""
+    _check_tensor(tensor, "tensor")
+    found = member(group)
+    if found == NON_MEMBER:
+        return None
+    work: Work = _receive(found, tensor, src, group_src, tag)
+    return work._shared()
+
+
+def _receive(found: Any, tensor: Any, src: int | None, group_src: int | None, tag: int) -> Any:
+    if src is None and group_src is None:
+        return found.recv_anysource(tensor, tag)
+    source = _root(found, src, group_src)
+    _check_other(found, source, "source")
+    return found.recv(tensor, source, tag)
+
+
+def recv(tensor: Any, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
+    """Receive a tensor from another process, or from any; the rank of the sender."""
+    _check_tensor(tensor, "tensor")
+    found = member(group)
+    if found == NON_MEMBER:
+        return -1
+    work = _receive(found, tensor, src, group_src, tag)
+    work.wait()
+    if src is None and group_src is None:
+        return get_global_rank(found, work.source_rank())
+    return get_global_rank(found, _root(found, src, group_src))
 
 
 class P2POp:
@@ -241,7 +270,13 @@ class P2POp:
         if op not in (isend, irecv):
             raise ValueError("Invalid ``op``. Expected ``op`` to be of type ``torch.distributed.isend`` or ``torch.distributed.irecv``.")
         _check_tensor(tensor, "tensor")
-        self.op, self.tensor, self.peer, self.group, self.tag = op, tensor, peer, group, tag
+        self.op, self.tensor, self.group, self.tag = op, tensor, group, tag
+        found = member(group)
+        self.group_peer = _root(found, peer, group_peer)
+        self.peer = get_global_rank(found, self.group_peer)
+
+    def __repr__(self) -> str:
+        return f"P2POp({self.op.__name__}, peer={self.peer}, shape={tuple(self.tensor.shape)}, dtype={self.tensor.dtype})"
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Any]:
@@ -249,68 +284,3 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Any]:
     if not p2p_op_list or not all(isinstance(each, P2POp) for each in p2p_op_list):
         raise ValueError("Invalid ``p2p_op_list``. Each op is expected to to be of type ``torch.distributed.P2POp``.")
     return [each.op(each.tensor, each.peer, each.group, each.tag) for each in p2p_op_list]
-
-
-def _copied(value: Any) -> Any:
-    """An object as it arrives: pickled and read again."""
-    return pickle.loads(pickle.dumps(value))
-
-
-def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
-    """Give every process a list of all processes' objects."""
-    if _is_member(group):
-        object_list[0] = _copied(obj)
-
-
-def gather_object(
-    obj: Any, object_gather_list: list[Any] | None = None, dst: int | None = None, group: Any = None, group_dst: int | None = None
-) -> None:
-    """Give one process a list of all processes' objects."""
-    if _is_member(group):
-        _root(group, dst, group_dst)
-        if not object_gather_list:
-            raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
-        object_gather_list[0] = _copied(obj)
-
-
-def broadcast_object_list(
-    object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None
-) -> None:
-    """Send objects of one process to all: they stay as they are."""
-    if _is_member(group):
-        _root(group, src, group_src)
-
-
-def scatter_object_list(
-    scatter_object_output_list: list[Any], scatter_object_input_list: list[Any] | None = None, src: int | None = None, group: Any = None,
-    group_src: int | None = None,
-) -> None:  # fmt: skip
-    """Give each process one of a list of objects."""
-    if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
-        raise ValueError("Expected argument scatter_object_output_list to be a list of size at least 1.")
-    if _is_member(group):
-        _root(group, src, group_src)
-        if not scatter_object_input_list:
-            raise ValueError("source rank must provide non-None scatter_object_input_list")
-        scatter_object_output_list[0] = _copied(scatter_object_input_list[0])
-
-
-def send_object_list(
-    object_list: Any, dst: int | None = None, group: Any = None, device: Any = None, group_dst: int | None = None, use_batch: bool = False
-) -> None:
-    """Send objects to another process: there is none."""
-    _root(member(group), dst, group_dst)
-    _to_self("destination", "send")
-
-
-def recv_object_list(
-    object_list: Any, src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None, use_batch: bool = False
-) -> int:
-    """Receive objects from another process: there is none."""
-    _root(member(group), src, group_src)
-    return _to_self("source", "recv")  # type: ignore[no-any-return]
-
-
-def supports_complex(reduceOp: Any) -> bool:
-    """Whether a reduction is defined for complex numbers."""
-    return reduceOp not in (ReduceOp.MAX, ReduceOp.MIN, ReduceOp.PRODUCT, ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR)

@@ -1,25 +1,30 @@
-"""Process groups: ``init_process_group`` makes one of a single member, and ranks are read from it."""
+"""Process groups: ``init_process_group`` makes the one of all processes, ``new_group`` others, and ranks are read from them."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import warnings
 from collections.abc import Iterator
 from datetime import timedelta
-from enum import Enum
 from typing import Any
 
 from ..core.errors import NotSupported
-from ..core.futures import Future, completed
 from ..core.process_group import default_group, world
+from .calls import Call, user_line
 from .constants import default_pg_timeout
-from .stores import HashStore, PrefixStore, Store
+from .debug import set_debug_level_from_env
+from .engines import mpi, nccl
+from .process_group import ProcessGroup
+from .rendezvous import Place, communicator, deadline, find, local_rank
+from .stores import DistBackendError, PrefixStore, Store
+from .watch import Watch
 
 NON_MEMBER = -100
 
 
 class Backend(str):
-    """The name of a way to communicate; in a group of one there is nobody to communicate with, whatever the name."""
+    """The name of a way to communicate: ``mpi`` (``gloo`` means the same here) and ``nccl``."""
 
     UNDEFINED = "undefined"
     GLOO = "gloo"
@@ -39,8 +44,10 @@ class Backend(str):
 
     @classmethod
     def register_backend(cls, name: str, func: Any, extended_api: bool = False, devices: Any = None) -> None:
-        """Raise: groups have one member, so that no back-end of a user's would ever be called."""
-        raise NotSupported(f"Backend.register_backend({name!r}): groups have one process here, and communicate with nobody")
+        """Raise: the engines are MPI and NCCL."""
+        raise NotSupported(
+            f"Backend.register_backend({name!r}): tensors are exchanged by MPI and NCCL here, and by no engine of a program's own"
+        )
 
 
 class BackendConfig:
@@ -61,108 +68,7 @@ class BackendConfig:
         return self.device_backend_map
 
 
-class ReduceOp:
-    """How the values of several processes become one."""
-
-    class RedOpType(Enum):
-        """The kinds of reductions."""
-
-        SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM, UNUSED = range(10)
-
-    SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM, UNUSED = RedOpType
-
-    def __new__(cls, kind: Any) -> Any:
-        return kind if isinstance(kind, cls.RedOpType) else cls.RedOpType(kind)
-
-
-class reduce_op:
-    """The old name of :class:`ReduceOp`."""
-
-    SUM, PRODUCT, MIN, MAX = ReduceOp.SUM, ReduceOp.PRODUCT, ReduceOp.MIN, ReduceOp.MAX
-
-
-class Work:
-    """An operation that was started; here it has ended when it is returned."""
-
-    def __init__(self, result: Any = None) -> None:
-        self._result = result
-
-    def wait(self, timeout: Any = None) -> bool:
-        """True: it has ended."""
-        return True
-
-    def is_completed(self) -> bool:
-        """True."""
-        return True
-
-    def is_success(self) -> bool:
-        """True."""
-        return True
-
-    def exception(self) -> None:
-        """None: errors are raised where the operation is started."""
-
-    def result(self) -> list[Any]:
-        """The tensors it has written."""
-        return self._result if isinstance(self._result, list) else [self._result]
-
-    def source_rank(self) -> int:
-        """0: the only process."""
-        return 0
-
-    def synchronize(self) -> None:
-        """Nothing is left to be done."""
-
-    def get_future(self) -> Future[Any]:
-        """A future of the tensors it has written, completed."""
-        return completed(self.result())
-
-
-class ProcessGroup:
-    """Processes that compute together: this one."""
-
-    class Options:
-        """Options of a group."""
-
-        def __init__(self, backend: str = "gloo", timeout: timedelta = default_pg_timeout) -> None:
-            self.backend = backend
-            self._timeout = timeout
-
-    def __init__(self, backend: str = "gloo", name: str = "0", store: Store | None = None, description: str = "undefined") -> None:
-        self._backend, self._name, self.group_desc = backend, name, description
-        self._store = store or HashStore()
-
-    def rank(self) -> int:
-        """The number of this process: 0."""
-        return 0
-
-    def size(self) -> int:
-        """How many there are: 1."""
-        return 1
-
-    def name(self) -> str:
-        """The name of the back-end."""
-        return self._backend
-
-    @property
-    def group_name(self) -> str:
-        """The name of the group."""
-        return self._name
-
-    @property
-    def bound_device_id(self) -> None:
-        """None: no device belongs to it."""
-        return None
-
-    def barrier(self, *args: Any, **kwargs: Any) -> Work:
-        """Wait for nobody."""
-        return Work([])
-
-    def __repr__(self) -> str:
-        return f"<ProcessGroup of 1 process, back-end {self._backend}>"
-
-
-ProcessGroupGloo = ProcessGroup
+ProcessGroupGloo = ProcessGroupMPI = ProcessGroup
 
 
 class _Group(type):
@@ -204,22 +110,33 @@ def is_initialized() -> bool:
     return world.default is not None
 
 
+def is_mpi_available() -> bool:
+    """Whether mpi4py is installed."""
+    return mpi.is_installed()
+
+
 def is_gloo_available() -> bool:
-    """True: a group of one needs no library."""
+    """True: a group of one needs no library, and one of several exchanges by MPI."""
     return True
 
 
 def is_nccl_available() -> bool:
+    """Whether CuPy is installed with NCCL, and there is a GPU."""
+    return nccl.is_available()
+
+
+def is_ucc_available() -> bool:
     """False."""
     return False
 
 
-is_mpi_available = is_ucc_available = is_xccl_available = is_nccl_available
+is_xccl_available = is_ucc_available
 
 
 def is_backend_available(backend: str) -> bool:
     """Whether groups may name this back-end."""
-    return backend.lower() in ("gloo", "fake")
+    known = {"gloo": is_gloo_available, "fake": is_gloo_available, "mpi": is_mpi_available, "nccl": is_nccl_available}
+    return known.get(backend.lower(), is_ucc_available)()
 
 
 def is_torchelastic_launched() -> bool:
@@ -231,62 +148,56 @@ def init_process_group(
     backend: str | None = None, init_method: str | None = None, timeout: timedelta | None = None, world_size: int = -1, rank: int = -1,
     store: Store | None = None, group_name: str = "", pg_options: Any = None, device_id: Any = None,
 ) -> None:  # fmt: skip
-    """Make the default group, of this process alone."""
+    """Make the default group of all processes that the launcher has started, or of this one alone."""
     if world.default is not None:
         raise ValueError("trying to initialize the default process group twice!")
     if store is not None and init_method is not None:
         raise AssertionError("Cannot specify both init_method and store.")
     if store is not None and (world_size < 1 or rank < 0):
         raise AssertionError("world_size must be positive if using store" if world_size < 1 else "rank must be non-negative if using store")
+    if timeout is not None and not isinstance(timeout, timedelta):
+        raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
     name = "undefined" if backend is None else str(Backend(backend))
-    for each in set(BackendConfig(name).device_backend_map.values()) if name != "undefined" else ():
-        if each in ("nccl", "mpi", "ucc", "xccl"):
+    named = set(BackendConfig(name).device_backend_map.values()) if name != "undefined" else set()
+    for each in named:
+        if not is_backend_available(each):
             raise RuntimeError(f"Distributed package doesn't have {each.upper()} built in")
-    if store is None:
-        world_size, rank = _rendezvous(init_method or "env://", world_size, rank)
-    check_single(world_size, rank)
-    world.default = ProcessGroup(name, "0", store, "default_pg")
+    limit = timeout or default_pg_timeout
+    set_debug_level_from_env()
+    place = find(init_method or "env://", world_size, rank)
+    if place.by_mpi:
+        world.default = _connect(name, place, limit, store, device_id)
+    else:
+        world.default = ProcessGroup(name, "0", store, "default_pg", timeout=limit, device_id=device_id)
     _Counter.groups, _Counter.count = {"0": world.default}, 1
+    if "gloo" in named and world.default.size() > 1 and world.default.rank() == 0:
+        warnings.warn("backend 'gloo': tensors in host memory are exchanged by MPI here, which is what 'mpi' names", stacklevel=2)
 
 
-def _rendezvous(init_method: str, world_size: int, rank: int) -> tuple[int, int]:
-    """World size and rank, from the arguments or where the address says."""
-    kind, _, rest = init_method.partition("://")
-    query = dict(part.partition("=")[::2] for part in rest.partition("?")[2].split("&") if "=" in part)
-    found = {"world_size": world_size, "rank": rank}
-    for key, value in query.items():
-        if key in found:
-            found[key] = int(value)
-    if kind == "env":
-        for key, variable in (("rank", "RANK"), ("world_size", "WORLD_SIZE")):
-            if found[key] == -1:
-                if variable not in os.environ:
-                    raise ValueError(
-                        f"Error initializing torch.distributed using env:// rendezvous: environment variable {variable} expected, but not set"
-                    )
-                found[key] = int(os.environ[variable])
-        for variable in ("MASTER_ADDR", "MASTER_PORT"):
-            if variable not in os.environ:
-                raise ValueError(
-                    f"Error initializing torch.distributed using env:// rendezvous: environment variable {variable} expected, but not set"
-                )
-    elif kind not in ("tcp", "file"):
-        raise RuntimeError(f"No rendezvous handler for {kind}://")
-    elif found["rank"] == -1 or found["world_size"] == -1:
-        which = "rank" if found["rank"] == -1 else "world size"
-        raise ValueError(f"Error initializing torch.distributed using {kind}:// rendezvous: {which} parameter missing")
-    return found["world_size"], found["rank"]
+def _connect(name: str, place: Place, limit: timedelta, store: Store | None, device_id: Any) -> ProcessGroup:
+    """The group of all processes that MPI's launcher has started."""
+    seconds = limit.total_seconds()
+    with deadline(seconds, f"init_process_group: MPI has not started on all processes within {seconds:g} seconds: has one of them ended?"):
+        library = mpi.load()
+        everyone = library.COMM_WORLD
+    if place.size in (-1, everyone.Get_size()) and everyone.Get_size() > 1:
+        absent = mpi.MpiEngine(library, everyone).roll_call(seconds)
+        if absent:
+            raise DistBackendError(
+                f"init_process_group: rank {_listed(absent)} did not call it within {seconds:g} seconds (this is rank {place.rank})"
+            )
+    engine = mpi.MpiEngine(library, communicator(library, place))
+    watch = Watch(library, engine.communicator, seconds)
+    ranks = list(range(engine.size))
+    made = ProcessGroup(
+        name, "0", store or watch.store, "default_pg", engine=engine, ranks=ranks, timeout=limit, watch=watch, device_id=device_id
+    )
+    watch.start(made)
+    return made
 
 
-def check_single(world_size: int, rank: int) -> None:
-    """Raise for groups of several processes."""
-    if world_size != 1:
-        raise NotSupported(
-            f"a process group of {world_size} processes: rushlight.distributed has groups of one process so far. Run the program with "
-            "world_size=1 (one process per machine, all cores are used)"
-        )
-    if rank != 0:
-        raise ValueError(f"rank {rank} is not in a group of {world_size} process")
+def _listed(ranks: Any) -> str:
+    return ", ".join(map(str, ranks))
 
 
 def destroy_process_group(group: Any = None) -> None:
@@ -294,12 +205,17 @@ def destroy_process_group(group: Any = None) -> None:
     if group == NON_MEMBER:
         return
     if group is None or group is world.default:
-        if group is None and world.default is None:
+        if world.default is None:
             raise AssertionError("Process group cannot be None")
-        world.default = None
-        _Counter.groups = {}
+        ended, world.default = world.default, None
+        groups, _Counter.groups = _Counter.groups, {}
+        if ended._watch is not None:
+            ended._watch.close(groups.values())
     else:
-        _Counter.groups.pop(member(group).group_name, None)
+        ended = member(group)
+        _Counter.groups.pop(ended.group_name, None)
+        if ended._watch is not None:
+            ended._watch.forget(ended)
 
 
 def member(group: Any) -> Any:
@@ -312,13 +228,15 @@ def member(group: Any) -> Any:
 
 
 def get_rank(group: Any = None) -> int:
-    """The number of this process in a group: 0, or -1 where it is no member."""
-    return -1 if member(group) == NON_MEMBER else 0
+    """The number of this process in a group, or -1 where it is no member."""
+    found = member(group)
+    return -1 if found == NON_MEMBER else found.rank()
 
 
 def get_world_size(group: Any = None) -> int:
-    """How many processes a group has: 1, or -1 where this is no member."""
-    return -1 if member(group) == NON_MEMBER else 1
+    """How many processes a group has, or -1 where this is no member."""
+    found = member(group)
+    return -1 if found == NON_MEMBER else found.size()
 
 
 def get_backend(group: Any = None) -> str:
@@ -341,8 +259,9 @@ def get_default_backend_for_device(device: Any) -> str:
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
     """The number of this process on its machine: the launcher's LOCAL_RANK."""
-    if "LOCAL_RANK" in os.environ:
-        return int(os.environ["LOCAL_RANK"])
+    found = local_rank()
+    if found is not None:
+        return found
     if fallback_rank is None:
         raise RuntimeError("LOCAL_RANK is not in the environment. Consider passing fallback_rank to allow `get_node_local_rank` to work.")
     return int(fallback_rank)
@@ -350,22 +269,23 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
 
 def get_group_rank(group: Any, global_rank: int) -> int:
     """The number in a group of the process with a number in the default group."""
-    if global_rank != 0:
+    found = member(group)
+    if found == NON_MEMBER or global_rank not in found._ranks:
         raise ValueError(f"Global rank {global_rank} is not part of group {group}")
-    return 0
+    return int(found._ranks.index(global_rank))
 
 
 def get_global_rank(group: Any, group_rank: int) -> int:
     """The number in the default group of the process with a number in a group."""
-    if group_rank != 0:
+    found = member(group)
+    if found == NON_MEMBER or not 0 <= group_rank < len(found._ranks):
         raise ValueError(f"Group rank {group_rank} is not part of group {group}")
-    return 0
+    return int(found._ranks[group_rank])
 
 
-def get_process_group_ranks(group: Any) -> list[int]:
+def get_process_group_ranks(group: Any = None) -> list[int]:
     """The numbers of a group's members."""
-    member(group)
-    return [0]
+    return list(member(group)._ranks)
 
 
 def get_pg_count() -> int:
@@ -377,20 +297,41 @@ def new_group(
     ranks: Any = None, timeout: Any = None, backend: str | None = None, pg_options: Any = None, use_local_synchronization: bool = False,
     group_desc: str | None = None, device_id: Any = None,
 ) -> Any:  # fmt: skip
-    """A further group of some of the processes."""
+    """A further group of some of the processes; all processes call it, in the same order, members or not."""
     default = default_group()
-    if ranks is not None:
-        if len(ranks) > 1:
-            raise ValueError("the new group's world size should be less or equal to the world size set by init_process_group")
-        if any(each != 0 for each in ranks):
-            raise ValueError("The new group's rank should be within the world_size set by init_process_group")
-        if not ranks:
-            return NON_MEMBER
-    name = str(_Counter.count)
+    size = default.size()
+    chosen = list(range(size)) if ranks is None else sorted(int(each) for each in ranks)
+    if len(chosen) > size:
+        raise ValueError("the new group's world size should be less or equal to the world size set by init_process_group")
+    if any(not 0 <= each < size for each in chosen):
+        raise ValueError("The new group's rank should be within the world_size set by init_process_group")
+    if len(set(chosen)) != len(chosen):
+        raise ValueError(f"the new group names a rank twice: {chosen}")
+    name = f"local_{_listed(chosen)}" if use_local_synchronization else str(_Counter.count)
     _Counter.count += 1
-    made = ProcessGroup(backend or default.name(), name, PrefixStore(name, default._store), group_desc or "undefined")
+    if default.rank() not in chosen:
+        return NON_MEMBER
+    limit = timeout or default.timeout
+    call = Call(0, "new_group", (chosen,), user_line(), name)
+    made = ProcessGroup(
+        str(Backend(backend)) if backend else default.name(), name, PrefixStore(name, default._store), group_desc or "undefined",
+        engine=_part(default, chosen, limit.total_seconds(), call), ranks=chosen, timeout=limit, watch=default._watch if len(chosen) > 1 else None,
+        device_id=device_id,
+    )  # fmt: skip
     _Counter.groups[name] = made
+    if made._watch is not None:
+        made._watch.groups[name] = made
     return made
+
+
+def _part(default: ProcessGroup, ranks: list[int], seconds: float, call: Call) -> Any:
+    """The engine of some processes, all of which are there."""
+    if len(ranks) == 1:
+        return None
+    absent = default._engine.roll_call(seconds, ranks)
+    if absent:
+        raise DistBackendError(f"{call} on rank {default.rank()}: rank {_listed(absent)} did not call it within {seconds:g} seconds")
+    return default._engine.part(ranks)
 
 
 def new_subgroups(
@@ -398,10 +339,18 @@ def new_subgroups(
     group_desc: str | None = None,
 ) -> Any:  # fmt: skip
     """Groups of equal size, and the one this process is in."""
-    if group_size not in (None, 1):
-        raise ValueError("The arg 'group_size' must not exceed the world size")
-    made = new_group([0], timeout, backend, pg_options, group_desc=group_desc)
-    return made, [made]
+    size = get_world_size()
+    if group_size is None:
+        group_size = int(os.environ.get("LOCAL_WORLD_SIZE", size))
+    if group_size <= 0:
+        raise ValueError(f"The arg 'group_size' ({group_size}) must be positive")
+    if size < group_size:
+        raise ValueError(f"The arg 'group_size' ({group_size}) must not exceed the world size ({size})")
+    if size % group_size:
+        raise ValueError(f"The world size ({size}) must be divisible by 'group_size={group_size}'")
+    return new_subgroups_by_enumeration(
+        [list(range(start, start + group_size)) for start in range(0, size, group_size)], timeout, backend, pg_options, group_desc
+    )
 
 
 def new_subgroups_by_enumeration(
@@ -410,39 +359,34 @@ def new_subgroups_by_enumeration(
     """A group for each list of ranks, and the one this process is in."""
     if not ranks_per_subgroup_list:
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
+    seen: set[int] = set()
+    for ranks in ranks_per_subgroup_list:
+        for each in ranks:
+            if each in seen:
+                raise ValueError(f"Rank {each} has appeared in both subgroup")
+            seen.add(each)
     made = [new_group(each, timeout, backend, pg_options, group_desc=group_desc) for each in ranks_per_subgroup_list]
     return next((each for each in made if each != NON_MEMBER), None), made
+
+
+def split_group(
+    parent_pg: Any = None,
+    split_ranks: Any = None,
+    timeout: Any = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+    backend: Any = None,
+) -> Any:
+    """The group of this process among those that a group is split into, by lists of ranks in it; None where it is in none."""
+    parent = member(parent_pg)
+    if not split_ranks:
+        raise ValueError("split_ranks cannot be None or empty")
+    lists = [[get_global_rank(parent, each) for each in ranks] for ranks in split_ranks]
+    found = new_subgroups_by_enumeration(lists, timeout or parent.timeout, backend, pg_options, group_desc)[0]
+    return found
 
 
 @contextlib.contextmanager
 def record_comm(name: str = "") -> Iterator[None]:
     """A span of communication; there is none to record."""
     yield
-
-
-class DebugLevel(Enum):
-    """How much is checked: OFF, INFO, DETAIL."""
-
-    OFF, INFO, DETAIL = range(3)
-
-
-class _Debug:
-    level = DebugLevel.OFF
-
-
-def get_debug_level() -> DebugLevel:
-    """The level that was set."""
-    return _Debug.level
-
-
-def set_debug_level(level: DebugLevel) -> None:
-    """Set it: a group of one checks nothing more."""
-    _Debug.level = level
-
-
-def set_debug_level_from_env() -> None:
-    """Set it from TORCH_DISTRIBUTED_DEBUG."""
-    name = os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper()
-    if name not in DebugLevel.__members__:
-        raise RuntimeError(f"The value of TORCH_DISTRIBUTED_DEBUG must be OFF, INFO, or DETAIL, not {name}")
-    _Debug.level = DebugLevel[name]

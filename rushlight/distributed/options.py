@@ -11,7 +11,7 @@ from typing import Any, NewType
 from ..core.missing import absent, absent_function
 from ..nn.parallel.distributed import GradBucket
 from .constants import default_pg_timeout
-from .groups import ReduceOp
+from .reductions import ReduceOp
 
 _MODULE = __package__
 _ALONE = "there is one process, so that nothing is exchanged"
@@ -96,7 +96,6 @@ Logger = absent("Logger", _MODULE, _ALONE)
 remote_device = absent("_remote_device", _MODULE, "there are no remote processes")
 rendezvous = absent_function("rendezvous", _MODULE, _ALONE)
 register_rendezvous_handler = absent_function("register_rendezvous_handler", _MODULE, _ALONE)
-split_group = absent_function("split_group", _MODULE, "a group of one process can't be split")
 shrink_group = absent_function("shrink_group", _MODULE, "a group of one process can't be made smaller")
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..groups import ReduceOp, member
+from ..groups import member
+from ..reductions import ReduceOp
 
 __all__ = ["all_gather", "all_reduce", "all_to_all", "all_to_all_single", "broadcast", "gather", "reduce", "reduce_scatter", "scatter"]
 

@@ -1,0 +1,525 @@
+"""``ProcessGroup``: processes that exchange tensors.  Its methods have the names of PyTorch's, and each starts an exchange and returns a ``Work``.
+
+Here tensors become arrays in one piece of memory for an engine (``engines/``), and results go back: into tensors with strides, into lists, divided
+for a mean.  Each call is noted with the user's line, so that a fault can be told (``watch.py``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from ..core.base import storage_of
+from ..tensor import Tensor
+from .calls import Call, user_line
+from .constants import default_pg_timeout
+from .debug import debug
+from .engines import nccl
+from .engines.alone import AloneEngine
+from .reductions import ReduceOp, reduction
+from .stores import DistBackendError, HashStore, Store
+from .work import Work, Works
+
+KEPT = 2000  # calls that are kept for comparison with other processes
+
+
+def _one(tensors: Any) -> Any:
+    """The tensor of an argument that PyTorch takes as a list of one."""
+    if isinstance(tensors, Tensor):
+        return tensors
+    if len(tensors) != 1:
+        raise ValueError(f"one tensor a call is exchanged, not {len(tensors)}: call once for each, or use the coalesced form")
+    return tensors[0]
+
+
+def _op(opts: Any) -> Any:
+    return getattr(opts, "reduceOp", opts)
+
+
+def _root(opts: Any) -> int:
+    return int(getattr(opts, "rootRank", opts))
+
+
+def _in_one_piece(array: Any) -> Any:
+    return array if array.flags.c_contiguous else array.copy(order="C")
+
+
+def _touch(tensor: Any) -> None:
+    """Count the write, as every operation in place does, so that autograd notices it."""
+    storage_of(tensor).version += 1
+
+
+class ProcessGroup:
+    """Processes that exchange tensors; this process is one of them."""
+
+    class Options:
+        """Options of a group."""
+
+        def __init__(self, backend: str = "gloo", timeout: timedelta = default_pg_timeout) -> None:
+            self.backend = backend
+            self._timeout = timeout
+
+    def __init__(self, backend: str = "gloo", name: str = "0", store: Store | None = None, description: str = "undefined", *,
+                 engine: Any = None, ranks: Sequence[int] = (0,), timeout: timedelta = default_pg_timeout, watch: Any = None,
+                 device_id: Any = None) -> None:  # fmt: skip
+        self._backend, self._name, self.group_desc = backend, name, description
+        self._store = store or HashStore()
+        self._engine: Any = engine or AloneEngine()
+        self._engines: dict[str, Any] = {"cpu": self._engine}
+        self._ranks = list(ranks)
+        self._watch = watch
+        self._device_id = device_id
+        self._seconds = timeout.total_seconds()
+        self._count = 0
+        self._calls: deque[Call] = deque(maxlen=KEPT)
+        self._now: Call | None = None
+
+    # -- what it is ----------------------------------------------------------------------------------------------
+
+    def rank(self) -> int:
+        """The number of this process in the group."""
+        return int(self._engine.rank)
+
+    def size(self) -> int:
+        """How many processes there are."""
+        return int(self._engine.size)
+
+    def name(self) -> str:
+        """The name of the back-end."""
+        return self._backend
+
+    def _get_backend_name(self) -> str:
+        return self._backend
+
+    @property
+    def group_name(self) -> str:
+        """The name of the group."""
+        return self._name
+
+    @property
+    def bound_device_id(self) -> Any:
+        """The device that was given to ``init_process_group``."""
+        return self._device_id
+
+    @property
+    def supports_splitting(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def timeout(self) -> timedelta:
+        """How long an exchange may take."""
+        return timedelta(seconds=self._seconds)
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        """Set how long an exchange may take."""
+        self._seconds = timeout.total_seconds()
+
+    _set_default_timeout = set_timeout
+
+    def _get_backend(self, device: Any) -> Any:
+        """The group itself: it chooses the engine by the tensor."""
+        return self
+
+    def __repr__(self) -> str:
+        many = "process" if self.size() == 1 else "processes"
+        return f"<ProcessGroup of {self.size()} {many}, back-end {self._backend}>"
+
+    # -- starting, and faults ------------------------------------------------------------------------------------
+
+    def _carrier(self, tensor: Any) -> Any:
+        """The engine for a tensor's device."""
+        kind = tensor.device.type
+        found = self._engines.get(kind)
+        if found is None:
+            if kind != "cuda":
+                raise RuntimeError(f"No backend type associated with device type {kind}")
+            found = self._engines[kind] = nccl.make(self, tensor.device.index or 0)
+        return found
+
+    def _exchange_bytes(self, array: Any) -> None:
+        """Copy bytes of the group's first process to all."""
+        Work([], self._engine.broadcast(array, 0), None, self, Call(self._count, "connection of GPUs", (), user_line(), self._name)).wait()
+
+    def _note(self, name: str, *signature: Any) -> Call:
+        """Note a call; a fault that another process has told ends the program here."""
+        self._count += 1
+        call = Call(self._count, name, signature, user_line(), self._name, monotonic())
+        if self._watch is not None:
+            if self._watch.fault is not None:
+                self._check_fault(call)
+            self._calls.append(call)
+            self._now = call
+            if debug.detail and self._engine.size > 1:
+                self._compare(call)
+        return call
+
+    def _start(self, call: Call, begin: Callable[[], Any], outputs: Any, finish: Callable[[], Any] | None = None) -> Work:
+        try:
+            request = begin()
+        except (ValueError, TypeError, NotImplementedError):
+            raise
+        except Exception as error:
+            raise self._broken(call, error) from error
+        return Work(outputs, request, finish, self, call)
+
+    def _compare(self, call: Call) -> None:
+        """Raise on all processes if one of them calls something else (the debug mode)."""
+        mine = np.zeros(512, np.uint8)
+        text = call.signature_text().encode()[:512]
+        mine[: len(text)] = np.frombuffer(text, np.uint8)
+        out = np.zeros((self.size(), 512), np.uint8)
+        Work([], self._engine.all_gather(out, mine), None, self, call).wait()
+        texts = [bytes(row).rstrip(b"\0").decode(errors="replace") for row in out]
+        if len({each.partition(" at ")[0] for each in texts}) > 1:
+            described = "; ".join(f"rank {rank}: {each}" for rank, each in zip(self._ranks, texts))
+            raise RuntimeError(
+                f"Detected mismatch between collectives on ranks: call {call.number} of group {self._name!r} is not the same on all. {described}"
+            )
+
+    def _check_fault(self, call: Call) -> None:
+        if self._watch is not None and self._watch.fault is not None:
+            raise self._watch.failure(self, call)
+
+    def _timed_out(self, call: Call, seconds: float) -> BaseException:
+        if self._watch is None:
+            return DistBackendError(f"{call} has not ended within {seconds:g} seconds")
+        return self._watch.timed_out(self, call, seconds)  # type: ignore[no-any-return]
+
+    def _broken(self, call: Call, error: BaseException) -> BaseException:
+        if self._watch is None:
+            return DistBackendError(f"{call} failed: {error}")
+        return self._watch.broken(self, call, error)  # type: ignore[no-any-return]
+
+    def _later(self, work: Work) -> None:
+        """Let the progress thread look after a work."""
+        if self._watch is not None:
+            self._watch.later(work)
+
+    # -- collectives ---------------------------------------------------------------------------------------------
+
+    def allreduce(self, tensors: Any, opts: Any = ReduceOp.SUM, timeout: Any = None) -> Work:
+        """Reduce a tensor over all processes, in place."""
+        tensor, op = _one(tensors), _op(opts)
+        name, factor = reduction(op, tensor.dtype, "all_reduce")
+        engine, array = self._carrier(tensor), tensor._array
+        call = self._note("all_reduce", str(tensor.dtype), tensor.numel(), str(op))
+        piece = _in_one_piece(array)
+        if factor is not None:
+            piece *= getattr(factor, "_array", factor)
+        finish = None
+        if piece is not array or op is ReduceOp.AVG:
+            finish = self._back([(array, piece)], op)
+        _touch(tensor)
+        return self._start(call, lambda: engine.all_reduce(piece, name), [tensor], finish)
+
+    def _back(self, pairs: list[tuple[Any, Any]], op: Any = None) -> Callable[[], None]:
+        """What ends an exchange: divide for a mean, and copy into arrays that were not in one piece."""
+        size = self.size()
+
+        def finish() -> None:
+            for array, piece in pairs:
+                if op is ReduceOp.AVG:
+                    np.divide(piece, np.asarray(size, piece.dtype), out=piece) if isinstance(piece, np.ndarray) else piece.__itruediv__(
+                        size
+                    )
+                if array is not piece:
+                    array[...] = piece.reshape(array.shape)
+
+        return finish
+
+    def allreduce_coalesced(self, tensors: Any, opts: Any = ReduceOp.SUM, timeout: Any = None) -> Work:
+        """Reduce several tensors."""
+        return Works([self.allreduce(each, opts) for each in tensors], list(tensors))
+
+    def reduce(self, tensors: Any, opts: Any = 0, op: Any = None, timeout: Any = None) -> Work:
+        """Reduce a tensor to one process, in place there."""
+        tensor, root = _one(tensors), _root(opts)
+        op = op if op is not None else getattr(opts, "reduceOp", ReduceOp.SUM)
+        name, factor = reduction(op, tensor.dtype, "reduce")
+        self._check_root("reduce", root)
+        engine, array = self._carrier(tensor), tensor._array
+        call = self._note("reduce", str(tensor.dtype), tensor.numel(), str(op), root)
+        piece = _in_one_piece(array)
+        if factor is not None:
+            piece = piece * getattr(factor, "_array", factor)
+        finish = None
+        if self.rank() == root:
+            _touch(tensor)
+            if piece is not array or op is ReduceOp.AVG:
+                finish = self._back([(array, piece)], op)
+        return self._start(call, lambda: engine.reduce(piece, name, root), [tensor], finish)
+
+    def broadcast(self, tensors: Any, opts: Any = 0, timeout: Any = None) -> Work:
+        """Copy a tensor of one process to all."""
+        tensor, root = _one(tensors), _root(opts)
+        self._check_root("broadcast", root)
+        engine, array = self._carrier(tensor), tensor._array
+        call = self._note("broadcast", str(tensor.dtype), tensor.numel(), root)
+        piece = _in_one_piece(array)
+        finish = None
+        if self.rank() != root:
+            _touch(tensor)
+            finish = None if piece is array else self._back([(array, piece)])
+        return self._start(call, lambda: engine.broadcast(piece, root), [tensor], finish)
+
+    def _check_root(self, name: str, root: int) -> None:
+        if not 0 <= root < self.size():
+            raise ValueError(f"{name}: rank {root} is not in a group of {self.size()} processes")
+
+    def _allgather_base(self, output: Any, input: Any, opts: Any = None) -> Work:
+        """All processes' tensors one after the other in one."""
+        if output.dtype != input.dtype:
+            raise TypeError("output tensor must have the same type as input tensor")
+        if output.numel() != input.numel() * self.size():
+            raise ValueError("output tensor size must be equal to world_size times input tensor size")
+        engine, array = self._carrier(input), output._array
+        call = self._note("all_gather_into_tensor", str(input.dtype), input.numel())
+        piece, into = _in_one_piece(input._array), array if array.flags.c_contiguous else array.copy(order="C")
+        _touch(output)
+        finish = None if into is array else self._back([(array, into)])
+        return self._start(call, lambda: engine.all_gather(into, piece), [output], finish)
+
+    def allgather(self, output_tensors: Any, input_tensors: Any, opts: Any = None) -> Work:
+        """A list of all processes' tensors; their sizes may differ, if each process gives the right ones."""
+        outputs = output_tensors[0] if output_tensors and isinstance(output_tensors[0], (list, tuple)) else output_tensors
+        tensor = _one(input_tensors)
+        self._check_list("all_gather", "tensor_list", outputs, tensor)
+        if outputs[self.rank()].numel() != tensor.numel():
+            raise ValueError(
+                f"all_gather: tensor has {tensor.numel()} elements, its place in tensor_list (number {self.rank()}) {outputs[self.rank()].numel()}"
+            )
+        engine = self._carrier(tensor)
+        counts, into = self._place(outputs)
+        call = self._note("all_gather", str(tensor.dtype), sum(each.numel() for each in outputs))
+        piece = _in_one_piece(tensor._array)
+        return self._start(call, lambda: engine.all_gather(into, piece, counts), outputs, self._spread(outputs, into))
+
+    def _check_list(self, name: str, argument: str, tensors: Any, like: Any) -> None:
+        """Check a list with a tensor for each process."""
+        if len(tensors) != self.size():
+            raise ValueError(
+                f"{name}: {argument} must hold one tensor for each process of the group, {self.size()} here, and holds {len(tensors)}"
+            )
+        for each in tensors:
+            if each.dtype != like.dtype:
+                raise ValueError(f"Invalid usage of tensors with different dtypes Found {each.dtype} and {like.dtype}")
+
+    def _place(self, tensors: Sequence[Any]) -> tuple[list[int] | None, Any]:
+        """Lengths of tensors (None where they are equal), and an array for all of them one after the other."""
+        lengths = [each.numel() for each in tensors]
+        array = tensors[0]._array
+        made = type(array).__mro__[0] is np.ndarray
+        into = np.empty(sum(lengths), array.dtype) if made else _like(array, sum(lengths))
+        return None if len(set(lengths)) == 1 else lengths, into
+
+    def _spread(self, tensors: Sequence[Any], array: Any) -> Callable[[], None]:
+        """What writes the parts of an array into tensors."""
+
+        def finish() -> None:
+            at = 0
+            for each in tensors:
+                _touch(each)
+                each._array[...] = array[at : at + each.numel()].reshape(each._array.shape)
+                at += each.numel()
+
+        return finish
+
+    def _joined(self, tensors: Sequence[Any]) -> tuple[list[int] | None, Any]:
+        """Lengths of tensors, and their elements one after the other."""
+        counts, into = self._place(tensors)
+        at = 0
+        for each in tensors:
+            into[at : at + each.numel()] = each._array.reshape(-1)
+            at += each.numel()
+        return counts, into
+
+    def allgather_coalesced(self, output_lists: Any, input_list: Any, opts: Any = None) -> Work:
+        """Gather several tensors."""
+        works = [self.allgather([outputs[at] for outputs in output_lists], each) for at, each in enumerate(input_list)]
+        return Works(works, output_lists)
+
+    def allgather_into_tensor_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
+        """Gather several tensors, each into one."""
+        return Works([self._allgather_base(out, each) for out, each in zip(outputs, inputs, strict=True)], list(outputs))
+
+    def gather(self, output_tensors: Any, input_tensors: Any, opts: Any = 0) -> Work:
+        """A list of all processes' tensors, for one process."""
+        tensor, root = _one(input_tensors), _root(opts)
+        self._check_root("gather", root)
+        outputs = output_tensors[0] if output_tensors and isinstance(output_tensors[0], (list, tuple)) else output_tensors
+        engine = self._carrier(tensor)
+        here = self.rank() == root
+        if here:
+            self._check_list("gather", "gather_list", outputs, tensor)
+        call = self._note("gather", str(tensor.dtype), tensor.numel(), root)
+        into = self._place(outputs)[1] if here else None
+        piece = _in_one_piece(tensor._array)
+        finish = self._spread(outputs, into) if here else None
+        return self._start(call, lambda: engine.gather(into, piece, root), outputs if here else [tensor], finish)
+
+    def scatter(self, output_tensors: Any, input_tensors: Any, opts: Any = 0) -> Work:
+        """A tensor of one process's list for each."""
+        tensor, root = _one(output_tensors), _root(opts)
+        self._check_root("scatter", root)
+        inputs = input_tensors[0] if input_tensors and isinstance(input_tensors[0], (list, tuple)) else input_tensors
+        engine, array = self._carrier(tensor), tensor._array
+        source = None
+        if self.rank() == root:
+            self._check_list("scatter", "scatter_list", inputs, tensor)
+            if any(each.numel() != tensor.numel() for each in inputs):
+                raise ValueError("scatter: the tensors of scatter_list must have as many elements as tensor")
+            source = self._joined(inputs)[1]
+        call = self._note("scatter", str(tensor.dtype), tensor.numel(), root)
+        piece = _in_one_piece(array)
+        _touch(tensor)
+        finish = None if piece is array else self._back([(array, piece)])
+        return self._start(call, lambda: engine.scatter(piece, source, root), [tensor], finish)
+
+    def reduce_scatter(self, output_tensors: Any, input_tensors: Any, opts: Any = ReduceOp.SUM) -> Work:
+        """Reduce a list of tensors; each process gets one."""
+        tensor, op = _one(output_tensors), _op(opts)
+        inputs = input_tensors[0] if input_tensors and isinstance(input_tensors[0], (list, tuple)) else input_tensors
+        self._check_list("reduce_scatter", "input_list", inputs, tensor)
+        if inputs[self.rank()].numel() != tensor.numel():
+            raise ValueError(
+                f"reduce_scatter: output has {tensor.numel()} elements, its part of input_list (number {self.rank()}) {inputs[self.rank()].numel()}"
+            )
+        counts, source = self._joined(inputs)
+        return self._reduce_scatter("reduce_scatter", tensor, source, op, counts)
+
+    def _reduce_scatter_base(self, output: Any, input: Any, opts: Any = ReduceOp.SUM) -> Work:
+        """Reduce a tensor; each process gets a part."""
+        if output.dtype != input.dtype:
+            raise TypeError("input tensor must be the same type as the output tensor.")
+        if output.numel() * self.size() != input.numel():
+            raise ValueError("input tensor must be the same size as output size times world size")
+        return self._reduce_scatter("reduce_scatter_tensor", output, _in_one_piece(input._array), _op(opts), None)
+
+    def _reduce_scatter(self, collective: str, tensor: Any, source: Any, op: Any, counts: Sequence[int] | None) -> Work:
+        name, factor = reduction(op, tensor.dtype, collective)
+        if factor is not None:
+            source = source * getattr(factor, "_array", factor)
+        engine, array = self._carrier(tensor), tensor._array
+        call = self._note(collective, str(tensor.dtype), source.size, str(op))
+        piece = _in_one_piece(array)
+        _touch(tensor)
+        finish = self._back([(array, piece)], op) if piece is not array or op is ReduceOp.AVG else None
+        return self._start(call, lambda: engine.reduce_scatter(piece, source, name, counts), [tensor], finish)
+
+    def reduce_scatter_tensor_coalesced(self, outputs: Any, inputs: Any, opts: Any = ReduceOp.SUM) -> Work:
+        """Reduce several tensors; each process gets a part of each."""
+        return Works([self._reduce_scatter_base(out, each, opts) for out, each in zip(outputs, inputs, strict=True)], list(outputs))
+
+    def alltoall(self, output_tensors: Any, input_tensors: Any, opts: Any = None) -> Work:
+        """A tensor for each process, and one from each."""
+        self._check_list("all_to_all", "output_tensor_list", output_tensors, input_tensors[0])
+        self._check_list("all_to_all", "input_tensor_list", input_tensors, input_tensors[0])
+        engine = self._carrier(input_tensors[0])
+        source = self._joined(input_tensors)[1]
+        into = self._place(output_tensors)[1]
+        outs, ins = [each.numel() for each in output_tensors], [each.numel() for each in input_tensors]
+        call = self._note("all_to_all", str(input_tensors[0].dtype))
+        return self._start(
+            call, lambda: engine.all_to_all(into, source, outs, ins), list(output_tensors), self._spread(output_tensors, into)
+        )
+
+    def alltoall_base(self, output: Any, input: Any, output_split_sizes: Any, input_split_sizes: Any, opts: Any = None) -> Work:
+        """A part of a tensor for each process, and one from each."""
+        if output.dtype != input.dtype:
+            raise RuntimeError("output tensor and input tensor must have the same dtype")
+        engine, array = self._carrier(input), output._array
+        outs, ins = self._splits(output, output_split_sizes), self._splits(input, input_split_sizes)
+        call = self._note("all_to_all_single", str(input.dtype))
+        source, into = _in_one_piece(input._array), _in_one_piece(array)
+        _touch(output)
+        finish = None if into is array else self._back([(array, into)])
+        return self._start(call, lambda: engine.all_to_all(into, source, outs, ins), [output], finish)
+
+    def _splits(self, tensor: Any, sizes: Any) -> list[int]:
+        """How many elements of a tensor belong to each process; sizes are rows."""
+        rows = tensor.shape[0] if tensor.dim() else 1
+        row = math.prod(tensor.shape[1:])
+        if not sizes:
+            if rows % self.size():
+                raise RuntimeError("Tensor's dim 0 does not divide equally across group size")
+            return [rows // self.size() * row] * self.size()
+        if len(sizes) != self.size():
+            raise RuntimeError("Number of tensor splits not equal to group size")
+        if sum(sizes) != rows:
+            raise RuntimeError("Split sizes doesn't match total dim 0 size")
+        return [int(each) * row for each in sizes]
+
+    def barrier(self, opts: Any = None, timeout: Any = None) -> Work:
+        """Wait for all processes."""
+        call = self._note("barrier")
+        return self._start(call, self._engine.barrier, [])
+
+    # -- from one to one -----------------------------------------------------------------------------------------
+
+    def send(self, tensors: Any, dst: int, tag: int = 0) -> Work:
+        """Send a tensor to a process of the group."""
+        tensor = _one(tensors)
+        engine = self._carrier(tensor)
+        call = Call(
+            self._count, "send", (str(tensor.dtype), tensor.numel(), f"to {self._ranks[dst]}"), user_line(), self._name, monotonic()
+        )
+        self._now = call
+        self._check_fault(call)
+        piece = _in_one_piece(tensor._array)
+        return self._start(call, lambda: engine.send(piece, dst, tag), [tensor], lambda: piece is None)
+
+    def recv(self, tensors: Any, src: int | None, tag: int = 0) -> Work:
+        """Receive a tensor from a process of the group, or from any."""
+        tensor = _one(tensors)
+        engine, array = self._carrier(tensor), tensor._array
+        origin = "any rank" if src is None else self._ranks[src]
+        call = Call(self._count, "recv", (str(tensor.dtype), tensor.numel(), f"from {origin}"), user_line(), self._name, monotonic())
+        self._now = call
+        self._check_fault(call)
+        piece = _in_one_piece(array)
+        _touch(tensor)
+        request: Any = None
+
+        def finish() -> None:
+            if piece is not array:
+                array[...] = piece
+            work._outputs = [tensor] if src is not None else (tensor, request.source)
+
+        try:
+            request = engine.receive(piece, src, tag)
+        except (ValueError, TypeError):
+            raise
+        except Exception as error:
+            raise self._broken(call, error) from error
+        work = Work([tensor], request, None, self, call)
+        work._finish = finish
+        return work
+
+    def recv_anysource(self, tensors: Any, tag: int = 0) -> Work:
+        """Receive a tensor from any process."""
+        return self.recv(tensors, None, tag)
+
+    def abort(self) -> None:
+        """Give the engines back without waiting for the others."""
+        self._engines.clear()
+
+    def shutdown(self) -> None:
+        """Give the engines back."""
+        for each in self._engines.values():
+            each.close()
+        self._engines.clear()
+
+
+def _like(array: Any, length: int) -> Any:
+    """A flat array of a length beside another one: same dtype, same device."""
+    import cupy
+
+    with cupy.cuda.Device(array.device.id):
+        return cupy.empty(length, array.dtype)

@@ -1,0 +1,146 @@
+"""Who this process is among the others: from arguments, from variables that launchers set, and from MPI.
+
+``rushlight launch`` and ``torchrun`` set RANK and WORLD_SIZE; ``mpiexec`` and ``srun`` set variables of their own.  Where a launcher of MPI has
+started several processes, MPI's word counts, and everything else must agree with it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from ..core.errors import NotSupported
+
+_RANKS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK")
+_SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
+_LOCAL = ("LOCAL_RANK", "MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
+
+
+class Place(NamedTuple):
+    """A process among others: how many there are, its number, and whether MPI connects them."""
+
+    size: int
+    rank: int
+    by_mpi: bool
+
+
+def _first(names: tuple[str, ...]) -> int | None:
+    for name in names:
+        if os.environ.get(name, "").isdigit():
+            return int(os.environ[name])
+    return None
+
+
+def launched_by_mpi() -> bool:
+    """Whether a launcher of MPI has started this process."""
+    return _first(_RANKS) is not None
+
+
+def launched_size() -> int | None:
+    """How many processes the launcher says there are; None where it doesn't say."""
+    found = _first(_SIZES)
+    if found is None and "SLURM_STEP_ID" in os.environ and os.environ.get("SLURM_NTASKS", "").isdigit():
+        return int(os.environ["SLURM_NTASKS"])  # in a step of srun; a batch script itself is one process
+    return found
+
+
+def launched_rank() -> int | None:
+    """The number that the launcher has given to this process."""
+    found = _first(_RANKS)
+    if found is None and "SLURM_STEP_ID" in os.environ:
+        return _first(("SLURM_PROCID",))
+    return found
+
+
+def local_rank() -> int | None:
+    """The number of this process on its machine, if a launcher has said it."""
+    return _first(_LOCAL)
+
+
+def find(init_method: str, world_size: int, rank: int) -> Place:
+    """World size and rank, from the arguments, from where the address says, or from the launcher."""
+    kind, _, rest = init_method.partition("://")
+    if kind not in ("env", "tcp", "file"):
+        raise RuntimeError(f"No rendezvous handler for {kind}://")
+    query = dict(part.partition("=")[::2] for part in rest.partition("?")[2].split("&") if "=" in part)
+    world_size, rank = int(query.get("world_size", world_size)), int(query.get("rank", rank))
+    if (world_size, rank) == (1, 0):
+        return Place(1, 0, False)  # asked for in so many words, whatever the launcher says
+    for variable, given in (("WORLD_SIZE", world_size), ("RANK", rank)) if kind == "env" else ():
+        text = os.environ.get(variable)
+        if given == -1 and text is not None:
+            if not text.isdigit():
+                raise ValueError(f"the environment variable {variable} must be a number, and is {text!r}")
+            world_size, rank = (int(text), rank) if variable == "WORLD_SIZE" else (world_size, int(text))
+    if launched_by_mpi() or (launched_size() or 1) > 1:
+        return _launched(world_size, rank)
+    _complete(kind, world_size, rank)
+    if not 0 <= rank < world_size:
+        raise ValueError(f"rank {rank} is not in a group of {world_size} process{'' if world_size == 1 else 'es'}")
+    if world_size > 1:
+        raise NotSupported(
+            f"a process group of {world_size} processes, but no launcher of MPI has started this one: start the program with "
+            f"`rushlight launch -n {world_size} program.py`, `mpiexec -n {world_size} python program.py` or srun"
+        )
+    return Place(1, 0, False)
+
+
+def _complete(kind: str, world_size: int, rank: int) -> None:
+    """Raise, in PyTorch's words, where a number is missing."""
+    hint = " (`rushlight launch -n 2 program.py` starts processes with all of them set)"
+    start = f"Error initializing torch.distributed using {kind}:// rendezvous: "
+    for value, variable, word in ((rank, "RANK", "rank"), (world_size, "WORLD_SIZE", "world size")):
+        if value == -1:
+            raise ValueError(
+                f"{start}environment variable {variable} expected, but not set{hint}"
+                if kind == "env"
+                else f"{start}{word} parameter missing"
+            )
+
+
+def _launched(world_size: int, rank: int) -> Place:
+    """The place of a process that a launcher has started: the launcher's numbers, which the others must fit."""
+    size, number = launched_size(), launched_rank()
+    if size is not None and world_size not in (-1, size):
+        raise ValueError(
+            f"WORLD_SIZE is {world_size}, but the launcher has started {size} process{'' if size == 1 else 'es'}: they must be the same"
+        )
+    size = size if size is not None else world_size
+    if rank != -1 and size != -1 and not 0 <= rank < size:
+        raise ValueError(f"rank {rank} is not in a group of {size} processes")
+    return Place(size, rank if rank != -1 else number or 0, size != 1)
+
+
+@contextmanager
+def deadline(seconds: float, sentence: str) -> Iterator[None]:
+    """End the process with a sentence if what is inside, a call that can't be left, takes longer."""
+
+    def end() -> None:
+        print(sentence, file=sys.stderr, flush=True)
+        os._exit(1)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def communicator(mpi: Any, place: Place) -> Any:
+    """A communicator of all processes, in the order of their ranks."""
+    everyone = mpi.COMM_WORLD
+    size = everyone.Get_size()
+    if size == 1 and place.size != 1:
+        raise RuntimeError(
+            f"the launcher has started {place.size} processes, but MPI sees each of them alone: mpi4py's MPI is not the launcher's "
+            "(use the mpiexec of the same MPI; with Slurm srun --mpi=pmi2 or --mpi=pmix)"
+        )
+    if place.size not in (-1, size):
+        raise ValueError(f"WORLD_SIZE is {place.size}, but MPI has {size} processes: they must be the same")
+    return everyone.Split(0, place.rank)
