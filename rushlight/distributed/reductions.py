@@ -39,12 +39,12 @@ class reduce_op:
 
 
 _NAMES = {
-    ReduceOp.SUM: "sum", ReduceOp.AVG: "sum", ReduceOp.PRODUCT: "prod", ReduceOp.MIN: "min", ReduceOp.MAX: "max", ReduceOp.BAND: "band",
-    ReduceOp.BOR: "bor", ReduceOp.BXOR: "bxor",
+    ReduceOp.SUM: "SUM", ReduceOp.AVG: "SUM", ReduceOp.PRODUCT: "PROD", ReduceOp.MIN: "MIN", ReduceOp.MAX: "MAX", ReduceOp.BAND: "BAND",
+    ReduceOp.BOR: "BOR", ReduceOp.BXOR: "BXOR",
 }  # fmt: skip
 _WORDS = {"sum": ReduceOp.SUM, "avg": ReduceOp.AVG, "product": ReduceOp.PRODUCT, "min": ReduceOp.MIN, "max": ReduceOp.MAX,
           "band": ReduceOp.BAND, "bor": ReduceOp.BOR, "bxor": ReduceOp.BXOR}  # fmt: skip
-_BITWISE = ("band", "bor", "bxor")
+_BITWISE = ("BAND", "BOR", "BXOR")
 
 
 def supports_complex(reduceOp: Any) -> bool:
@@ -67,7 +67,7 @@ def reduction(op: Any, dtype: Any, collective: str) -> tuple[str, Any]:
     The mean is a sum that is divided afterwards.  Raises where the reduction is not defined for the dtype.
     """
     if isinstance(op, PremulSum):
-        return "sum", op.factor
+        return "SUM", op.factor
     name = _NAMES.get(op)
     if name is None:
         raise ValueError(

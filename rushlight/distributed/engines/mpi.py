@@ -51,9 +51,8 @@ def is_installed() -> bool:
     return find_spec("mpi4py") is not None
 
 
-_LOGICAL = {"sum": "LOR", "max": "LOR", "bor": "LOR", "prod": "LAND", "min": "LAND", "band": "LAND", "bxor": "LXOR"}
-_ARITHMETIC = {"sum": "SUM", "prod": "PROD", "min": "MIN", "max": "MAX", "band": "BAND", "bor": "BOR", "bxor": "BXOR"}
-_UFUNCS: dict[str, Any] = {"sum": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum}
+_LOGICAL = {"SUM": "LOR", "MAX": "LOR", "BOR": "LOR", "PROD": "LAND", "MIN": "LAND", "BAND": "LAND", "BXOR": "LXOR"}
+_UFUNCS: dict[str, Any] = {"SUM": np.add, "PROD": np.multiply, "MIN": np.minimum, "MAX": np.maximum}
 
 
 class MpiEngine:
@@ -246,7 +245,7 @@ def _type_and_operator(mpi: Any, dtype: Any, op: str) -> tuple[Any, Any]:
     if dtype.kind == "b":
         return mpi.C_BOOL, getattr(mpi, _LOGICAL[op])
     if _known(dtype):
-        return mpi.Datatype.fromcode(dtype.char), getattr(mpi, _ARITHMETIC[op])
+        return mpi.Datatype.fromcode(dtype.char), getattr(mpi, op)
     kind = mpi.BYTE.Create_contiguous(dtype.itemsize).Commit()
     return kind, mpi.Op.Create(_operator(dtype, _UFUNCS[op]), commute=True)
 

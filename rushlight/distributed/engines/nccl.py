@@ -18,8 +18,8 @@ _DTYPES = {
     "float32": "FLOAT32", "float64": "FLOAT64",
 }  # fmt: skip
 _BFLOAT16 = 9  # ncclBfloat16, which older bindings have no name for
-_REDUCTIONS = {"sum": "SUM", "prod": "PROD", "min": "MIN", "max": "MAX"}
-_OF_BOOLS = {"sum": "MAX", "max": "MAX", "bor": "MAX", "prod": "MIN", "min": "MIN", "band": "MIN"}
+_REDUCTIONS = {"SUM": "SUM", "PROD": "PROD", "MIN": "MIN", "MAX": "MAX"}
+_OF_BOOLS = {"SUM": "MAX", "MAX": "MAX", "BOR": "MAX", "PROD": "MIN", "MIN": "MIN", "BAND": "MIN"}
 
 
 def is_available() -> bool:
@@ -208,7 +208,7 @@ class NcclEngine:
     def barrier(self) -> Any:
         """Wait for the others."""
         with self._cupy.cuda.Device(self._device):
-            return self.all_reduce(self._cupy.zeros(1, np.int32), "sum")
+            return self.all_reduce(self._cupy.zeros(1, np.int32), "SUM")
 
     def close(self) -> None:
         """Give the connection back."""
