@@ -6,7 +6,6 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from ...graph import Graph
 from ...nn.parameter import Parameter
 from ...tensor.construct import from_numpy
 from ..errors import ModelFileError, UnsupportedModelError
@@ -14,7 +13,7 @@ from .numbers import HELD, MOST, element_type
 from .operators import CountOf, NumericOperator, OnnxOperator, SizesOf
 from .reading import ModelSource
 from .registry import STANDARD, NodeContext, dtype_of, find, numeric
-from .scope import MISSING, Scope, Value
+from .scope import MISSING, Frame, Scope, Value
 from .strings import Strings
 
 DEEPEST = 64  # functions in functions, and bodies in bodies
@@ -304,8 +303,7 @@ class ModelBuilder:
         """Build the nodes of a function on the values of its call."""
         if len(node.input) > len(function.input) or len(node.output) > len(function.output):
             raise ModelFileError(f"{owner} gives more inputs or wants more outputs than the function has")
-        inner = Scope(scope.graph, opsets)
-        inner.last_input = scope.last_input
+        inner = Scope(scope.frame, opsets)
         for name, given in zip(function.input, node.input):
             if given:
                 inner.values[name] = scope.find(given, owner)
@@ -350,22 +348,24 @@ class ModelBuilder:
     def note_types(self, scope: Scope, graph: Any) -> None:
         """Keep what the file says of the element types of values."""
         for each in (*graph.value_info, *graph.output):
-            number = each.type.tensor_type.elem_type if each.type.HasField("tensor_type") else 0
+            number = element_type_of(each.type)
             if number:
                 scope.types[each.name] = number
 
-    def body(self, scope: Scope, graph: Any, owner: str, numbers: frozenset[int] = frozenset()) -> tuple[Scope, list[Value]]:
-        """The graph of a body with its inputs (at these positions as numbers); what it gives is left to who asks for it."""
-        inner = Scope(Graph(), scope.opsets, scope)
+    def body(
+        self, scope: Scope, graph: Any, owner: str, given: dict[int, Value] | None = None, frame: Frame | None = None, inline: bool = False
+    ) -> tuple[Scope, list[Value]]:
+        """The names of a body and what it gives; ``given`` are inputs that are known, ``inline`` puts it into the graph around it."""
+        frame = scope.frame if inline else frame or Frame(scope.frame)
+        inner = Scope(frame, scope.opsets, scope)
         self.note_types(inner, graph)
         for tensor in graph.initializer:
             inner.define(tensor.name, self.constant(self.source.array(tensor), tensor.data_type))
         for sparse in graph.sparse_initializer:
             inner.define(sparse.values.name, self.constant(self.source.sparse(sparse), sparse.values.data_type))
         for position, each in enumerate(graph.input):
-            node = inner.input(each.name)
-            number = each.type.tensor_type.elem_type if each.type.HasField("tensor_type") else 0
-            inner.define(each.name, Value(None, node, type=number or 7) if position in numbers else Value(node, type=number))
+            value = (given or {}).get(position)
+            inner.define(each.name, value or Value(frame.input(each.name), type=element_type_of(each.type)))
         self.nodes(inner, graph.node)
         return inner, [inner.find(each.name, f"a body of {owner}") for each in graph.output]
 
@@ -373,6 +373,13 @@ class ModelBuilder:
 def plain(domain: str) -> str:
     """A domain by its shortest name."""
     return "" if domain in STANDARD else domain
+
+
+def element_type_of(kind: Any) -> int:
+    """ONNX's number for the element type of a value, also in a sequence or an optional; 0 where there is none."""
+    while kind.WhichOneof("value") in ("sequence_type", "optional_type"):
+        kind = getattr(kind, kind.WhichOneof("value")).elem_type
+    return int(kind.tensor_type.elem_type) if kind.HasField("tensor_type") else 0
 
 
 def numbers_in(array: Any, number: int) -> Any:
@@ -414,4 +421,4 @@ def statistics_of(graph: Any) -> set[str]:
     return found - others
 
 
-__all__ = ["CONSTANT", "ModelBuilder", "control", "numbers_in", "plain", "statistics_of", "tensor_from"]
+__all__ = ["CONSTANT", "ModelBuilder", "control", "element_type_of", "numbers_in", "plain", "statistics_of", "tensor_from"]

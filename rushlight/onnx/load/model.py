@@ -9,9 +9,9 @@ from ...graph import Graph
 from ...nn.modules.module import Module
 from ..errors import ModelFileError, UnsupportedModelError
 from . import control_flow, importers
-from .builder import CONSTANT, ModelBuilder, numbers_in, plain, statistics_of, tensor_from
+from .builder import CONSTANT, ModelBuilder, element_type_of, numbers_in, plain, statistics_of, tensor_from
 from .reading import read
-from .scope import Scope, Value
+from .scope import Frame, Scope, Value
 from .strings import Strings
 
 FIRST_OPSET = 1
@@ -50,7 +50,7 @@ def load(source: Any, *, requires_grad: bool = True) -> OnnxGraphModule:
     if not FIRST_OPSET <= opsets.get("", 1) <= newest:
         raise UnsupportedModelError(f"the file uses opset {opsets['']}; the installed onnx package knows opsets up to {newest}: update it")
     graph = model.graph
-    scope = Scope(Graph(), opsets)
+    scope = Scope(Frame(), opsets)
     builder.note_types(scope, graph)
     parameters = initializers(builder, scope, graph, requires_grad)
     known = set(scope.values)
@@ -59,13 +59,13 @@ def load(source: Any, *, requires_grad: bool = True) -> OnnxGraphModule:
         if each.name in known:
             continue
         names.append(each.name)
-        scope.define(each.name, Value(scope.input(each.name), type=element_type(each.type)))
+        scope.define(each.name, Value(scope.frame.input(each.name), type=element_type_of(each.type)))
     optional = [each.name for each in graph.input if each.name in known and model.ir_version >= 4]
     for name in optional:  # an input with a default
         value = scope.values.pop(name)
-        given = scope.input(name)
+        given = scope.frame.input(name)
         given.args = (None,)
-        default = scope.graph.get_attr(value.attribute)
+        default = scope.frame.attribute(value.attribute)
         scope.define(name, Value(scope.graph.call_function(chosen, (given, default)), type=value.type))
     builder.nodes(scope, graph.node)
     outputs = [scope.tensor(scope.find(each.name, "the graph"), each.name) for each in graph.output]
@@ -93,13 +93,6 @@ class Parts(Module):
 def chosen(given: Any, default: Any) -> Any:
     """An input that was given, or its default."""
     return default if given is None else given
-
-
-def element_type(kind: Any) -> int:
-    """ONNX's number for the element type of a value, also in a sequence or an optional; 0 where there is none."""
-    while kind.WhichOneof("value") in ("sequence_type", "optional_type"):
-        kind = getattr(kind, kind.WhichOneof("value")).elem_type
-    return int(kind.tensor_type.elem_type) if kind.HasField("tensor_type") else 0
 
 
 def initializers(builder: ModelBuilder, scope: Scope, graph: Any, requires_grad: bool) -> dict[str, Any]:
