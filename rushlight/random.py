@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from .core.devices import device_types
 from .tensor.generator import Generator, default_generator
 
 __all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
@@ -20,6 +21,8 @@ def manual_seed(seed: Any) -> Generator:
     tensor([0.4963, 0.7682])
     """
     default_generator.manual_seed(int(seed))
+    for kind in device_types.values():
+        kind.manual_seed_all(int(seed))
     return default_generator
 
 

@@ -7,17 +7,9 @@ import time
 from typing import Any
 
 from .core.devices import CPU, as_device, device
-from .core.errors import DeviceError
+from .core.errors import AcceleratorError, DeviceError, OutOfMemoryError
 
 __all__ = ["AcceleratorError", "Event", "OutOfMemoryError", "Stream", "StreamContext", "get_device_module"]
-
-
-class OutOfMemoryError(RuntimeError):
-    """The memory of an accelerator is used up; the CPU raises MemoryError."""
-
-
-class AcceleratorError(RuntimeError):
-    """An accelerator has failed."""
 
 
 def _cpu(given: Any) -> device:

@@ -12,6 +12,7 @@ device registers itself in the same way, and needs no other entry.
 
 from __future__ import annotations
 
+import importlib
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -118,6 +119,7 @@ class DeviceType:
 
     name = "cpu"
     arrays: Any = np  # the array module: what kernels get as ``xp``
+    kernels: dict[str, Any] = {}  # by op: the device's own kernels, called with the op's values; NotImplemented leaves a call to the op's
     array_type: type = np.ndarray
 
     def device_of(self, array: Any) -> device:
@@ -163,8 +165,53 @@ class DeviceType:
         """The address of the first element."""
         return int(array.__array_interface__["data"][0])
 
+    def is_foreign(self, error: Exception) -> bool:
+        """Whether an error says that a kernel gave arrays of the device to NumPy: the op has no kernel for it."""
+        return False
+
+    def out_of_memory(self, name: str, error: MemoryError) -> Exception:
+        """The error of a call for which the memory does not suffice."""
+        return OperationError(f"{name}(): not enough memory: {error}")
+
+    def generator_type(self) -> Any:
+        """The class of generators of random numbers on the device; None where the CPU's is used."""
+        return None
+
+    def default_generator(self) -> Any:
+        """The generator that random ops on the current device draw from; None where it is the CPU's."""
+        return None
+
+    def manual_seed_all(self, seed: int) -> None:
+        """Seed the default generators of all devices of this kind."""
+
+    def synchronize(self) -> None:
+        """Wait until everything queued on the current device is done."""
+
+    def pinned(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """A copy of an array of the host in page-locked memory, from which the device copies fastest."""
+        raise OperationError("pin_memory() needs an accelerator: there is no pinned memory here")
+
+    def is_pinned(self, array: np.ndarray[Any, Any]) -> bool:
+        """Whether an array of the host is in page-locked memory."""
+        return False
+
+    def dlpack(self, array: Any, **options: Any) -> Any:
+        """A capsule by which another library can share an array's memory."""
+        if self.name != "cpu":
+            raise BufferError(f"Cannot pack tensors on {self.name}")
+        return array.__dlpack__(**options)
+
+    def dlpack_device(self, array: Any) -> tuple[int, int]:
+        """Where an array's memory is, in DLPack's numbers."""
+        return (1, 0)
+
+    def from_dlpack(self, source: Any) -> Any:
+        """An array over the memory of another library's."""
+        return np.from_dlpack(source)
+
 
 device_types: dict[str, DeviceType] = {}  # by name
+_LATE = {"cuda": "rushlight.runtime.cuda.device"}  # the modules that register further kinds when a program first names one
 _of_arrays: dict[type, DeviceType] = {}  # by the class of their arrays
 
 
@@ -216,10 +263,20 @@ def available(wanted: Any) -> device:
         return CPU
     found = as_device(wanted)
     kind = device_types.get(found.type)
+    if kind is None and found.type in _LATE:
+        kind = importlib.import_module(_LATE[found.type]).register()
     if kind is None:
         *names, last = device_types
         raise DeviceError(f"device '{found}' is not available: rushlight has the devices {', '.join(names)} and {last} here")
     return kind.canonical(found)
+
+
+def accelerator() -> DeviceType | None:
+    """The kind of device that work is handed to here: CUDA where there is a GPU; None where there is only the CPU."""
+    try:
+        return device_types[available("cuda").type]
+    except DeviceError:
+        return None
 
 
 def is_array(value: Any) -> bool:

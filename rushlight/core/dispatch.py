@@ -13,7 +13,7 @@ import numpy as np
 from . import recording
 from .base import Spec, Storage, TensorBase, View, make, mark_inference, storage_of
 from .declare import Op, call_body, table
-from .devices import CPU, META, device_of, device_type_of, device_types
+from .devices import CPU, META, accelerator, device_of, device_type_of, device_types
 from .dtypes import BY_NUMPY, FLOATING, can_cast, legacy_name
 from .errors import (
     ArgumentError,
@@ -95,6 +95,8 @@ def finish_factory(op: Op, args: tuple[Any, ...], result: Any) -> None:
             if BY_NUMPY[result._array.dtype].category < FLOATING:
                 raise GradientError("Only Tensors of floating point and complex dtype can require gradients")
             result._requires_grad = True
+        elif parameter.name == "pin_memory" and value and result._array.__class__ is np.ndarray:
+            result._array = (accelerator() or HOST).pinned(result._array)
 
 
 def adopt_out(op: Op, args: tuple[Any, ...], out: Any) -> tuple[Any, ...]:
@@ -198,14 +200,19 @@ def run(op: Op, values: list[Any], kind: Any) -> Any:
             result = run_widened(op, np, values) if op.widen else op.family.execute(op, np, values)
         else:
             with home.active(place):
-                result = (run_widened if op.widen else op.family.execute)(op, home.arrays, values)
+                own = home.kernels.get(op.name)
+                result = NotImplemented if own is None else own(*values)
+                if result is NotImplemented:
+                    result = (run_widened if op.widen else op.family.execute)(op, home.arrays, values)
     except RushlightError:
         raise
     except MemoryError as error:
-        raise OperationError(f"{op.public_name}(): not enough memory: {error}") from error
+        raise home.out_of_memory(op.public_name, error) from error
     except (ValueError, TypeError, OverflowError, ArithmeticError, IndexError, np.linalg.LinAlgError) as error:
         op.meta(op, values)  # raises an error that names what is wrong with the arguments
         check_values(op, values)
+        if home is not HOST and home.is_foreign(error):
+            raise NotSupported(f"{op.public_name}() has no kernel for the device '{place}' yet: use it on the CPU") from error
         raise OperationError(f"{op.public_name}(): {error}") from error
     if op.layout and home is HOST:
         result = arranged(op.layout, values, result if op.returns is None else list(result))

@@ -78,6 +78,14 @@ CODES: dict[str, Code] = {
         "AssertionError", "something that needs an accelerator, which is not here", "use the CPU: `device='cpu'`, `torch.accelerator.is_available()` says what is there",
         "", "torch.cuda.synchronize()", "torch.cpu.synchronize()",
     ),
+    "RL112": Code(
+        "RuntimeError", "the memory of a GPU does not suffice", "a smaller batch, `torch.cuda.empty_cache()`, `torch.utils.checkpoint`; the message says what is held",
+        "def step(batch):\n    if batch > 8:  # as a GPU would\n        raise torch.OutOfMemoryError('CUDA out of memory.')", "step(64)", "step(8)",
+    ),
+    "RL113": Code(
+        "RuntimeError", "a kernel, a launch or a library of a GPU has failed", "set `CUDA_LAUNCH_BLOCKING=1`, which makes the line in the message exact",
+        "def launch(grid):\n    if 0 in grid:  # as a GPU would\n        raise torch.AcceleratorError('CUDA error: invalid configuration argument')", "launch((0,))", "launch((1,))",
+    ),
     "RL201": Code(
         "RuntimeError", "a gradient was asked for where there is none, or a rule of recording was broken", "check `requires_grad`; look for `detach` and `no_grad`",
         "", "torch.ones(3).sum().backward()", "torch.ones(3, requires_grad=True).sum().backward()",

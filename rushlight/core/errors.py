@@ -57,6 +57,18 @@ class OperationError(RushlightError, RuntimeError):
     code = "RL107"
 
 
+class OutOfMemoryError(RushlightError, RuntimeError):
+    """The memory of an accelerator does not suffice; the CPU raises MemoryError."""
+
+    code = "RL112"
+
+
+class AcceleratorError(RushlightError, RuntimeError):
+    """A kernel, a launch or a library of an accelerator has failed."""
+
+    code = "RL113"
+
+
 class OverlapError(RushlightError, RuntimeError):
     """A write to memory that several elements share."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
+
 from .base import Spec, TensorBase
 from .declare import Op
 from .devices import device_type_of
@@ -43,7 +45,7 @@ def check_writable(op: Op, args: tuple[Any, ...]) -> None:
         return
     if overlaps_itself(array):
         refuse_shared(op.name, op.functional is not None and op.functional.one_value)
-    if not array.flags.writeable:
+    if array.__class__ is np.ndarray and not array.flags.writeable:
         raise OverlapError(f"{op.public_name}(): the tensor's memory is read-only; clone() it before writing to it")
     if target._storage is not None:
         check_partial_overlap(target, [args[position] for position, _ in op.tensor_positions[1:]])

@@ -220,6 +220,17 @@ class Generator(MersenneTwister):
         floating type has every integer.
         """
         shape, dtype, count = _describe(shape, dtype)
+        low, high = self.integer_bounds(dtype, low, high)
+        if high - low == 2**64:  # the whole of int64 takes the words as they are
+            return _from_integers(self.double_words(count).view(np.int64), dtype).reshape(shape)
+        words = self.double_words(count) if high - low >= _WIDE_RANGE else self.words(count)
+        words %= np.uint64(high - low)
+        words += np.uint64(low % 2**64)
+        return _from_integers(words.view(np.int64), dtype).reshape(shape)
+
+    @staticmethod
+    def integer_bounds(dtype: np.dtype[Any], low: int, high: int | None) -> tuple[int, int]:
+        """The range that integers of a dtype are drawn from, as :meth:`integers` is asked for it."""
         if BY_NUMPY[dtype].is_complex:
             raise DtypeError("check_random_bounds handles only integral, floating-point and boolean types")
         if dtype not in _DIGITS and dtype not in _INTEGERS and dtype not in _WIDE_UNSIGNED and dtype != _BOOL:
@@ -227,10 +238,10 @@ class Generator(MersenneTwister):
         low, high = operator.index(low), None if high is None else operator.index(high)
         if not all(-(2**63) <= bound < 2**63 for bound in (low, high or 0)):
             raise ValueRangeError(f"Overflow when unpacking long long: [{low}, {high}) is not a range of int64")
-        if high is None and low == -(2**63):  # the whole of int64 takes the words as they are
+        if high is None and low == -(2**63):
             if dtype not in _WHOLE_RANGE:
                 raise DtypeError("random_full_64_bits_range_kernel_cpu handles only int64, double, float and bfloat16")
-            return _from_integers(self.double_words(count).view(np.int64), dtype).reshape(shape)
+            return low, 2**63
         if high is None:
             greatest = 2 ** _DIGITS[dtype] if dtype in _DIGITS else _limits(dtype)[1]
             if dtype in _DIGITS and low >= greatest:
@@ -242,25 +253,24 @@ class Generator(MersenneTwister):
         elif low >= high:
             raise OperationError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
         _check_bounds(low, high, dtype)
-        if dtype in _DIGITS:
-            low, high = _representable_range(low, high, dtype)
-        words = self.double_words(count) if high - low >= _WIDE_RANGE else self.words(count)
-        words %= np.uint64(high - low)
-        words += np.uint64(low % 2**64)
-        return _from_integers(words.view(np.int64), dtype).reshape(shape)
+        return _representable_range(low, high, dtype) if dtype in _DIGITS else (low, high)
 
     def integers_full(self, shape: Shape, dtype: Any) -> Array:
         """Integers of the type's whole range from zero on, as ``random_()`` gives them."""
         shape, dtype, count = _describe(shape, dtype)
-        if dtype in _DIGITS:
-            size = 2 ** _DIGITS[dtype] + 1
-        elif dtype in _INTEGERS or dtype == _BOOL:
-            size = _limits(dtype)[1] + 1
-        else:
-            raise _not_implemented("random_kernel_cpu", dtype)
+        size = self.whole_range(dtype)
         words = self.double_words(count) if dtype.itemsize == 8 else self.words(count)
         words %= np.uint64(size)
         return _from_integers(words.view(np.int64), dtype).reshape(shape)
+
+    @staticmethod
+    def whole_range(dtype: np.dtype[Any]) -> int:
+        """How many integers from zero on :meth:`integers_full` draws from."""
+        if dtype in _DIGITS:
+            return 2 ** _DIGITS[dtype] + 1
+        if dtype in _INTEGERS or dtype == _BOOL:
+            return _limits(dtype)[1] + 1
+        raise _not_implemented("random_kernel_cpu", dtype)
 
     def permutation(self, n: int, dtype: Any = np.int64) -> Array:
         """The integers from 0 to ``n - 1`` in random order, as ``torch.randperm`` gives them."""

@@ -1,56 +1,164 @@
-"""GPUs: none can be used yet.  Programs that ask first run on the CPU; the answers are those of a PyTorch for the CPU alone."""
+"""NVIDIA GPUs: devices, streams, events, memory, graphs and random states, by the names of ``torch.cuda``.
+
+Importing this loads nothing of CUDA.  The first question that needs a GPU loads CuPy, if it is installed; without it, or without a GPU, the
+answers are those of a PyTorch for the CPU alone.  What is done where there is a GPU is in ``rushlight/runtime/cuda``.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import functools
+import importlib
+import importlib.util
+import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..core.devices import as_device, available, device_types
+from ..core.errors import DeviceError
 from ..core.missing import missing
 from ..no_accelerator import fill
 from ..tensor.legacy import TENSOR_TYPES
+from .graphs import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing, make_graphed_callables
+from .streams import (
+    Event,
+    ExternalStream,
+    Stream,
+    StreamContext,
+    current_stream,
+    default_stream,
+    get_stream_from_external,
+    set_stream,
+    stream,
+)
 
-fill(globals(), "CUDA")
+_WITHOUT: dict[str, Any] = {"__name__": __name__}  # what is answered where there is no GPU
+fill(_WITHOUT, "CUDA")
+for _name, _value in _WITHOUT.items():
+    globals().setdefault(_name, _value)
 
 has_half, has_magma = True, False
-CudaError = globals()["AcceleratorError"]
+
+
+@functools.cache
+def is_available() -> bool:
+    """Whether tensors can be on a GPU: there is one, and CuPy is installed."""
+    if importlib.util.find_spec("cupy") is None:
+        return False
+    try:
+        ctypes.CDLL("libcuda.so.1")  # quick where there is no driver: CuPy loads for half a second
+        available("cuda")
+    except (OSError, DeviceError):
+        return False
+    _loaded_in()
+    return True
+
+
+def _answering(name: str) -> Callable[..., Any]:
+    """A function that is answered by ``runtime/cuda`` where there is a GPU, and otherwise as without one."""
+    without = _WITHOUT[name]
+
+    def answer(*args: Any, **kwargs: Any) -> Any:
+        if not is_available():
+            return without(*args, **kwargs)
+        return getattr(importlib.import_module("rushlight.runtime.cuda.control"), name)(*args, **kwargs)
+
+    answer.__name__ = answer.__qualname__ = name
+    answer.__module__, answer.__doc__ = __name__, f"As ``torch.cuda.{name}``; without a GPU: {without.__doc__}"
+    return answer
+
+
+globals().update(
+    {
+        name: _answering(name)
+        for name in """
+            device_count current_device set_device get_device_name get_device_properties get_device_capability can_device_access_peer get_arch_list
+            get_gencode_flags is_bf16_supported is_tf32_supported mem_get_info memory_allocated max_memory_allocated memory_reserved
+            max_memory_reserved reset_peak_memory_stats reset_accumulated_memory_stats empty_cache memory_stats memory_stats_as_nested_dict
+            memory_summary set_per_process_memory_fraction get_per_process_memory_fraction get_rng_state get_rng_state_all set_rng_state
+            set_rng_state_all manual_seed manual_seed_all seed seed_all initial_seed
+        """.split()
+    }
+)
+CudaError = _WITHOUT["AcceleratorError"]
 max_memory_cached, memory_cached = globals()["max_memory_reserved"], globals()["memory_reserved"]
 reset_max_memory_allocated = reset_max_memory_cached = globals()["reset_peak_memory_stats"]
 
 
 def synchronize(device: Any = None) -> None:
-    """Accepted: there is nothing to wait for."""
+    """Wait until everything queued on a device is done; without a GPU there is nothing to wait for."""
+    if is_available():
+        importlib.import_module("rushlight.runtime.cuda.control").synchronize(device)
 
 
-def _lazy_init() -> None:
-    """Raise: there is no GPU to prepare."""
-    globals()["init"]()
+def init() -> None:
+    """Load CUDA now; other calls do so when they need it."""
+    if not is_available():
+        _WITHOUT["init"]()
+
+
+_lazy_init = init
+
+
+def is_initialized() -> bool:
+    """Whether CUDA is loaded."""
+    return "cuda" in device_types
 
 
 def _lazy_call(callable: Any, **kwargs: Any) -> None:
-    """Remember a call for the moment when the first GPU is used, which does not come."""
+    """Call a function that needs a GPU, if there is one."""
+    if is_available():
+        callable()
 
 
 def _is_in_bad_fork() -> bool:
-    """False: there is no GPU."""
-    return False
+    """Whether this process was forked from one that had loaded CUDA, where it can't be used."""
+    return is_initialized() and os.getpid() != _loaded_in()
 
 
-def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """False: there is no GPU."""
-    return False
+@functools.cache
+def _loaded_in() -> int:
+    return os.getpid()
+
+
+class device:
+    """A context in which another GPU is the current one; an index that is None or negative changes nothing."""
+
+    def __init__(self, device: Any) -> None:
+        self.idx = device if isinstance(device, int) or device is None else as_device(device).index
+        self.prev_idx = -1
+
+    def __enter__(self) -> None:
+        if self.idx is not None and self.idx >= 0:
+            self.prev_idx = globals()["current_device"]()
+            globals()["set_device"](self.idx)
+
+    def __exit__(self, *exception: Any) -> None:
+        if self.prev_idx >= 0:
+            globals()["set_device"](self.prev_idx)
+
+
+class device_of(device):
+    """A context in which the GPU of a tensor is the current one; a tensor on the CPU changes nothing."""
+
+    def __init__(self, obj: Any) -> None:
+        super().__init__(obj.get_device() if obj.is_cuda else -1)
 
 
 class _TypeOnDevice(type):
-    """The old types of tensors on GPUs: nothing is an instance of them."""
+    """The old types of tensors on GPUs, by dtype."""
 
     def __instancecheck__(cls, value: object) -> bool:
-        return False
+        return bool(getattr(value, "is_cuda", False)) and value.type() == f"torch.cuda.{cls.__name__}"  # type: ignore[attr-defined]
 
 
 def _tensor_type(name: str) -> type:
     def refuse(cls: type, *args: Any, **kwargs: Any) -> Any:
-        raise TypeError(f"type torch.cuda.{name} not available. Torch not compiled with CUDA enabled.")
+        if not is_available():
+            raise TypeError(f"type torch.cuda.{name} not available. Torch not compiled with CUDA enabled.")
+        return importlib.import_module("rushlight.tensor.legacy").TENSOR_TYPES[name](*args, **kwargs).cuda()
 
-    return _TypeOnDevice(name, (), {"__new__": refuse, "__module__": __name__, "__doc__": "Not here: there are no GPUs."})
+    return _TypeOnDevice(name, (), {"__new__": refuse, "__module__": __name__, "__doc__": "The old type of tensors on GPUs."})
 
 
 globals().update({name: _tensor_type(name) for name in TENSOR_TYPES})

@@ -1,9 +1,213 @@
-"""Names of ``torch.cuda`` in the module where PyTorch has them."""
+"""Streams and events of GPUs: queues of work, and moments in them, over CuPy's."""
 
 from __future__ import annotations
 
-from .. import cuda
+import importlib
+from typing import Any
+
+from ..core.devices import available, device, device_types
+from ..core.errors import DeviceError, ValueRangeError
 from ..core.missing import missing
 
-globals().update({name: getattr(cuda, name) for name in "Stream Event ExternalStream".split()})
+__all__ = ["Event", "ExternalStream", "Stream"]
+
+
+def _cupy() -> Any:
+    """CuPy, where there is a GPU."""
+    available("cuda")
+    return device_types["cuda"].cupy  # type: ignore[attr-defined]
+
+
+def _index(place: Any) -> int:
+    return int(importlib.import_module("rushlight.runtime.cuda.control").index_of(place))
+
+
+class Stream:
+    """A queue of work on a GPU; work in one queue is done in order, work in several at the same time."""
+
+    def __init__(self, device: Any = None, priority: int = 0, **kwargs: Any) -> None:
+        try:
+            cupy = _cupy()
+        except DeviceError as error:
+            raise DeviceError(f"torch.cuda.Stream requires CUDA support: {error}") from error
+        self._wrap(None, _index(device), priority)
+        with cupy.cuda.Device(self.device_index):
+            self._stream = cupy.cuda.Stream(non_blocking=True, priority=priority)
+
+    def _wrap(self, stream: Any, index: int, priority: int = 0) -> None:
+        self._stream, self.device_index, self.priority, self.device_type = stream, index, priority, 1
+
+    @property
+    def device(self) -> device:
+        """The device of the queue."""
+        return device("cuda", self.device_index)
+
+    @property
+    def cuda_stream(self) -> int:
+        """The handle of the queue, for other libraries."""
+        return int(self._stream.ptr)
+
+    stream_id = _as_parameter_ = cuda_stream
+
+    def query(self) -> bool:
+        """Whether all work is done."""
+        return bool(self._stream.done)
+
+    def synchronize(self) -> None:
+        """Wait until all work is done."""
+        self._stream.synchronize()
+
+    def wait_event(self, event: Any) -> None:
+        """Let work that is queued from now on wait for an event."""
+        if event._event is not None:
+            self._stream.wait_event(event._event)
+
+    def wait_stream(self, stream: Any) -> None:
+        """Let work that is queued from now on wait for all that another queue holds now."""
+        self.wait_event(stream.record_event())
+
+    def record_event(self, event: Any = None) -> Event:
+        """An event at the end of what is queued now."""
+        found = Event() if event is None else event
+        found.record(self)
+        return found
+
+    def __enter__(self) -> Stream:
+        self._context = StreamContext(self)
+        self._context.__enter__()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._context.__exit__(*exception)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stream) and (self.cuda_stream, self.device_index) == (other.cuda_stream, other.device_index)
+
+    def __hash__(self) -> int:
+        return hash((self.cuda_stream, self.device_index))
+
+    def __repr__(self) -> str:
+        return f"<torch.cuda.Stream device={self.device} cuda_stream={self.cuda_stream:#x}>"
+
+
+class ExternalStream(Stream):
+    """A queue that another library has made."""
+
+    def __init__(self, stream_ptr: int, device: Any = None, **kwargs: Any) -> None:
+        self._wrap(_cupy().cuda.ExternalStream(stream_ptr, _index(device)), _index(device))
+
+
+def _of(stream: Any, index: int) -> Stream:
+    found = object.__new__(Stream)
+    found._wrap(stream, index)
+    return found
+
+
+class Event:
+    """A moment in a queue of work, to wait for or to measure time between."""
+
+    def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False) -> None:
+        try:
+            self._cupy = _cupy()
+        except DeviceError as error:
+            raise DeviceError(f"torch.cuda.Event requires CUDA support: {error}") from error
+        self._options = dict(block=blocking, disable_timing=not enable_timing, interprocess=interprocess)
+        self._event: Any = None
+        self.enable_timing = enable_timing
+
+    @property
+    def device(self) -> device | None:
+        """The device of the queue in which it was recorded."""
+        return None if self._event is None else device("cuda", self._index)
+
+    @property
+    def cuda_event(self) -> int:
+        """The handle of the event, for other libraries; 0 before it is recorded."""
+        return 0 if self._event is None else int(self._event.ptr)
+
+    _as_parameter_ = cuda_event
+
+    def record(self, stream: Any = None) -> None:
+        """Put the event at the end of a queue: the current one, if none is named."""
+        found = current_stream() if stream is None else stream
+        with self._cupy.cuda.Device(found.device_index):
+            if self._event is None:
+                self._event, self._index = self._cupy.cuda.Event(**self._options), found.device_index
+            self._event.record(found._stream)
+
+    def query(self) -> bool:
+        """Whether what was queued before it is done."""
+        return self._event is None or bool(self._event.done)
+
+    def synchronize(self) -> None:
+        """Wait until what was queued before it is done."""
+        if self._event is not None:
+            self._event.synchronize()
+
+    def wait(self, stream: Any = None) -> None:
+        """Let a queue wait for it."""
+        (current_stream() if stream is None else stream).wait_event(self)
+
+    def elapsed_time(self, end_event: Event) -> float:
+        """Milliseconds on the GPU from this event to another one."""
+        if not (self.enable_timing and end_event.enable_timing):
+            raise ValueRangeError("Both events must be created with argument 'enable_timing=True'.")
+        if self._event is None or end_event._event is None:
+            raise ValueRangeError("Both events must be recorded before calculating elapsed time.")
+        if not (self.query() and end_event.query()):
+            raise RuntimeError("Both events must be completed before calculating elapsed time.")
+        return float(self._cupy.cuda.get_elapsed_time(self._event, end_event._event))
+
+    def __repr__(self) -> str:
+        return f"<torch.cuda.Event {self.cuda_event:#x}>" if self._event is not None else "<torch.cuda.Event uninitialized>"
+
+
+class StreamContext:
+    """A context in which work goes to a queue; None changes nothing."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def __enter__(self) -> None:
+        if self.stream is None:
+            return
+        self._device = _cupy().cuda.Device(self.stream.device_index)
+        self._device.__enter__()
+        self.stream._stream.__enter__()
+
+    def __exit__(self, *exception: Any) -> None:
+        if self.stream is not None:
+            self.stream._stream.__exit__(*exception)
+            self._device.__exit__(*exception)
+
+
+def stream(stream: Any) -> StreamContext:
+    """A context in which work goes to a queue; None changes nothing."""
+    if stream is not None:
+        _cupy()
+    return StreamContext(stream)
+
+
+def current_stream(device: Any = None) -> Stream:
+    """The queue that work goes to."""
+    index = _index(device)
+    return _of(_cupy().cuda.get_current_stream(index), index)
+
+
+def default_stream(device: Any = None) -> Stream:
+    """The queue that work goes to where no other is named."""
+    return _of(_cupy().cuda.Stream.null, _index(device))
+
+
+def set_stream(stream: Any) -> None:
+    """Let work go to a queue from now on; None changes nothing."""
+    if stream is not None:
+        stream._stream.use()
+
+
+def get_stream_from_external(data_ptr: int, device: Any = None) -> ExternalStream:
+    """A queue that another library has made."""
+    return ExternalStream(data_ptr, device)
+
+
 __getattr__ = missing(__name__)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.base import Storage
-from ..core.devices import META, available, device, device_types, on_device
+from ..core.devices import META, accelerator, available, device, device_types, on_device
 from ..core.errors import ArgumentError, DeviceError
 from ..tensor.storage import TypedStorage, UntypedStorage
 
@@ -56,7 +56,8 @@ def _restore(storage: Any, location: str) -> Any:
     """A storage on the device that a tag names, if its kind is registered."""
     if location == "meta":
         return meta_storage(storage.nbytes())
-    if location.partition(":")[0] not in device_types:
+    kind = location.partition(":")[0]
+    if kind not in device_types and (kind != "cuda" or accelerator() is None):
         return None
     place = available(location)
     return storage if storage.device == place else UntypedStorage(Storage(on_device(storage._bytes, place)))

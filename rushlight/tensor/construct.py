@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core.base import Spec, TensorBase, make, mark_inference
-from ..core.devices import CPU, available, device_type_of, on_device
+from ..core.devices import CPU, available, device_type_of, device_types, on_device
 from ..core.dtypes import BOOL, BY_NUMPY, COMPLEX, FLOATING, INTEGRAL, default, legacy_name, of_numpy, promote_numpy, result_dtype
 from ..core.dtypes import dtype as dtype_class
 from ..core.errors import ArgumentError, DtypeError, GradientError, NotSupported, OperationError, ValueRangeError
@@ -277,6 +277,8 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
         array = checked(data)
         _warn_if_read_only(array)
         return finished(converted(array, None if dtype is None else as_dtype(dtype).numpy), device)
+    if hasattr(data, "__cuda_array_interface__"):
+        return from_dlpack(data).to(device=device, dtype=dtype)
     return _copied(data, dtype, device, False)
 
 
@@ -386,6 +388,10 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
         if type(ext_tensor).__name__ != "PyCapsule":
             raise OperationError(f"from_dlpack received an invalid capsule: an object of type {type(ext_tensor).__name__}")
         ext_tensor = _Capsule(ext_tensor)
+    if ext_tensor.__dlpack_device__()[0] in (2, 13):  # memory of CUDA, and managed by it
+        kind = device_types[available("cuda").type]
+        shared = make(kind.from_dlpack(ext_tensor))
+        return shared.to(device=device, copy=bool(copy))
     array = np.from_dlpack(ext_tensor) if copy is None else np.from_dlpack(ext_tensor, copy=copy)
     return finished(checked(array), device or "cpu")
 

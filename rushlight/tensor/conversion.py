@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
-from ..core.base import Spec, TensorBase, storage_of
+from ..core.base import Spec, TensorBase, make, storage_of
 from ..core.declare import table
-from ..core.devices import META, available, device, device_type_of, device_types, on_device
-from ..core.errors import ArgumentError, DeviceError, GradientError, NotSupported, OperationError, ShapeError
+from ..core.devices import META, accelerator, available, device, device_type_of, device_types, on_device
+from ..core.errors import ArgumentError, GradientError, NotSupported, OperationError, ShapeError
 from ..core.overrides import ask_plain, overridable
 from ..ops.create.factories import as_dtype
 from .construct import array_of
@@ -151,10 +151,13 @@ def cpu(self: Any, memory_format: Any = preserve_format) -> Any:
     return _converted(self, "cpu", None, False, memory_format)
 
 
+def is_cuda(self: Any) -> bool:
+    """Whether the elements are in the memory of an NVIDIA GPU."""
+    return self._array.__class__ is not np.ndarray and self.device.type == "cuda"
+
+
 def cuda(self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = preserve_format) -> Any:
-    """The tensor in the memory of a GPU, where that kind of device is registered."""
-    if "cuda" not in device_types:
-        raise DeviceError("no CUDA device is available: rushlight has the devices cpu and meta here")
+    """The tensor in the memory of a GPU."""
     return _converted(self, "cuda" if device is None else device, None, False, memory_format)
 
 
@@ -224,13 +227,17 @@ def map2_(self: Any, x: Any, y: Any, callable: Callable[[Any, Any, Any], Any]) -
 
 
 def pin_memory(self: Any, device: Any = None) -> Any:
-    """Raise: memory is pinned for an accelerator, and there is none."""
-    raise OperationError("pin_memory() needs an accelerator: there is no pinned memory here")
+    """The tensor in page-locked memory of the host, from which an accelerator copies fastest; itself, if it is there."""
+    kind = accelerator() or device_types["cpu"]
+    if self._array.__class__ is not np.ndarray:
+        raise OperationError(f"cannot pin '{type_name(self)}' only dense CPU tensors can be pinned")
+    return self if kind.is_pinned(self._array) else make(kind.pinned(self._array))
 
 
 def is_pinned(self: Any, device: Any = None) -> bool:
-    """False: there is no pinned memory here."""
-    return False
+    """Whether the tensor is in page-locked memory of the host."""
+    kind = accelerator() if self._array.__class__ is np.ndarray else None
+    return kind is not None and kind.is_pinned(self._array)
 
 
 def share_memory_(self: Any) -> Any:
@@ -263,5 +270,6 @@ def install(tensor_class: Any) -> None:
     ):  # fmt: skip
         setattr(tensor_class, method.__name__, method)
     tensor_class.type = type_
+    tensor_class.is_cuda = property(is_cuda)
     for name, method in SHORTHANDS.items():
         setattr(tensor_class, name, method)

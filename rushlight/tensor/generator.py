@@ -8,6 +8,7 @@ from typing import Any
 from ..core import random as streams
 from ..core.base import TensorBase, make
 from ..core.declare import table
+from ..core.devices import available, device_types
 from ..core.dtypes import uint8
 from ..core.errors import ArgumentError
 
@@ -20,6 +21,12 @@ class Generator(streams.Generator):
     """
 
     __slots__ = ()
+
+    def __new__(cls, device: Any = "cpu") -> Any:
+        """A generator of a device: those of other devices than the CPU are of classes that the devices name."""
+        kind = device_types.get("cpu" if device is None else available(device).type)
+        own = None if kind is None else kind.generator_type()
+        return object.__new__(cls if own is None or issubclass(cls, own) else own)
 
     def get_state(self) -> Any:
         """The state as a tensor of PyTorch's 5056 bytes."""

@@ -88,21 +88,38 @@ def dlpack(
     copy: bool | None = None,
 ) -> Any:
     """A capsule by which another library can share the tensor's memory."""
-    if not isinstance(self._array, np.ndarray):
-        raise BufferError(f"Cannot pack tensors on {self.device}")
+    options: dict[str, Any]
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if self._array.__class__ is not np.ndarray:
+        options = {"stream": None if stream == -1 else stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        return device_type_of(self._array).dlpack(self._array, **{name: value for name, value in options.items() if value is not None})
     if stream not in (-1, None):
         raise AssertionError("stream should be None on cpu.")
     if self._array.dtype.kind not in "biufc":
         raise BufferError(f"Can't export {self.dtype} by DLPack: NumPy, which makes the capsules, does not have this type")
-    options: dict[str, Any] = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
+    options = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
     return self._array.__dlpack__(**{name: value for name, value in options.items() if value is not None})
 
 
 def dlpack_device(self: Any) -> tuple[int, int]:
     """Where the memory is, in DLPack's numbers."""
-    return (_DLPACK_CPU, 0)
+    array = self._array
+    return (_DLPACK_CPU, 0) if array.__class__ is np.ndarray else device_type_of(array).dlpack_device(array)
+
+
+def cuda_array_interface(self: Any) -> dict[str, Any]:
+    """What CUDA libraries in Python read a tensor's memory by."""
+    if not self.is_cuda:
+        raise AttributeError(
+            f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {self.type()} If CUDA data is required use tensor.cuda() to copy "
+            "tensor to device memory."
+        )
+    if self.requires_grad:
+        raise GradientError(
+            "Can't get __cuda_array_interface__ on Variable that requires grad. If gradients aren't required, use var.detach() to get Variable that doesn't require grad."
+        )
+    return self._array.__cuda_array_interface__  # type: ignore[no-any-return]
 
 
 def to_dlpack(tensor: Any) -> Any:
@@ -206,5 +223,6 @@ def install(tensor_class: Any) -> None:
     tensor_class.__buffer__ = buffer
     tensor_class.__dlpack__ = dlpack
     tensor_class.__dlpack_device__ = dlpack_device
+    tensor_class.__cuda_array_interface__ = property(cuda_array_interface)
     tensor_class.__reduce_ex__ = reduce_ex
     tensor_class.__deepcopy__ = deepcopy

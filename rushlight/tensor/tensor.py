@@ -185,7 +185,7 @@ class Tensor(OpMethods):
         """Whether it was made in inference mode."""
         return self._inference
 
-    is_cuda = is_mkldnn = is_mps = is_xpu = is_nested = False
+    is_mkldnn = is_mps = is_xpu = is_nested = False
 
     @property
     def is_meta(self) -> bool:

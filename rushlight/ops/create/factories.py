@@ -15,7 +15,7 @@ import numpy as np
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive
-from ...core.devices import strided
+from ...core.devices import accelerator, strided
 from ...core.dtypes import BOOL, BY_NUMPY, INTEGRAL, bool_, complex128, default, float64, int64, scalar_dtype
 from ...core.dtypes import dtype as dtype_class
 from ...core.errors import ArgumentError, NotSupported, OperationError, ShapeError
@@ -122,13 +122,13 @@ def fitting(value: Any, numpy_type: Any) -> Any:
 
 
 def check_options(layout: Any, pin_memory: Any) -> None:
-    """Refuse what no tensor here can be: sparse, or in pinned memory."""
+    """Refuse what no tensor here can be: sparse, or in pinned memory where there is no accelerator."""
     name = getattr(layout, "name", "strided")
     if name != "strided":
         if name == "jagged":
             raise NotSupported("a tensor of layout torch.jagged is made by torch.nested.nested_tensor()")
         raise OperationError("full(...) is not implemented for sparse layout")
-    if pin_memory:
+    if pin_memory and accelerator() is None:
         raise OperationError("pin_memory=True requires an accelerator: there is no pinned memory here")
 
 

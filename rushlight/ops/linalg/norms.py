@@ -10,6 +10,7 @@ import numpy as np
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
+from ...core.devices import device_type_of
 from ...core.dtypes import BY_NUMPY, FLOATING, can_cast, legacy_name
 from ...core.errors import ArgumentError, DtypeError, OperationError, ShapeError
 from ...core.families import normalize_dim, normalize_dims, reduced_shape
@@ -236,11 +237,12 @@ def linalg_cond(input: Tensor, p: Any = None) -> Tensor:
 
 def tolerance(values: Any, atol: Any, rtol: Any, shape: tuple[int, ...]) -> Any:
     """The singular values below this count as 0: ``max(atol, rtol * largest)``, as arrays broadcast over the batch."""
-    largest = values.max(axis=-1) if values.shape[-1] else np.zeros(values.shape[:-1], values.dtype)
-    atol = np.asarray(0.0 if atol is None else atol)
+    xp = device_type_of(values).arrays
+    largest = values.max(axis=-1) if values.shape[-1] else xp.zeros(values.shape[:-1], values.dtype)
+    atol = xp.asarray(0.0 if atol is None else atol)
     if rtol is None:  # the default is used only where no absolute tolerance is asked for
-        rtol = np.where(atol > 0, 0.0, np.finfo(values.dtype).eps * max(shape[-2:]))
-    return np.maximum(atol, np.asarray(rtol) * largest)
+        rtol = xp.where(atol > 0, 0.0, np.finfo(values.dtype).eps * max(shape[-2:]))
+    return xp.maximum(atol, xp.asarray(rtol) * largest)
 
 
 def _rank_meta(input: Any, atol: Any, rtol: Any, hermitian: bool) -> Spec:

@@ -28,7 +28,7 @@ def _slopes_kernel(xp: Any, input: Any, lower: float, upper: float, generator: A
     _slopes_meta(input, lower, upper, generator)
     slopes = xp.ones(input.shape, input.dtype)
     below = ~(input > 0)  # only these take a number, in the order of the elements
-    slopes[below] = stream_of(generator).uniform(int(below.sum()), np.float64, lower, upper)
+    slopes[below] = stream_of(generator, xp).uniform(int(below.sum()), np.float64, lower, upper)
     return slopes
 
 

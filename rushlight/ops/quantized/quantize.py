@@ -250,7 +250,8 @@ def _check_fake(name: str, input: Any, quant_min: int, quant_max: int) -> None:
 
 
 def _check_zero(zero_point: Any, quant_min: int, quant_max: int) -> None:
-    if np.any(np.asarray(zero_point) < quant_min) or np.any(np.asarray(zero_point) > quant_max):
+    outside = (zero_point < quant_min) | (zero_point > quant_max)
+    if outside if isinstance(outside, bool) else outside.any():
         raise OperationError("`zero_point` must be between `quant_min` and `quant_max`.")
 
 

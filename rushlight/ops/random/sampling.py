@@ -15,9 +15,9 @@ from ...core import random as streams
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
-from ...core.devices import device_of, device_type_of, on_device
+from ...core.devices import device_of, is_array, on_device
 from ...core.dtypes import BY_NUMPY, legacy_name
-from ...core.errors import ArgumentError, DtypeError, ShapeError
+from ...core.errors import ArgumentError, DtypeError, OperationError, ShapeError
 from ...core.families import broadcast_shapes, same
 from ..create.factories import allocate, like_spec, like_strides, new_spec, number, numpy_dtype, whole_number, zeros_like
 from ..pointwise.binary import underivable
@@ -30,8 +30,16 @@ _FACTORY: dict[str, Any] = {"vjp": {}, "factory": True, "exact": True}
 _LIKE: dict[str, Any] = {**_FACTORY, "method": False, "out": False}
 
 
-def stream_of(generator: Any) -> streams.Generator:
-    """The generator a user passed, or the default one."""
+def stream_of(generator: Any, xp: Any = np) -> streams.Generator:
+    """The generator a user passed, or the default one of the device that an array module is for."""
+    if xp is not np:
+        own = getattr(xp, "default_generator", None)
+        if own is not None:
+            default = own()
+            if generator is None:
+                return default
+            if generator.device.type != default.device.type:
+                raise OperationError(f"Expected a '{default.device.type}' device type for generator but found '{generator.device.type}'")
     if generator is None:
         return streams.default_generator
     if not isinstance(generator, streams.Generator):
@@ -58,7 +66,7 @@ def _zero(g: Any) -> Any:
 
 @primitive(
     meta=lambda size, generator, *rest: new_spec(size, *rest),
-    kernel=lambda xp, size, generator, *rest: _uniform(stream_of(generator), new_spec(size, *rest)),
+    kernel=lambda xp, size, generator, *rest: _uniform(stream_of(generator, xp), new_spec(size, *rest)),
     **_FACTORY,
     onnx={9: forms.rand_form},
 )
@@ -79,7 +87,7 @@ def _normal(stream: Any, spec: Spec) -> Any:
 
 @primitive(
     meta=lambda size, generator, *rest: new_spec(size, *rest),
-    kernel=lambda xp, size, generator, *rest: _normal(stream_of(generator), new_spec(size, *rest)),
+    kernel=lambda xp, size, generator, *rest: _normal(stream_of(generator, xp), new_spec(size, *rest)),
     **_FACTORY,
     onnx={9: forms.randn_form},
 )
@@ -107,13 +115,13 @@ def _randint(low: Any, high: Any, size: Any, generator: Any, dtype: Any, *rest: 
     return new_spec(size, BY_NUMPY[numpy_dtype(dtype, _INT64)], *rest), *_integer_range("randint", low, high)
 
 
-def _draw_integers(generator: Any, spec: Spec, low: int, high: int) -> Any:
-    return stream_of(generator).integers(spec.shape, spec.dtype, low, high)
+def _draw_integers(xp: Any, generator: Any, spec: Spec, low: int, high: int) -> Any:
+    return stream_of(generator, xp).integers(spec.shape, spec.dtype, low, high)
 
 
 @primitive(
     meta=lambda *values: _randint(*values)[0],
-    kernel=lambda xp, *values: _draw_integers(values[3], *_randint(*values)),
+    kernel=lambda xp, *values: _draw_integers(xp, values[3], *_randint(*values)),
     **_FACTORY,
     onnx={9: forms.randint_form},
 )
@@ -130,7 +138,7 @@ def _permutation_spec(n: Any, generator: Any, dtype: Any, *rest: Any) -> Spec:
 
 @primitive(
     meta=_permutation_spec,
-    kernel=lambda xp, n, generator, dtype, *rest: stream_of(generator).permutation(whole_number(n, "n"), numpy_dtype(dtype, _INT64)),
+    kernel=lambda xp, n, generator, dtype, *rest: stream_of(generator, xp).permutation(whole_number(n, "n"), numpy_dtype(dtype, _INT64)),
     **_FACTORY,
     onnx={9: forms.randperm_form},
 )
@@ -149,12 +157,12 @@ def _filling(draw: Callable[..., Any]) -> dict[str, Any]:
 
     def write(xp: Any, input: Any, *values: Any) -> None:
         *parameters, generator = values
-        arrays = [each for each in parameters if isinstance(each, np.ndarray)]
+        arrays = [each for each in parameters if is_array(each)]
         if arrays:
-            spread = iter(in_memory_order(input, *(np.broadcast_to(each, input.shape) for each in arrays))[1:])
-            parameters = [next(spread) if isinstance(each, np.ndarray) else each for each in parameters]
+            spread = iter(in_memory_order(input, *(xp.broadcast_to(each, input.shape) for each in arrays))[1:])
+            parameters = [next(spread) if is_array(each) else each for each in parameters]
         target = in_memory_order(input)[0]
-        target[...] = on_device(draw(stream_of(generator), input, target.shape, *parameters), device_of(target))
+        target[...] = on_device(draw(stream_of(generator, xp), input, target.shape, *parameters), device_of(target))
 
     def kernel(xp: Any, input: Any, *values: Any) -> Any:
         result = allocate(xp.empty, Spec(input.shape, input.dtype, like_strides(input)))
@@ -189,7 +197,7 @@ def normal_fill(input: Tensor, mean: float = 0, std: float = 1, *, generator: An
 
 
 def _bernoulli_fill(stream: Any, array: Any, shape: Any, p: Any) -> Any:
-    return stream.bernoulli(shape, array.dtype, p if isinstance(p, np.ndarray) else number(p, "p"))
+    return stream.bernoulli(shape, array.dtype, p if is_array(p) else number(p, "p"))
 
 
 @primitive(**_filling(_bernoulli_fill), public_name="bernoulli", onnx={9: forms.bernoulli_fill_form})
@@ -253,7 +261,7 @@ def _like_kernel(draw: Callable[..., Any]) -> Callable[..., Any]:
         *parameters, generator = values[:-6]
         result = allocate(xp.empty, like_spec(input, *values[-6:]))
         target = in_memory_order(result)[0]
-        target[...] = on_device(draw(stream_of(generator), result, target.shape, *parameters), device_of(target))
+        target[...] = on_device(draw(stream_of(generator, xp), result, target.shape, *parameters), device_of(target))
         return result
 
     return kernel
@@ -316,8 +324,8 @@ def _normal_spec(mean: Any, std: Any, generator: Any) -> Spec:
 
 def _normal_around(xp: Any, mean: Any, std: Any, generator: Any) -> Any:
     spec = _normal_spec(mean, std, generator)
-    mean, std = (each if isinstance(each, np.ndarray) else number(each, "mean") for each in (mean, std))
-    return stream_of(generator).normal(spec.shape, spec.dtype, mean, std)
+    mean, std = (each if is_array(each) else number(each, "mean") for each in (mean, std))
+    return stream_of(generator, xp).normal(spec.shape, spec.dtype, mean, std)
 
 
 @primitive(
@@ -337,7 +345,7 @@ def normal_around(mean: Tensor | Number, std: Tensor | Number, *, generator: Any
 
 @primitive(
     meta=lambda mean, std, size, generator, *rest: new_spec(size, *rest),
-    kernel=lambda xp, mean, std, size, generator, *rest: stream_of(generator).normal(
+    kernel=lambda xp, mean, std, size, generator, *rest: stream_of(generator, xp).normal(
         new_spec(size, *rest).shape, new_spec(size, *rest).dtype, number(mean, "mean"), number(std, "std")
     ),
     namespace=None,
@@ -371,8 +379,8 @@ def normal(
 
 
 def _bernoulli(xp: Any, input: Any, p: Any, generator: Any) -> Any:
-    chances = device_type_of(input).to_host(input) if p is None else number(p, "p")
-    return stream_of(generator).bernoulli(input.shape, input.dtype, chances)
+    stream = stream_of(generator, xp)
+    return stream.bernoulli(input.shape, input.dtype, on_device(input, stream.device) if p is None else number(p, "p"))
 
 
 @primitive(
@@ -395,7 +403,7 @@ def _multinomial_spec(input: Any, num_samples: Any, replacement: bool, generator
 
 @primitive(
     meta=_multinomial_spec,
-    kernel=lambda xp, input, num_samples, replacement, generator: stream_of(generator).multinomial(
+    kernel=lambda xp, input, num_samples, replacement, generator: stream_of(generator, xp).multinomial(
         input, whole_number(num_samples, "num_samples"), bool(replacement)
     ),
     vjp={},
@@ -408,7 +416,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
 
 @primitive(
     meta=same,
-    kernel=lambda xp, input, generator: stream_of(generator).poisson(input),
+    kernel=lambda xp, input, generator: stream_of(generator, xp).poisson(input),
     vjp={"input": _zero},
     exact=True,
     method=False,
@@ -427,7 +435,7 @@ def _binomial_spec(count: Any, prob: Any, generator: Any) -> Spec:
 
 @primitive(
     meta=_binomial_spec,
-    kernel=lambda xp, count, prob, generator: stream_of(generator).binomial(count, prob),
+    kernel=lambda xp, count, prob, generator: stream_of(generator, xp).binomial(count, prob),
     vjp={"count": underivable("binomial"), "prob": underivable("binomial")},  # a count of successes moves in steps
     exact=True,
     method=False,
@@ -450,7 +458,7 @@ def _dirichlet_gradient(g: Any, input: Any, result: Any) -> Any:
 
 @primitive(
     meta=same,
-    kernel=lambda xp, input, generator: stream_of(generator).standard_gamma(input),
+    kernel=lambda xp, input, generator: stream_of(generator, xp).standard_gamma(input),
     vjp={"input": _gamma_gradient},
     exact=True,
     method=False,
@@ -463,7 +471,7 @@ def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
 
 @primitive(
     meta=same,
-    kernel=lambda xp, input, generator: stream_of(generator).dirichlet(input),
+    kernel=lambda xp, input, generator: stream_of(generator, xp).dirichlet(input),
     vjp={"input": _dirichlet_gradient},
     exact=True,
     method=False,

@@ -61,7 +61,7 @@ def fourier(input: Tensor, dims: Any, scale: str, forward: bool) -> Tensor:
 def _weighted(spectrum: Any, dim: int, full: int, factor: float) -> Any:
     """Half a spectrum with what stands for two frequencies (all but the ends) multiplied."""
     inside = (slice(None),) * dim + (slice(1, (full + 1) // 2),)
-    result = np.array(spectrum)
+    result = spectrum.copy()
     result[inside] *= factor
     return result
 

@@ -9,9 +9,11 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from ...core.devices import accelerator
 from ...core.missing import missing
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
+from .pinning import pinned
 from .processes import ProcessIterator
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, draw_seed
 from .worker import IterableFetcher, MapFetcher
@@ -148,7 +150,7 @@ class DataLoader(Generic[T_co]):
         return self._get_iterator()
 
     def _get_iterator(self) -> Any:
-        if self.pin_memory:
+        if self.pin_memory and accelerator() is None:
             warnings.warn(
                 "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used.",
                 stacklevel=3,
@@ -237,6 +239,7 @@ class _PlainIterator:
         self._indices = iter(self._sampler)
         self._fetcher = loader._fetcher(loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last)
         self._check = loader._length_check()
+        self._pins = loader.pin_memory and accelerator() is not None
 
     def __iter__(self) -> _PlainIterator:
         return self
@@ -247,7 +250,7 @@ class _PlainIterator:
     def __next__(self) -> Any:
         data = self._fetcher.fetch(next(self._indices))
         self._check.count()
-        return data
+        return pinned(data) if self._pins else data
 
 
 if not TYPE_CHECKING:

@@ -12,7 +12,9 @@ from collections import deque
 from multiprocessing import connection
 from typing import Any
 
+from ...core.devices import accelerator
 from . import transport
+from .pinning import pinned
 from .sampler import draw_seed
 from .worker import Assignment, Ended, Failure, Resumed, parent_ends, run_worker
 
@@ -91,6 +93,7 @@ class ProcessIterator:
     def _start(self, loader: Any) -> None:
         self._indices = iter(self._sampler)
         self._check = loader._length_check()
+        self._pins = loader.pin_memory and accelerator() is not None
         self._exhausted = False
         self._asked = 0
         self._given = 0
@@ -138,7 +141,7 @@ class ProcessIterator:
             self.close()
             raise
         self._check.count()
-        return answer
+        return pinned(answer) if self._pins else answer
 
     def _next_answer(self) -> Any:
         while True:

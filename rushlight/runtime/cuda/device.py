@@ -1,0 +1,191 @@
+"""The device type ``cuda``: arrays of CuPy in the memory of NVIDIA GPUs.
+
+Registered when a program first names a CUDA device (:func:`rushlight.core.devices.available`), never by importing rushlight.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+import re
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from ...core import random as streams
+from ...core.devices import DeviceType, device, device_types, register_device_type
+from ...core.errors import DeviceError, OperationError, OutOfMemoryError
+from .array_module import ArrayModule
+from .memory import UsageCounter, is_pinned, pinned
+from .philox import PhiloxGenerator
+
+INSTALL = "pip install 'rushlight[cuda]'"
+_devices: dict[int, device] = {}
+
+
+def indexed(index: int) -> device:
+    """The device of an index: always the same object, so that devices of tensors compare by identity first."""
+    found = _devices.get(index)
+    if found is None:
+        found = _devices[index] = device("cuda", index)
+    return found
+
+
+class CudaDevice(DeviceType):
+    """NVIDIA GPUs, whose arrays are CuPy's."""
+
+    name = "cuda"
+
+    def __init__(self, cupy: Any) -> None:
+        self.cupy = cupy
+        self.arrays = ArrayModule(cupy, self)
+        self.array_type = cupy.ndarray
+        self.count = cupy.cuda.runtime.getDeviceCount()
+        self._current = cupy.cuda.runtime.getDevice
+        self._nowhere = nullcontext()
+        self.usage = UsageCounter(cupy)
+
+    def device_of(self, array: Any) -> device:
+        return indexed(array.data.device_id)
+
+    def canonical(self, wanted: device) -> device:
+        index = self._current() if wanted.index is None else wanted.index
+        if index >= self.count:
+            raise DeviceError(
+                f"CUDA error: invalid device ordinal: there is no '{wanted}', this machine has {self.count} CUDA device{'s' * (self.count != 1)}"
+            )
+        return indexed(index)
+
+    def active(self, place: device) -> AbstractContextManager[Any]:
+        if self.count == 1 or place.index is None or place.index == self._current():
+            return self._nowhere
+        return self.cupy.cuda.Device(place.index)  # type: ignore[no-any-return]
+
+    def as_array(self, value: Any) -> Any:
+        return value if isinstance(value, self.array_type) else self.cupy.asarray(value)
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any], like: device) -> Any:
+        with self.active(like):
+            return self.cupy.empty(shape, dtype)
+
+    def from_host(self, array: np.ndarray[Any, Any], to: device) -> Any:
+        order = memory_order(array.strides)
+        with self.active(to):
+            dense = self.cupy.asarray(np.ascontiguousarray(array.transpose(order)))
+        return dense.reshape(array.shape) if not array.ndim else dense.transpose(np.argsort(order).tolist())
+
+    def to_host(self, array: Any) -> np.ndarray[Any, Any]:
+        order = memory_order(array.strides)
+        with self.active(indexed(array.data.device_id)):
+            dense = self.cupy.asnumpy(self.cupy.ascontiguousarray(array.transpose(order)))
+        return dense.reshape(array.shape) if not array.ndim else dense.transpose(np.argsort(order))  # type: ignore[no-any-return]
+
+    def strided(self, array: Any, shape: Any, strides: Any, offset: int, dtype: np.dtype[Any]) -> Any:
+        size = dtype.itemsize
+        steps = tuple([stride * size for stride in strides])
+        start = array.data.ptr - array.data.mem.ptr + offset * size
+        span = 0 if 0 in shape else size + sum((count - 1) * step for count, step in zip(shape, steps))
+        if start < 0 or start + span > array.data.mem.size:
+            raise OperationError(
+                f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {offset}, and itemsize {size} requiring a "
+                f"storage size of {start + span} are out of bounds for storage of size {array.data.mem.size}"
+            )
+        return self.cupy.ndarray(shape, dtype, array.data + offset * size, steps)
+
+    def shares_memory(self, a: Any, b: Any) -> bool:
+        return bool(self.cupy.may_share_memory(a, b))
+
+    def address(self, array: Any) -> int:
+        return int(array.data.ptr)
+
+    def is_foreign(self, error: Exception) -> bool:
+        return isinstance(error, TypeError) and any(
+            each in str(error) for each in ("Implicit conversion to a NumPy array", "Unsupported type <class 'numpy.ndarray'>")
+        )
+
+    def out_of_memory(self, name: str, error: MemoryError) -> Exception:
+        return out_of_memory(self.cupy, getattr(error, "args", ("",))[0])
+
+    def generator_type(self) -> Any:
+        return PhiloxGenerator
+
+    def default_generator(self) -> PhiloxGenerator:
+        return self.generators[self._current()]
+
+    @functools.cached_property
+    def generators(self) -> list[PhiloxGenerator]:
+        """The default generators, one a device."""
+        made = [PhiloxGenerator(indexed(index)) for index in range(self.count)]
+        for each in made:
+            each.manual_seed(streams.default_generator.initial_seed())
+        return made
+
+    def manual_seed_all(self, seed: int) -> None:
+        for each in self.generators:
+            each.manual_seed(seed)
+
+    def synchronize(self) -> None:
+        self.cupy.cuda.Device().synchronize()
+
+    def pinned(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        copy = pinned(self.cupy, array.shape, array.dtype)
+        copy[...] = array
+        return copy
+
+    def is_pinned(self, array: np.ndarray[Any, Any]) -> bool:
+        return is_pinned(self.cupy, array)
+
+    def dlpack(self, array: Any, **options: Any) -> Any:
+        return array.__dlpack__(**options)
+
+    def dlpack_device(self, array: Any) -> tuple[int, int]:
+        return array.__dlpack_device__()  # type: ignore[no-any-return]
+
+    def from_dlpack(self, source: Any) -> Any:
+        return self.cupy.from_dlpack(source)
+
+
+def out_of_memory(cupy: Any, what: str) -> OutOfMemoryError:
+    """The error of an allocation that failed: what was asked for, what is free, what is held."""
+    found = re.search(r"allocating ([\d,]+) bytes", what)
+    pool, index = cupy.get_default_memory_pool(), cupy.cuda.runtime.getDevice()
+    free, total = cupy.cuda.runtime.memGetInfo()
+    asked = f"Tried to allocate {sized(int(found[1].replace(',', '')))}. " if found else ""
+    return OutOfMemoryError(
+        f"CUDA out of memory. {asked}GPU {index} has a total capacity of {sized(total)} of which {sized(free)} is free. Of the allocated memory "
+        f"{sized(pool.used_bytes())} is held by tensors, and {sized(pool.total_bytes() - pool.used_bytes())} is reserved but unallocated: "
+        "torch.cuda.empty_cache() gives it back."
+    )
+
+
+def sized(count: int) -> str:
+    """A number of bytes as people read it, as in "2.50 GiB"."""
+    for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if count >= 1 << power:
+            return f"{count / (1 << power):.2f} {unit}"
+    return f"{count} bytes"
+
+
+def memory_order(strides: tuple[int, ...]) -> list[int]:
+    """The dimensions from the largest stride to the smallest: in this order an array without gaps is contiguous."""
+    return sorted(range(len(strides)), key=lambda dim: -abs(strides[dim]))
+
+
+def register() -> DeviceType:
+    """Make ``cuda`` a device type; raises a DeviceError that says what is missing."""
+    if "cuda" in device_types:
+        return device_types["cuda"]
+    if importlib.util.find_spec("cupy") is None:
+        raise DeviceError(f"device 'cuda' is not available: CuPy is not installed ({INSTALL})")
+    cupy = importlib.import_module("cupy")
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise DeviceError(f"device 'cuda' is not available: {error}") from error
+    if not count:
+        raise DeviceError("device 'cuda' is not available: this machine has no CUDA device")
+    kind = CudaDevice(cupy)
+    register_device_type(kind)
+    return kind
