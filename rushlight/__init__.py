@@ -23,6 +23,7 @@ from .core.devices import device, get_default_device, set_default_device
 from .core.dtypes import BY_NAME as _BY_NAME
 from .core.dtypes import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype
 from .core.errors import NotSupported, RushlightError
+from .core.import_hook import when_imported as _when_imported
 from .core.missing import listing as _listing
 from .core.missing import missing as _missing
 from .core.overrides import ask_or_refuse as _ask_or_refuse
@@ -225,3 +226,5 @@ __getattr__ = _missing(
     namespace="",
 )
 __dir__ = _listing(__name__, "", [name for declared in _LATE.values() for name in declared.split()])
+
+_when_imported("triton.runtime", f"{__name__}.library.triton_kernels")

@@ -318,7 +318,7 @@ def test_no_distribution_without_the_alias() -> None:
         rushlight.compat.install()
         rushlight.compat.uninstall()
         import sys
-        assert not [each for each in sys.meta_path if type(each).__module__.startswith("rushlight")]
+        assert not [each for each in sys.meta_path if type(each).__module__.startswith("rushlight.compat")]
         assert "torch" not in sys.modules
     """)
 

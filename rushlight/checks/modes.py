@@ -15,6 +15,7 @@ from ..compiler import compile as compile_program
 from ..core.base import TensorBase
 from ..core.errors import RushlightError
 from ..onnx.comparison import difference, flat
+from ..onnx.errors import UnsupportedOperatorError
 from ..onnx.exporter import export
 from ..onnx.gradient import export_gradient
 from .report import FAILED, PASSED, SKIPPED, Report
@@ -110,6 +111,15 @@ def check_modes(subject: Subject, report: Report, modes: Sequence[str], step: Ca
             continue
         except ScriptError as error:
             report.add(f"eager = {mode}", SKIPPED, f"can't be scripted: {str(error).strip().splitlines()[0]}")
+            continue
+        except UnsupportedOperatorError as error:
+            kernel = error.name.startswith("triton::")  # which is no mistake of the Function's
+            report.add(
+                f"eager = {mode}",
+                SKIPPED if kernel else FAILED,
+                f"{type(error).__name__}: {str(error).splitlines()[0]}",
+                "" if kernel else ADVICE[mode],
+            )
             continue
         except Exception as error:
             words = [line for line in str(error).splitlines() if line.strip()] or [""]

@@ -166,9 +166,18 @@ def as_function(op: Any) -> Any:
 
 
 def triton_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: str | Iterable[str], schema: str | None = None) -> Any:
-    """Make an op of a function that launches Triton kernels: it is one like any other, once Triton is installed."""
+    """Make an op of a function that launches Triton kernels.
+
+    Its fake is the function itself: launches on fake tensors do nothing, and the tensors that the function makes have their shapes.
+    """
     _need_triton("triton_op")
-    return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
+
+    def make(function: Callable[..., Any]) -> CustomOpDef:
+        found: CustomOpDef = custom_op(name, function, mutates_args=mutates_args, schema=schema)
+        found.register_fake(function)
+        return found
+
+    return make if fn is None else make(fn)
 
 
 def wrap_triton(triton_kernel: Any, /) -> Any:
@@ -176,7 +185,7 @@ def wrap_triton(triton_kernel: Any, /) -> Any:
     if not hasattr(triton_kernel, "run") or not hasattr(triton_kernel, "fn"):
         raise OperationError("wrap_triton only works on functions annotated with triton.jit or triton.autotune")
     _need_triton("wrap_triton")
-    return triton_kernel
+    return triton_kernel  # a launch of any kernel is a node of a graph
 
 
 def _need_triton(name: str) -> None:

@@ -122,7 +122,6 @@ class UntypedStorage:
         if not isinstance(index, slice):
             self._check(index)
         self._bytes[index] = value
-        self._storage.version += 1
 
     def _check(self, index: int) -> None:
         if not -len(self) <= index < len(self):
@@ -157,13 +156,11 @@ class UntypedStorage:
         if len(source) != len(self):
             raise OperationError(f"size does not match, self was {len(self)} bytes but src was {len(source)} bytes")
         self._bytes[...] = on_device(source._bytes, self.device)
-        self._storage.version += 1
         return self
 
     def fill_(self, value: int) -> UntypedStorage:
         """Write one value to every byte."""
         self._bytes[...] = value
-        self._storage.version += 1
         return self
 
     def is_shared(self) -> bool:
@@ -258,7 +255,6 @@ class TypedStorage:
         if not isinstance(index, slice):
             self._check(index)
         self._elements[index] = value
-        self._untyped._storage.version += 1
 
     def _check(self, index: int) -> None:
         if not -len(self) <= index < len(self):
@@ -306,13 +302,11 @@ class TypedStorage:
         if len(source) != len(self):
             raise OperationError(f"size does not match, self has {len(self)} elements but src has {len(source)}")
         self._elements[...] = on_device(source._elements, self.device)
-        self._untyped._storage.version += 1
         return self
 
     def fill_(self, value: Any) -> TypedStorage:
         """Write one value to every element."""
         self._elements[...] = value
-        self._untyped._storage.version += 1
         return self
 
     def is_shared(self) -> bool:

@@ -1,0 +1,92 @@
+"""The driver through which Triton launches kernels on rushlight's memory: device and stream are CuPy's current ones.
+
+Triton's own driver asks ``torch.cuda`` for them.  Under the interpreter (``TRITON_INTERPRET=1``) no driver launches anything, but autotuning asks it for a clock.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core.declare import table
+from ..core.devices import device as Device
+from ..core.dtypes import int32
+
+_installed = False
+
+
+def ready() -> None:
+    """Set Triton's driver once, before the first launch."""
+    global _installed
+    if not _installed:
+        _installed = True
+        _install()
+
+
+def _install() -> None:
+    import triton
+
+    active = triton.runtime.driver
+    if triton.knobs.runtime.interpret:
+        active.set_active(HostDriver())
+    elif _cupy() is not None:
+        active.set_active(cuda_driver())
+
+
+def _cupy() -> Any:
+    """CuPy, where it is installed and there is a GPU."""
+    try:
+        import cupy
+
+        return cupy if cupy.cuda.runtime.getDeviceCount() else None
+    except (ImportError, RuntimeError):
+        return None
+
+
+class HostDriver:
+    """What the interpreter needs of a driver: how long a launch takes on this machine's clock."""
+
+    def get_benchmarker(self) -> Callable[..., Sequence[float]]:
+        """A function that measures a launch once: interpreted kernels are slow, and their times say little."""
+
+        def measure(launch: Callable[[], Any], quantiles: Sequence[float] = (), **options: Any) -> Sequence[float]:
+            began = time.perf_counter()
+            launch()
+            return [(time.perf_counter() - began) * 1e3] * max(len(quantiles), 1)
+
+        return measure
+
+
+def cuda_driver() -> Any:
+    """Triton's CUDA driver with CuPy in the place of PyTorch."""
+    import cupy
+    from triton.backends.nvidia import driver as nvidia
+
+    class Driver(nvidia.CudaDriver):  # type: ignore[misc]
+        """Launches on CuPy's current device and stream."""
+
+        def __init__(self) -> None:
+            self.utils, self.launcher_cls = nvidia.CudaUtils(), nvidia.CudaLauncher
+            self.get_device_capability = lambda device: divmod(int(cupy.cuda.Device(device).compute_capability), 10)
+            self.get_current_stream = lambda device: cupy.cuda.get_current_stream().ptr
+            self.get_current_device = cupy.cuda.runtime.getDevice
+            self.set_current_device = cupy.cuda.runtime.setDevice
+
+        def get_active_torch_device(self) -> Any:
+            """The current device."""
+            return Device("cuda", self.get_current_device())
+
+        def get_device_interface(self) -> Any:
+            """``torch.cuda``."""
+            return sys.modules[__package__]
+
+        def get_empty_cache_for_benchmark(self) -> Any:
+            """A buffer larger than the L2 cache, which benchmarks overwrite between launches."""
+            return table["empty"].call((1 << 26,), dtype=int32, device="cuda")
+
+    return Driver()
+
+
+__all__ = ["HostDriver", "cuda_driver", "ready"]
