@@ -74,5 +74,18 @@ def run(case: Any, compiler: Callable[[Any], Any] | None = None) -> Any:
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for inputs, expected in data_of(case, model):
-            Runner.assert_similar_outputs(expected, prepared.run(inputs), case.rtol, case.atol, case.model_dir)
+            compare(expected, prepared.run(inputs), case)
     return prepared
+
+
+def compare(expected: Any, found: Any, case: Any) -> None:
+    """Compare outputs with the project's own function, which does not know tensors without dimensions in sequences: those are given alone."""
+    assert len(found) == len(expected)
+    for one, other in zip(expected, found):
+        if isinstance(one, list):
+            assert isinstance(other, list)
+            compare(one, other, case)
+        elif one is None:
+            assert other is None
+        else:
+            Runner.assert_similar_outputs([one], [other], case.rtol, case.atol, case.model_dir)

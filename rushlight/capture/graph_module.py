@@ -51,7 +51,7 @@ class GraphModule(Module):
         if isinstance(root, Module):
             self.training = root.training
         for node in graph.nodes:
-            if node.op in ("get_attr", "call_module"):
+            if node.op in ("get_attr", "call_module") and node.target != "training":
                 value = root[node.target] if isinstance(root, dict) else _fetch(root, node.target)
                 assign(self, node.target, value)
         self.graph = graph
@@ -214,7 +214,9 @@ def refuse(node: Any) -> None:
 
 def targets(module: Any) -> list[tuple[str, Any]]:
     """What the graph of a Module refers to, by name."""
-    names = dict.fromkeys(node.target for node in module._graph.nodes if node.op in ("get_attr", "call_module"))
+    names = dict.fromkeys(
+        node.target for node in module._graph.nodes if node.op in ("get_attr", "call_module") and node.target != "training"
+    )
     return [(name, _fetch(module, name)) for name in names]
 
 

@@ -6,7 +6,7 @@ An importer is written once for an operator and takes what a node gives it::
     def reshape(node: NodeContext, data: Tensor, shape: Ints) -> Tensor: ...
 
 Its parameters are the node's inputs in order (None for what is left out).  The annotation says in which form an input comes: ``Ints``, ``Int``,
-``Floats``, ``Float``, ``Bool`` and ``Numbers`` are Python's numbers and lists (sizes and axes, which then stay known under a capture), everything
+``Floats``, ``Float``, ``Bool``, ``Number`` and ``Numbers`` are Python's numbers and lists (sizes and axes, which then stay known under a capture), everything
 else is a tensor, a list of tensors (a sequence), ``Strings`` or None (an empty optional).  A parameter ``training`` after them is given whether the
 model is in training mode.  It returns one value, or a tuple with one for each output (``node.outputs`` is how many the node has).  ``node.opset`` says
 which version of the operator is meant; where versions have little in common, each is registered with the opset ``since`` which it holds.
@@ -29,8 +29,9 @@ Int = int
 Floats = list[float]
 Float = float
 Bool = bool
-Numbers = Any
-NUMBERS = frozenset(("Ints", "Int", "Floats", "Float", "Bool", "Numbers"))
+Number = Any  # a number of any type
+Numbers = Any  # one, or nested lists
+NUMBERS = frozenset(("Ints", "Int", "Floats", "Float", "Bool", "Number", "Numbers"))
 STANDARD = ("", "ai.onnx")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -219,6 +220,6 @@ class NodeContext:
 
 
 __all__ = [
-    "Bool", "Entry", "Float", "Floats", "Int", "Ints", "NodeContext", "Numbers", "Tensor", "dtype_of", "find", "importer", "known_operators", "ops",
+    "Bool", "Entry", "Float", "Floats", "Int", "Ints", "NodeContext", "Number", "Numbers", "Tensor", "dtype_of", "find", "importer", "known_operators", "ops",
     "register_op",
 ]  # fmt: skip

@@ -17,10 +17,11 @@ from . import (
     recurrent,
     reductions,
     resize,
+    sequences,
     shapes,
 )
 
 __all__ = [
     "activations", "casts", "convolution", "elementwise", "indexing", "linalg", "normalization", "pooling", "recurrent", "reductions",
-    "resize", "shapes",
+    "resize", "sequences", "shapes",
 ]  # fmt: skip
