@@ -7,21 +7,28 @@ from __future__ import annotations
 
 from . import (
     activations,
+    attention,
     casts,
     convolution,
     elementwise,
     indexing,
     linalg,
+    losses,
     normalization,
     pooling,
+    quantization,
+    random,
     recurrent,
     reductions,
     resize,
     sequences,
     shapes,
+    signal,
+    text,
+    vision,
 )
 
 __all__ = [
-    "activations", "casts", "convolution", "elementwise", "indexing", "linalg", "normalization", "pooling", "recurrent", "reductions",
-    "resize", "sequences", "shapes",
+    "activations", "attention", "casts", "convolution", "elementwise", "indexing", "linalg", "losses", "normalization", "pooling",
+    "quantization", "random", "recurrent", "reductions", "resize", "sequences", "shapes", "signal", "text", "vision",
 ]  # fmt: skip
