@@ -110,7 +110,7 @@ class ModelBuilder:
         if domain == "" and kind == "Constant":
             self.constant_node(scope, node, owner)
             return
-        if domain == "" and kind in control:
+        if domain in ("", "ai.onnx.preview.training") and kind in control:
             control[kind](self, scope, node, owner)
             return
         entry = find(domain, kind, opset)

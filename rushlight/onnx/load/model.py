@@ -8,7 +8,7 @@ from ...capture.graph_module import GraphModule, assign
 from ...graph import Graph
 from ...nn.modules.module import Module
 from ..errors import ModelFileError, UnsupportedModelError
-from . import control_flow, importers
+from . import control_flow, gradients, importers
 from .builder import CONSTANT, ModelBuilder, element_type_of, numbers_in, plain, statistics_of, tensor_from
 from .reading import read
 from .scope import Frame, Scope, Value
@@ -137,4 +137,4 @@ class Paths:
         return path
 
 
-__all__ = ["OnnxGraphModule", "control_flow", "importers", "load"]
+__all__ = ["OnnxGraphModule", "control_flow", "gradients", "importers", "load"]

@@ -9,6 +9,7 @@ from . import (
     activations,
     attention,
     casts,
+    classic,
     convolution,
     elementwise,
     indexing,
@@ -25,10 +26,13 @@ from . import (
     shapes,
     signal,
     text,
+    training,
+    trees,
     vision,
 )
 
 __all__ = [
-    "activations", "attention", "casts", "convolution", "elementwise", "indexing", "linalg", "losses", "normalization", "pooling",
-    "quantization", "random", "recurrent", "reductions", "resize", "sequences", "shapes", "signal", "text", "vision",
+    "activations", "attention", "casts", "classic", "convolution", "elementwise", "indexing", "linalg", "losses", "normalization",
+    "pooling", "quantization", "random", "recurrent", "reductions", "resize", "sequences", "shapes", "signal", "text", "training",
+    "trees", "vision",
 ]  # fmt: skip

@@ -72,7 +72,9 @@ def masks(node: NodeContext, q: Any, k: Any, mask: Any, lengths: Any, offset: An
 
 def attended(node: NodeContext, q: Any, k: Any, v: Any, allowed: Any, bias: Any, scale: float) -> tuple[Any, Any]:
     """What each query takes from the values, and its scores at the stage that the node asks for."""
-    root = math.sqrt(scale)
+    dtype, root = q.dtype, math.sqrt(scale)
+    if dtype in (rl.float16, rl.bfloat16):
+        q, k, v = (each.to(rl.float32) for each in (q, k, v))
     scores = rl.matmul(q * root, (k * root).transpose(-2, -1))
     stages = [scores]
     if (cap := node["softcap"]) > 0:
@@ -84,9 +86,9 @@ def attended(node: NodeContext, q: Any, k: Any, v: Any, allowed: Any, bias: Any,
         scores = rl.where(allowed, scores, rl.full_like(scores, float("-inf")))
     stages.append(scores)
     exact = node.get("softmax_precision")
-    weights = masked_softmax(scores if exact is None else scores.to(dtype_of(exact)), allowed is not None or bias is not None).to(q.dtype)
+    weights = masked_softmax(scores if exact is None else scores.to(dtype_of(exact)), allowed is not None or bias is not None)
     stages.append(weights)
-    return rl.matmul(weights.to(v.dtype), v).to(q.dtype), stages[node.get("qk_matmul_output_mode", 0)]
+    return rl.matmul(weights.to(v.dtype), v).to(dtype), stages[node.get("qk_matmul_output_mode", 0)].to(dtype)
 
 
 def masked_softmax(scores: Any, masked: bool) -> Any:
