@@ -23,7 +23,7 @@ def dft(node: NodeContext, x: Any, length: Int | None = None, axis: Int | None =
 def transformed(node: NodeContext, x: Any, axis: int, length: int | None, inverse: bool, one_sided: bool) -> Any:
     """The transform of real numbers, or of pairs, along an axis; the last dimension of the result holds pairs."""
     dtype = x.dtype
-    wide = x.to(rl.float64)  # so that what is zero comes out as zero
+    wide = x if inverse and dtype in (rl.float32, rl.float64) else x.to(rl.float64)  # frequencies that are not there come out as zero
     signal = rl.view_as_complex(wide.contiguous()) if x.shape[-1] == 2 else wide.squeeze(-1)
     if one_sided and inverse:
         result = ops.fft_irfft(signal, length, axis).unsqueeze(-1)
