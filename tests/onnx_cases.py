@@ -75,6 +75,8 @@ def run(case: Any, compiler: Callable[[Any], Any] | None = None) -> Any:
         warnings.simplefilter("ignore")
         for inputs, expected in data_of(case, model):
             compare(expected, prepared.run(inputs), case)
+            if compiler is not None:  # the first call captures, the second runs what was compiled
+                compare(expected, prepared.run(inputs), case)
     return prepared
 
 

@@ -213,4 +213,11 @@ CODES: dict[str, Code] = {
         "get the file anew, or update the package onnx; a file that names tensors elsewhere is not to be trusted",
         'from pathlib import Path\n\nfrom rushlight.onnx.files import read_model\n\nPath("model.onnx").write_bytes(b"no model")', 'read_model("model.onnx")', "",
     ),
+    "RL508": Code(
+        "NotImplementedError", "an ONNX file uses an operator, an element type or a form of one that is not known here",
+        "the message names the node; give the function of a custom operator with `onnx.register_op(\"domain::Name\", function)`",
+        'import onnx.helper as made\nimport rushlight.onnx\n\nnode = made.make_node("Unknown", ["x"], ["y"], domain="my")\nx, y = [made.make_tensor_value_info(name, 1, [2]) for name in "xy"]\n'
+        'model = made.make_model(made.make_graph([node], "graph", [x], [y]), opset_imports=[made.make_opsetid("my", 1)])',
+        "torch.onnx.load(model)", 'torch.onnx.register_op("my::Unknown", lambda x: x)\ntorch.onnx.load(model)',
+    ),
 }  # fmt: skip

@@ -9,10 +9,11 @@ from typing import Any
 from ...nn.parameter import Parameter
 from ...tensor.construct import from_numpy
 from ..errors import ModelFileError, UnsupportedModelError
+from ..types import ONNX_NUMBERS
 from .numbers import HELD, MOST, element_type
 from .operators import CountOf, NumericOperator, OnnxOperator, SizesOf
 from .reading import ModelSource
-from .registry import STANDARD, NodeContext, dtype_of, find, numeric
+from .registry import STANDARD, NodeContext, find, numeric
 from .scope import MISSING, Frame, Scope, Value
 from .strings import Strings
 
@@ -22,6 +23,7 @@ _STATISTICS = {"BatchNormalization": (3, 4)}  # inputs that are no parameters, a
 control: dict[str, Callable[..., None]] = {}  # operators with bodies, which build their nodes themselves (``control_flow.py``)
 # Operators whose numbers may be many although their inputs are few: only where all is known, and short.
 _GROWING = frozenset(("ConstantOfShape",))
+_TRUTHS = frozenset("Equal Less Greater LessOrEqual GreaterOrEqual And Or Xor Not IsNaN IsInf".split())
 
 
 class ModelBuilder:
@@ -209,7 +211,7 @@ class ModelBuilder:
             return False
         number = element_type(kind, concrete, [each.type for each in inputs if each is not None])
         if kind == "ConstantOfShape" and "value" in concrete:
-            number = next((known for known in (7, 6, 9, 1) if concrete["value"].dtype == dtype_of(known)), 0)
+            number = ONNX_NUMBERS.get(concrete["value"].dtype.name, 0)
         if number not in HELD:
             return False
         target = self.operator(NumericOperator, "", kind, opset)
@@ -232,6 +234,11 @@ class ModelBuilder:
             return said
         if kind == "Cast":
             return int(concrete["to"])
+        if kind in _TRUTHS:
+            return 9
+        if kind in ("ConstantOfShape", "ArgMax", "ArgMin", "NonZero"):
+            given = concrete.get("value")
+            return 7 if kind != "ConstantOfShape" else 1 if given is None else ONNX_NUMBERS.get(given.dtype.name, 0)
         if kind in ("CastLike", "Where"):
             return types[1]
         if kind == "QuantizeLinear":

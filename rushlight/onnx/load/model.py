@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...capture.compile.annotations import mark
 from ...capture.graph_module import GraphModule, assign
 from ...graph import Graph
 from ...nn.modules.module import Module
@@ -93,6 +94,9 @@ class Parts(Module):
 def chosen(given: Any, default: Any) -> Any:
     """An input that was given, or its default."""
     return default if given is None else given
+
+
+mark(chosen, "recorded")
 
 
 def initializers(builder: ModelBuilder, scope: Scope, graph: Any, requires_grad: bool) -> dict[str, Any]:

@@ -107,7 +107,7 @@ def _divided(a: Any, b: Any) -> Any:
 
 
 BINARY = {
-    "Add": _add, "Sub": _sub, "Mul": _mul, "Div": _divided,
+    "Add": _add, "Sub": _sub, "Mul": _mul, "Div": _divided, "Mod": _call(operator.mod),
     "Equal": _call(operator.eq), "Greater": _call(operator.gt), "Less": _call(operator.lt), "GreaterOrEqual": _call(operator.ge),
     "LessOrEqual": _call(operator.le), "And": lambda a, b: a and b, "Or": lambda a, b: a or b,
 }  # fmt: skip
@@ -116,7 +116,9 @@ BINARY = {
 @on_numbers(*BINARY)
 def binary(node: NodeContext, a: Any, b: Any) -> Any:
     """Arithmetic, comparisons and logic."""
-    if node.kind == "Div" and any(type(each) in (int, float) and each == 0 for each in (b if isinstance(b, list) else [b])):
+    if node.kind == "Mod" and node.get("fmod"):
+        return NotImplemented
+    if node.kind in ("Div", "Mod") and any(type(each) in (int, float) and each == 0 for each in (b if isinstance(b, list) else [b])):
         return NotImplemented
     made = elementwise(BINARY[node.kind], a, b)
     return NotImplemented if holds_tensor(made) else made
