@@ -504,3 +504,26 @@ def test_retained_gradients_are_those_of_the_written_value() -> None:
     first.mul_(2)
     (first + second).sum().backward()
     assert first.grad.tolist() == [1] and second.grad.tolist() == [1]
+
+
+def test_hooks_on_a_leafs_gradient_run_while_backward_goes_on() -> None:
+    order: list[str] = []
+
+    class Marked(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, name):
+            ctx.name = name
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, grad):
+            order.append(ctx.name)
+            return grad, None
+
+    first, second = (torch.ones(2, requires_grad=True) for _ in range(2))
+    first.register_post_accumulate_grad_hook(lambda leaf: order.append(f"first {leaf.grad.tolist()}"))
+    second.register_post_accumulate_grad_hook(lambda leaf: order.append(f"second {leaf.grad.tolist()}"))
+    x = Marked.apply(first * 1.0, "early")
+    x = Marked.apply(x * second, "middle") * second  # used twice: its gradient is whole after both
+    Marked.apply(x, "late").sum().backward()
+    assert order == ["late", "middle", "second [2.0, 2.0]", "early", "first [1.0, 1.0]"]

@@ -123,7 +123,7 @@ def test_distributed_data_parallel_is_the_module(group) -> None:
     wrapped.register_comm_hook(None, hook)
     wrapped.zero_grad()
     wrapped(x).sum().backward()
-    assert sorted(seen) == [2, 6]
+    assert seen == [8]  # one bucket
     assert torch.equal(wrapped.module.weight.grad, plain.weight.grad.bfloat16().float())
 
 
@@ -135,7 +135,7 @@ def test_samplers_take_ranks_from_the_group(group) -> None:
 def test_device_mesh(group) -> None:
     mesh = dist.init_device_mesh("cpu", (1, 1), mesh_dim_names=("dp", "tp"))
     assert mesh.ndim == 2 and mesh["tp"].size() == 1 and mesh.get_group("dp").size() == 1
-    with pytest.raises(torch.NotSupported):
+    with pytest.raises(RuntimeError, match="bigger than default world size 1"):
         dist.init_device_mesh("cpu", (2,))
 
 

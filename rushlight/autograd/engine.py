@@ -62,6 +62,7 @@ def run_backward(
     wanted = _Targets(roots, targets) if targets is not None else None
     previous = state.grad_enabled
     watched = state.anomaly or state.profiler is not None
+    hooked = _HookedLeaves(roots) if flags.leaf_hooks and wanted is None else None
     outer = state.callbacks
     state.callbacks = None
     state.backward_depth += 1
@@ -106,7 +107,10 @@ def run_backward(
                     leaves[edge] = result if fits else _fit(current, position, edge, result)
                 else:  # one of several outputs, or a second gradient
                     _receive(edge, _fit(current, position, edge, result), pending, heap, leaves)
-            result = results = current = None  # type: ignore[assignment]
+            result = results = None  # type: ignore[assignment]
+            if hooked is not None and current in hooked.users:
+                hooked.settle(current, leaves)
+            current = None  # type: ignore[assignment]
         for leaf in list(leaves):
             gradient = leaves.pop(leaf)
             if wanted is None and leaf._grad is None and not create_graph and not leaf._backward_hooks and not leaf._post_accumulate_hooks:
@@ -214,6 +218,42 @@ def through_hooks(hooks: Any, gradient: Any) -> Any:
         if changed is not None:
             gradient = _checked_hook(hook, changed, gradient)
     return gradient
+
+
+class _HookedLeaves:
+    """The leaves with hooks on their ``.grad``: each takes its gradient when the last node that uses it has run, while the rest of backward goes on."""
+
+    def __init__(self, roots: list[Any]) -> None:
+        self.users: dict[Any, list[Any]] = {}
+        self.counts: dict[int, int] = {}
+        seen: set[Any] = set()
+        stack = [root._grad_fn for root in roots if root._grad_fn is not None]
+        while stack:
+            current = stack.pop()
+            if current in seen:
+                continue
+            seen.add(current)
+            for edge in current.inputs:
+                if edge.__class__ is tuple:
+                    edge = edge[0]
+                if edge is None:
+                    continue
+                if isinstance(edge, TensorBase):
+                    if edge._post_accumulate_hooks:
+                        self.users.setdefault(current, []).append(edge)
+                        self.counts[id(edge)] = self.counts.get(id(edge), 0) + 1
+                elif edge not in seen:
+                    stack.append(edge)
+
+    def settle(self, current: Node, leaves: dict[Any, Any]) -> None:
+        """Accumulate the gradients of leaves that no node uses that is still to run."""
+        for leaf in self.users[current]:
+            self.counts[id(leaf)] -= 1
+            if self.counts[id(leaf)] == 0 and leaf in leaves:
+                gradient = leaves.pop(leaf)
+                if leaf._backward_hooks:
+                    gradient = through_hooks(leaf._backward_hooks, gradient)
+                accumulate(leaf, gradient)
 
 
 class _Targets:

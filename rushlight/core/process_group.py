@@ -11,12 +11,13 @@ NOT_INITIALIZED = "Default process group has not been initialized, please make s
 
 
 class World:
-    """The default group, None before ``init_process_group``."""
+    """The default group, None before ``init_process_group``, and the collectives that rooms below ``distributed`` call."""
 
-    __slots__ = ("default",)
+    __slots__ = ("collectives", "default")
 
     def __init__(self) -> None:
         self.default: Any = None
+        self.collectives: Any = None  # the functions of ``distributed``, which puts itself here when it is loaded
 
 
 world = World()

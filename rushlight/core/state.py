@@ -53,10 +53,11 @@ from typing import Any
 class Flags:
     """``special`` counts what keeps calls of ops off their fast paths, in any thread."""
 
-    __slots__ = ("overrides", "special", "_lock")
+    __slots__ = ("leaf_hooks", "overrides", "special", "_lock")
 
     def __init__(self) -> None:
         self.special = 0
+        self.leaf_hooks = False  # whether a hook was ever put on the ``.grad`` of a leaf: backward then looks for these leaves
         self.overrides = 0  # how many tensors of subclasses with ``__torch_function__`` there are
         self._lock = threading.Lock()
 

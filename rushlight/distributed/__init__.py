@@ -8,10 +8,12 @@ and says when it is used that it is not there.
 
 from __future__ import annotations
 
+import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from ..core.missing import missing
+from ..core.process_group import world
 from .collectives import (
     P2POp,
     _all_gather_base,
@@ -151,3 +153,5 @@ if not TYPE_CHECKING:
             "utils",
         ),
     )
+
+world.collectives = sys.modules[__name__]

@@ -1,32 +1,71 @@
-"""A mesh of devices with one device: ``DeviceMesh`` and ``init_device_mesh``."""
+"""``DeviceMesh``: the processes of a group in rows and columns; along each dimension, a process group."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from ..core.errors import NotSupported
 from ..core.process_group import world
 from ..tensor import Tensor
 from ..tensor.construct import tensor
-from .groups import init_process_group, new_group
+from .groups import NON_MEMBER, get_process_group_ranks, init_process_group, new_group
 
 __all__ = ["DeviceMesh", "init_device_mesh"]
 
 
 class DeviceMesh:
-    """Devices in rows and columns; each dimension has one device, and may have a name."""
+    """Processes in rows and columns, each with a device; a dimension may have a name.
+
+    All processes make it, with the same ranks: the groups along its dimensions are made with it.
+    """
 
     def __init__(self, device_type: str, mesh: Any, *, mesh_dim_names: tuple[str, ...] | None = None, backend_override: Any = None,
-                 _init_backend: bool = True) -> None:  # fmt: skip
+                 _init_backend: bool = True, _groups: list[Any] | None = None) -> None:  # fmt: skip
         self.device_type = device_type
         self.mesh = mesh if isinstance(mesh, Tensor) else tensor(mesh)
-        if self.mesh.numel() != 1:
-            raise NotSupported(f"a DeviceMesh of {self.mesh.numel()} devices: there is one process, and one device")
+        if self.mesh.dim() == 0:
+            self.mesh = self.mesh.reshape(1)
         self.mesh_dim_names = tuple(mesh_dim_names) if mesh_dim_names is not None else None
+        if self.mesh_dim_names is not None and len(self.mesh_dim_names) != self.mesh.dim():
+            raise RuntimeError("mesh_shape and mesh_dim_names should have same length!")
+        ranks = self.mesh.reshape(-1).tolist()
+        if len(set(ranks)) != len(ranks):
+            raise RuntimeError(f"Mesh should not have duplicate ranks, but found {ranks}")
         if world.default is None and _init_backend:
-            init_process_group("gloo", "tcp://localhost:0", world_size=1, rank=0)
-        self._groups: dict[int, Any] = {}
+            if len(ranks) == 1:
+                init_process_group("gloo", "tcp://localhost:0", world_size=1, rank=0)
+            else:
+                init_process_group()
+        if world.default is not None and len(ranks) > world.default.size():
+            raise RuntimeError(f"Mesh should not be bigger than default world size {world.default.size()}, but found {len(ranks)} ranks!")
+        self._rank = world.default.rank() if world.default is not None else 0
+        at = ranks.index(self._rank) if self._rank in ranks else None
+        self._coordinate: list[int] | None = None if at is None else self._place(at)
+        self._root: DeviceMesh = self
+        self._flattened: dict[str, DeviceMesh] = {}
+        self._groups: list[Any] = _groups if _groups is not None else (self._make_groups() if _init_backend else [])
+
+    def _place(self, at: int) -> list[int]:
+        """The coordinates of the element with a number."""
+        place = []
+        for size in reversed(self.shape):
+            place.append(at % size)
+            at //= size
+        return place[::-1]
+
+    def _make_groups(self) -> list[Any]:
+        """A group along each dimension: that of this process, among those of all, which every process makes."""
+        if self.ndim == 1 and self.size() == world.default.size() and self.mesh.tolist() == list(range(self.size())):
+            return [world.default]
+        groups = []
+        for dim in range(self.ndim):
+            own = None
+            for ranks in self.mesh.movedim(dim, -1).reshape(-1, self.shape[dim]).tolist():
+                made = new_group(ranks)
+                if made != NON_MEMBER:
+                    own = made
+            groups.append(own)
+        return groups
 
     @property
     def ndim(self) -> int:
@@ -53,58 +92,125 @@ class DeviceMesh:
         """The process group along a dimension."""
         if mesh_dim is None and self.ndim > 1:
             raise RuntimeError(
-                f"Found the DeviceMesh have {self.ndim} dimensions. Optional kwarg `mesh_dim` needs to be specified when device_mesh.ndim > 1."
+                f"Found the DeviceMesh have {self.ndim} dimensions. Optional kwarg `mesh_dim` needs to be specified when device_mesh.ndim > 1. "
+                "If you want to get the list of all the ProcessGroups in the DeviceMesh, please use `get_all_groups()` instead."
             )
-        at = self._dim(mesh_dim)
-        if at not in self._groups:
-            self._groups[at] = new_group([0])
-        return self._groups[at]
+        if isinstance(mesh_dim, str) and mesh_dim in self._root._flattened and mesh_dim not in (self.mesh_dim_names or ()):
+            return self._root._flattened[mesh_dim].get_group()
+        if not self._groups:
+            raise RuntimeError("DeviceMesh process groups not initialized!")
+        return self._groups[self._dim(mesh_dim)]
 
     def get_all_groups(self) -> list[Any]:
         """The process groups of all dimensions."""
         return [self.get_group(at) for at in range(self.ndim)]
 
     def get_rank(self) -> int:
-        """The number of this process."""
-        return 0
+        """The number of this process in the default group."""
+        return self._rank
 
     def get_local_rank(self, mesh_dim: Any = None) -> int:
         """The number of this process along a dimension."""
-        self._dim(mesh_dim)
-        return 0
+        if mesh_dim is None and self.ndim > 1:
+            raise RuntimeError(
+                f"Found the DeviceMesh have {self.ndim} dimensions. Optional kwarg `mesh_dim` needs to be specified when device_mesh.ndim > 1."
+            )
+        if self._coordinate is None:
+            raise RuntimeError(f"rank {self._rank} is not part of {self}")
+        return self._coordinate[self._dim(mesh_dim)]
 
-    def get_coordinate(self) -> list[int]:
-        """Where this process is in the mesh."""
-        return [0] * self.ndim
+    def get_coordinate(self) -> list[int] | None:
+        """Where this process is in the mesh; None where it is not."""
+        return self._coordinate
 
     def __getitem__(self, names: Any) -> DeviceMesh:
+        if not self.mesh_dim_names:
+            raise RuntimeError("Cannot slice a DeviceMesh without mesh_dim_names!")
         chosen = names if isinstance(names, tuple) else (names,)
-        for each in chosen:
-            self._dim(each)
-        return DeviceMesh(self.device_type, self.mesh.reshape((1,) * len(chosen)), mesh_dim_names=chosen)
+        if len(chosen) == 1 and chosen[0] in self._root._flattened:
+            return self._root._flattened[chosen[0]]
+        dims = [self._dim(each) for each in chosen]
+        if chosen == self.mesh_dim_names:
+            return self
+        others = [each for each in range(self.ndim) if each not in dims]
+        moved = self.mesh.permute(*others, *dims).reshape(-1, *[self.shape[each] for each in dims])
+        number = 0
+        for each in others:  # the slice that this process is in
+            number = number * self.shape[each] + (self._coordinate[each] if self._coordinate is not None else 0)
+        made = DeviceMesh(self.device_type, moved[number], mesh_dim_names=chosen, _groups=[self._groups[each] for each in dims])
+        made._root = self._root
+        return made
 
-    def _flatten(self, mesh_dim_name: str | None = None) -> DeviceMesh:
-        return DeviceMesh(self.device_type, self.mesh.reshape((1,)), mesh_dim_names=(mesh_dim_name,) if mesh_dim_name else None)
+    def _flatten(self, mesh_dim_name: str | None = None, backend_override: Any = None) -> DeviceMesh:
+        """The same processes in one dimension."""
+        name = mesh_dim_name or "_".join(self.mesh_dim_names or ())
+        if name in self._root._flattened:
+            return self._root._flattened[name]
+        if self.ndim == 1:
+            return self
+        # Every process makes the groups of all slices alike: those of the root along the dimensions that are flattened.
+        root, dims = self._root, [self._root._dim(each) for each in self.mesh_dim_names or ()] or list(range(self.ndim))
+        others = [each for each in range(root.ndim) if each not in dims]
+        own = None
+        for ranks in root.mesh.permute(*others, *dims).reshape(-1, self.size()).tolist():
+            made = new_group(ranks)
+            if made != NON_MEMBER:
+                own = made
+        flat = DeviceMesh(self.device_type, self.mesh.reshape(-1), mesh_dim_names=(name,) if name else None, _groups=[own])
+        flat._root = root
+        if name:
+            root._flattened[name] = flat
+        return flat
+
+    @staticmethod
+    def from_group(group: Any, device_type: str, mesh: Any = None, *, mesh_dim_names: tuple[str, ...] | None = None) -> DeviceMesh:
+        """A mesh over groups that exist: one for each dimension."""
+        if not isinstance(group, list):
+            ranks = get_process_group_ranks(group)
+            return DeviceMesh(device_type, ranks if mesh is None else mesh, mesh_dim_names=mesh_dim_names, _groups=[group])
+        if mesh is None:
+            raise ValueError("Must pass mesh if passing multiple ProcessGroups")
+        return DeviceMesh(device_type, mesh, mesh_dim_names=mesh_dim_names, _groups=list(group))
+
+    def __enter__(self) -> DeviceMesh:
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        return None
+
+    def _key(self) -> tuple[Any, ...]:
+        return (tuple(self.mesh.reshape(-1).tolist()), self.shape, self.device_type, self.mesh_dim_names)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, DeviceMesh) and (self.shape, self.device_type, self.mesh_dim_names) == (
-            other.shape, other.device_type, other.mesh_dim_names
-        )  # fmt: skip
+        return self is other or (isinstance(other, DeviceMesh) and self._key() == other._key())
 
     def __hash__(self) -> int:
-        return hash((self.shape, self.device_type, self.mesh_dim_names))
+        return hash(self._key())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"device_type": self.device_type, "ranks": self.mesh.tolist(), "names": self.mesh_dim_names}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["device_type"], state["ranks"], mesh_dim_names=state["names"], _init_backend=False)  # type: ignore[misc]
 
     def __repr__(self) -> str:
-        names = dict(zip(self.mesh_dim_names, self.shape)) if self.mesh_dim_names else self.shape
-        return f"DeviceMesh({names}, device: {self.device_type!r})"
+        shape = (
+            "(" + ", ".join(f"{name}={size}" for name, size in zip(self.mesh_dim_names, self.shape)) + ")"
+            if self.mesh_dim_names
+            else str(self.shape)
+        )
+        return f"DeviceMesh({shape}, {self.device_type!r}, stride={tuple(self.mesh.stride())})"
 
 
 def init_device_mesh(
     device_type: str, mesh_shape: tuple[int, ...], *, mesh_dim_names: tuple[str, ...] | None = None, backend_override: Any = None
 ) -> DeviceMesh:
-    """A mesh of a shape; the default group is made if there is none."""
+    """A mesh of a shape over all processes; the default group is made if there is none."""
+    if mesh_dim_names is not None and len(set(mesh_dim_names)) != len(mesh_dim_names):
+        raise RuntimeError(f"Each mesh_dim_name must be unique. Found repeated mesh_dim_name in mesh_dim_names {mesh_dim_names}")
     if mesh_dim_names is not None and len(mesh_dim_names) != len(mesh_shape):
         raise RuntimeError("mesh_shape and mesh_dim_names should have same length!")
-    if math.prod(mesh_shape) != 1:
-        raise NotSupported(f"a DeviceMesh of shape {tuple(mesh_shape)}: there is one process, and one device")
-    return DeviceMesh(device_type, tensor(0).reshape(tuple(mesh_shape)), mesh_dim_names=mesh_dim_names)
+    if device_type and not device_type.isalpha():
+        raise RuntimeError(f"Device type with index is not supported but got {device_type}. ")
+    count = math.prod(mesh_shape)
+    return DeviceMesh(device_type, tensor(list(range(count))).reshape(tuple(mesh_shape)), mesh_dim_names=mesh_dim_names)

@@ -22,7 +22,7 @@ from ..core.facets import Facet
 from ..core.interception import set_below
 from ..core.named_results import named_result
 from ..core.node import Node, SavedResult, check_in_place, rebase, refresh
-from ..core.overrides import dispatched
+from ..core.overrides import dispatched, dispatches_operators
 from ..core.state import state
 from .aten_calls import REDUCTIONS
 from .overloads import OpOverload, namespace
@@ -53,6 +53,11 @@ def offer_below(op: Op, args: tuple[Any, ...], out: Any) -> Any:
     asked = dispatched(args)
     if not asked and not state.dispatch_modes:
         return NotImplemented
+    own = getattr(type(asked[0]), "run_op", None) if asked and not state.dispatch_modes else None
+    if own is not None:  # a class that knows the ops of the table themselves: it says what they do, or leaves them to their bodies
+        if out is not None:
+            raise NotSupported(f"{op.qualified_name}(out=...) with a {type(asked[0]).__name__}")
+        return NotImplemented if op.family is None else run_below(op, args, lambda: own(op, args))
     form = expansions.of(op)
     if form is not None and out is None:
         made = form(*args)
@@ -60,7 +65,7 @@ def offer_below(op: Op, args: tuple[Any, ...], out: Any) -> Any:
             return made
     found = present(op, args)
     if found is not None and out is None:
-        return run_below(op, args, *found, asked)
+        return run_below(op, args, lambda: ask_handlers(found[0], asked, found[1], found[2]))
     if op.body is not None and op.family is not None and out is None:
         return call_body(op, args)
     if asked and op.family is not None:
@@ -140,8 +145,8 @@ def _fitted(value: Any, argument: Any) -> Any:
     return value
 
 
-def run_below(op: Op, args: tuple[Any, ...], overload: OpOverload, given: tuple[Any, ...], named: dict[str, Any], asked: list[Any]) -> Any:
-    """Have a handler run an operator with autograd off, then record the call for backward."""
+def run_below(op: Op, args: tuple[Any, ...], handle: Callable[[], Any]) -> Any:
+    """Have a handler run an operator with autograd off, then record the call for backward; NotImplemented where it leaves it to the op's body."""
     tensors = [each for value in args for each in (value if isinstance(value, (list, tuple)) else (value,)) if isinstance(each, TensorBase)]
     for each in tensors:
         if each._storage is not None and each._view is not None:
@@ -158,7 +163,10 @@ def run_below(op: Op, args: tuple[Any, ...], overload: OpOverload, given: tuple[
             saved = (keep_copy(args[0]), *args[1:])
     state.grad_enabled = False
     try:
-        result = ask_handlers(overload, asked, given, named)
+        result = handle()
+        if result is NotImplemented:
+            state.grad_enabled = grad
+            return call_body(op, args)
         rest = results_of.of(op)
         if rest is not None:
             modes, state.dispatch_modes = state.dispatch_modes, []
@@ -179,8 +187,10 @@ def run_below(op: Op, args: tuple[Any, ...], overload: OpOverload, given: tuple[
         finish_factory(op, args, results[0])
     elif recorded:
         attach(op, args, tuple(results) if op.returns is not None else results[0])
-        for result in dispatched(results):
-            _keep_class(result)
+        node = next((each._grad_fn for each in results if isinstance(each, TensorBase) and each._grad_fn is not None), None)
+        for each in results:
+            if isinstance(each, TensorBase) and dispatches_operators(type(each)):
+                _keep_class(each, node)
     if not several:
         return results[0]
     return named_result(op)(*results) if op.returns is not None and op.returns != "list" else tuple(results)
@@ -205,9 +215,8 @@ class SavedWrapper(SavedResult):
         return result
 
 
-def _keep_class(result: Any) -> None:
+def _keep_class(result: Any, node: Any) -> None:
     """Have the node of a subclass's tensor save it as one, where it saves its output."""
-    node = result._grad_fn
     if node is not None and node.saved:
         node.saved = tuple(
             SavedWrapper(result, each.index) if type(each) is SavedResult and each.array is result._array else each for each in node.saved

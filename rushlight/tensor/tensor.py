@@ -385,6 +385,7 @@ class Tensor(OpMethods):
             raise GradientError("post accumulate grad hooks cannot be registered on non-leaf tensors")
         if self._post_accumulate_hooks is None:
             self._post_accumulate_hooks = HookTable()
+        flags.leaf_hooks = True
         return self._post_accumulate_hooks.add(hook)  # type: ignore[no-any-return]
 
     def retain_grad(self) -> None:

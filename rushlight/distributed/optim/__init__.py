@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from ...core.missing import absents
+from .zero_redundancy_optimizer import ZeroRedundancyOptimizer
 
+_PARTS = ("zero_redundancy_optimizer",)
 absents(
     globals(),
-    "it spreads work over several processes, and there is one",
-    classes="DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer",
+    "calls of functions in other processes, and steps inside of backward, are not here",
+    classes="DistributedOptimizer PostLocalSGDOptimizer",
     functions="_apply_optimizer_in_backward _get_in_backward_optimizers as_functional_optim",
 )

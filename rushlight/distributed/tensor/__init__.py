@@ -1,15 +1,16 @@
-"""Tensors that are spread over several devices: the names, and how they would be placed."""
+"""Tensors that are spread over the processes of a device mesh, and layers that are.
+
+In: a mesh and placements.  Out: ``DTensor``, a tensor of which each process has a part, and on which ops mean the whole.  Read ``_api.py``
+first, then ``_rules.py`` and ``_redistribute.py``.
+"""
 
 from __future__ import annotations
 
 from ...core.missing import absents
 from ..device_mesh import DeviceMesh, init_device_mesh
+from ._api import DTensor, distribute_module, distribute_tensor, empty, full, ones, rand, randn, zeros
+from ._dtensor_spec import DTensorSpec
 from .placement_types import Partial, Placement, Replicate, Shard
 
 _PARTS = ("placement_types", "parallel", "experimental", "_utils", "device_mesh", "debug", "_dtensor_spec", "_api", "_ops")
-absents(
-    globals(),
-    "tensors that are spread over several devices need several processes: use a plain tensor",
-    classes="DTensor DTensorSpec",
-    functions="distribute_tensor distribute_module empty full ones rand randn zeros",
-)
+absents(globals(), "it is not written yet")

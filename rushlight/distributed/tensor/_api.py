@@ -1,11 +1,354 @@
-"""Distributed tensors."""
+"""``DTensor``: a tensor that the devices of a mesh hold together; each process has a part.
+
+Programs see the whole: its shape, and ops that mean the whole.  ``_rules.py`` says how ops run on parts, ``_redistribute.py`` how
+parts are exchanged.  Gradients are recorded above: those of a DTensor are DTensors.
+"""
 
 from __future__ import annotations
 
-from ...core.missing import absents
-from . import DTensor, distribute_module, distribute_tensor
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
-absents(
-    globals(),
-    "tensors that are spread over several devices need several processes: use a plain tensor",
-)
+from ...autograd import no_grad
+from ...autograd.function import Function
+from ...core.declare import exports
+from ...core.errors import NotSupported
+from ...core.overrides import disabled
+from ...core.process_group import world
+from ...nn.modules.module import Module
+from ...nn.parameter import Parameter
+from ...tensor import Tensor
+from ..device_mesh import DeviceMesh
+from . import _dispatch
+from ._dtensor_spec import DTensorSpec, TensorMeta
+from ._redistribute import redistribute_local
+from ._utils import compute_global_tensor_info, compute_local_shape, normalize_placements
+from .placement_types import Partial, Placement, Replicate, Shard
+
+__all__ = ["DTensor", "distribute_module", "distribute_tensor", "empty", "full", "ones", "rand", "randn", "zeros"]
+
+
+class DTensor(Tensor):
+    """A tensor in parts: ``placements`` say, for each dimension of the mesh, whether it is split, whole, or a sum."""
+
+    _local_tensor: Tensor
+    _spec: DTensorSpec
+    __torch_function__ = disabled
+    implicit = 0  # within how many `implicit_replication` contexts the program is
+
+    @staticmethod
+    def __new__(cls: Any, local_tensor: Any, spec: DTensorSpec, *, requires_grad: bool) -> Any:
+        meta = spec._meta()
+        result = Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
+            cls, meta.shape, strides=meta.stride, dtype=local_tensor.dtype, device=local_tensor.device, requires_grad=requires_grad
+        )
+        result._local_tensor, result._spec = local_tensor, spec
+        return result
+
+    def __init__(self, local_tensor: Any, spec: DTensorSpec, *, requires_grad: bool) -> None:
+        pass
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise NotSupported(f"{func} as an operator of a dispatch mode over DTensors")
+
+    @classmethod
+    def run_op(cls, op: Any, args: tuple[Any, ...]) -> Any:
+        """Run an op of the table on parts."""
+        return _dispatch.run(DTensor, op, args)
+
+    # A parameter's gradient has the parameter's placements, so that an optimizer updates parts.
+    @property
+    def _grad(self) -> Any:
+        return self.__dict__.get("_own_grad")
+
+    @_grad.setter
+    def _grad(self, value: Any) -> None:
+        if isinstance(value, DTensor) and value._spec.placements != self._spec.placements and value._grad_fn is None:
+            with no_grad():
+                value = value.redistribute(self._spec.mesh, [Replicate() if isinstance(e, Partial) else e for e in self._spec.placements])
+        self.__dict__["_own_grad"] = value
+
+    @property
+    def data(self) -> Any:
+        """The same parts, unknown to the gradient graph."""
+        return DTensor(self._local_tensor.detach(), self._spec, requires_grad=False)
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        self._local_tensor, self._spec, self._array = value._local_tensor, value._spec, value._array
+
+    @property
+    def device_mesh(self) -> DeviceMesh:
+        """The mesh."""
+        return self._spec.mesh
+
+    @property
+    def placements(self) -> tuple[Placement, ...]:
+        """How each dimension of the mesh holds it."""
+        return self._spec.placements
+
+    @staticmethod
+    def from_local(
+        local_tensor: Any, device_mesh: Any = None, placements: Sequence[Placement] | None = None, *, run_check: bool = False,
+        shape: Any = None, stride: Any = None, grad_placements: Any = None,
+    ) -> DTensor:  # fmt: skip
+        """A distributed tensor of which every process gives its part; the sizes of parts are taken to be equal unless ``shape`` is given."""
+        mesh = device_mesh or _world_mesh()
+        placed = normalize_placements(placements or [Replicate()] * mesh.ndim, mesh, local_tensor.dim()) or ()
+        if run_check:
+            with no_grad():
+                for dim, each in enumerate(placed):
+                    if each.is_replicate():
+                        world.collectives.broadcast(local_tensor.detach(), group=mesh.get_group(dim), group_src=0)
+        if shape is None:
+            size, steps = compute_global_tensor_info(local_tensor, mesh, placed)
+        else:
+            size, steps = list(shape), list(stride) if stride is not None else _contiguous(shape)
+        spec = DTensorSpec(mesh, placed, TensorMeta(type(local_tensor.shape)(size), tuple(steps), local_tensor.dtype))
+        return _FromLocal.apply(local_tensor, spec)  # type: ignore[no-any-return]
+
+    def to_local(self, *, grad_placements: Sequence[Placement] | None = None) -> Any:
+        """This process's part; gradients of it are parts of this tensor's."""
+        if not self.requires_grad or not _grad_enabled():
+            return self._local_tensor.detach() if self._local_tensor.requires_grad else self._local_tensor
+        return _ToLocal.apply(self, grad_placements)
+
+    def redistribute(
+        self, device_mesh: Any = None, placements: Sequence[Placement] | None = None, *, async_op: bool = False, forward_dtype: Any = None,
+        backward_dtype: Any = None,
+    ) -> DTensor:  # fmt: skip
+        """The same tensor with other placements."""
+        if placements is None:
+            raise RuntimeError("placements is needed for redistribute!")
+        if device_mesh is not None and device_mesh != self._spec.mesh:
+            raise NotImplementedError("Cross device mesh comm not supported yet!")
+        placed = normalize_placements(placements, self._spec.mesh, self.dim()) or ()
+        for own, each in zip(self._spec.placements, placed):
+            if each.is_partial() and not own.is_partial():
+                raise RuntimeError("Can not redistribute to Partial, redistributing to Partial is for internal use only!")
+        value = self if forward_dtype is None else self.to(forward_dtype)
+        return _Redistribute.apply(value, placed)  # type: ignore[no-any-return]
+
+    def full_tensor(self, *, grad_placements: Sequence[Placement] | None = None) -> Any:
+        """The whole tensor, on every process."""
+        return self.redistribute(placements=[Replicate()] * self._spec.mesh.ndim).to_local(grad_placements=grad_placements)
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
+        return f"DTensor(local_tensor={self._local_tensor}, device_mesh={self._spec.mesh}, placements={self._spec.placements})"
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return repr(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) not in memo:
+            made = DTensor(self._local_tensor.detach().clone(), self._spec, requires_grad=self.requires_grad)
+            if getattr(self, "_is_param", False):
+                made._is_param = True  # type: ignore[attr-defined]
+            memo[id(self)] = made
+        return memo[id(self)]
+
+    def tolist(self) -> Any:
+        """The elements of the whole tensor."""
+        return self.full_tensor().tolist()
+
+    def item(self) -> Any:
+        """The number that a tensor of one element holds."""
+        with no_grad():
+            return self.detach().full_tensor().item()
+
+    _item = _number = item
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """The whole tensor as an array."""
+        return self.full_tensor().numpy(force=force)
+
+    def __create_chunk_list__(self) -> list[Any]:
+        raise NotSupported("DTensor.__create_chunk_list__: distributed.checkpoint reads placements itself")
+
+
+def _contiguous(shape: Sequence[int]) -> list[int]:
+    steps, step = [], 1
+    for each in reversed(shape):
+        steps.append(step)
+        step *= each
+    return steps[::-1]
+
+
+def _grad_enabled() -> bool:
+    return _dispatch.state.grad_enabled
+
+
+def _world_mesh() -> DeviceMesh:
+    """A mesh of all processes."""
+    return DeviceMesh("cpu", list(range(world.collectives.get_world_size())))
+
+
+def _without_sums(placements: Sequence[Placement]) -> tuple[Placement, ...]:
+    """The placements of a gradient: that of each part of a sum is the gradient of the sum."""
+    return tuple(Replicate() if each.is_partial() else each for each in placements)
+
+
+def _at(tensor: DTensor, placements: Sequence[Placement]) -> Any:
+    """This process's part under other placements."""
+    spec = tensor._spec
+    return redistribute_local(tensor._local_tensor, spec.shape, spec.mesh, spec.placements, tuple(placements))
+
+
+class _FromLocal(Function):
+    @staticmethod
+    def forward(ctx: Any, local: Any, spec: DTensorSpec) -> Any:  # type: ignore[override]
+        ctx.spec = spec
+        return DTensor(local.detach(), spec, requires_grad=False)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:  # type: ignore[override]
+        return _at(gradient, _without_sums(ctx.spec.placements)), None
+
+
+class _ToLocal(Function):
+    @staticmethod
+    def forward(ctx: Any, tensor: Any, grad_placements: Any) -> Any:  # type: ignore[override]
+        ctx.spec, ctx.placements = tensor._spec, grad_placements
+        return tensor._local_tensor.detach()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:  # type: ignore[override]
+        spec = ctx.spec
+        placed = _without_sums(spec.placements) if ctx.placements is None else normalize_placements(ctx.placements, spec.mesh, spec.ndim)
+        return DTensor(gradient, DTensorSpec(spec.mesh, placed or (), spec.tensor_meta), requires_grad=False), None
+
+
+class _Redistribute(Function):
+    @staticmethod
+    def forward(ctx: Any, tensor: Any, placements: tuple[Placement, ...]) -> Any:  # type: ignore[override]
+        ctx.placements = tensor._spec.placements
+        part = _at(tensor, placements)
+        return DTensor(part, DTensorSpec(tensor._spec.mesh, placements, tensor._spec.tensor_meta), requires_grad=False)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:  # type: ignore[override]
+        placed = _without_sums(ctx.placements)
+        # A sum that meets a sum stays one: it is reduced once, later.
+        placed = tuple(
+            now if now.is_partial() and was.is_partial() else each for now, was, each in zip(gradient.placements, ctx.placements, placed)
+        )
+        return DTensor(
+            _at(gradient, placed), DTensorSpec(gradient._spec.mesh, placed, gradient._spec.tensor_meta), requires_grad=False
+        ), None
+
+
+def distribute_tensor(
+    tensor: Any, device_mesh: Any = None, placements: Sequence[Placement] | None = None, *, src_data_rank: int | None = 0
+) -> DTensor:
+    """A tensor in parts over a mesh; the first process's values are the ones (or every process's own, with ``src_data_rank=None``)."""
+    mesh = device_mesh or _world_mesh()
+    placed = normalize_placements(placements or [Replicate()] * mesh.ndim, mesh, tensor.dim()) or ()
+    if isinstance(tensor, DTensor):
+        if tensor.device_mesh != mesh:
+            raise ValueError(f"Cannot distribute a DTensor with device mesh {tensor.device_mesh} to a different device mesh {mesh}.")
+        if tensor.placements != placed:
+            raise ValueError(
+                f"Cannot distribute a DTensor with placements {tensor.placements} to a different placements {placed}. do you want to call "
+                "`redistribute` instead?"
+            )
+        return tensor
+    if not tensor.is_leaf:
+        raise RuntimeError("`distribute_tensor` should be used to distribute leaf tensors! but found non-leaf tensor!")
+    with no_grad():
+        whole = tensor.detach()
+        if src_data_rank is not None and mesh.size() > 1 and whole.device.type != "meta":
+            whole = whole.contiguous().clone()
+            for dim in range(mesh.ndim):
+                world.collectives.broadcast(whole, group=mesh.get_group(dim), group_src=src_data_rank)
+        if whole.device.type == "meta":
+            part = whole.new_empty(compute_local_shape(whole.shape, mesh, placed))
+        else:
+            part = redistribute_local(whole, whole.shape, mesh, [Replicate()] * mesh.ndim, placed)
+        if part is whole or part._storage is not None:
+            part = part.clone()
+    meta = TensorMeta(tensor.shape, tuple(tensor.stride()), tensor.dtype)
+    return DTensor(part, DTensorSpec(mesh, placed, meta), requires_grad=tensor.requires_grad)
+
+
+def distribute_module(
+    module: Any, device_mesh: Any = None, partition_fn: Callable[[str, Any, Any], None] | None = None,
+    input_fn: Callable[..., Any] | None = None, output_fn: Callable[..., Any] | None = None,
+) -> Any:  # fmt: skip
+    """A module whose parameters are DTensors: ``partition_fn`` splits those of each submodule, what it leaves is whole on every process."""
+    mesh = device_mesh or _world_mesh()
+    for name, submodule in module.named_modules():
+        if partition_fn is not None:
+            partition_fn(name, submodule, mesh)
+        for key, value in submodule._parameters.items():
+            if value is not None and not isinstance(value, DTensor):
+                submodule._parameters[key] = Parameter(
+                    distribute_tensor(value.detach(), mesh, [Replicate()] * mesh.ndim), requires_grad=value.requires_grad
+                )
+        for key, value in submodule._buffers.items():
+            if value is not None and not isinstance(value, DTensor):
+                submodule._buffers[key] = distribute_tensor(value, mesh, [Replicate()] * mesh.ndim)
+    if input_fn is not None:
+        given = input_fn
+        module.register_forward_pre_hook(lambda mod, inputs: given(mod, inputs, mesh))
+    if output_fn is not None:
+        taken = output_fn
+        module.register_forward_hook(lambda mod, inputs, outputs: taken(mod, outputs, mesh))
+    return module
+
+
+@contextlib.contextmanager
+def implicit_replication() -> Iterator[None]:
+    """A context in which plain tensors among DTensors are taken to be the same on every process."""
+    DTensor.implicit += 1
+    try:
+        yield
+    finally:
+        DTensor.implicit -= 1
+
+
+def _made(name: str, size: Any, options: dict[str, Any], mesh: Any, placements: Any, *values: Any) -> DTensor:
+    """A new tensor in parts: the whole is made on every process where numbers are drawn, else only the part."""
+    shape = size[0] if len(size) == 1 and isinstance(size[0], (list, tuple)) else size
+    requires_grad = options.pop("requires_grad", False)
+    mesh = mesh or _world_mesh()
+    placed = normalize_placements(placements or [Replicate()] * mesh.ndim, mesh, len(shape)) or ()
+    if name in ("rand", "randn"):
+        part = redistribute_local(exports["", name](*shape, **options), shape, mesh, [Replicate()] * mesh.ndim, placed)
+    else:
+        part = exports["", name](compute_local_shape(shape, mesh, placed), *values, **options)
+    meta = TensorMeta(type(part.shape)(shape), tuple(_contiguous(shape)), part.dtype)
+    return DTensor(part, DTensorSpec(mesh, placed, meta), requires_grad=requires_grad)
+
+
+def _factory(name: str, summary: str) -> Callable[..., DTensor]:
+    def make(*size: Any, device_mesh: Any = None, placements: Any = None, **options: Any) -> DTensor:
+        return _made(name, size, options, device_mesh, placements)
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = summary
+    return make
+
+
+zeros = _factory("zeros", "Zeros, in parts.")
+ones = _factory("ones", "Ones, in parts.")
+empty = _factory("empty", "A tensor that is not initialised, in parts.")
+rand = _factory("rand", "Uniform random numbers, in parts of what one process would draw.")
+randn = _factory("randn", "Normal random numbers, in parts of what one process would draw.")
+
+
+def full(size: Any, fill_value: Any, *, device_mesh: Any = None, placements: Any = None, **options: Any) -> DTensor:
+    """A tensor of one value, in parts."""
+    return _made("full", (size,), options, device_mesh, placements, fill_value)

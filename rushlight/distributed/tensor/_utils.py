@@ -1,11 +1,75 @@
-"""Sizes of parts of distributed tensors."""
+"""Sizes of the parts of distributed tensors."""
 
 from __future__ import annotations
 
-from ...core.missing import absents
+from collections.abc import Sequence
+from typing import Any
 
-absents(
-    globals(),
-    "tensors that are spread over several devices need several processes: use a plain tensor",
-    functions="compute_local_shape_and_global_offset compute_global_tensor_info compute_local_shape",
-)
+from ...core.missing import missing
+from .placement_types import Placement, Shard, _StridedShard
+
+__all__ = [
+    "compute_global_tensor_info",
+    "compute_local_shape",
+    "compute_local_shape_and_global_offset",
+    "normalize_placements",
+    "size_before",
+]
+__getattr__ = missing(__name__)
+
+
+def normalize_placements(placements: Sequence[Placement] | None, mesh: Any, ndim: int) -> tuple[Placement, ...] | None:
+    """Placements with dimensions counted from the front; checked against the mesh."""
+    if placements is None:
+        return None
+    if len(placements) != mesh.ndim:
+        raise ValueError(
+            "`placements` must have the same length as `device_mesh.ndim`! Found placements length: "
+            f"{len(placements)}, and device_mesh.ndim: {mesh.ndim}."
+        )
+    result = []
+    for each in placements:
+        if isinstance(each, Shard) and each.dim < 0:
+            each = type(each)(each.dim + ndim, *([each.split_factor] if isinstance(each, _StridedShard) else []))
+        if isinstance(each, Shard) and not 0 <= each.dim < max(ndim, 1):
+            raise RuntimeError(f"Sharding dim {each.dim} is out of range for a tensor of {ndim} dimensions")
+        result.append(each)
+    return tuple(result)
+
+
+def compute_local_shape_and_global_offset(
+    global_shape: Sequence[int], mesh: Any, placements: Sequence[Placement], skip_offset: bool = False
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The shape of this process's part, and where it begins in the whole."""
+    shape, offset = list(global_shape), [0] * len(global_shape)
+    for dim, each in enumerate(placements):
+        if isinstance(each, Shard):
+            size, start = Shard.local_shard_size_and_offset(shape[each.dim], mesh.size(dim), mesh.get_local_rank(dim))
+            shape[each.dim] = size
+            offset[each.dim] += start
+    return tuple(shape), tuple(offset)
+
+
+def compute_local_shape(global_shape: Sequence[int], mesh: Any, placements: Sequence[Placement]) -> tuple[int, ...]:
+    """The shape of this process's part."""
+    return compute_local_shape_and_global_offset(global_shape, mesh, placements)[0]
+
+
+def size_before(global_shape: Sequence[int], mesh: Any, placements: Sequence[Placement], mesh_dim: int, tensor_dim: int) -> int:
+    """The size of a tensor dimension on this process before a dimension of the mesh splits it."""
+    size = global_shape[tensor_dim]
+    for dim, each in enumerate(placements[:mesh_dim]):
+        if isinstance(each, Shard) and each.dim == tensor_dim:
+            size, _ = Shard.local_shard_size_and_offset(size, mesh.size(dim), mesh.get_local_rank(dim))
+    return size
+
+
+def compute_global_tensor_info(tensor: Any, mesh: Any, placements: Sequence[Placement]) -> tuple[list[int], list[int]]:
+    """The shape and strides of the whole, from a part: all parts are taken to be alike."""
+    shape, stride = list(tensor.shape), list(tensor.stride())
+    for dim, each in enumerate(placements):
+        if isinstance(each, Shard):
+            count = mesh.size(dim)
+            shape[each.dim] *= count
+            stride = [step * count if at != each.dim and step >= stride[each.dim] and step > 0 else step for at, step in enumerate(stride)]
+    return shape, stride

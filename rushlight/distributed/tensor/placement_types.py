@@ -25,21 +25,40 @@ class Placement:
 
 @dataclass(frozen=True)
 class Shard(Placement):
-    """In parts along a dimension."""
+    """In parts along a dimension: as ``chunk`` makes them, so that the last may be shorter, or empty."""
 
     dim: int
+
+    def __str__(self) -> str:
+        return f"S({self.dim})"
+
+    @staticmethod
+    def local_shard_size_and_offset(curr_local_size: int, num_chunks: int, rank: int) -> tuple[int, int]:
+        """The length of a part and where it begins."""
+        longest = -(-curr_local_size // num_chunks)
+        start = min(longest * rank, curr_local_size)
+        return min(longest, curr_local_size - start), start
 
 
 @dataclass(frozen=True)
 class _StridedShard(Shard):
-    """In parts along a dimension that was split before."""
+    """In parts along a dimension that is made of two, of which the inner one is split: ``split_factor`` is the size of the outer.
+
+    It is what flattening leaves of a tensor that is split along an inner dimension.
+    """
 
     split_factor: int = 1
+
+    def __str__(self) -> str:
+        return f"_S({self.dim}, {self.split_factor})"
 
 
 @dataclass(frozen=True)
 class Replicate(Placement):
     """Whole on each device."""
+
+    def __str__(self) -> str:
+        return "R"
 
 
 @dataclass(frozen=True)
@@ -47,3 +66,9 @@ class Partial(Placement):
     """Parts that are to be reduced."""
 
     reduce_op: str = "sum"
+
+    def __str__(self) -> str:
+        return f"P({self.reduce_op})"
+
+    def __repr__(self) -> str:
+        return f"Partial({self.reduce_op})"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.dtypes import int64
-from ...core.errors import NotSupported
+from ...core.process_group import world
 from ...ops.create.factories import full, ones, zeros
 from .. import functional as F
 from .. import init
 from ..parameter import UninitializedBuffer, UninitializedParameter
+from ._functions import SyncBatchNorm as synchronized
 from .lazy import LazyModuleMixin
 from .module import Module
 from .utils import new_parameter
@@ -189,17 +190,12 @@ class LazyBatchNorm3d(_LazyNormBase, _CheckedFor3d, _BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation over the batches of several processes.
-
-    There is one process here, over which it is the same as ``BatchNorm``; a ``process_group`` is refused.
-    """
+    """Batch normalisation over the batches of all processes of a group, on any device; with one process it is ``BatchNorm``."""
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
         track_running_stats: bool = True, process_group: Any = None, device: Any = None, dtype: Any = None, *, bias: bool = True,
     ) -> None:  # fmt: skip
-        if process_group is not None:
-            raise NotSupported("SyncBatchNorm with a process_group: there are no process groups in rushlight")
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
         self.process_group = process_group
 
@@ -208,6 +204,24 @@ class SyncBatchNorm(_BatchNorm):
             _refuse(input, "at least 2D")
         if input.size(1) == 0:
             raise ValueError("SyncBatchNorm number of input channels should be non-zero")
+
+    def forward(self, input: Any) -> Any:
+        """The input, normalised by statistics of all processes' batches."""
+        group = world.default if self.process_group is None else self.process_group
+        by_batch = self.training or (self.running_mean is None and self.running_var is None)
+        if group is None or not by_batch or not self.training or group.size() == 1:
+            return super().forward(input)
+        self._check_input_dim(input)
+        average = 0.0 if self.momentum is None else self.momentum
+        tracked = self.training and self.track_running_stats
+        if tracked and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+            if self.momentum is None:
+                average = 1.0 / self.num_batches_tracked.item()
+        return synchronized.apply(
+            input, self.weight, self.bias, self.running_mean if tracked else None, self.running_var if tracked else None, self.eps, average,
+            group, group.size(),
+        )  # fmt: skip
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Any, process_group: Any = None) -> Any:

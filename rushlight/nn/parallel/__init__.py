@@ -1,4 +1,7 @@
-"""Models on several devices or processes; here is one of each, so that the wrappers run the module itself."""
+"""Models on several devices or processes: ``DistributedDataParallel`` trains one with many processes.
+
+In: a module, and a process group (``torch.distributed``).  Out: the module, wrapped.  Read ``distributed.py`` first, then ``reducer.py``.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from .data_parallel import DataParallel, data_parallel
 from .distributed import DistributedDataParallel
 from .scatter_gather import gather, scatter
 
-_ONE = "copies of a model on several devices need several devices, and there is the CPU: call the model itself"
+_ONE = "copies of a model on several devices of one process: start a process for each device, and use DistributedDataParallel"
 replicate = absent_function("replicate", __name__, _ONE)
 parallel_apply = absent_function("parallel_apply", __name__, _ONE)
 

@@ -1,4 +1,4 @@
-"""Hooks that average gradients, as they are or in a shorter type: with one process the average is the gradient."""
+"""Hooks that average gradients: as they are, or in a shorter type on their way."""
 
 from __future__ import annotations
 
@@ -6,37 +6,58 @@ from collections.abc import Callable
 from typing import Any
 
 from ....core.dtypes import BY_NAME
-from ....core.futures import Future, completed
+from ....core.futures import Future
+from ....core.process_group import default_group, world
 
 __all__ = ["allreduce_hook", "bf16_compress_hook", "bf16_compress_wrapper", "fp16_compress_hook", "fp16_compress_wrapper"]
 
 Hook = Callable[[Any, Any], Future[Any]]
 
 
+def _average(process_group: Any, tensor: Any) -> Future[Any]:
+    """A future of a tensor's average over a group; the tensor is overwritten."""
+    group = default_group() if process_group is None else process_group
+    tensor.div_(group.size())
+    work = world.collectives.all_reduce(tensor, group=group, async_op=True)
+    return work.get_future().then(lambda future: future.value()[0])  # type: ignore[no-any-return]
+
+
 def allreduce_hook(process_group: Any, bucket: Any) -> Future[Any]:
     """The average of the gradients."""
-    return completed(bucket.buffer())
+    return _average(process_group, bucket.buffer())
 
 
-def _compressed(buffer: Any, name: str) -> Future[Any]:
-    return completed(buffer.to(BY_NAME[name]).to(buffer.dtype))
+def _compressed(process_group: Any, bucket: Any, name: str) -> Future[Any]:
+    buffer = bucket.buffer()
+
+    def widen(future: Future[Any]) -> Any:
+        buffer.copy_(future.value())
+        return buffer
+
+    return _average(process_group, buffer.to(BY_NAME[name])).then(widen)
 
 
 def fp16_compress_hook(process_group: Any, bucket: Any) -> Future[Any]:
-    """The average, rounded to float16 on its way."""
-    return _compressed(bucket.buffer(), "float16")
+    """The average, in float16 on its way."""
+    return _compressed(process_group, bucket, "float16")
 
 
 def bf16_compress_hook(process_group: Any, bucket: Any) -> Future[Any]:
-    """The average, rounded to bfloat16 on its way."""
-    return _compressed(bucket.buffer(), "bfloat16")
+    """The average, in bfloat16 on its way."""
+    return _compressed(process_group, bucket, "bfloat16")
 
 
 def _wrapped(hook: Hook, name: str) -> Hook:
     def wrapper(state: Any, bucket: Any) -> Future[Any]:
-        kind = bucket.buffer().dtype
-        bucket.set_buffer(bucket.buffer().to(BY_NAME[name]))
-        return hook(state, bucket).then(lambda future: future.value().to(kind))
+        buffer = bucket.buffer()
+        bucket.set_buffer(buffer.to(BY_NAME[name]))
+
+        def widen(future: Future[Any]) -> Any:
+            found = future.value()
+            buffer.copy_(found[0] if isinstance(found, (list, tuple)) else found)
+            return buffer
+
+        return hook(state, bucket).then(widen)
 
     return wrapper
 

@@ -1,0 +1,158 @@
+"""Runs an op on distributed tensors: its rule says how, parts are brought into the placements it takes, and the op runs on these."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.base import TensorBase, make
+from ...core.declare import exports
+from ...core.dispatch import dispatch, dispatch_in_place
+from ...core.facets import Facet
+from ...core.state import state
+from ._dtensor_spec import DTensorSpec, TensorMeta
+from ._redistribute import redistribute_local
+from ._rules import rule_of, shape_argument, whole
+from ._utils import compute_local_shape, compute_local_shape_and_global_offset
+from .placement_types import Partial, Placement, Replicate, Shard
+
+# An op that is run on parts in another way where placements are of a kind: a function of the parts, the tensors and placements, or NotImplemented.
+on_parts: Facet[Any] = Facet("on parts", "how an op runs on parts, where not as on the whole")
+
+
+class _Flat:
+    """The tensors among arguments, and the arguments with others in their place."""
+
+    def __init__(self, args: tuple[Any, ...]) -> None:
+        self.args = args
+        self.tensors = [
+            each for value in args for each in (value if isinstance(value, (list, tuple)) else (value,)) if isinstance(each, TensorBase)
+        ]
+
+    def replaced(self, others: list[Any]) -> tuple[Any, ...]:
+        left = iter(others)
+
+        def other(value: Any) -> Any:
+            if isinstance(value, TensorBase):
+                return next(left)
+            return (
+                type(value)(map(other, value)) if type(value) in (list, tuple) and any(isinstance(e, TensorBase) for e in value) else value
+            )
+
+        return tuple(map(other, self.args))
+
+
+def run(kind: Any, op: Any, args: tuple[Any, ...]) -> Any:
+    """Run an op on arguments of which some are tensors of the class ``kind``."""
+    flat = _Flat(args)
+    spec = next(each._spec for each in flat.tensors if isinstance(each, kind))
+    mesh = spec.mesh
+    tensors, replicated = [], (Replicate(),) * mesh.ndim
+    for each in flat.tensors:
+        if not isinstance(each, kind):
+            if each.numel() > 1 and not state.backward_depth and not kind.implicit:
+                raise RuntimeError(
+                    f"{op.qualified_name}: got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before calling "
+                    "distributed operators! Please see https://docs.pytorch.org/docs/main/distributed.tensor.html#mixed-tensor-and-dtensor-operations "
+                    "for more details."
+                )
+            each = kind(each, DTensorSpec(mesh, replicated, TensorMeta(each.shape, tuple(each.stride()), each.dtype)), requires_grad=False)
+        elif each._spec.mesh != mesh:
+            raise RuntimeError(f"{op.qualified_name}: tensors of several meshes, {mesh} and {each._spec.mesh}")
+        tensors.append(each)
+    if op.random:
+        return _draw(kind, op, flat, tensors)
+    in_place = op.functional is not None
+    rule = rule_of(op)
+    wanted = [list(each._spec.placements) for each in tensors]
+    results: list[Any] = []
+    for dim in range(mesh.ndim):
+        needed, made = rule(op, args, tensors, [each._spec.placements[dim] for each in tensors])
+        if in_place and (needed[0] != tensors[0]._spec.placements[dim]):
+            needed, made = _in_place(op, args, tensors, dim)
+        for at, each in enumerate(needed):
+            wanted[at][dim] = each
+        results.append(made)
+    local = [_taken(each, tuple(placements)) for each, placements in zip(tensors, wanted)]
+    if in_place:
+        dispatch_in_place(op, flat.replaced(local))
+        return args[0]
+    shapes: Any = dispatch(op, flat.replaced([make(each._array) for each in tensors]))
+    if op.body is not None and rule is whole:
+        return NotImplemented
+    given = flat.replaced(local)
+    at = shape_argument.of(op)
+    if at is not None:  # parts get the shape of a part
+        given = (*given[:at], compute_local_shape(shapes.shape, mesh, results), *given[at + 1 :])
+    special = on_parts.of(op)
+    found = NotImplemented if special is None else special(given, tensors, wanted)
+    if found is NotImplemented:
+        found = dispatch(op, given)
+    several = isinstance(found, (tuple, list))
+    wrapped = []
+    for number, (part, fake) in enumerate(zip(found if several else [found], shapes if several else [shapes])):
+        if not isinstance(part, TensorBase):
+            wrapped.append(part)
+            continue
+        placements = tuple(each[number] if isinstance(each, list) else each for each in results)
+        meta = TensorMeta(fake.shape, tuple(fake.stride()), part.dtype)  # type: ignore[attr-defined]
+        wrapped.append(kind(part, DTensorSpec(mesh, placements, meta), requires_grad=False))
+    return tuple(wrapped) if several else wrapped[0]
+
+
+def _taken(tensor: Any, placements: tuple[Placement, ...]) -> Any:
+    spec = tensor._spec
+    return redistribute_local(tensor._local_tensor, spec.shape, spec.mesh, spec.placements, placements)
+
+
+def _in_place(op: Any, args: tuple[Any, ...], tensors: list[Any], dim: int) -> tuple[list[Placement], Any]:
+    """What is written to keeps its placement: others are split as it is, as far as they have its dimensions."""
+    held = tensors[0]._spec.placements[dim]
+    if isinstance(held, Partial):
+        raise RuntimeError(f"{op.qualified_name}: in-place operations on a tensor that is {held} are not defined: redistribute it first")
+    needed: list[Placement] = [held]
+    for each in tensors[1:]:
+        own = held.dim - tensors[0].dim() + each.dim() if isinstance(held, Shard) else -1
+        split = own >= 0 and each.shape[own] == tensors[0].shape[held.dim]  # type: ignore[attr-defined]
+        needed.append(Shard(own) if split else Replicate())
+    return needed, held
+
+
+@on_parts.register("view_shape")
+def _viewed(args: tuple[Any, ...], tensors: list[Any], wanted: list[Any]) -> Any:
+    """A part may lie in memory otherwise than the whole would."""
+    return args[0].reshape(args[1])
+
+
+@on_parts.register("embedding")
+def _rows(args: tuple[Any, ...], tensors: list[Any], wanted: list[Any]) -> Any:
+    """The rows of a table of which this process has some; zeros for the others, so that parts add up."""
+    if not any(each.is_shard(0) for each in wanted[0]):
+        return NotImplemented
+    weight, index = args[:2]
+    spec = tensors[0]._spec
+    offset = compute_local_shape_and_global_offset(spec.shape, spec.mesh, wanted[0])[1][0]
+    own = index - offset
+    outside = (own < 0) | (own >= weight.shape[0])
+    if not weight.shape[0]:
+        return exports["", "zeros"]((*index.shape, weight.shape[1]), dtype=weight.dtype, device=weight.device)
+    found = weight[own.masked_fill(outside, 0)]
+    return found.masked_fill(outside.unsqueeze(-1), 0)
+
+
+def _draw(kind: Any, op: Any, flat: _Flat, tensors: list[Any]) -> Any:
+    """Random numbers: drawn for the whole tensor, the same on all processes, of which each keeps its part."""
+    spec = tensors[0]._spec
+    given = [_taken(each, (Replicate(),) * spec.mesh.ndim) for each in tensors]
+    placements = tuple(Replicate() if isinstance(each, Partial) else each for each in spec.placements)
+    replicated = (Replicate(),) * spec.mesh.ndim
+    if op.functional is not None:
+        whole_tensor = given[0].clone()
+        dispatch_in_place(op, flat.replaced([whole_tensor, *given[1:]]))
+        tensors[0]._local_tensor.copy_(redistribute_local(whole_tensor, spec.shape, spec.mesh, replicated, spec.placements))
+        return flat.args[0]
+    found = dispatch(op, flat.replaced(given))
+    meta = TensorMeta(found.shape, tuple(found.stride()), found.dtype)
+    if tuple(found.shape) != tuple(spec.shape):
+        placements = replicated
+    part = redistribute_local(found, found.shape, spec.mesh, replicated, placements)
+    return kind(part, DTensorSpec(spec.mesh, placements, meta), requires_grad=False)

@@ -1,0 +1,476 @@
+"""The reducer: gradients in buckets, each reduced over the processes of a group as soon as its gradients are there, while backward goes on.
+
+In: parameters whose ``.grad`` the engine fills (a hook on each says when).  Out: the same ``.grad``, averaged over the group.  Buckets are
+reduced in their order on every process, so that collectives match; after the first iteration they are built again in the order in which
+gradients became ready.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from ...autograd import no_grad
+from ...autograd.engine import queue_callback
+from ...core.base import TensorBase
+from ...core.declare import exports
+from ...core.dtypes import BY_NAME
+from ...core.process_group import world
+from ...tensor.construct import tensor
+from ...tensor.layout import channels_last, channels_last_3d
+
+FIRST_BUCKET_BYTES = 1024 * 1024  # small, so that the first reduction starts early
+UNLIMITED = 1 << 62
+BROADCAST_BYTES = 250 * 1024 * 1024
+
+
+class GradBucket:
+    """Gradients that are exchanged together, as a communication hook gets them."""
+
+    def __init__(self, index: int, buffer: Any, gradients: list[Any], parameters: list[Any], last: bool) -> None:
+        self._index, self._buffer, self._gradients, self._parameters, self._last = index, buffer, gradients, parameters, last
+
+    def index(self) -> int:
+        """The number of the bucket."""
+        return self._index
+
+    def buffer(self) -> Any:
+        """The gradients, flat, in one tensor."""
+        return self._buffer
+
+    def set_buffer(self, buffer: Any) -> None:
+        """Put another tensor in place of the flat one."""
+        self._buffer = buffer
+
+    def gradients(self) -> list[Any]:
+        """The gradients of each parameter: views of the flat tensor."""
+        return self._gradients
+
+    def parameters(self) -> list[Any]:
+        """The parameters."""
+        return self._parameters
+
+    def is_last(self) -> bool:
+        """Whether it is the last bucket that is reduced in an iteration."""
+        return self._last
+
+
+class _Bucket:
+    """A flat tensor, and the place of each parameter's gradient in it."""
+
+    def __init__(self, parameters: Sequence[Any], indices: Sequence[int]) -> None:
+        self.indices = tuple(indices)
+        self.parameters = [parameters[index] for index in indices]
+        first = self.parameters[0]
+        total = sum(each.numel() for each in self.parameters)
+        self.buffer = exports["", "zeros"](total, dtype=first.dtype, device=first.device)
+        self.views: list[Any] = []
+        start = 0
+        for each in self.parameters:
+            part = self.buffer[start : start + each.numel()]
+            dense = each.is_contiguous() or not each.is_contiguous(memory_format=_channels_last(each))
+            self.views.append(part.view(each.shape) if dense else part.as_strided(each.shape, each.stride()))
+            start += each.numel()
+        self.pending = len(self.indices)
+        self.work: Any = None
+        self.sparse = False
+
+    @property
+    def nbytes(self) -> int:
+        """Its size."""
+        return int(self.buffer.numel() * self.buffer.element_size())
+
+
+def _channels_last(parameter: Any) -> Any:
+    return channels_last_3d if parameter.dim() == 5 else channels_last
+
+
+def bucket_assignment(
+    tensors: Sequence[Any], limits: Sequence[int], sparse: Sequence[bool] = (), order: Sequence[int] = ()
+) -> list[list[int]]:
+    """The numbers of tensors in buckets: of one dtype and device each, closed when a limit is reached; a sparse gradient has its own."""
+    numbers = list(order) or list(range(len(tensors)))
+    result: list[list[int]] = []
+    open_buckets: dict[Any, tuple[list[int], int]] = {}
+    reached: dict[Any, int] = {}
+    for number, each in zip(numbers, tensors):
+        if sparse and sparse[number]:
+            result.append([number])
+            continue
+        key = (each.dtype, each.device)
+        held, size = open_buckets.get(key, ([], 0))
+        held.append(number)
+        size += each.numel() * each.element_size()
+        open_buckets[key] = (held, size)
+        at = reached.get(key, 0)
+        if size >= limits[at]:
+            result.append(held)
+            del open_buckets[key]
+            reached[key] = min(at + 1, len(limits) - 1)
+    result += [held for held, _ in open_buckets.values()]
+    return result if order else sorted(result, key=min)
+
+
+def broadcast_coalesced(tensors: Sequence[Any], group: Any, source: int = 0) -> None:
+    """Send tensors of one process (a number in the group) to all: those of one dtype go together."""
+    groups: dict[Any, list[Any]] = {}
+    for each in tensors:
+        groups.setdefault((each.dtype, each.device), []).append(each.detach())
+    with no_grad():
+        for members in groups.values():
+            while members:
+                size = count = 0
+                while count < len(members) and (count == 0 or size < BROADCAST_BYTES):
+                    size += members[count].numel() * members[count].element_size()
+                    count += 1
+                some, members = members[:count], members[count:]
+                flat = exports["", "cat"]([each.reshape(-1) for each in some])
+                world.collectives.broadcast(flat, group=group, group_src=source)
+                start = 0
+                for each in some:
+                    each.copy_(flat[start : start + each.numel()].view(each.shape))
+                    start += each.numel()
+
+
+def leaves_of(outputs: Iterable[Any]) -> set[int]:
+    """The ids of the leaves that gradients of some tensors come to."""
+    leaves: set[int] = set()
+    seen: set[Any] = set()
+    stack = [each._grad_fn if each._grad_fn is not None else each for each in outputs]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, TensorBase):
+            leaves.add(id(current))
+        elif current is not None and current not in seen:
+            seen.add(current)
+            stack += [edge[0] if edge.__class__ is tuple else edge for edge in current.inputs]
+    return leaves
+
+
+class Reducer:
+    """Averages the gradients of parameters over a group, in buckets.
+
+    ``prepare`` begins an iteration; hooks on the parameters count what is ready; ``finish`` runs at the end of backward.
+    """
+
+    def __init__(
+        self, parameters: Sequence[Any], names: Sequence[str], group: Any, *, limits: Sequence[int], find_unused: bool = False,
+        views: bool = False, static_graph: bool = False, sparse: Sequence[bool] = (), skip_unused: bool = False,
+    ) -> None:  # fmt: skip
+        self.parameters, self.names, self.group = list(parameters), list(names), group
+        self.size, self.rank = world.collectives.get_world_size(group), world.collectives.get_rank(group)
+        self.limits, self.find_unused, self.views, self.static_graph = list(limits), find_unused, views, static_graph
+        self.sparse, self.skip_unused = list(sparse) or [False] * len(self.parameters), skip_unused
+        self.hook: tuple[Any, Callable[[Any, Any], Any]] | None = None
+        self.expecting = self.unfinished = self.rebuilt = self.learned = False
+        self.unused: list[int] = []
+        self.order: list[int] = []  # parameters as their gradients became ready in the first iteration
+        self.triggered = [0] * len(self.parameters)  # static graph: how often each hook ran in the first iteration
+        self.join_work: tuple[Any, Any, bool] | None = None
+        self.times: dict[str, int] = {}
+        self.totals: dict[str, int] = {}
+        self.iterations = 0
+        caps = self.limits if find_unused and not static_graph else [UNLIMITED]
+        self._build(list(reversed(bucket_assignment(self.parameters, caps, self.sparse))))
+        self.handles = [each.register_post_accumulate_grad_hook(partial(self._ready, at)) for at, each in enumerate(self.parameters)]
+
+    # -- buckets ---------------------------------------------------------------------------------------------------
+
+    def _build(self, assignment: list[list[int]]) -> None:
+        self.buckets = [_Bucket(self.parameters, each) for each in assignment]
+        self.place = {index: (bucket, slot) for bucket in self.buckets for slot, index in enumerate(bucket.indices)}
+        for bucket in self.buckets:
+            bucket.sparse = self.sparse[bucket.indices[0]]
+
+    def rebuild(self) -> bool:
+        """After the first iteration, build the buckets in the order in which gradients became ready on the first process."""
+        self.check_finished()
+        if self.rebuilt or len(self.order) != len(self.parameters) or (self.find_unused and not self.static_graph):
+            return False
+        order = tensor(self.order, dtype=BY_NAME["int64"])
+        if self.size > 1:
+            world.collectives.broadcast(order, group=self.group, group_src=0)
+        numbers = [int(each) for each in order.tolist()]
+        self._build(bucket_assignment([self.parameters[each] for each in numbers], self.limits, self.sparse, numbers))
+        self.rebuilt = True
+        return True
+
+    # -- an iteration ----------------------------------------------------------------------------------------------
+
+    def check_finished(self) -> None:
+        """Raise if the last backward pass has not given every parameter its gradient."""
+        if self.unfinished:
+            missed = sorted(index for bucket in self.buckets for index in bucket.indices if index not in self.marked)
+            raise RuntimeError(_unfinished(self, missed))
+
+    def prepare(self, outputs: Iterable[Any] | None) -> None:
+        """Begin an iteration: with outputs, the parameters that they don't depend on are unused."""
+        self.check_finished()
+        self.marked: set[int] = set()
+        self.next = 0
+        self.expecting, self.noted = True, False
+        self.left = list(self.triggered)
+        for bucket in self.buckets:
+            bucket.pending = len(bucket.indices)
+            bucket.work = None
+        if self.static_graph:
+            self.unused = [at for at, count in enumerate(self.triggered) if count == 0] if self.learned else []
+        elif self.find_unused and outputs is not None:
+            used = leaves_of(outputs)
+            self.unused = [at for at, each in enumerate(self.parameters) if id(each) not in used]
+        self.used = exports["", "zeros"](len(self.parameters), dtype=BY_NAME["int32"])
+        self.times = {"forward_end": time.time_ns()}
+
+    def _ready(self, index: int, parameter: Any) -> None:
+        """The hook of a parameter whose gradient was accumulated."""
+        if not self.expecting:
+            return
+        if not self.rebuilt and index not in self.order:
+            self.order.append(index)
+        if self.find_unused or self.static_graph:
+            self.used[index] = 1
+        first = not self.noted
+        if first:
+            self.noted = True
+            self.times["backward_start"] = time.time_ns()
+        if self.static_graph and not self.learned:
+            self.triggered[index] += 1
+            if first:
+                queue_callback(self._learn)
+            return
+        if first:
+            for each in self.unused:
+                self._mark(each)
+            if self.find_unused and not self.static_graph:
+                queue_callback(self._mark_rest)
+        if self.static_graph:
+            self.left[index] -= 1
+            if self.left[index] > 0:
+                return
+        self._mark(index)
+
+    def _learn(self) -> None:
+        """Static graph, end of the first backward: what was not used then is never used."""
+        self.learned = True
+        self.unused = [at for at, count in enumerate(self.triggered) if count == 0]
+        self.order += [each for each in self.unused if each not in self.order]
+        for index in (*self.unused, *(each for each in self.order if each not in self.unused)):
+            self._mark(index)
+
+    def _mark_rest(self) -> None:
+        """Parameters on the way to an output that the loss does not use have no gradient to wait for."""
+        for index in range(len(self.parameters)):
+            if index not in self.marked:
+                self._mark(index)
+
+    def _mark(self, index: int) -> None:
+        if index in self.marked:
+            raise RuntimeError(_twice(self, index))
+        self.marked.add(index)
+        self.unfinished = True
+        bucket, slot = self.place[index]
+        if self.size > 1 or self.hook is not None:
+            self._fill(bucket, slot)
+        bucket.pending -= 1
+        while self.next < len(self.buckets) and self.buckets[self.next].pending == 0:
+            self._launch(self.buckets[self.next])
+            self.next += 1
+        if self.next == len(self.buckets) and bucket.pending == 0:
+            if (self.find_unused or self.static_graph) and self.size > 1:
+                self.used_work = world.collectives.all_reduce(self.used, group=self.group, async_op=True)
+            queue_callback(self.finish)
+
+    def divisor(self) -> int:
+        """By what gradients are divided: the number of processes, or of those that have inputs left."""
+        if self.join_work is not None:
+            work, count, initial = self.join_work
+            work.wait()
+            if not initial:
+                return int(count.item())
+        return int(self.size)
+
+    def _fill(self, bucket: _Bucket, slot: int) -> None:
+        """Copy a gradient into its bucket, divided where no hook does that."""
+        parameter, view = bucket.parameters[slot], bucket.views[slot]
+        gradient = parameter.grad
+        if bucket.sparse:
+            return
+        with no_grad():
+            if gradient is None:
+                view.zero_()
+                return
+            if gradient is view:
+                if self.hook is None:
+                    view.mul_(1.0 / self.divisor())
+                return
+            if self.hook is not None:
+                view.copy_(gradient)
+            elif gradient.dtype == view.dtype:
+                exports["", "mul"](gradient.detach(), 1.0 / self.divisor(), out=view)
+            else:
+                view.copy_(gradient).mul_(1.0 / self.divisor())
+            if self.views:
+                parameter.grad = view
+
+    def _launch(self, bucket: _Bucket) -> None:
+        """Start the reduction of a bucket."""
+        self.times.setdefault("comm_start", time.time_ns())
+        at = self.buckets.index(bucket)
+        if bucket.sparse:
+            return
+        if self.hook is not None:
+            state, hook = self.hook
+            given = GradBucket(at, bucket.buffer, bucket.views, bucket.parameters, at == len(self.buckets) - 1)
+            bucket.work = hook(state, given)
+        elif self.size > 1 and not (self.skip_unused and set(bucket.indices) <= set(self.unused)):
+            bucket.work = world.collectives.all_reduce(bucket.buffer, group=self.group, async_op=True)
+
+    def finish(self) -> None:
+        """Wait for the reductions, and give parameters their gradients."""
+        self.times["backward_end"] = time.time_ns()
+        globally = None
+        if (self.find_unused or self.static_graph) and self.size > 1:
+            self.used_work.wait()
+            globally = self.used.tolist()
+        elif self.find_unused or self.static_graph:
+            globally = self.used.tolist()
+        with no_grad():
+            for bucket in self.buckets:
+                if bucket.sparse:
+                    self._reduce_sparse(bucket)
+                    continue
+                if bucket.work is None:
+                    continue
+                found = bucket.work.wait()
+                if self.hook is not None:
+                    found = found[0] if isinstance(found, (list, tuple)) else found
+                    if found is not bucket.buffer:
+                        bucket.buffer.copy_(found.reshape(-1))
+                self._hand_out(bucket, globally)
+        self.times["comm_end"] = time.time_ns()
+        self.expecting = self.unfinished = False
+        self.iterations += 1
+        self._count_times()
+
+    def _hand_out(self, bucket: _Bucket, used: list[int] | None) -> None:
+        for index, parameter, view in zip(bucket.indices, bucket.parameters, bucket.views):
+            if used is not None and not used[index]:
+                continue
+            gradient = parameter.grad
+            if self.views:
+                if gradient is not view:
+                    parameter.grad = view
+            elif gradient is None:
+                parameter.grad = view.clone()
+            else:
+                gradient.copy_(view)
+
+    def _reduce_sparse(self, bucket: _Bucket) -> None:
+        """The average of sparse gradients: all processes' entries, put together."""
+        parameter = bucket.parameters[0]
+        gradient = parameter.grad
+        if gradient is None or self.size == 1:
+            return
+        calls = world.collectives
+        gradient = gradient.coalesce()
+        count = tensor([gradient._nnz()], dtype=BY_NAME["int64"])
+        counts = [exports["", "zeros"](1, dtype=BY_NAME["int64"]) for _ in range(self.size)]
+        calls.all_gather(counts, count, group=self.group)
+        longest = max(int(each.item()) for each in counts)
+        gathered = []
+        for part in (gradient.indices().t().contiguous(), gradient.values()):
+            padded = exports["", "zeros"](longest, *part.shape[1:], dtype=part.dtype)
+            padded[: part.shape[0]] = part
+            parts = [exports["", "empty"](padded.shape, dtype=part.dtype) for _ in range(self.size)]
+            calls.all_gather(parts, padded, group=self.group)
+            gathered.append(exports["", "cat"]([each[: int(n.item())] for each, n in zip(parts, counts)]))
+        total = exports["", "sparse_coo_tensor"](gathered[0].t(), gathered[1] / self.divisor(), gradient.shape)
+        parameter.grad = total.coalesce()
+
+    # -- joining -----------------------------------------------------------------------------------------------------
+
+    def shadow(self) -> None:
+        """Take part in one iteration of the others with gradients of zero."""
+        works = []
+        for at, bucket in enumerate(self.buckets):
+            with no_grad():
+                bucket.buffer.zero_()
+            if self.hook is not None:
+                state, hook = self.hook
+                works.append(hook(state, GradBucket(at, bucket.buffer, bucket.views, bucket.parameters, at == len(self.buckets) - 1)))
+            else:
+                works.append(world.collectives.all_reduce(bucket.buffer, group=self.group, async_op=True))
+        if self.find_unused or self.static_graph:
+            works.append(world.collectives.all_reduce(exports["", "zeros"](len(self.parameters), dtype=BY_NAME["int32"]),
+                                                      group=self.group, async_op=True))  # fmt: skip
+        for each in works:
+            each.wait()
+        if not self.rebuilt:
+            self.order = list(range(len(self.parameters)))
+
+    # -- times -------------------------------------------------------------------------------------------------------
+
+    def _count_times(self) -> None:
+        times = self.times
+        if "backward_start" not in times or "comm_start" not in times:
+            return
+        spans = {
+            "backward_compute_time": times["backward_end"] - times["forward_end"],
+            "backward_comm_time": times["comm_end"] - times["comm_start"],
+            "backward_compute_comm_overlap_time": max(0, times["backward_end"] - times["comm_start"]),
+            "backward_comm_exposed_time": times["comm_end"] - times["backward_end"],
+        }
+        times.update(spans)
+        for name, value in spans.items():
+            self.totals[name] = self.totals.get(name, 0) + value
+
+
+def _unfinished(reducer: Reducer, missed: list[int]) -> str:
+    """The message for parameters without a gradient, as PyTorch words it."""
+    level = world.collectives.get_debug_level().name
+    text = (
+        "Expected to have finished reduction in the prior iteration before starting a new one. This error indicates that your module has "
+        "parameters that were not used in producing loss. "
+    )
+    if reducer.find_unused:
+        text += (
+            "Since `find_unused_parameters=True` is enabled, this likely  means that not all `forward` outputs participate in computing loss. "
+            "You can fix this by "
+        )
+    else:
+        text += (
+            "You can enable unused parameter detection by passing the keyword argument `find_unused_parameters=True` to "
+            "`torch.nn.parallel.DistributedDataParallel`, and by \n"
+        )
+    text += (
+        "making sure all `forward` function outputs participate in calculating loss. \nIf you already have done the above, then the "
+        "distributed data parallel module wasn't able to locate the output tensors in the return value of your module's `forward` function. "
+        "Please include the loss function and the structure of the return value of `forward` of your module when reporting this issue (e.g. "
+        "list, dict, iterable)."
+    )
+    if level != "OFF":
+        names = ", ".join(reducer.names[each] for each in reversed(missed))
+        text += f"\nParameters which did not receive grad for rank {reducer.rank}: {names}"
+    text += f"\nParameter indices which did not receive grad for rank {reducer.rank}: {' '.join(map(str, missed))}"
+    if level == "OFF":
+        text += (
+            "\n In addition, you can set the environment variable TORCH_DISTRIBUTED_DEBUG to either INFO or DETAIL to print out information "
+            "about which particular parameters did not receive gradient on this rank as part of this error"
+        )
+    return text
+
+
+def _twice(reducer: Reducer, index: int) -> str:
+    """The message for a parameter whose gradient came twice."""
+    return (
+        "Expected to mark a variable ready only once. This error is caused by one of the following reasons: 1) Use of a module parameter "
+        "outside the `forward` function. Please make sure model parameters are not shared across multiple concurrent forward-backward passes. "
+        "or try to use _set_static_graph() as a workaround if this module graph does not change during training loop.2) Reused parameters in "
+        "multiple reentrant backward passes. For example, if you use multiple `checkpoint` functions to wrap the same part of your model, it "
+        "would result in the same set of parameters been used by different reentrant backward passes multiple times, and hence marking a "
+        "variable ready multiple times. DDP does not support such use cases in default. You can try to use _set_static_graph() as a workaround "
+        f"if your module graph does not change over iterations.\nParameter at index {index} with name {reducer.names[index]} has been marked "
+        "as ready twice. This means that multiple autograd engine  hooks have fired for this particular parameter during this iteration."
+    )
