@@ -36,8 +36,11 @@ SPACES: dict[str, dict[str, Any]] = {
     "number": _NUMBERS,
     "control": {"branch": control.branch, "loop": control.loop, "within": control.within},
 }
+# Further spaces whose functions have names of their own making: what names a function (None where it is not of the space), and what finds it.
+NAMERS: dict[str, tuple[Callable[[Any], str | None], Callable[[str], Any]]] = {}
 METHODS: set[str] = {"size"}  # that graphs in files may call
 ATTRIBUTES = re.compile(r"(?!__)\w+|__setattr__")  # the parts of paths
+TENSORS = re.compile(r"(?!__)[^.]+")  # the parts of paths of parameters and buffers, which other programs may have named
 _FORMATS = {each.name: each for each in vars(layouts).values() if isinstance(each, (layouts.memory_format, layouts.layout))}
 
 
@@ -76,7 +79,9 @@ def from_data(rows: list[dict[str, Any]], functions: dict[str, Any] | None = Non
             raise CaptureError(f"the file has a node of the unknown kind '{kind}'")
         elif kind == "call_method" and target not in METHODS:
             raise CaptureError(f"the file names the method '{target}', which a graph can't call")
-        elif kind in ("call_module", "get_attr") and not all(map(ATTRIBUTES.fullmatch, target.split("."))):
+        elif kind in ("call_module", "get_attr") and not all(
+            map((TENSORS if kind == "get_attr" else ATTRIBUTES).fullmatch, target.split("."))
+        ):
             raise CaptureError(f"the file names the attribute '{target}', which a graph can't use")
         args, kwargs = decode(row["args"], nodes), decode(row.get("kwargs", {"dict": []}), nodes)
         if target is getattr and not (len(args) == 2 and isinstance(args[1], str) and ATTRIBUTES.fullmatch(args[1])):
@@ -108,7 +113,10 @@ def _function(target: str, functions: dict[str, Any]) -> Any:
     space, _, name = target.partition(":")
     if space == "op":
         return lookup(name).call
-    found = functions.get(name) if space == "script" else SPACES.get(space, {}).get(name)
+    if space in NAMERS:
+        found = NAMERS[space][1](name)
+    else:
+        found = functions.get(name) if space == "script" else SPACES.get(space, {}).get(name)
     if found is None:
         raise CaptureError(f"the file names the function '{target}', which a graph can't call")
     return found
@@ -123,6 +131,10 @@ def _target(node: Node, functions: dict[Any, str]) -> str:
         name = getattr(node.target, "__name__", "")
         if known.get(name) is node.target:
             return f"{space}:{name}"
+    for space, (name_of, _) in NAMERS.items():
+        found = name_of(node.target)
+        if found is not None:
+            return f"{space}:{found}"
     if node.target in functions:
         return f"script:{functions[node.target]}"
     name = getattr(node.meta.get("function"), "__name__", None) or getattr(node.target, "__name__", str(node.target))

@@ -10,6 +10,7 @@ import weakref
 from itertools import count
 from typing import Any, ClassVar
 
+from ..core.base import TensorBase
 from ..core.errors import CaptureError
 from ..core.state import state
 from ..graph import Graph, Interpreter, control
@@ -246,5 +247,7 @@ def assign(root: Module, path: str, value: Any) -> None:
         owner.register_parameter(last, value)
     elif isinstance(value, Module):
         owner.add_module(last, value)
-    else:
+    elif isinstance(value, TensorBase) or value is None:
         owner.register_buffer(last, value)
+    else:  # what a graph refers to besides
+        setattr(owner, last, value)

@@ -363,15 +363,15 @@ def _difference(first: str, second: str) -> str:
 
 def save(m: Any, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
     """Write a traced module or function to a path or file object: the graph as plain data, and its tensors."""
+    for kinds, write in WRITERS:
+        if isinstance(m, kinds):
+            save_archive({"format": FORMAT, "version": VERSION, **write(m), "files": extra_files(_extra_files)}, f)
+            return
     if isinstance(m, TracedFunction):
         module, kind, name = m._module, "function", m.name
     elif isinstance(m, GraphModule):
         module, kind, name = m, "module", type(m).__name__
     else:
-        for kinds, write in WRITERS:
-            if isinstance(m, kinds):
-                save_archive({"format": FORMAT, "version": VERSION, **write(m), "files": extra_files(_extra_files)}, f)
-                return
         raise TypeError(f"jit.save() takes a traced module or function (or a scripted one), not {type(m).__name__}: trace it first")
     parameters = {n: p.detach() for n, p in module.named_parameters(remove_duplicate=False)}
     buffers = dict(module.named_buffers(remove_duplicate=False))

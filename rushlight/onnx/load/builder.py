@@ -62,9 +62,8 @@ class ModelBuilder:
         if kind == 9:
             values = [self.constant(self.source.array(each), each.data_type) for each in attribute.tensors]
             return [self.parts[each.attribute] for each in values], [scope.tensor(each) for each in values]
-        if kind == 13:
-            found = attribute.tp.SerializeToString()
-            return found, found
+        if kind == 13:  # a type, which values here have themselves
+            return None, None
         if kind in _FIELDS:
             field, convert = _FIELDS[kind]
             found = convert(getattr(attribute, field))

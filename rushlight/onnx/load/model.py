@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Sequence
 from typing import Any
 
 from ...capture.compile.annotations import mark
-from ...capture.graph_module import GraphModule, assign
+from ...capture.graph_module import GraphModule, assign, targets
 from ...graph import Graph
 from ...nn.modules.module import Module
 from ..errors import ModelFileError, UnsupportedModelError
@@ -33,6 +35,28 @@ class OnnxGraphModule(GraphModule):
     def __init__(self, root: Any = None, graph: Graph | None = None, class_name: str = "OnnxGraphModule") -> None:
         super().__init__(root, graph, class_name)
         self._non_persistent_buffers_set.update(name for name in self._buffers if name.startswith(CONSTANT))
+
+    def describe(self, inputs: Sequence[str], outputs: Sequence[str], opsets: dict[str, int], metadata: dict[str, str]) -> None:
+        """Say what the file says: the names of inputs and outputs, the operator sets and its metadata."""
+        self.input_names, self.output_names = tuple(inputs), tuple(outputs)
+        self.opsets, self.metadata = dict(opsets), dict(metadata)
+
+    def texts(self) -> dict[str, Strings]:
+        """The tensors of strings among what the graph refers to, by path."""
+        return {path: value for path, value in targets(self) if isinstance(value, Strings)}
+
+    def __deepcopy__(self, memo: Any) -> OnnxGraphModule:
+        made: Any = super().__deepcopy__(memo)
+        for name, value in (*self.named_parameters(), *self.named_buffers()):  # also those that no node uses
+            if not hasattr_at(made, name):
+                assign(made, name, copy.deepcopy(value, memo))
+        made.describe(self.input_names, self.output_names, self.opsets, self.metadata)
+        return made  # type: ignore[no-any-return]
+
+    def __reduce__(self) -> Any:
+        about = self.input_names, self.output_names, self.opsets, self.metadata
+        parts = {**dict(self.named_parameters()), **dict(self.named_buffers()), **self.texts()}
+        return (_rebuild, (parts, self._graph, type(self).__name__, self.training, about))
 
 
 def load(source: Any, *, requires_grad: bool = True) -> OnnxGraphModule:
@@ -77,9 +101,26 @@ def load(source: Any, *, requires_grad: bool = True) -> OnnxGraphModule:
     made = OnnxGraphModule(Parts(builder.parts), scope.graph)
     for path, tensor in parameters.items():
         assign(made, path, tensor)
-    made.input_names, made.output_names = (*names, *optional), tuple(each.name for each in graph.output)
-    made.opsets, made.metadata = opsets, {each.key: each.value for each in model.metadata_props}
-    return made.eval()
+    metadata = {each.key: each.value for each in model.metadata_props}
+    made.describe([*names, *optional], [each.name for each in graph.output], opsets, metadata)
+    return made.eval()  # type: ignore[no-any-return]
+
+
+def _rebuild(parts: dict[str, Any], graph: Graph, name: str, training: bool, about: Any) -> OnnxGraphModule:
+    made = OnnxGraphModule(Parts(parts), graph, name)
+    for path, value in parts.items():
+        assign(made, path, value)
+    made.describe(*about)
+    return made.train(training)  # type: ignore[no-any-return]
+
+
+def hasattr_at(root: Any, path: str) -> bool:
+    """Whether there is something at a dotted path."""
+    for part in path.split("."):
+        if not hasattr(root, part):
+            return False
+        root = getattr(root, part)
+    return True
 
 
 class Parts(Module):
