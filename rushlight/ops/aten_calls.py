@@ -137,7 +137,12 @@ def call_form(function: Any, arguments: list[Argument], given: dict[str, Any]) -
     """The arguments of an overload as its function takes them: by name where it has all names, else in their order."""
     parameters = _parameters(function)
     wanted = [each for each in arguments if not (each.has_default and _same(given[each.name], each.default_value)) or not each.has_default]
-    wanted = [each for each in wanted if each.name not in _IGNORED and not (each.name in _DROPPED and not given[each.name])]
+    known = parameters or ()
+    wanted = [
+        each
+        for each in wanted
+        if (each.name not in _IGNORED or each.name in known) and not (each.name in _DROPPED and not given[each.name])
+    ]
     last = max((at for at, each in enumerate(arguments) if each in wanted and not each.kwarg_only), default=-1)
     values = {name: _converted(name, value, function) for name, value in given.items()}
     if parameters is not None:
@@ -240,6 +245,52 @@ def _to_copy(self: Any, *, dtype: Any = None, device: Any = None, memory_format:
     )
 
 
+def _native_multi_head_attention(
+    query: Any, key: Any, value: Any, embed_dim: int, num_head: int, qkv_weight: Any, qkv_bias: Any, proj_weight: Any, proj_bias: Any, mask: Any = None,
+    need_weights: bool = True, average_attn_weights: bool = True, mask_type: int | None = None,
+) -> Any:  # fmt: skip
+    """Attention with one matrix for the three projections; a mask is true where nothing is attended to."""
+    weights, biases = qkv_weight.chunk(3), qkv_bias.chunk(3)
+    batch = query.size(0)
+
+    def heads(source: Any, at: int) -> Any:
+        return _call("linear", source, weights[at], biases[at]).reshape(batch, -1, num_head, embed_dim // num_head).transpose(1, 2)
+
+    scores = heads(query, 0) @ heads(key, 1).transpose(-2, -1) * (embed_dim // num_head) ** -0.5
+    if mask is not None:
+        shaped = mask[:, None, None, :] if mask_type == 1 and mask.dim() == 2 else mask
+        scores = scores.masked_fill(shaped, float("-inf")) if str(mask.dtype).endswith("bool") else scores + shaped
+    attention = scores.softmax(-1)
+    mixed = (attention @ heads(value, 2)).transpose(1, 2).reshape(batch, -1, embed_dim)
+    shown = attention.mean(1) if average_attn_weights else attention
+    return _call("linear", mixed, proj_weight, proj_bias), shown if need_weights else query.new_empty(0)
+
+
+def _encoder_layer(
+    src: Any, embed_dim: int, num_heads: int, qkv_weight: Any, qkv_bias: Any, proj_weight: Any, proj_bias: Any, use_gelu: bool, norm_first: bool, eps: float,
+    norm_weight_1: Any, norm_bias_1: Any, norm_weight_2: Any, norm_bias_2: Any, ffn_weight_1: Any, ffn_bias_1: Any, ffn_weight_2: Any, ffn_bias_2: Any,
+    mask: Any = None, mask_type: int | None = None,
+) -> Any:  # fmt: skip
+    """A layer of a transformer's encoder in one operator."""
+
+    def attend(values: Any) -> Any:
+        return _native_multi_head_attention(
+            values, values, values, embed_dim, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, mask, False, True, mask_type
+        )[0]
+
+    def feed(values: Any) -> Any:
+        inner = _call("linear", values, ffn_weight_1, ffn_bias_1)
+        return _call("linear", _call("gelu" if use_gelu else "relu", inner), ffn_weight_2, ffn_bias_2)
+
+    first = lambda values: _call("layer_norm", values, [embed_dim], norm_weight_1, norm_bias_1, eps)  # noqa: E731
+    second = lambda values: _call("layer_norm", values, [embed_dim], norm_weight_2, norm_bias_2, eps)  # noqa: E731
+    if norm_first:
+        src = src + attend(first(src))
+        return src + feed(second(src))
+    src = first(src + attend(src))
+    return second(src + feed(src))
+
+
 def _pad(mode: str) -> Callable[..., Any]:
     return lambda self, padding: _call("pad", self, list(padding), mode)
 
@@ -286,7 +337,7 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     **{name: _arithmetic(name) for name in sorted(_ARITHMETIC - {"copy"})},
     "_softmax": lambda self, dim: _call("softmax", self, dim),
     "_log_softmax": lambda self, dim: _call("log_softmax", self, dim),
-    "_to_copy": _to_copy, "to": lambda self, *args, **keywords: self.to(*args, **{k: v for k, v in keywords.items() if v is not None}),
+    "_to_copy": _to_copy, "to": lambda self, *args, **keywords: self.to(*args, **{k: v for k, v in keywords.items() if v is not None and k != "layout"}),
     "_unsafe_view": lambda self, size: self.reshape(list(size)),
     "_reshape_alias": lambda self, size, stride: self.reshape(list(size)),
     "_local_scalar_dense": lambda self: self.item(), "item": lambda self: self.item(),
@@ -299,7 +350,7 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "_native_batch_norm_legit": _native_batch_norm,
     "_native_batch_norm_legit_no_training": lambda input, weight, bias, running_mean, running_var, momentum, eps: _native_batch_norm(
         input, weight, bias, running_mean, running_var, False, momentum, eps),
-    "native_dropout": _native_dropout,
+    "native_dropout": _native_dropout, "_native_multi_head_attention": _native_multi_head_attention, "_transformer_encoder_layer_fwd": _encoder_layer,
     "embedding": lambda weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False: _call(
         "embedding", indices, weight, None if padding_idx < 0 else padding_idx, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse),
     "cross_entropy_loss": lambda self, target, weight=None, reduction="mean", ignore_index=-100, label_smoothing=0.0: _call(

@@ -109,11 +109,24 @@ def _whole(file: Any, start: int) -> tuple[Any, int]:
 # -- archives ----------------------------------------------------------------------------------------------------
 
 
+def is_torchscript(archive: ArchiveReader) -> bool:
+    """Whether an archive holds a program of TorchScript."""
+    return "constants.pkl" in archive or "model.json" in archive or any(name.startswith(f"{archive.root}/code/") for name in archive.records)
+
+
 def _load_archive(
     archive: ArchiveReader, map_location: Any, restore: Any, pickle_module: Any, weights_only: bool, extra: dict[str, Any]
 ) -> Any:
-    if "constants.pkl" in archive and "data.pkl" in archive and "code/__torch__.py" in archive or "model.json" in archive:
-        raise NotSupported("this is an archive of TorchScript, which has code in it: torch.load reads tensors and plain values")
+    if is_torchscript(archive):
+        raise NotSupported("this is an archive of TorchScript, which has code in it: torch.load reads tensors and plain values, torch.jit.load reads this")
+    data = archive.read("data.pkl")
+    value, _ = _unpickle(data, 0, storage_loader(archive, map_location, restore), pickle_module, weights_only, extra)
+    archive.finish()
+    return value
+
+
+def storage_loader(archive: ArchiveReader, map_location: Any, restore: Any, folder: str = "data") -> Callable[[Any], Any]:
+    """A function that gives the storages which a pickle names: their bytes are records of a folder of the archive."""
     foreign = _foreign_order(archive)
     storages: dict[str, Any] = {}
 
@@ -121,14 +134,14 @@ def _load_archive(
         kind, key, location, count = check_identity(identity, 5)
         found = storages.get(key)
         if found is None:
-            record = archive.record(f"data/{key}")
+            record = archive.record(f"{folder}/{key}")
             size = count * (kind.itemsize if kind is not None else 1)
             if record.size != size:
                 raise OperationError(f"storage {key!r} has {record.size} bytes in the file, but the pickle says {size}")
             if needs_no_data(map_location, location):
                 untyped = meta_storage(size)
             else:
-                array = archive.array(f"data/{key}")
+                array = archive.array(f"{folder}/{key}")
                 if foreign and kind is not None:
                     array.view(kind.numpy).byteswap(inplace=True)
                 untyped = restore(array_storage(array), location)
@@ -139,10 +152,7 @@ def _load_archive(
             raise OperationError(f"storage {key!r} appears in the file under two types")
         return found
 
-    data = archive.read("data.pkl")
-    value, _ = _unpickle(data, 0, load_storage, pickle_module, weights_only, extra)
-    archive.finish()
-    return value
+    return load_storage
 
 
 def _foreign_order(archive: ArchiveReader) -> bool:

@@ -39,6 +39,10 @@ class PlainUnpickler:
         """The result of a call that the file asks for."""
         raise UnpicklingError("this pickle calls a function, and no calls are allowed in it")
 
+    def single(self, function: Any, argument: Any) -> tuple[Any, ...]:
+        """The arguments of a call that are given as one value and no tuple."""
+        raise UnpicklingError("the pickle is damaged: the arguments of a call are no tuple")
+
     def create(self, kind: Any, arguments: Any, named: Any) -> Any:
         """A new object of a class that the file names."""
         raise UnpicklingError("this pickle makes an object of a class, and no classes are allowed in it")
@@ -345,7 +349,7 @@ def _stack_global(reader: PlainUnpickler) -> None:
 def _reduce(reader: PlainUnpickler) -> None:
     arguments, function = reader.pop(), reader.pop()
     if type(arguments) is not tuple:
-        raise UnpicklingError("the pickle is damaged: the arguments of a call are no tuple")
+        arguments = reader.single(function, arguments)
     reader.stack.append(reader.call(function, arguments))
 
 

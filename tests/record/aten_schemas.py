@@ -9,8 +9,8 @@ from pathlib import Path
 import torch
 
 OTHERS = re.compile(
-    r"backward|cudnn|mkldnn|miopen|quantize|mps|nested|fbgemm|cslt|jagged|fused_(adam|sgd|adagrad|moving)|_foreach|_test_|_cufft|_nnpack|_efficient|_flash|"
-    r"_thnn|_weight_int|_wrapped|_scaled_(mm|grouped)|_batch_norm_impl|_amp_|_autocast|_cast_|_choose_qparams|_functional_|_fake_quant|_dyn_quant|_transformer"
+    r"backward|cudnn|mkldnn|miopen|quantized|mps|nested|fbgemm|cslt|jagged|fused_(adam|sgd|adagrad|moving)|_foreach|_test_|_cufft|_nnpack|_efficient|_flash|"
+    r"_thnn|_weight_int|_wrapped|_scaled_(mm|grouped)|_batch_norm_impl|_amp_|_autocast|_cast_|_choose_qparams|_functional_|_fake_quant|quantize_learnable|_cachemask|_dyn_quant"
 )
 lines = []
 for name in torch._C._dispatch_get_all_op_names():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import pickle
@@ -18,6 +19,8 @@ from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ...serialization import load as load_archive
 from ...serialization import save as save_archive
+from ...serialization.loading import is_torchscript
+from ...serialization.records import LOCAL_MARK, ArchiveReader
 from ..graph_data import from_data, to_data
 from ..graph_module import GraphModule, assign, targets
 from ..tracer.tracer import TracerWarning, tensors_in
@@ -397,8 +400,19 @@ READERS: dict[str, Callable[[dict[str, Any]], Any]] = {}
 
 def load(f: Any, map_location: Any = None, _extra_files: dict[str, Any] | None = None, _restore_shapes: bool = False) -> Any:
     """Read what :func:`save` has written; reading runs no code of the file's."""
-    if isinstance(f, (str, os.PathLike)) and not os.path.exists(f):
-        raise ValueError(f"The provided filename {f} does not exist")
+    if isinstance(f, (str, os.PathLike)):
+        if not os.path.exists(f):
+            raise ValueError(f"The provided filename {f} does not exist")
+        with open(f, "rb") as file:
+            return load(file, map_location, _extra_files, _restore_shapes)
+    archive = _archive_of(f)
+    if archive is not None:
+        try:
+            return importlib.import_module(f"{__package__.rpartition('.')[0]}.script.archive.reader").read_archive(
+                archive, map_location, {} if _extra_files is None else _extra_files
+            )
+        finally:
+            archive.close()
     try:
         content = load_archive(f, map_location, weights_only=True)
     except (pickle.UnpicklingError, EOFError) as error:
@@ -414,6 +428,23 @@ def load(f: Any, map_location: Any = None, _extra_files: dict[str, Any] | None =
         if isinstance(error, RushlightError):
             raise
         raise CaptureError(f"the file is damaged: it holds no whole program ({type(error).__name__}: {error})") from error
+
+
+def _archive_of(file: Any) -> ArchiveReader | None:
+    """A file as an archive that PyTorch wrote; None of everything else."""
+    if not all(hasattr(file, name) for name in ("read", "seek", "tell")):
+        return None
+    start = file.tell()
+    mark = file.read(len(LOCAL_MARK))
+    file.seek(start)
+    if mark != LOCAL_MARK:
+        return None
+    archive = ArchiveReader(file)
+    if is_torchscript(archive):
+        return archive
+    archive.close()
+    file.seek(start)
+    return None
 
 
 def _read_extra_files(content: dict[str, Any], wanted: dict[str, Any]) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core.base import TensorBase
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, table
+from ...core.errors import ArgumentError, NotSupported
 from .layers import quantized_linear_dynamic
 from .quantize_onnx import decline
 
@@ -61,3 +63,61 @@ def quantized_gru_layer(
         hidden = gru_step(step, hidden, recurrent)
         outputs.append(hidden)
     return table["stack"].call(outputs[::-1] if reverse else outputs), hidden  # type: ignore[return-value]
+
+
+class CellParameters:
+    """The packed parameters of one direction of a recurrent layer, as PyTorch's files have them."""
+
+    def __init__(self, weight_ih: Tensor, weight_hh: Tensor, bias_ih: Tensor | None, bias_hh: Tensor | None, reduce_range: bool) -> None:
+        self.tensors = (weight_ih, weight_hh, bias_ih, bias_hh)
+        self.reduce_range = reduce_range
+
+
+def _recurrent(input: Any, params: list[CellParameters], num_layers: int, bidirectional: bool, batch_first: bool, run: Any) -> Any:
+    """All layers of a dynamically quantized recurrent network; ``run`` computes one direction of one layer."""
+    if any(not isinstance(each, CellParameters) for each in params) or len(params) != num_layers * (2 if bidirectional else 1):
+        raise ArgumentError("a quantized recurrent layer has other parameters than its layers and directions need")
+    values = input.transpose(0, 1) if batch_first else input
+    index = 0
+    for _ in range(num_layers):
+        outputs = []
+        for direction in range(2 if bidirectional else 1):
+            outputs.append(run(index, values, bool(direction)))
+            index += 1
+        values = outputs[0] if len(outputs) == 1 else table["cat"].call(outputs, -1)
+    return values.transpose(0, 1) if batch_first else values
+
+
+def quantized_lstm(
+    input: Any, hx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool, batch_first: bool = False,
+    dtype: Any = None, use_dynamic: bool = True,
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """A dynamically quantized LSTM on its packed parameters: outputs, the last hidden states and cells."""
+    if isinstance(hx, TensorBase):
+        raise NotSupported("a quantized LSTM on packed sequences is not supported: give it a padded tensor")
+    lasts: list[Any] = []
+
+    def run(index: int, values: Any, reverse: bool) -> Any:
+        output, *last = quantized_lstm_layer(values, hx[0][index], hx[1][index], *params[index].tensors, reverse, params[index].reduce_range)
+        lasts.append(last)
+        return output
+
+    output = _recurrent(input, params, num_layers, bidirectional, batch_first, run)
+    return output, table["stack"].call([each[0] for each in lasts]), table["stack"].call([each[1] for each in lasts])
+
+
+def quantized_gru(
+    input: Any, hx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool, batch_first: bool = False,
+) -> tuple[Any, Any]:  # fmt: skip
+    """A dynamically quantized GRU on its packed parameters: outputs and the last hidden states."""
+    if isinstance(params, TensorBase):
+        raise NotSupported("a quantized GRU on packed sequences is not supported: give it a padded tensor")
+    lasts: list[Any] = []
+
+    def run(index: int, values: Any, reverse: bool) -> Any:
+        output, last = quantized_gru_layer(values, hx[index], *params[index].tensors, reverse, params[index].reduce_range)
+        lasts.append(last)
+        return output
+
+    output = _recurrent(input, params, num_layers, bidirectional, batch_first, run)
+    return output, table["stack"].call(lasts)

@@ -472,7 +472,8 @@ def checker(wanted: Type) -> Callable[[Any], bool] | None:
         return lambda value: isinstance(value, wanted.kind)
     if isinstance(wanted, InterfaceType):
         return lambda value: all(hasattr(value, name) for name in wanted.methods)
-    assert isinstance(wanted, ClassType)
+    if not isinstance(wanted, ClassType):  # a class of an archive that is none of scripts
+        return None
     return lambda value: isinstance(value, wanted.described.kind)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from ....core.base import TensorBase
 from ....core.devices import device as Device
 from ....core.dtypes import dtype as Dtype
-from ....core.errors import CaptureError
+from ....core.errors import CaptureError, NotSupported
 from ....core.state import state
 from ....core.symbolic import Expression, SymbolicInt, is_symbolic, size_of
 from ....graph import has_side_effect
@@ -21,6 +21,7 @@ from ...control.region_tracer import RegionTracer
 from ...graph_module import UNDER_CAPTURE
 from ..frontend.errors import Raised, UnusedCallError
 from ..frontend.types import ANY, class_type, is_exactly, parse_type
+from . import type_numbers
 
 
 def unpack(value: Any, count: int) -> tuple[Any, ...]:
@@ -82,6 +83,12 @@ UNDER_CAPTURE[check] = checked
 def unused_call(name: str) -> None:
     """Stands for a call of a function that was marked as unused."""
     raise UnusedCallError(f"{name}() is marked as unused (jit.unused), and was called by a scripted program")
+
+
+@has_side_effect
+def missing_operator(name: str) -> None:
+    """Stands for a call, on a way that may never be taken, of an operator that is not there."""
+    raise NotSupported(f"the operator {name} is not known here, and was called by a scripted program")
 
 
 def is_kind(value: Any, names: tuple[str, ...]) -> bool:
@@ -232,7 +239,8 @@ EXCEPTIONS: dict[str, type[BaseException]] = {
 FUNCTIONS = {
     each.__name__: each
     for each in (
-        unpack, range_length, raise_error, check, unused_call, is_kind, formatted, joined, slice_of, delete_item, set_attribute, exiting, listed, shown, present, call_interface,
+        unpack, range_length, raise_error, check, unused_call, missing_operator, is_kind, formatted, joined, slice_of, delete_item, set_attribute, exiting, listed, shown, present, call_interface,
+        *type_numbers.FUNCTIONS.values(),
     )
 }  # fmt: skip
 
