@@ -111,14 +111,18 @@ def _whole(file: Any, start: int) -> tuple[Any, int]:
 
 def is_torchscript(archive: ArchiveReader) -> bool:
     """Whether an archive holds a program of TorchScript."""
-    return "constants.pkl" in archive or "model.json" in archive or any(name.startswith(f"{archive.root}/code/") for name in archive.records)
+    return (
+        "constants.pkl" in archive or "model.json" in archive or any(name.startswith(f"{archive.root}/code/") for name in archive.records)
+    )
 
 
 def _load_archive(
     archive: ArchiveReader, map_location: Any, restore: Any, pickle_module: Any, weights_only: bool, extra: dict[str, Any]
 ) -> Any:
     if is_torchscript(archive):
-        raise NotSupported("this is an archive of TorchScript, which has code in it: torch.load reads tensors and plain values, torch.jit.load reads this")
+        raise NotSupported(
+            "this is an archive of TorchScript, which has code in it: torch.load reads tensors and plain values, torch.jit.load reads this"
+        )
     data = archive.read("data.pkl")
     value, _ = _unpickle(data, 0, storage_loader(archive, map_location, restore), pickle_module, weights_only, extra)
     archive.finish()

@@ -13,8 +13,10 @@ import json
 import math
 import operator
 import sys
+import warnings
 from typing import Any
 
+from ...amp.autocast_mode import is_autocast_enabled
 from ...core.base import TensorBase, runtime
 from ...core.declare import PACKAGE, Op
 from ...core.errors import CaptureError
@@ -23,6 +25,8 @@ from ...graph.targets import path_of, resolve
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ...ops.overloads import OpOverload, OpOverloadPacket, find_overload, find_packet
+from ...ops.quantized import Packed
+from ...ops.quantized.rnn import CellParameters
 from ..graph_data import METHODS, SPACES, decode, encode, from_data, to_data
 from ..graph_module import GraphModule
 from ..trace.jit_trace import READERS, WRITERS, TracedFunction, TracedModule
@@ -49,6 +53,7 @@ _PLACES = (
     f"{PACKAGE}.core.devices",
     f"{PACKAGE}.nn.utils.rnn",
 )
+_PACKED = (Packed, CellParameters)  # parameters of quantized layers as one object
 _OPS = "ops::"  # what stands before the names of ops of torch.ops
 _REFUSED = frozenset(("from_file",))
 
@@ -73,11 +78,13 @@ SPACES["python"] = {name: getattr(python, name) for name in _PYTHON}
 SPACES["operator"] = {name: value for name, value in vars(operator).items() if inspect.isbuiltin(value) and not name.startswith("_")}
 for _name in ("attrgetter", "itemgetter", "methodcaller", "call"):
     SPACES["operator"].pop(_name, None)
+SPACES["warnings"] = {"warn": warnings.warn}
+SPACES["amp"] = {"is_autocast_enabled": is_autocast_enabled}
 SPACES["math"] = {name: value for name, value in vars(math).items() if inspect.isbuiltin(value)}
 SPACES["helper"] = dict(graph_functions.FUNCTIONS)
 SPACES["library"] = _Library()
 METHODS |= {name for name in dir(runtime.tensor_type) if not name.startswith("_")} - {"numpy", "data_ptr", "share_memory_"}
-METHODS |= {*STR_METHODS, *LIST_METHODS, *"keys values items get pop setdefault update clear copy popitem".split()}
+METHODS |= {*STR_METHODS, *LIST_METHODS, *"keys values items get pop setdefault update clear copy popitem".split(), "unpack"}
 
 
 class ScriptWriter:
@@ -139,6 +146,9 @@ class ScriptWriter:
                 "class": target.name, "attributes": {each: repr(kind) for each, kind in target.attributes.items()},
                 "methods": {each: (self.functions[method], isinstance(target.member(each), property)) for each, method in target.methods.items()},
             }  # fmt: skip
+        elif isinstance(target, graph_functions.DefaultTensor) and target not in self.functions:
+            name = self.functions[target] = f"constant_{len(self.functions)}"
+            self.written[name] = {"constant": self.container(target.value, name)}
         elif isinstance(target, (OpOverload, OpOverloadPacket)):
             if target.__name__.partition(".")[0] not in _REFUSED:
                 self.functions[target] = _OPS + (f"{target.namespace}.{target.__name__}")
@@ -194,7 +204,7 @@ class ScriptWriter:
                 self.buffers[place + name] = value.detach()
                 found[name] = {"tensor": True}
                 continue
-            if isinstance(value, (tuple, list, dict)) and holds_objects(value):
+            if isinstance(value, _PACKED) or (isinstance(value, (tuple, list, dict)) and holds_objects(value)):
                 found[name] = self.container(value, place + name)
                 continue
             if isinstance(value, ScriptFunction):
@@ -219,6 +229,10 @@ class ScriptWriter:
             return {"tensor": True}
         if class_type(type(value)) is not None:
             return self.object(value, path)
+        if isinstance(value, _PACKED):
+            tensors, options = (value.tensors, value.reduce_range) if isinstance(value, CellParameters) else (value.unpack(), value.options)
+            items = [self.container(each, f"{path}.{at}") for at, each in enumerate(tensors)]
+            return {"packed": items, "options": encode(options), "cell": isinstance(value, CellParameters)}
         if isinstance(value, dict):
             keys = [encode(key) for key in value]
             return {"keys": keys, "items": [self.container(each, f"{path}.{at}") for at, each in enumerate(value.values())]}
@@ -247,7 +261,7 @@ def holds_objects(value: Any) -> bool:
         return any(map(holds_objects, value.values()))
     if isinstance(value, (tuple, list)):
         return any(map(holds_objects, value))
-    return isinstance(value, TensorBase) or class_type(type(value)) is not None
+    return isinstance(value, (TensorBase, *_PACKED)) or class_type(type(value)) is not None
 
 
 def _write_function(function: ScriptFunction) -> dict[str, Any]:
@@ -307,6 +321,8 @@ class ScriptReader:
             for method, (function, is_property) in row["methods"].items():
                 adopt(described, method, self.functions.get(function), bool(is_property))
             made: Any = described
+        elif "constant" in row:
+            made = graph_functions.DefaultTensor(self.attribute(row["constant"], name))
         elif "traced" in row:
             made = TracedFunction(GraphModule({}, from_data(row["traced"]), "TracedFunction"), row["name"])
         else:
@@ -363,6 +379,13 @@ class ScriptReader:
             if "keys" in value:
                 return dict(zip([decode(each, {}) for each in value["keys"]], parts))
             return parts if value["list"] else tuple(parts)
+        if isinstance(value, dict) and "packed" in value:
+            parts = [self.attribute(each, f"{path}.{at}") for at, each in enumerate(value["packed"])]
+            options = decode(value["options"], {})
+            if value["cell"]:
+                first, second, third, fourth = parts
+                return CellParameters(first, second, third, fourth, bool(options))
+            return Packed(*parts, **options)
         if isinstance(value, dict) and "plain" in value:
             return decode(value["plain"], {})
         if isinstance(value, dict) and "object" in value:

@@ -98,7 +98,9 @@ def quantized_lstm(
     lasts: list[Any] = []
 
     def run(index: int, values: Any, reverse: bool) -> Any:
-        output, *last = quantized_lstm_layer(values, hx[0][index], hx[1][index], *params[index].tensors, reverse, params[index].reduce_range)
+        output, *last = quantized_lstm_layer(
+            values, hx[0][index], hx[1][index], *params[index].tensors, reverse, params[index].reduce_range
+        )
         lasts.append(last)
         return output
 

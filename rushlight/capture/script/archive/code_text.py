@@ -127,7 +127,9 @@ class CodeClass:
             elif isinstance(each, ast.Assign) and len(each.targets) == 1:
                 self._assignment(each.targets[0], each.value, each)
             elif not isinstance(each, ast.Pass):
-                raise CaptureError(f"the class '{qualified}' of the archive has something else than attributes and methods: {self.place(each)}")
+                raise CaptureError(
+                    f"the class '{qualified}' of the archive has something else than attributes and methods: {self.place(each)}"
+                )
 
     def _assignment(self, target: ast.expr, value: ast.expr, node: ast.stmt) -> None:
         if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant) and isinstance(target.slice.value, str):
@@ -159,6 +161,7 @@ class Code:
         self.kinds: dict[str, Any] = {}  # named tuples, enumerations and the types of other classes, by their qualified names
         self.read = 0
         self.making: set[str] = set()
+        self.alike: dict[str, CodeFile] = {}
 
     def file(self, module: str) -> CodeFile | None:
         """The file of a Python module, or None."""
@@ -173,8 +176,18 @@ class Code:
                     text = self.archive.read(name).decode()
                 except UnicodeDecodeError as error:
                     raise CaptureError(f"the archive's code is no text: {name}: {error}") from None
-                self.files[module] = CodeFile(name, text)
+                self.files[module] = self.parsed(module, name, text)
         return self.files[module]
+
+    def parsed(self, module: str, path: str, text: str) -> CodeFile:
+        """A file of code.  Traces have a file for each Module: those that differ in their own name alone share what is made of them."""
+        general = text.replace(f"{module}.", "")
+        if f"{ROOT}." in general or "CONSTANTS." in general:
+            return CodeFile(path, text)
+        found = self.alike.get(general)
+        if found is None:
+            found = self.alike[general] = CodeFile(path, text)
+        return found
 
     def definition(self, qualified: str) -> tuple[Any, CodeFile] | None:
         """The class or function of a qualified name, with its file; None where there is none."""
@@ -240,7 +253,9 @@ class Code:
         if qualified not in self.kinds:
             described = self.find_class(qualified)
             if described is None:
-                raise CaptureError(f"the archive names the class '{qualified}', which it does not have: {file.path}, line {getattr(node, 'lineno', 1)}")
+                raise CaptureError(
+                    f"the archive names the class '{qualified}', which it does not have: {file.path}, line {getattr(node, 'lineno', 1)}"
+                )
             if qualified in self.making:
                 raise CaptureError(f"the class '{qualified}' of the archive has itself in it: {described.place(described.definition)}")
             self.making.add(qualified)
@@ -274,7 +289,9 @@ class Code:
         if described.base in ("Interface", "ModuleInterface"):
             return InterfaceType(type(described.name, (), {}), {})
         if described.base:
-            raise CaptureError(f"the archive's class '{described.qualified}' is of an unknown kind, {described.base}: {described.place(described.definition)}")
+            raise CaptureError(
+                f"the archive's class '{described.qualified}' is of an unknown kind, {described.base}: {described.place(described.definition)}"
+            )
         return self.plain_class(described)
 
     def plain_class(self, described: CodeClass) -> Type:
@@ -304,7 +321,11 @@ def decoded(text: str) -> str:
 
 
 _WORDS: dict[str, Any] = {
-    _ABSENT: ..., "inf": float("inf"), "nan": float("nan"), "infj": complex(0, float("inf")), "nanj": complex(0, float("nan")),
+    _ABSENT: ...,
+    "inf": float("inf"),
+    "nan": float("nan"),
+    "infj": complex(0, float("inf")),
+    "nanj": complex(0, float("nan")),
 }
 
 
@@ -320,7 +341,11 @@ def literal(node: ast.expr, file: CodeFile, depth: int = 0) -> Any:
         if isinstance(node, ast.List):
             return [literal(each, file, depth + 1) for each in node.elts]
         if isinstance(node, ast.Dict) and None not in node.keys:
-            return {literal(key, file, depth + 1): literal(each, file, depth + 1) for key, each in zip(node.keys, node.values) if key is not None}
+            return {
+                literal(key, file, depth + 1): literal(each, file, depth + 1)
+                for key, each in zip(node.keys, node.values)
+                if key is not None
+            }
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
             value = literal(node.operand, file, depth + 1)
             if isinstance(value, (int, float, complex)):
@@ -373,7 +398,7 @@ class TextSource(FunctionSource):
         self.name = definition.name
         self.file = file.path
         self.first, self.indent, self.lines = 1, 0, file.lines
-        self.text = Statements()
+        self.text: Any = Statements()
         self._definition = definition
         self.frames = ()
         self.names = {}
@@ -394,5 +419,3 @@ class Statements:
     """Where the front end keeps the statements of one definition."""
 
     statements: Any = None
-
-

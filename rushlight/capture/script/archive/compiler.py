@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import builtins
+import math
+import operator
 from typing import Any
 
 from ....autograd import grad_mode
@@ -18,7 +20,6 @@ from ..frontend.errors import ScriptError
 from ..frontend.types import (
     ANY,
     FLOAT,
-
     NEVER,
     NONE,
     NUMBER,
@@ -32,6 +33,7 @@ from ..frontend.types import (
     assignable,
 )  # fmt: skip
 from ..ir import graph_functions
+from ..ir.type_numbers import dtype_of
 from ..lower.core import IMPLICIT
 from ..lower.scope import Bound, ModuleValue, ScriptBlock, ScriptValue, Static, Undefined
 from ..script_module import ScriptMethod
@@ -45,10 +47,25 @@ NAMES: dict[str, Any] = {
 }  # fmt: skip
 
 
-_MODES = {f"{ROOT}.torch.autograd.grad_mode.{name}": getattr(grad_mode, name) for name in ("no_grad", "enable_grad", "set_grad_enabled", "inference_mode")}
+_MODES = {
+    f"{ROOT}.torch.autograd.grad_mode.{name}": getattr(grad_mode, name)
+    for name in ("no_grad", "enable_grad", "set_grad_enabled", "inference_mode")
+}
 
 
 _RECURRENT = {"quantized_lstm": quantized_lstm, "quantized_gru": quantized_gru}
+
+
+_GROWING = frozenset((operator.mul, operator.pow, operator.lshift, operator.mod))
+
+
+def _is_small(value: Any) -> bool:
+    """Whether nothing long comes of a few operations on a value."""
+    return (
+        isinstance(value, (float, complex, type(None)))
+        or (isinstance(value, int) and abs(value) < 64)
+        or (isinstance(value, str) and len(value) < 64)
+    )
 
 
 class Unmade:
@@ -200,7 +217,7 @@ class ArchiveCompiler(Operators):
             base = self.expression(node.func.value)
             if isinstance(base, Unmade):
                 return self.initialized(base, node)
-            if isinstance(base, ScriptValue) and isinstance(base.type, CustomType):
+            if isinstance(base, ScriptValue) and isinstance(base.type, CustomType) and node.func.attr == "unpack":
                 arguments = [self.plain(self.expression(each), node).arg for each in node.args]
                 return self.emit(node.func.attr, (base.arg, *arguments), ANY, op="call_method", impure=True)
         return super().call(node)
@@ -262,7 +279,10 @@ class ArchiveCompiler(Operators):
     def named_tuple(self, kind: TupleType, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> ScriptValue:
         """A named tuple of its fields."""
         fields = kind.kind._fields
-        values = {**{name: self.plain(each, node) for name, each in zip(fields, arguments)}, **{name: self.plain(each, node) for name, each in keywords.items()}}
+        values = {
+            **{name: self.plain(each, node) for name, each in zip(fields, arguments)},
+            **{name: self.plain(each, node) for name, each in keywords.items()},
+        }
         for name, default in kind.kind._field_defaults.items():
             values.setdefault(name, self.plain(self.wrap(default, node), node))
         if set(values) != set(fields) or len(arguments) > len(fields):
@@ -298,17 +318,23 @@ class ArchiveCompiler(Operators):
         found = self.reader.library(place, name)
         if found is not None:
             arguments = tuple(self.plain(each, node).arg for each in given)
-            return self.emit(found, arguments, self.reader.library_type(place, name), {key: self.plain(each, node).arg for key, each in keywords.items()})
+            return self.emit(
+                found, arguments, self.reader.library_type(place, name), {key: self.plain(each, node).arg for key, each in keywords.items()}
+            )
         if place in namespaces():
             return super().other_call(place, name, given, keywords, node)
-        why = "which rushlight does not compute yet" if place == "quantized" else "which is not known here: register it with torch.library before the file is read"
+        why = (
+            "which rushlight does not compute yet"
+            if place == "quantized"
+            else "which is not known here: register it with torch.library before the file is read"
+        )
         return self.missing(f"{place}::{name}", why, node)
 
     def made_tensor(self, given: Any, keywords: Any, node: ast.Call) -> ScriptValue:
         """``torch.tensor(...)``."""
         known = {key: each for key, each in keywords.items() if key in ("dtype", "device", "requires_grad")}
         names = ("dtype", "device", "requires_grad")
-        known.update({key: each for key, each in zip(names, given[1:])})
+        known.update(zip(names, given[1:]))
         converted = {}
         for key, each in known.items():
             if each.type == NONE or (key == "requires_grad" and each.arg is False):
@@ -318,12 +344,47 @@ class ArchiveCompiler(Operators):
 
     def dtype_argument(self, value: ScriptValue) -> Any:
         """A number of a dtype as the dtype."""
-        convert = graph_functions.FUNCTIONS["dtype_of"]
-        return convert(value.arg) if value.constant else self.emit(convert, (value.arg,), ANY).arg
+        return dtype_of(value.arg) if value.constant else self.emit(dtype_of, (value.arg,), ANY).arg
 
     def placed_device(self, *given: Any) -> Any:
         """A device that the code names, where ``map_location`` puts it."""
         return self.reader.placed(device(*given))
+
+    # -- what a file could do harm with ------------------------------------------------------------------------------------
+
+    def value_attribute(self, base: ScriptValue, name: str, node: ast.AST) -> Any:
+        """An attribute of a value: serialized code has those of objects of its own classes alone, and no other is looked for."""
+        kind = base.type
+        if kind in (TENSOR, ANY) and name == "tolist":
+            return Bound(ScriptValue(TENSOR, base.arg), name)
+        known = isinstance(kind, (ClassType, InterfaceType, EnumType)) or (
+            isinstance(kind, TupleType) and name in getattr(kind.kind, "_fields", ())
+        )
+        methods = kind.described.code.methods if isinstance(kind, ClassType) else ()
+        if not known or (name.startswith("__") and name not in methods):
+            raise ScriptError(
+                f"the archive's code reads '{name}' of a value of type {kind}, which has no such attribute", self.source, node
+            )
+        return super().value_attribute(base, name, node)
+
+    def binary(self, function: Any, left: ScriptValue, right: ScriptValue, node: ast.AST) -> ScriptValue:
+        """An operator on two values; what could become long is not computed while the file is read."""
+        if (
+            left.constant
+            and right.constant
+            and function in _GROWING
+            and not (_is_small(left.arg) and _is_small(right.arg) and STR not in (left.type, right.type))
+        ):
+            return self.emit(function, (left.arg, right.arg), self.binary_type(function, left.type, right.type, node))
+        return super().binary(function, left, right, node)
+
+    def folded(self, found: Any, args: list[Any], kwargs: dict[str, Any], kind: Type) -> ScriptValue:
+        """A call on values that are known; only what is quick is computed while the file is read."""
+        if isinstance(getattr(found, "__self__", None), str):
+            return self.emit(found.__name__, (found.__self__, *args), STR if kind == ANY else kind, kwargs, op="call_method")
+        if all(map(_is_small, args)) and found is not math.factorial:
+            return super().folded(found, args, kwargs, kind)
+        return self.emit(found, tuple(args), kind, kwargs)
 
     # -- Modules -----------------------------------------------------------------------------------------------------------
 
@@ -336,7 +397,11 @@ class ArchiveCompiler(Operators):
         if name in described.values and kind is not None:
             return self.wrap(self.reader.constant_attribute(described, name), node)
         if isinstance(kind, (ModuleClass, InterfaceType)) and name in base.module._modules:
-            return ModuleValue(base.module._modules[name], base.below(name)) if base.module._modules[name] is not None else ScriptValue(NONE, None)
+            return (
+                ModuleValue(base.module._modules[name], base.below(name))
+                if base.module._modules[name] is not None
+                else ScriptValue(NONE, None)
+            )
         if kind is not None:
             if isinstance(kind, EnumType) and not isinstance(base.module.__dict__.get(name), kind.kind):
                 kind = ANY
@@ -357,7 +422,9 @@ class ArchiveCompiler(Operators):
         described = self.reader.class_of(owner.module)
         kind = None if described is None else self.reader.attribute_type(described, target.attr)
         if kind is None or not assignable(value.type, kind):
-            raise ScriptError(f"the attribute '{target.attr}' is of type {kind}, and is set to a value of type {value.type}", self.source, target)
+            raise ScriptError(
+                f"the attribute '{target.attr}' is of type {kind}, and is set to a value of type {value.type}", self.source, target
+            )
         self.emit(owner.below("__setattr__"), (target.attr, value.arg), NONE, op="call_module", impure=True)
 
     def call_method(self, base: ModuleValue, name: str, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Any:
@@ -367,5 +434,3 @@ class ArchiveCompiler(Operators):
             raise ScriptError(f"Module '{type(base.module).__name__}' has no method '{name}'", self.source, node)
         target = base.path if name == "forward" and base.path and not self.reader.has_hooks(base.module) else base.below(name)
         return self.call_scripted(target, ScriptMethod(base.module, program, name), arguments, keywords, node, "call_module")
-
-

@@ -19,7 +19,6 @@ from ..frontend.errors import ScriptError
 from ..frontend.types import (
     ANY,
     BOOL,
-    COMPLEX,
     DEVICE,
     FLOAT,
     INT,
@@ -27,9 +26,7 @@ from ..frontend.types import (
     NUMBER,
     STR,
     TENSOR,
-    ClassType,
     DictType,
-    EnumType,
     ListType,
     OptionalType,
     TupleType,
@@ -42,7 +39,16 @@ from ..lower.scope import Bound, ScriptValue
 from .schema_calls import NUMBERS, SchemaCalls
 
 Values = list[ScriptValue]
-_COMPARED = {"eq": ast.Eq, "ne": ast.NotEq, "lt": ast.Lt, "le": ast.LtE, "gt": ast.Gt, "ge": ast.GtE, "__is__": ast.Is, "__isnot__": ast.IsNot}
+_COMPARED = {
+    "eq": ast.Eq,
+    "ne": ast.NotEq,
+    "lt": ast.Lt,
+    "le": ast.LtE,
+    "gt": ast.Gt,
+    "ge": ast.GtE,
+    "__is__": ast.Is,
+    "__isnot__": ast.IsNot,
+}
 _BINARY: dict[str, Any] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "floordiv": operator.floordiv,
     "remainder": operator.mod, "pow": operator.pow, "__and__": operator.and_, "__or__": operator.or_, "__xor__": operator.xor,
@@ -62,7 +68,9 @@ _TENSOR_FACTS: dict[str, Type] = {
     "device": DEVICE, "ndim": INT, "itemsize": INT, "nbytes": INT, "T": TENSOR, "mT": TENSOR, "H": TENSOR, "mH": TENSOR, "real": TENSOR, "imag": TENSOR, "is_leaf": BOOL,
     "retains_grad": BOOL, "grad": OptionalType(TENSOR), "output_nr": INT, "is_sparse_csr": BOOL,
 }  # fmt: skip
-_ABSENT = frozenset("is_mkldnn is_xla is_xpu is_ipu is_hpu is_ort is_mps is_maia is_vulkan is_mtia is_nested".split())  # kinds of tensors that there are none of
+_ABSENT = frozenset(
+    "is_mkldnn is_xla is_xpu is_ipu is_hpu is_ort is_mps is_maia is_vulkan is_mtia is_nested".split()
+)  # kinds of tensors that there are none of
 
 
 class Operators(SchemaCalls):
@@ -86,10 +94,10 @@ class Operators(SchemaCalls):
                 arguments.append(self.expression(each))
         given = [each if isinstance(each, ScriptValue) else self.plain(each, node) for each in arguments]
         keywords: dict[str, ScriptValue] = {}
-        for each in node.keywords:
-            if each.arg is None:
+        for keyword in node.keywords:
+            if keyword.arg is None:
                 raise ScriptError("'**' in a call is not supported in archives", self.source, node)
-            keywords[each.arg] = self.value(each.value)
+            keywords[keyword.arg] = self.value(keyword.value)
         if place in ("aten", "prim"):
             found = self.python_operator(name, given, keywords, node)
             if found is None and place == "prim":
@@ -108,7 +116,12 @@ class Operators(SchemaCalls):
 
     def condition(self, node: ast.expr) -> Any:
         """A condition; those of serialized code are calls."""
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id == "torch":
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and isinstance(node.func.value, ast.Name)
+            and node.func.value.id == "torch"
+        ):
             if node.func.attr in _COMPARED and len(node.args) == 2:
                 return super().condition(self.comparison(node.func.attr, node))
             if node.func.attr == "__not__" and len(node.args) == 1:
@@ -164,7 +177,11 @@ class Operators(SchemaCalls):
             return self.mathematics(name, given, node)
         if name in ("abs", "round") and kind in NUMBERS:
             return self.call_builtin(abs if name == "abs" else round, [first], {}, node)
-        if (name in _LIST and isinstance(kind, ListType)) or (name in _DICT and isinstance(kind, DictType)) or (name in _TEXT and kind == STR):
+        if (
+            (name in _LIST and isinstance(kind, ListType))
+            or (name in _DICT and isinstance(kind, DictType))
+            or (name in _TEXT and kind == STR)
+        ):
             return self.method(name, given, keywords, node)
         if name == "slice" and (isinstance(kind, ListType) or kind == STR):
             start, stop, step = [*[self.plain(each, node).arg for each in given[1:4]], None, None, None][:3]
@@ -183,7 +200,9 @@ class Operators(SchemaCalls):
         """Whether a binary operator is that of Python: on two tensors, too, where it is the same as the function."""
         kinds = [each.type for each in given]
         if TENSOR in kinds:
-            return (kinds[0] == TENSOR and kinds[1] in (TENSOR, INT, FLOAT) and name in ("add", "sub", "mul", "div")) or name.startswith("__")
+            return (kinds[0] == TENSOR and kinds[1] in (TENSOR, INT, FLOAT) and name in ("add", "sub", "mul", "div")) or name.startswith(
+                "__"
+            )
         return not any(isinstance(each, OptionalType) for each in kinds)
 
     def unary(self, function: Any, value: ScriptValue) -> ScriptValue:
@@ -252,7 +271,11 @@ class Operators(SchemaCalls):
         if name == "rangelist":
             return self.emit(list, (self.emit(range, (first.arg,), ANY).arg,), ListType(INT))
         if name in ("TupleUnpack", "TupleConstruct"):
-            return first if name == "TupleUnpack" else ScriptValue(TupleType(tuple(each.type for each in given)), tuple(each.arg for each in given))
+            return (
+                first
+                if name == "TupleUnpack"
+                else ScriptValue(TupleType(tuple(each.type for each in given)), tuple(each.arg for each in given))
+            )
         if name == "TupleIndex" and isinstance(first.type, TupleType) and given[1].constant:
             return self.item(first, given[1].arg)
         if name == "isinstance":
@@ -423,7 +446,11 @@ def _to(compiler: Operators, given: Values, keywords: Any, node: ast.Call) -> An
     """The forms of ``to`` that the table of schemas does not have: with a dtype or a device that may be None."""
     kinds = [each.type for each in given]
     rest = {key: each for key, each in keywords.items() if key in ("dtype", "device")}
-    if len(given) > 1 and (kinds[1] == DEVICE or isinstance(kinds[1], OptionalType) and kinds[1].inner == DEVICE) and (len(given) == 2 or kinds[2] in (NONE, INT) or isinstance(kinds[2], OptionalType)):
+    if (
+        len(given) > 1
+        and (kinds[1] == DEVICE or isinstance(kinds[1], OptionalType) and kinds[1].inner == DEVICE)
+        and (len(given) == 2 or kinds[2] in (NONE, INT) or isinstance(kinds[2], OptionalType))
+    ):
         rest["device"] = given[1]
         if len(given) > 2:
             rest["dtype"] = given[2]
@@ -431,7 +458,11 @@ def _to(compiler: Operators, given: Values, keywords: Any, node: ast.Call) -> An
         rest["dtype"] = given[1]
     else:
         return None
-    named = {key: compiler.dtype_argument(each) if key == "dtype" else compiler.plain(each, node).arg for key, each in rest.items() if each.type != NONE}
+    named = {
+        key: compiler.dtype_argument(each) if key == "dtype" else compiler.plain(each, node).arg
+        for key, each in rest.items()
+        if each.type != NONE
+    }
     return compiler.emit("to", (compiler.plain(given[0], node).arg,), TENSOR, named, op="call_method")
 
 
@@ -456,7 +487,16 @@ def _asked(name: str, kind: Type) -> Form:
     return run
 
 
-_CASTS = {"Byte": "uint8", "Char": "int8", "Double": "float64", "Float": "float32", "Half": "float16", "Int": "int32", "Long": "int64", "Short": "int16"}
+_CASTS = {
+    "Byte": "uint8",
+    "Char": "int8",
+    "Double": "float64",
+    "Float": "float32",
+    "Half": "float16",
+    "Int": "int32",
+    "Long": "int64",
+    "Short": "int16",
+}
 _FORMS: dict[str, Form] = {
     "to": _to, "cpu": _moved("cpu"), "cuda": _moved("cuda"), "element_size": _asked("element_size", INT),
     **{f"_cast_{name}": _cast(kind) for name, kind in _CASTS.items()},

@@ -51,7 +51,8 @@ def _cell(state: Any) -> Any:
     if kind != "quantized_dynamic":
         raise NotSupported(f"the archive holds recurrent parameters of the kind {kind!r}, which are not read")
     weights = [each.made if isinstance(each, Empty) else each for each in parameters]
-    return CellParameters(weights[0].weight, weights[1].weight, *tensors, bool(numbers[0]))
+    first, second = tensors
+    return CellParameters(weights[0].weight, weights[1].weight, first, second, bool(numbers[0]))
 
 
 _MAKERS: dict[str, Callable[[Any], Any]] = {
@@ -72,5 +73,3 @@ def packed_of(path: str, state: Any) -> Any:
         return make(state)
     except (TypeError, ValueError, IndexError, AttributeError) as error:
         raise CaptureError(f"the archive holds an object of torch.classes.{name} whose state makes no sense ({error})") from None
-
-

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import gc
+from functools import partial
 from typing import Any
 
 from ....core.base import TensorBase
@@ -100,7 +102,9 @@ class ArchiveCode(Code):
         made = ArchivedClass(self.reader, described)
         self.made.append(made)
         self.kinds[described.qualified] = made.type  # its attributes may be of it
-        made.attributes = {name: self.type_of(each, described.file) for name, each in described.annotations.items() if not name.startswith("_script")}
+        made.attributes = {
+            name: self.type_of(each, described.file) for name, each in described.annotations.items() if not name.startswith("_script")
+        }
         return made.type
 
     def made_type(self, described: CodeClass) -> Type:
@@ -129,6 +133,7 @@ class ProgramReader:
         self.programs: dict[Any, ScriptProgram] = {}
         self.compiling: list[Any] = []
         self.modules: list[Any] = []
+        self.known: dict[Any, Any] = {}  # parameters and buffers by where their elements are
         self.restore = restorer(map_location)
 
     # -- objects -----------------------------------------------------------------------------------------------------------
@@ -221,7 +226,7 @@ class ProgramReader:
         """Give a Module its parameters, buffers, Modules and other attributes."""
         described = module.__dict__["_script_archive"]
         kinds = module.__dict__["_script_types"] = self.attribute_types(described)
-        for name, value in described.values.items():
+        for name in described.values:
             module.__dict__[name] = self.constant_attribute(described, name)
         if "__setstate__" in described.methods:
             for name in kinds:
@@ -244,11 +249,27 @@ class ProgramReader:
             if isinstance(value, Module):
                 module._modules[name] = value
             elif name in parameters and (value is None or isinstance(value, TensorBase)):
-                module._parameters[name] = value if value is None else Parameter(value.detach(), requires_grad=bool(value.requires_grad))
+                module._parameters[name] = None if value is None else self.parameter(value)
             elif isinstance(value, TensorBase) and (name in buffers if buffers is not None else repr(kinds.get(name)) == "Tensor"):
-                module._buffers[name] = value
+                module._buffers[name] = self.known.setdefault(_place(value), value)
             else:
                 module.__dict__[name] = value
+
+    def parameter(self, value: Any) -> Any:
+        """A tensor as a parameter: the same one wherever it is in the archive."""
+        place = _place(value)
+        found = self.known.get(place)
+        if not isinstance(found, Parameter):
+            found = self.known[place] = Parameter(value.detach(), requires_grad=bool(value.requires_grad))
+        return found
+
+    def shared(self, value: Any) -> Any:
+        """An attribute with the parameters and buffers in it that Modules have: a list of weights holds the weights themselves."""
+        if isinstance(value, TensorBase):
+            return self.known.get(_place(value), value) if value.numel() else value
+        if type(value) in (list, tuple):
+            return type(value)(self.shared(each) for each in value)
+        return {key: self.shared(each) for key, each in value.items()} if type(value) is dict else value
 
     def check_bounded(self, program: ScriptProgram, name: str) -> None:
         """Refuse to run what sets a state where it may not end: loops without a count."""
@@ -268,6 +289,9 @@ class ProgramReader:
         described = module.__dict__["_script_archive"]
         if "_script_types" not in module.__dict__:
             raise CaptureError(f"the archive holds a Module of '{described.qualified}' without a state")
+        for name in described.annotations:
+            if name in module.__dict__:
+                module.__dict__[name] = self.shared(module.__dict__[name])
         for name, program in self.methods_of(module).items():
             module._script_adopt(name, program)
         for listed, when in _HOOKS.items():
@@ -288,6 +312,9 @@ class ProgramReader:
     def attribute_types(self, described: CodeClass) -> dict[str, Type]:
         """The types of a class's attributes."""
         if not described.types:
+            for name in described.annotations:
+                if name in _OWN or name.startswith(("__", "_script")):
+                    raise CaptureError(f"the archive's class '{described.qualified}' has an attribute {name!r}, which a Module can't have")
             described.types = {name: self.code.type_of(each, described.file) for name, each in described.annotations.items()}
         return described.types
 
@@ -316,10 +343,12 @@ class ProgramReader:
         if described is None or name not in described.methods:
             return None
         shared = not any(isinstance(each, InterfaceType) for each in self.attribute_types(described).values())
-        key = (described.qualified, name, None if shared else id(module))
+        key = (id(described.methods[name]), None if shared else id(module))
         if key not in self.programs:
             if key in self.compiling:
-                raise ScriptError(f"the archive's method '{described.qualified}.{name}' calls itself", getattr(compiler, "source", None), node)
+                raise ScriptError(
+                    f"the archive's method '{described.qualified}.{name}' calls itself", getattr(compiler, "source", None), node
+                )
             self.compiling.append(key)
             made = ArchiveCompiler(self, described.methods[name], described.file, module)
             self.programs[key] = numbered(ScriptProgram(*made.compile()))
@@ -361,14 +390,28 @@ class ProgramReader:
         return device(self.map_location) if isinstance(self.map_location, (str, device)) else named
 
 
+def _place(tensor: Any) -> Any:
+    """Where the elements of a tensor are, and of which form it is."""
+    empty = not tensor.numel() or tensor.is_meta
+    return id(tensor) if empty else (tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype)
+
+
 def numbered(program: ScriptProgram) -> ScriptProgram:
     """A program whose parameters that are ints also take dtypes, layouts and memory formats: by their numbers, as the code has them."""
     for at, parameter, check in list(program.checks):
         inner = parameter.type.inner if isinstance(parameter.type, OptionalType) else parameter.type
         if inner == INT and check is not None:
-            program.checks[at] = (at, parameter, lambda value, check=check: check(number_of(value)))
-            program.conversions.append((at, lambda value: number_of(value) if not isinstance(value, bool) else int(value)))
+            program.checks[at] = (at, parameter, partial(_passes, check))
+            program.conversions.append((at, _number))
     return program
+
+
+def _passes(check: Any, value: Any) -> bool:
+    return bool(check(number_of(value)))
+
+
+def _number(value: Any) -> Any:
+    return int(value) if isinstance(value, bool) else number_of(value)
 
 
 def _settled(value: Any) -> Any:
@@ -385,17 +428,23 @@ def _settled(value: Any) -> Any:
 def read_archive(archive: ArchiveReader, map_location: Any, wanted: dict[str, Any]) -> Any:
     """The Module of an archive; files that were stored beside it are put into ``wanted``."""
     if "bytecode.pkl" in archive and not any(name.startswith(f"{archive.root}/code/") for name in archive.records):
-        raise NotSupported("this archive is for the mobile interpreter alone: it holds bytecode and no code. Save the scripted Module itself (jit.save)")
+        raise NotSupported(
+            "this archive is for the mobile interpreter alone: it holds bytecode and no code. Save the scripted Module itself (jit.save)"
+        )
     for name in ("version", ".data/version"):
         if name in archive:
             text = archive.read(name).strip()
             if not text.isdigit() or int(text) > NEWEST:
-                raise CaptureError(f"the archive is of version {text.decode('ascii', 'replace')!r}, and this rushlight reads up to {NEWEST}")
+                raise CaptureError(
+                    f"the archive is of version {text.decode('ascii', 'replace')!r}, and this rushlight reads up to {NEWEST}"
+                )
     for name in wanted:
         if f"extra/{name}" in archive:
             wanted[name] = archive.read(f"extra/{name}")
     if "data.pkl" not in archive:
         raise CaptureError("the archive has no data.pkl, and so no Module")
+    collecting = gc.isenabled()
+    gc.disable()  # syntax trees are many objects, which a collection would walk again and again
     try:
         return ProgramReader(archive, map_location).read()
     except RecursionError:
@@ -404,3 +453,6 @@ def read_archive(archive: ArchiveReader, map_location: Any, wanted: dict[str, An
         if isinstance(error, RushlightError):
             raise
         raise CaptureError(f"the archive is damaged: it holds no whole program ({type(error).__name__}: {error})") from error
+    finally:
+        if collecting:
+            gc.enable()

@@ -26,7 +26,6 @@ from ..frontend.types import (
     NUMBER,
     STR,
     TENSOR,
-    DictType,
     ListType,
     OptionalType,
     TupleType,
@@ -80,7 +79,9 @@ def fits(wanted: SchemaType, given: Type, value: Any, convert: bool) -> bool:
     return convert and (given in _CONVERTED.get(wanted.kind_name, ()) or (isinstance(given, OptionalType) and wanted.kind_name == "Tensor"))
 
 
-def bound(arguments: list[Argument], given: list[ScriptValue], keywords: dict[str, ScriptValue], convert: bool) -> dict[str, ScriptValue] | None:
+def bound(
+    arguments: list[Argument], given: list[ScriptValue], keywords: dict[str, ScriptValue], convert: bool
+) -> dict[str, ScriptValue] | None:
     """The values of a call by the names of a schema's arguments; None where they do not fit."""
     positional = [each for each in arguments if not each.kwarg_only]
     if len(given) > len(positional):
@@ -109,7 +110,9 @@ def overloads_of(place: str, name: str) -> tuple[Any, tuple[OpOverload, ...]] | 
     except AttributeError:
         return None
     made = [getattr(packet, each) for each in packet.overloads()]
-    return packet, tuple(sorted(made, key=lambda each: any(argument.kwarg_only and argument.is_write for argument in each._schema.arguments)))
+    return packet, tuple(
+        sorted(made, key=lambda each: any(argument.kwarg_only and argument.is_write for argument in each._schema.arguments))
+    )
 
 
 @cache
@@ -142,7 +145,9 @@ class SchemaCalls(RecursiveCompiler):
                 if values is not None:
                     return self.overload_call(each, values, node)
         shown = ", ".join([repr(each.type) for each in given] + [f"{key}={each.type!r}" for key, each in keywords.items()])
-        raise ScriptError(f"the archive calls {place}::{name}({shown}), which fits none of its {len(known[1])} overloads", self.source, node)
+        raise ScriptError(
+            f"the archive calls {place}::{name}({shown}), which fits none of its {len(known[1])} overloads", self.source, node
+        )
 
     def missing(self, name: str, why: str, node: ast.AST) -> ScriptValue:
         """An operator that is not there: refused at once where the program surely comes to it, and else when it does."""

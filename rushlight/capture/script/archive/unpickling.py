@@ -94,5 +94,3 @@ def unpickled(name: str, unpickler: WeightsUnpickler) -> Any:
         raise CaptureError(f"the archive's {name} names {error}, which a model does not need: nothing of it is called") from None
     except (UnpicklingError, RecursionError) as error:
         raise CaptureError(f"the archive's {name} can't be read: {error}") from None
-
-
