@@ -95,6 +95,7 @@ ALLOWED = {
     "ops/aten_calls.py": "operators of PyTorch, by its names",
     "fx/proxy.py": "functions of PyTorch, by how it records them",
     "fx/graph.py": "Python's operators",
+    "capture/script/archive/operators.py": "operators of TorchScript on numbers, by its names",
     "fx/experimental/proxy_tensor.py": "names of aten for ops that are called something else",
     # Strings that are no names of ops, but the same words.
     "core/declare.py": "public names of functions of torch (tested below)",
