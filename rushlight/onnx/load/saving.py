@@ -11,12 +11,13 @@ from ...capture.trace.jit_trace import READERS, WRITERS
 from ...core.errors import CaptureError
 from ...nn.parameter import Parameter
 from .control_flow import choose, map_sequence, repeat, scan, scan_batch
+from .gradients import derivatives
 from .model import OnnxGraphModule, Parts, chosen
 from .numbers import as_tensor
 from .operators import CountOf, NumericOperator, OnnxOperator, SizesOf
 from .strings import Strings
 
-_FUNCTIONS = {each.__name__: each for each in (as_tensor, choose, chosen, map_sequence, repeat, scan, scan_batch)}
+_FUNCTIONS = {each.__name__: each for each in (as_tensor, choose, chosen, derivatives, map_sequence, repeat, scan, scan_batch)}
 _KINDS = {each.__name__: each for each in (OnnxOperator, NumericOperator, SizesOf, CountOf)}
 
 
