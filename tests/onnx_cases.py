@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import glob
+import importlib.util
 import os
 import warnings
 from collections.abc import Callable, Iterator
@@ -17,7 +18,19 @@ from onnx.backend.test.runner import Runner
 from rushlight.onnx import backend
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
-EXPANDED = "_expanded"  # in the name of a case whose operator is written out as a function
+# What does not pass, and why.
+RANDOM = "the numbers that the reference draws are those of NumPy's generator"
+NOT_PASSING = {
+    **{f"node/bernoulli{kind}{form}": RANDOM for kind in ("", "_double", "_seed") for form in ("", "_expanded")},
+    "node/attention_4d_causal_fp16_expanded": "float16 is rounded at other places than in the reference",
+}
+if importlib.util.find_spec("PIL") is None:
+    NOT_PASSING["node/image_decoder"] = "decoding images needs the package Pillow"
+
+
+def is_expected_to_pass(name: str) -> bool:
+    """Whether a case passes here, as far as is known."""
+    return name not in NOT_PASSING and not (name.startswith("node/image_decoder") and "node/image_decoder" in NOT_PASSING)
 
 
 @functools.cache

@@ -23,6 +23,7 @@ from .errors import ExportInputError, OnnxExporterError
 from .generalization import check_other_sizes
 from .globals import GLOBALS
 from .ir import OnnxGraph, OnnxValue
+from .load.model import OnnxGraphModule
 from .local_functions import group_modules
 from .lowering import OnnxLowering
 from .names import dynamic_names, input_symbols, name_outputs, output_names_of
@@ -95,6 +96,10 @@ class ExportRequest:
         if not callable(model):
             raise TypeError(f"export() takes a Module or a function, not {type(model).__name__}")
         self.args, self.kwargs = split_arguments(model, args, kwargs)
+        if isinstance(model, OnnxGraphModule):  # a file that is written again keeps its names
+            plain = not self.kwargs and all(isinstance(each, TensorBase) for each in self.args)
+            input_names = input_names or (model.input_names[: len(self.args)] if plain else None)
+            output_names = output_names or model.output_names
         self.input_names = checked_names(input_names, "input_names")
         self.output_names = checked_names(output_names, "output_names")
         self.dynamic_axes = dynamic_axes

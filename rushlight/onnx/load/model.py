@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...capture.compile.annotations import mark
@@ -37,6 +38,37 @@ class OnnxGraphModule(GraphModule):
     def __init__(self, root: Any = None, graph: Graph | None = None, class_name: str = "OnnxGraphModule") -> None:
         super().__init__(root, graph, class_name)
         self._non_persistent_buffers_set.update(name for name in self._buffers if name.startswith(CONSTANT))
+
+    def recompile(self) -> Any:
+        """Generate ``forward`` from the graph; it takes inputs by the names that the file has for them, too."""
+        code = super().recompile()
+        by_position: Any = type(self).forward
+
+        @functools.wraps(by_position)
+        def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return by_position(self, *(self.arranged(args, kwargs) if kwargs else args))
+
+        type(self).forward = forward  # type: ignore[method-assign]
+        return code
+
+    def arranged(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Arguments in the order of the inputs, from some by position and others by name: the file's, or that of the parameter."""
+        placeholders = self._graph.find_nodes(op="placeholder")
+        if len(args) > len(placeholders):
+            raise TypeError(f"the model takes {len(placeholders)} inputs, not {len(args) + len(kwargs)}")
+        found, given = list(args), dict(kwargs)
+        for node in placeholders[len(args) :]:
+            name = node.target if node.target in given else node.name
+            if name not in given and not node.args:
+                raise TypeError(
+                    f"the model's input '{node.target}' is missing; it has {', '.join(repr(each.target) for each in placeholders)}"
+                )
+            found.append(given.pop(name) if name in given else node.args[0])
+        if given:
+            raise TypeError(
+                f"the model has no input '{next(iter(given))}' (or it is given twice); it has {', '.join(repr(each.target) for each in placeholders)}"
+            )
+        return tuple(found)
 
     def describe(self, inputs: Sequence[str], outputs: Sequence[str], opsets: dict[str, int], metadata: dict[str, str]) -> None:
         """Say what the file says: the names of inputs and outputs, the operator sets and its metadata."""

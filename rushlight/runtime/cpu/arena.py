@@ -121,8 +121,7 @@ class CallArena:
         size = value.dtype.itemsize
         steps = [each * size for each in reference.strides]
         if array is not None:
-            flat = np.lib.stride_tricks.as_strided(array, (max_index(reference) + 1,), (size,)) if reference.offset else array
-            return np.lib.stride_tricks.as_strided(flat[reference.offset :] if reference.offset else flat, reference.shape, steps)
+            return launcher.seen_through(array, reference)
         low = sum(min(0, step * (count - 1)) for step, count in zip(steps, reference.shape))
         length = sum(abs(step) * (count - 1) for step, count in zip(steps, reference.shape)) + size
         start = self.table[self.program.slots[value]] + reference.offset * size + low
@@ -150,8 +149,3 @@ class CallArena:
                 array = np.array(array, order="C")
             made[each] = array
             self.table[self.program.slots[each]] = array.ctypes.data
-
-
-def max_index(reference: Reference) -> int:
-    """The last element of the value that a reference reaches."""
-    return reference.offset + sum(max(0, stride * (size - 1)) for size, stride in zip(reference.shape, reference.strides))

@@ -34,7 +34,7 @@ def convolved(node: NodeContext, x: Any, w: Any, b: Any, over: Windows, fill: An
     """A convolution over windows."""
     convolution = CONVOLUTIONS[spatial(node, x.dim() - 2)]
     padding = over.before
-    if not over.symmetric or fill is not 0:  # noqa: F632  (a tensor is to be padded with)
+    if not over.symmetric or not (type(fill) is int and fill == 0):  # a tensor is to be padded with
         x, padding = padded(x, over.pairs(), "constant", fill), [0] * len(padding)
     return convolution(x, w, b, over.strides, padding, over.dilations, node["group"])
 

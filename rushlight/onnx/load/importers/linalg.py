@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....nn.functional import linear
 from .. import calls as rl
 from ..registry import NodeContext, importer
 
@@ -15,6 +16,8 @@ def matmul(node: NodeContext, a: Any, b: Any) -> Any:
 
 @importer("Gemm")
 def gemm(node: NodeContext, a: Any, b: Any, c: Any = None) -> Any:
+    if node["transB"] and not node["transA"] and node["alpha"] == 1 and (c is None or (node["beta"] == 1 and c.dim() == 1)):
+        return linear(a, b, c)  # as it was before an export: the weight stays whole
     a = a.t() if node["transA"] else a
     b = b.t() if node["transB"] else b
     alpha, beta = node["alpha"], node["beta"]
