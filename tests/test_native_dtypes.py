@@ -72,3 +72,14 @@ def test_numbers_beside_halves() -> None:
         with torch.no_grad():
             run(x)
             np.testing.assert_array_equal(run(x).numpy(), function(x).numpy())
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2], ids=lambda dtype: dtype.name)
+def test_views_of_eight_bit_floats(dtype: torch.dtype) -> None:
+    """NumPy's array interface has no name for some of them; what views a compiled graph takes and gives is made without it."""
+    x = torch.arange(12.0).reshape(3, 4).to(dtype)
+    for function in (lambda x: x.t().float() + 1, lambda x: x[1:, ::2].float(), lambda x: (x.float() * 2).to(dtype).t()):
+        run = torch.compile(function, backend="native")
+        with torch.no_grad():
+            run(x)
+            assert torch.equal(run(x).float(), function(x).float())
