@@ -142,6 +142,9 @@ FILES = {
         "nn.functional": "conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d",
         "ops": "conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d convolution convolution_weight_gradient",
     },
+    "nn.detection": {
+        "ops": "non_max_suppression",
+    },
     "nn.dropout": {
         "": "alpha_dropout alpha_dropout_ dropout dropout_ feature_alpha_dropout feature_alpha_dropout_ feature_dropout feature_dropout_",
         "nn.functional": "alpha_dropout dropout dropout1d dropout2d dropout3d feature_alpha_dropout",

@@ -30,12 +30,12 @@ def conv(node: NodeContext, x: Any, w: Any, b: Any = None) -> Any:
     return convolved(node, x, w, b, windows(node, x.shape[2:], w.shape[2:]))
 
 
-def convolved(node: NodeContext, x: Any, w: Any, b: Any, over: Windows, fill: Any = 0) -> Any:
+def convolved(node: NodeContext, x: Any, w: Any, b: Any, over: Windows) -> Any:
     """A convolution over windows."""
     convolution = CONVOLUTIONS[spatial(node, x.dim() - 2)]
     padding = over.before
-    if not over.symmetric or not (type(fill) is int and fill == 0):  # a tensor is to be padded with
-        x, padding = padded(x, over.pairs(), "constant", fill), [0] * len(padding)
+    if not over.symmetric:
+        x, padding = padded(x, over.pairs()), [0] * len(padding)
     return convolution(x, w, b, over.strides, padding, over.dilations, node["group"])
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ....nn import functional as F
 from .. import calls as rl
-from ..registry import Float, Int, Ints, NodeContext, importer
+from ..registry import Float, Int, Ints, NodeContext, importer, ops
 
 GRID_MODES = {"linear": "bilinear", "cubic": "bicubic"}  # since opset 20 -> as before, and as PyTorch says
 
@@ -138,42 +138,7 @@ def non_max_suppression(
     iou_threshold: Float | None = None,
     score_threshold: Float | None = None,
 ) -> Any:
-    """The boxes that remain.  How many there are depends on values, so this runs on arrays and is no part of a compiled graph."""
-    corners = box_corners(boxes.detach().numpy(), bool(node["center_point_box"]))
-    all_scores = scores.detach().numpy()
-    chosen = [
-        (batch, kind, box)
-        for batch in range(all_scores.shape[0])
-        for kind in range(all_scores.shape[1])
-        for box in remaining(corners[batch], all_scores[batch, kind], most or 0, iou_threshold or 0.0, score_threshold)
-    ]
-    return rl.from_numpy(np.array(chosen, np.int64).reshape(-1, 3))
-
-
-def box_corners(boxes: np.ndarray, centred: bool) -> np.ndarray:
-    """Boxes by their smaller and their larger corner."""
-    if centred:
-        half = boxes[..., 2:] / 2
-        return np.concatenate([boxes[..., :2] - half, boxes[..., :2] + half], -1)
-    first, second = boxes[..., :2], boxes[..., 2:]
-    return np.concatenate([np.minimum(first, second), np.maximum(first, second)], -1)
-
-
-def remaining(corners: np.ndarray, scores: np.ndarray, most: int, iou_threshold: float, score_threshold: float | None) -> list[int]:
-    """The best boxes that do not overlap better ones too much, best first."""
-    order = np.argsort(-scores, kind="stable")
-    if score_threshold is not None:
-        order = order[scores[order] > score_threshold]
-    areas = np.prod(corners[:, 2:] - corners[:, :2], -1)
-    found: list[int] = []
-    while order.size and len(found) < most:
-        best, order = order[0], order[1:]
-        found.append(int(best))
-        sides = np.minimum(corners[best, 2:], corners[order, 2:]) - np.maximum(corners[best, :2], corners[order, :2])
-        shared = np.prod(np.maximum(sides, 0), -1)
-        union = areas[best] + areas[order] - shared
-        order = order[shared <= iou_threshold * np.where(union > 0, union, 1)]
-    return found
+    return ops.non_max_suppression(boxes, scores, most or 0, iou_threshold or 0.0, score_threshold, bool(node["center_point_box"]))
 
 
 # -- files -------------------------------------------------------------------------------------------------------------------------
