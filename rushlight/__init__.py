@@ -187,6 +187,7 @@ __getattr__ = _missing(
         "cuda",
         "distributed",
         "distributions",
+        "export",
         "fft",
         "func",
         "futures",

@@ -26,6 +26,7 @@ FACE_ROOMS = {
     "cuda",
     "distributed",
     "distributions",
+    "export",
     "fx",
     "jit",
     "library",

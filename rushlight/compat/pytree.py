@@ -120,7 +120,11 @@ SUPPORTED_NODES: dict[Any, NodeDef] = {
     ),
 }  # fmt: skip
 BUILTIN_TYPES = frozenset({tuple, list, dict, namedtuple, OrderedDict, defaultdict, deque})
-SERIALIZED_TYPE_TO_PYTHON_TYPE: dict[str, Any] = {}
+SERIALIZED_TYPE_TO_PYTHON_TYPE: dict[str, Any] = {
+    "builtins.tuple": tuple, "builtins.list": list, "builtins.dict": dict, "collections.namedtuple": namedtuple, "collections.OrderedDict": OrderedDict,
+    "collections.defaultdict": defaultdict, "collections.deque": deque, "torch.Size": Size,
+}  # fmt: skip
+_CONTEXTS: dict[Any, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {}  # how a class's context is written, and read
 
 
 def register_pytree_node(
@@ -133,6 +137,8 @@ def register_pytree_node(
     SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
     if serialized_type_name is not None:
         SERIALIZED_TYPE_TO_PYTHON_TYPE[serialized_type_name] = cls
+    if to_dumpable_context is not None and from_dumpable_context is not None:
+        _CONTEXTS[cls] = (to_dumpable_context, from_dumpable_context)
     trees.register(cls, flatten_fn, unflatten_fn)
 
 
@@ -152,13 +158,23 @@ def register_dataclass(
     names = field_names or [name for name in cls.__dataclass_fields__ if name not in (drop_field_names or ())]
 
     def flatten(value: Any) -> Any:
-        return [getattr(value, name) for name in names], None
+        found = [name for name in names if getattr(value, name) is not None]
+        return [getattr(value, name) for name in found], [found, [name for name in names if name not in found]]
 
-    register_pytree_node(
-        cls, flatten, lambda values, context: cls(**dict(zip(names, values))), serialized_type_name=serialized_type_name,
-        flatten_with_keys_fn=lambda value: ([(GetAttrKey(name), getattr(value, name)) for name in names], None),
-    )  # fmt: skip
+    def unflatten(values: Any, context: Any) -> Any:
+        return cls(**dict(zip(context[0], values)), **dict.fromkeys(context[1]))
+
+    def flatten_with_keys(value: Any) -> Any:
+        values, context = flatten(value)
+        return [(GetAttrKey(name), each) for name, each in zip(context[0], values)], context
+
+    register_pytree_node(cls, flatten, unflatten, serialized_type_name=serialized_type_name, flatten_with_keys_fn=flatten_with_keys)
     return cls
+
+
+def _register_namedtuple(cls: Any, *, serialized_type_name: str) -> None:
+    """Give a class of named tuples the name by which a structure that has it is written."""
+    SERIALIZED_TYPE_TO_PYTHON_TYPE[serialized_type_name] = cls
 
 
 def register_constant(cls: type) -> None:
@@ -452,26 +468,59 @@ def key_get(obj: Any, kp: Iterable[Any]) -> Any:
 
 
 def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
-    """A structure of built-in containers as text."""
+    """A structure as text, in PyTorch's notation; classes by the names that they were registered with."""
+    if protocol not in (None, 1):
+        raise ValueError(f"Unknown protocol {protocol}. Available protocols: [1]")
+    names = {kind: name for name, kind in SERIALIZED_TYPE_TO_PYTHON_TYPE.items()}
 
     def data(spec: TreeSpec) -> Any:
         if spec.type is None:
-            return None
-        if spec.type not in (tuple, list, dict, OrderedDict):
-            raise NotImplementedError(f"Serializing {spec.type} in pytree is not registered.")
-        return [spec.type.__name__, spec.context, [data(each) for each in spec.children_specs]]
+            return {"type": None, "context": None, "children_spec": []}
+        if spec.type not in names or (spec.type is namedtuple and spec.context not in names):
+            kind = spec.context if spec.type is namedtuple else spec.type
+            raise NotImplementedError(
+                f"No registered serialization name for {kind} found. Please update your _register_pytree_node call with a `serialized_type_name` kwarg."
+            )
+        context: Any = json.dumps(spec.context) if spec.type not in (namedtuple, defaultdict) else names.get(spec.context)
+        if spec.type is defaultdict:
+            made = spec.context[0]
+            context = {
+                "default_factory_module": made.__module__,
+                "default_factory_name": made.__qualname__,
+                "dict_context": spec.context[1],
+            }
+        elif spec.type in _CONTEXTS:
+            context = _CONTEXTS[spec.type][0](spec.context)
+        return {"type": names[spec.type], "context": context, "children_spec": [data(each) for each in spec.children_specs]}
 
     return json.dumps([1, data(treespec)])
 
 
 def treespec_loads(serialized: str) -> TreeSpec:
-    """A structure from its text."""
-    kinds = {"tuple": tuple, "list": list, "dict": dict, "OrderedDict": OrderedDict}
+    """A structure from its text: only of classes that are registered here."""
+    protocol, found = json.loads(serialized)
+    if protocol != 1:
+        raise ValueError(f"Unknown protocol {protocol}. Available protocols: [1]")
 
     def spec(data: Any) -> TreeSpec:
-        return _LEAF if data is None else TreeSpec(kinds[data[0]], data[1], [spec(each) for each in data[2]])
+        name, context = data["type"], data["context"]
+        if name is None:
+            return _LEAF
+        kind = SERIALIZED_TYPE_TO_PYTHON_TYPE.get(name)
+        if kind is None or (kind is namedtuple and context not in SERIALIZED_TYPE_TO_PYTHON_TYPE):
+            raise NotImplementedError(f"Deserializing {name if kind is None else context} in pytree is not registered.")
+        if kind is namedtuple:
+            context = SERIALIZED_TYPE_TO_PYTHON_TYPE[context]
+        elif kind is defaultdict:
+            factory = {"list": list, "dict": dict, "int": int, "float": float, "set": set}.get(context["default_factory_name"])
+            context = [factory, context["dict_context"]]
+        elif kind in _CONTEXTS:
+            context = _CONTEXTS[kind][1](context)
+        else:
+            context = json.loads(context)
+        return TreeSpec(kind, context, [spec(each) for each in data["children_spec"]])
 
-    return spec(json.loads(serialized)[1])
+    return spec(found)
 
 
 def treespec_pprint(treespec: TreeSpec) -> str:

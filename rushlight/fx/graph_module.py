@@ -11,7 +11,8 @@ from ..capture.graph_module import _fetch, assign
 from ..graph import Graph as HouseGraph
 from ..nn.modules.module import Module
 from ..serialization import save
-from .graph import Graph, Writer
+from .graph import Graph
+from .readable import readable
 
 
 class _AnyGraphModule(type):
@@ -187,20 +188,7 @@ def _readable(module: Any, name: str) -> str:
     graph = module.graph
     if isinstance(graph, HouseGraph) and type(graph) is HouseGraph:
         return str(graph.print_readable(print_output=False))
-    body, free, annotation = Writer(graph, "self", graph._codegen).lines()
-    lines = [graph._codegen.gen_fn_def(free, annotation)]
-    noted = False
-    for line in body:
-        if not noted and not line.startswith("return"):
-            lines.append("    # No stacktrace found for following nodes")
-            noted = True
-        if line != "\n":
-            lines.append("    " + line.rstrip("\n"))
-    inside = [_readable(child, key) for key, child in module.named_children() if isinstance(child, HouseGraphModule)]
-    text = "\n".join([f"class {name}(torch.nn.Module):", *("    " + line for line in lines)]) + "\n"
-    for each in inside:
-        text += "\n" + "\n".join("    " + line if line else "" for line in each.split("\n"))
-    return text
+    return readable(module, name)
 
 
 def reduce_graph_module(body: dict[Any, Any], import_block: str) -> Any:

@@ -231,11 +231,81 @@ def _native_batch_norm(
     return result, values.mean(dims), (values.var(dims, correction=0) + eps).rsqrt()
 
 
+_NORMS = {0: "backward", 1: "ortho", 2: "forward"}  # how a transform is scaled: not, by the root of the count, by the count
+_INVERSE_NORMS = {0: "forward", 1: "ortho", 2: "backward"}
+
+
+def _batch_norm_legit(
+    input: Any, weight: Any, bias: Any, *rest: Any, running_mean: Any = None, running_var: Any = None, **named: Any
+) -> Any:
+    """Batch norm with running statistics, or without any (five positional arguments less two)."""
+    if len(rest) == 5:
+        running_mean, running_var, *rest = rest  # type: ignore[assignment]
+    training, momentum, eps = (*rest, *(named[each] for each in ("training", "momentum", "eps") if each in named))
+    return _native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+
+
+def _functional_batch_norm(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float
+) -> Any:
+    mean, variance = running_mean.clone(), running_var.clone()
+    return (*_native_batch_norm(input, weight, bias, mean, variance, training, momentum, eps), mean, variance)
+
+
+def _trilinear(i1: Any, i2: Any, i3: Any, expand1: Any, expand2: Any, expand3: Any, sumdim: Any, unroll_dim: int = 1) -> Any:
+    factors = []
+    for each, dims in ((i1, expand1), (i2, expand2), (i3, expand3)):
+        for dim in sorted(dims):
+            each = each.unsqueeze(dim)
+        factors.append(each)
+    product = factors[0] * factors[1] * factors[2]
+    return product.sum(list(sumdim)) if sumdim else product
+
+
+def _embedding_bag(
+    weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False, per_sample_weights: Any = None,
+    include_last_offset: bool = False, padding_idx: int = -1,
+) -> Any:  # fmt: skip
+    return exports["", "embedding_bag"](
+        weight,
+        indices,
+        offsets,
+        scale_grad_by_freq,
+        mode,
+        sparse,
+        per_sample_weights,
+        include_last_offset,
+        None if padding_idx < 0 else padding_idx,
+    )
+
+
 def _native_dropout(input: Any, p: float, train: bool | None) -> Any:
     if not train:
         return input.clone(), _call("ones_like", input).bool()
     mask = _call("empty_like", input).bernoulli_(1 - p).bool()
     return input * mask * (1 / (1 - p) if p < 1 else 0.0), mask
+
+
+def _adaptive_max_pool(name: str) -> Callable[..., Any]:
+    return lambda self, output_size: tuple(_call(name, self, list(output_size), True))
+
+
+def _assert_scalar(self: Any, assert_msg: str = "Expected Tensor with single nonzero value, but got zero") -> None:
+    if not self:
+        raise RuntimeError(assert_msg)
+
+
+def _assert_tensor_metadata(
+    a: Any, size: Any = None, stride: Any = None, dtype: Any = None, device: Any = None, layout: Any = None
+) -> None:
+    wanted = ("sizes", size, a.shape), ("strides", stride, a.stride), ("dtype", dtype, a.dtype), ("layout", layout, a.layout)
+    for name, expected, found in wanted:
+        if expected is not None:
+            found = found() if callable(found) else found
+            if (list(found) if isinstance(expected, (list, tuple)) else found) != (
+                list(expected) if isinstance(expected, (list, tuple)) else expected
+            ):
+                raise RuntimeError(f"Tensor {name} mismatch!\nExpected: {expected}\nGot: {found}")
 
 
 def _to_copy(self: Any, *, dtype: Any = None, device: Any = None, memory_format: Any = None, layout: Any = None, pin_memory: Any = None, non_blocking: bool = False) -> Any:  # fmt: skip
@@ -347,10 +417,26 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "alias": lambda self: self.view(self.shape), "lift_fresh": lambda self: self, "lift": lambda self: self, "lift_fresh_copy": lambda self: self.clone(),
     "convolution": _convolution, "_convolution": _convolution,
     "native_layer_norm": _native_layer_norm, "native_group_norm": _native_group_norm, "native_batch_norm": _native_batch_norm,
-    "_native_batch_norm_legit": _native_batch_norm,
+    "_native_batch_norm_legit": _batch_norm_legit, "_native_batch_norm_legit_functional": _functional_batch_norm, "_trilinear": _trilinear,
+    "_adaptive_avg_pool2d": lambda self, output_size: _call("adaptive_avg_pool2d", self, list(output_size)),
+    "_adaptive_avg_pool3d": lambda self, output_size: _call("adaptive_avg_pool3d", self, list(output_size)),
+    "_cdist_forward": lambda x1, x2, p, compute_mode=None: _call("cdist", x1, x2, p), "_pdist_forward": lambda self, p=2: _call("pdist", self, p),
+    "_embedding_bag": _embedding_bag,
+    "_fft_r2c": lambda self, dim, normalization, onesided: exports["fft", "rfftn" if onesided else "fftn"](
+        self, dim=list(dim), norm=_NORMS[normalization]),
+    "_fft_c2r": lambda self, dim, normalization, last_dim_size: exports["fft", "irfftn"](
+        self, s=[*(self.shape[each] for each in dim[:-1]), last_dim_size], dim=list(dim), norm=_INVERSE_NORMS[normalization]),
+    "_fft_c2c": lambda self, dim, normalization, forward: exports["fft", "fftn" if forward else "ifftn"](
+        self, dim=list(dim), norm=(_NORMS if forward else _INVERSE_NORMS)[normalization]),
     "_native_batch_norm_legit_no_training": lambda input, weight, bias, running_mean, running_var, momentum, eps: _native_batch_norm(
         input, weight, bias, running_mean, running_var, False, momentum, eps),
     "native_dropout": _native_dropout, "_native_multi_head_attention": _native_multi_head_attention, "_transformer_encoder_layer_fwd": _encoder_layer,
+    "batch_norm": lambda input, weight, bias, running_mean, running_var, training, momentum, eps: _call(
+        "batch_norm", input, running_mean, running_var, weight, bias, training, momentum, eps),
+    "instance_norm": lambda input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps: _call(
+        "instance_norm", input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps),
+    **{f"adaptive_max_pool{dims}d": _adaptive_max_pool(f"adaptive_max_pool{dims}d") for dims in (1, 2, 3)},
+    "_assert_scalar": _assert_scalar, "_assert_tensor_metadata": _assert_tensor_metadata, "_assert_async": _assert_scalar,
     "embedding": lambda weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False: _call(
         "embedding", indices, weight, None if padding_idx < 0 else padding_idx, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse),
     "cross_entropy_loss": lambda self, target, weight=None, reduction="mean", ignore_index=-100, label_smoothing=0.0: _call(

@@ -18,7 +18,11 @@ from ..core.schema import FunctionSchema
 
 _packets: dict[str, dict[str, OpOverloadPacket]] = {}  # by namespace and name: what programs have registered
 _namespaces: dict[str, OpNamespace] = {}
-_SOURCES = {"aten": "aten_calls"}  # namespaces whose ops a module of this folder makes
+# Namespaces whose ops a module makes when one is first asked for; that of operators which take functions is far from here.
+_SOURCES = {"aten": ".aten_calls", "higher_order": "..export.higher_order"}
+_OPERATORS = frozenset(
+    ("__and__", "__or__", "__xor__", "__lshift__", "__rshift__", "__iand__", "__ior__", "__ixor__", "__ilshift__", "__irshift__")
+)
 
 
 class OpOverload:
@@ -190,8 +194,8 @@ class OpNamespace(ModuleType):
     def __getattr__(self, op_name: str) -> OpOverloadPacket:
         namespace = self.__dict__["name"]
         found = _packets.get(namespace, {}).get(op_name)
-        if found is None and namespace in _SOURCES and not op_name.startswith("__"):
-            found = importlib.import_module(f".{_SOURCES[namespace]}", __package__).packet(namespace, op_name)
+        if found is None and namespace in _SOURCES and (not op_name.startswith("__") or op_name in _OPERATORS):
+            found = importlib.import_module(_SOURCES[namespace], __package__).packet(namespace, op_name)
         if found is None:
             raise AttributeError(f"'_OpNamespace' '{namespace}' object has no attribute '{op_name}'")
         return found
@@ -200,7 +204,7 @@ class OpNamespace(ModuleType):
         namespace = self.__dict__["name"]
         names = set(_packets.get(namespace, {}))
         if namespace in _SOURCES:
-            names |= importlib.import_module(f".{_SOURCES[namespace]}", __package__).names(namespace)
+            names |= importlib.import_module(_SOURCES[namespace], __package__).names(namespace)
         return sorted(names)
 
     def __iter__(self) -> Iterator[str]:

@@ -74,6 +74,9 @@ class OpMethods(TensorBase):
         """What NumPy's functions call on their result: ``numpy.sin(tensor)`` is a tensor."""
     def __buffer__(self, flags: _int) -> _memoryview:
         """The buffer protocol, which Python offers to classes from 3.12 on: ``memoryview(tensor)``."""
+    @property
+    def __cuda_array_interface__(self) -> _dict[_str, Any]:
+        """What CUDA libraries in Python read a tensor's memory by."""
     def __deepcopy__(self, memo: _dict[_int, Any]) -> Any:
         """A copy with memory of its own; views of one storage are views of one copy."""
     def __dlpack__(self, *, stream: Any = -1, max_version: _tuple[_int, _int] | None = None, dl_device: Any = None, copy: _bool | None = None) -> Any:
@@ -357,7 +360,7 @@ class OpMethods(TensorBase):
     def crow_indices(self) -> Tensor:
         """Where the rows of a CSR or BSR tensor begin."""
     def cuda(self, device: Any = None, non_blocking: _bool = False, memory_format: Any = ...) -> Any:
-        """The tensor in the memory of a GPU, where that kind of device is registered."""
+        """The tensor in the memory of a GPU."""
     def cummax(self, dim: _int = ..., *, axis: _int = ..., out: Any = None) -> _results.cummax:
         """The largest element up to each one along a dimension, and where it is."""
     def cummin(self, dim: _int = ..., *, axis: _int = ..., out: Any = None) -> _results.cummin:
@@ -604,6 +607,9 @@ class OpMethods(TensorBase):
         """Whether indices are sorted and none comes twice."""
     def is_conj(self) -> _bool:
         """Whether a conjugate is still to be computed: never."""
+    @property
+    def is_cuda(self) -> _bool:
+        """Whether the elements are in the memory of an NVIDIA GPU."""
     def is_distributed(self) -> _bool:
         """False: no tensor is spread over processes."""
     def is_neg(self) -> _bool:
@@ -611,7 +617,7 @@ class OpMethods(TensorBase):
     def is_nonzero(self) -> _bool:
         """Whether the one element of a tensor is not 0."""
     def is_pinned(self, device: Any = None) -> _bool:
-        """False: there is no pinned memory here."""
+        """Whether the tensor is in page-locked memory of the host."""
     @property
     def is_quantized(self) -> _bool:
         """Whether the elements are quantized: integers that represent real numbers."""
@@ -870,7 +876,7 @@ class OpMethods(TensorBase):
     def permute(self, *dims_: _int | Sequence[_int], dims: Sequence[_int] = ...) -> Tensor:
         """The dimensions in another order."""
     def pin_memory(self, device: Any = None) -> Any:
-        """Raise: memory is pinned for an accelerator, and there is none."""
+        """The tensor in page-locked memory of the host, from which an accelerator copies fastest; itself, if it is there."""
     def pinverse(self, rcond: _float = 1e-15) -> Tensor:
         """The Moore-Penrose pseudo-inverse of matrices."""
     def polygamma(self, n: _int) -> Tensor:

@@ -432,7 +432,8 @@ class Tensor(OpMethods):
     def _item(self, how: str) -> Any:
         array = self._array
         if flags.special and state.capture is not None:
-            state.capture.value_escaped(self, how)
+            if (number := state.capture.value_escaped(self, how)) is not None:  # a capture follows it
+                return number
         if array.__class__ is Spec:
             if dispatches_operators(type(self)):
                 operator = importlib.import_module("rushlight.ops.overloads").find_overload("aten", "_local_scalar_dense", "default")

@@ -26,6 +26,8 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
         if pred._array.size != 1:
             raise OperationError(f"Expected pred to be bool or single-element tensor, but got {pred}.")
         if state.capture is not None:
+            if getattr(state.capture, "keeps_control", False):
+                return state.capture.control("cond", pred, {"true_graph": true_fn, "false_graph": false_fn}, tuple(operands))
             return branch(pred, *operands, bodies={"then": true_fn, "otherwise": false_fn})
         pred = bool(pred)  # type: ignore[call-overload]
     elif not isinstance(pred, (bool, int, float)):
@@ -42,6 +44,8 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
     if not isinstance(carried_inputs, (tuple, list)):
         raise OperationError(f"carried_inputs must be a tuple or list, but got {type(carried_inputs)}")
     carried = tuple(carried_inputs)
+    if state.capture is not None and getattr(state.capture, "keeps_control", False):
+        return state.capture.control("while_loop", None, {"while_loop_cond_graph": cond_fn, "while_loop_body_graph": body_fn}, carried)  # type: ignore[no-any-return]
     holds = cond_fn(*carried)
     if isinstance(holds, TensorBase) and holds._array.size != 1:
         raise OperationError(f"cond_fn must return a boolean scalar tensor or a boolean, but got {holds}.")

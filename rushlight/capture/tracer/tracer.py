@@ -50,6 +50,7 @@ class Tracer(SymbolicSizes):
     depends on the inputs is turned into a Python value.
     """
 
+    keeps_control = False  # whether ``cond`` and ``while_loop`` are given to ``control``, with their functions
     deferred: Any = None  # ops that are left to the compiled graph, where its back-end wants them
 
     def __init__(
@@ -404,10 +405,11 @@ class Tracer(SymbolicSizes):
             self.warn("len() of a tensor", f"the size {size.expression} may differ")
         return int.__int__(size)
 
-    def value_escaped(self, tensor: Any, how: str) -> None:
-        """A tensor's value becomes a Python value."""
+    def value_escaped(self, tensor: Any, how: str) -> Any:
+        """A tensor's value becomes a Python value: None, or the symbolic number that stands for it."""
         if self.is_traced(tensor):
             self.escaped(how, "its value depends on the inputs")
+        return None
 
     def warn(self, how: str, why: str) -> None:
         """Warn where the capture holds as a constant what may differ in another run."""

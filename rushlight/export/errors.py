@@ -1,0 +1,21 @@
+"""Errors of an export, with PyTorch's names."""
+
+from __future__ import annotations
+
+from ..core.errors import CaptureError
+
+
+class UserError(CaptureError):
+    """A model, or its dynamic shapes, that can't be exported as they are."""
+
+
+class ConstraintViolationError(UserError):
+    """Sizes that are not within what was said of them."""
+
+
+class GuardOnDataDependentSymNode(UserError):
+    """A branch in Python on the value of a tensor."""
+
+
+class ArchiveError(CaptureError, ValueError):
+    """A file that is no exported program, or one that can't be read here."""

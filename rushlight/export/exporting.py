@@ -1,0 +1,288 @@
+"""``torch.export.export``: from a Module and example inputs to an :class:`ExportedProgram`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..compat import pytree
+from ..core.base import Spec, TensorBase
+from ..core.dtypes import dtype as Dtype
+from ..core.symbolic import COMPARISONS, Expression, SymbolicInt
+from ..fx.graph_module import GraphModule
+from ..nn.modules.module import Module
+from .constraints import resolve
+from .dynamic_shapes import Dim, Dimension, ValueRanges, combined_arguments, dimensions, int_oo
+from .errors import UserError
+from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature, symbol_of
+from .lifting import Lifted, input_names, lift
+from .tracing import Capture, Guard, NeedsValues, trace
+
+_ADVICE = (
+    "\n\nThe error above occurred when calling torch.export.export. If you would like to view some more information about this error, and get a list of all "
+    "other errors that may occur in your export call, you can replace your `export()` call with `draft_export()`."
+)
+
+
+def export(
+    mod: Module, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None, *, dynamic_shapes: Any = None, strict: bool = False,
+    preserve_module_call_signature: tuple[str, ...] = (), prefer_deferred_runtime_asserts_over_guards: bool = False,
+) -> ExportedProgram:  # fmt: skip
+    """Capture a Module on example inputs as a program of PyTorch's operators, for all sizes that ``dynamic_shapes`` names.
+
+    The Module runs on tensors without data, and is left as it was.  Both values of ``strict`` capture in the same way.
+
+    >>> model = torch.nn.Linear(4, 2)
+    >>> program = torch.export.export(model, (torch.ones(3, 4),), dynamic_shapes=({0: torch.export.Dim("batch")},))
+    >>> [node.name for node in program.graph.nodes]
+    ['p_weight', 'p_bias', 'input_1', 'linear', 'output']
+    >>> program.module()(torch.ones(7, 4)).shape
+    torch.Size([7, 2])
+    """
+    if not isinstance(mod, Module):
+        raise ValueError(f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}.")
+    if not isinstance(args, tuple):
+        raise UserError(f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}{_ADVICE}")
+    named = dict(kwargs or {})
+    combined = combined_arguments(mod, args, named)
+    leaves, in_spec = pytree.tree_flatten((args, named))
+    for leaf in leaves:
+        _check_input(leaf)
+    names = input_names(args, named, combined)
+    found = dimensions(mod, args, named, dynamic_shapes)
+    structure: list[Any] = []
+
+    def flatten(result: Any) -> list[Any]:
+        values, out_spec = pytree.tree_flatten(result)
+        structure[:] = [out_spec]
+        for each in values:
+            _check_output(each)
+        return list(values)
+
+    with_values = [False]
+
+    def capturing(dims: dict[tuple[int, int], Any], sizes: dict[tuple[int, int], int]) -> Capture:
+        def run(values: bool) -> Capture:
+            return trace(mod, args, named, leaves, lambda flat: pytree.tree_unflatten(flat, in_spec), names, dims, values, sizes, flatten)
+
+        if not with_values[0]:
+            try:
+                return run(False)
+            except NeedsValues:
+                pass
+            except Exception as error:
+                if not _is_about_data(error):
+                    raise
+            with_values[0] = True
+        return run(True)
+
+    captured, ranges, guards = resolve(found, capturing)
+    lifted = lift(mod, captured, names, guards, ranges)
+    arg_names = _argument_names(mod, args, named)
+    signature = ModuleCallSignature([], [], in_spec, structure[0], arg_names)
+    calls = [ModuleCallEntry("", signature), *(ModuleCallEntry(path) for path, _ in mod.named_modules(remove_duplicate=False) if path)]
+    module = GraphModule(lifted.submodules, lifted.graph)
+    program = ExportedProgram(
+        module, lifted.graph, lifted.signature, lifted.state, _constraints(captured, ranges, found), calls, (args, named), lifted.constants
+    )
+    checks = input_checks(leaves, pytree.tree_leaves_with_path(combined), lifted, ranges, guards)
+    program._guards = checks
+    program._guards_code = [guard.text(_sources(lifted, combined)) for guard in guards if guard.symbols <= set(ranges)]
+    return program
+
+
+def _is_about_data(error: Exception) -> bool:
+    """Whether an error says that a value is missing, rather than that the program is wrong."""
+    text = str(error)
+    return "meta tensor" in text or "depends on the data" in text or "only shapes" in text or "without data" in text
+
+
+def _check_input(leaf: Any) -> None:
+    if (
+        not isinstance(leaf, (TensorBase, int, float, bool, str, complex, type(None), Dtype))
+        and type(leaf).__module__.partition(".")[0] != "rushlight"
+    ):
+        raise ValueError(
+            f"Unsupported input type {type(leaf)}. Export only supports pytree containers of basic types (Tensor, int, float, ...) as input. To register a "
+            "custom dataclass, use torch.export.register_dataclass. To register a custom container type, use torch.utils._pytree.register_pytree_node. To "
+            "register a constant input, use torch.utils._pytree.register_constant"
+        )
+
+
+def _check_output(leaf: Any) -> None:
+    if not isinstance(leaf, (TensorBase, int, float, bool, str, complex, type(None), Dtype)):
+        raise RuntimeError(
+            f"Found {type(leaf)} in output, which is not a known type. If this type holds tensors, you need to register a pytree for it. "
+            "See torch.export.register_dataclass"
+        )
+
+
+def _argument_names(mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
+    """The names of the arguments of ``forward``: those in ``*args`` by number."""
+    bound = (
+        combined_arguments(mod, args, {})
+        if not kwargs
+        else {key: value for key, value in combined_arguments(mod, args, kwargs).items() if key not in kwargs}
+    )
+    names: list[str] = []
+    for name, value in bound.items():
+        if len(names) + (len(value) if isinstance(value, tuple) else 1) > len(args) and not isinstance(value, tuple):
+            break
+        extra = len(args) - len(names)
+        if isinstance(value, tuple) and value is not args[len(names)] if len(names) < len(args) else False:
+            names += [f"{name}_{at}" for at in range(extra)]
+        else:
+            names.append(name)
+    return [*names, *kwargs]
+
+
+def _constraints(captured: Capture, ranges: dict[str, ValueRanges], found: list[Dimension]) -> dict[Any, ValueRanges]:
+    """The ranges of the sizes that the graph has, and of the formulas that inputs have."""
+    used: dict[Any, ValueRanges] = {}
+    for name, bounds in ranges.items():
+        if any(name in _symbols_of(node.meta.get("val")) for node in captured.tracer.graph.nodes):
+            used[symbol_of(Expression.symbol(name))] = bounds
+    for each in found:
+        formula = each.formula
+        if formula is not None and formula.as_symbol is None and hasattr(each.spec, "root"):
+            (name,) = formula.symbols()
+            bounds = ranges[name]
+            high = bounds.upper if bounds.upper >= int_oo else formula.evaluate({name: bounds.upper})
+            used[symbol_of(formula)] = ValueRanges(formula.evaluate({name: bounds.lower}), high)
+    return used
+
+
+def _symbols_of(known: Any) -> set[str]:
+    if isinstance(known, SymbolicInt):
+        return set(known.expression.symbols())
+    if isinstance(known, Spec):
+        return {name for size in known.shape if isinstance(size, SymbolicInt) for name in size.expression.symbols()}
+    if isinstance(known, (tuple, list)):
+        return {name for each in known for name in _symbols_of(each)}
+    return set()
+
+
+def _sources(lifted: Lifted, combined: dict[str, Any]) -> dict[str, str]:
+    """By symbol: where it is read, in PyTorch's words."""
+    users = [node for node in lifted.graph.nodes if node.op == "placeholder"][-len(pytree.tree_leaves(combined)) :] if combined else []
+    found: dict[str, str] = {}
+    for (path, _), node in zip(pytree.tree_leaves_with_path(combined), users):
+        known = node.meta.get("val")
+        for dim, size in enumerate(getattr(getattr(known, "_array", None), "shape", ())):
+            if isinstance(size, SymbolicInt) and size.expression.as_symbol is not None:
+                found.setdefault(size.expression.as_symbol, f"L{pytree.keystr(path)}.size()[{dim}]")
+    return found
+
+
+def input_checks(
+    leaves: list[Any], paths: list[Any], lifted: Lifted, ranges: dict[str, ValueRanges], guards: list[Guard]
+) -> list[tuple[str, Callable[[list[Any]], bool]]]:
+    """What is checked of the inputs of each call: static sizes and numbers, ranges, equal sizes, and the comparisons of the program."""
+    users = (
+        [node for node in lifted.graph.nodes if node.op == "placeholder"][len(lifted.signature.input_specs) - len(leaves) :]
+        if leaves
+        else []
+    )
+    checks: list[tuple[str, Callable[[list[Any]], bool]]] = []
+    readers: dict[str, Callable[[list[Any]], int]] = {}
+    names: dict[str, str] = {}
+    for at, ((path, _), leaf, node) in enumerate(zip(paths, leaves, users)):
+        text = f"{_key(path[0])}{pytree.keystr(path[1:])}"
+        if isinstance(leaf, TensorBase):
+            _tensor_checks(at, text, node.meta["val"]._array.shape, checks, readers, names)
+        elif isinstance(node.meta.get("val"), SymbolicInt):
+            symbol = node.meta["val"].expression.as_symbol
+            readers.setdefault(symbol, lambda flat, at=at: flat[at])  # type: ignore[misc]
+            names.setdefault(symbol, text)
+        elif isinstance(leaf, (int, float, str, bool)):
+            checks.append((f"{text} == {leaf!r}", lambda flat, at=at, leaf=leaf: flat[at] == leaf))  # type: ignore[misc]
+        elif leaf is None:
+            checks.append((f"{text} is None", lambda flat, at=at: flat[at] is None))  # type: ignore[misc]
+    for name, bounds in ranges.items():
+        if name in readers:
+            read = readers[name]
+            if bounds.lower > 2:
+                checks.append((f"{names[name]} >= {bounds.lower}", lambda flat, read=read, edge=bounds.lower: read(flat) >= edge))  # type: ignore[misc]
+            if bounds.upper < int_oo:
+                checks.append((f"{names[name]} <= {bounds.upper}", lambda flat, read=read, edge=bounds.upper: read(flat) <= edge))  # type: ignore[misc]
+    for guard in guards:
+        if guard.symbols and guard.symbols <= set(readers) and guard.how != "!=":
+            checks.append((guard.text(names), _guard_check(guard, readers)))
+    return checks
+
+
+def _guard_check(guard: Guard, readers: dict[str, Callable[[list[Any]], int]]) -> Callable[[list[Any]], bool]:
+    def check(flat: list[Any]) -> bool:
+        return guard.holds({name: readers[name](flat) for name in guard.symbols})
+
+    return check
+
+
+def _key(part: Any) -> str:
+    return str(getattr(part, "key", getattr(part, "idx", getattr(part, "name", part))))
+
+
+def _tensor_checks(
+    at: int, text: str, shape: tuple[Any, ...], checks: list[Any], readers: dict[str, Callable[[list[Any]], int]], names: dict[str, str]
+) -> None:
+    """The checks of one tensor's sizes; symbols that are read here first get their readers."""
+    for dim, size in enumerate(shape):
+        here = f"{text}.size()[{dim}]"
+
+        def read(flat: list[Any], at: int = at, dim: int = dim) -> int:
+            found = flat[at].size()
+            return int(found[dim]) if dim < len(found) else -1
+
+        if not isinstance(size, SymbolicInt):
+            checks.append((f"{here} == {size}", lambda flat, read=read, size=size: read(flat) == size))
+            continue
+        formula = size.expression
+        name = formula.as_symbol
+        if name is not None and name not in readers:
+            readers[name], names[name] = read, here
+            continue
+        (root,) = formula.symbols() if len(formula.symbols()) == 1 else (None,)
+        if root is None:
+            continue
+        if root not in readers:  # a linear function of a size that nothing else reads
+            factor, offset = formula.terms.get((root,), 1), formula.terms.get((), 0)
+            if factor > 1:
+                checks.append(
+                    (f"{here} % {factor} == {offset % factor}", lambda flat, read=read, f=factor, o=offset: (read(flat) - o) % f == 0)
+                )
+            readers[root] = lambda flat, read=read, f=factor, o=offset: (read(flat) - o) // f  # type: ignore[misc]
+            names[root] = here if factor == 1 and not offset else f"({here} - {offset}) // {factor}"
+            continue
+        first = readers[root]
+        offset = formula.terms.get((), 0)
+        wanted = Guard(Expression.symbol("_own"), "==", formula, None).text({"_own": here, root: names[root]})
+        if formula.terms.get((root,)) == 1 and offset:
+            wanted = f"{names[root]} == {-offset} + {here}"
+        checks.append(
+            (
+                wanted,
+                lambda flat, read=read, first=first, f=formula, root=root: COMPARISONS["=="](read(flat), f.evaluate({root: first(flat)})),
+            )
+        )
+
+
+def draft_export(
+    mod: Module, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None, *, dynamic_shapes: Any = None,
+    preserve_module_call_signature: tuple[str, ...] = (), strict: bool = False, prefer_deferred_runtime_asserts_over_guards: bool = False,
+) -> ExportedProgram:  # fmt: skip
+    """Export a Module in any case: dimensions that can't be dynamic as asked follow the program.
+
+    What the program demands instead is in ``range_constraints`` and in the guards of ``module()``.
+    """
+    try:
+        return export(mod, args, kwargs, dynamic_shapes=dynamic_shapes)
+    except UserError:
+        if dynamic_shapes is None:
+            raise
+    found = dimensions(mod, args, dict(kwargs or {}), dynamic_shapes)
+    leaves, spec = pytree.tree_flatten(combined_arguments(mod, args, dict(kwargs or {})))
+    relaxed: list[Any] = [None] * len(leaves)
+    for each in found:
+        at, dim = each.at
+        relaxed[at] = Dim.AUTO if dim < 0 else {**(relaxed[at] or {}), dim: Dim.AUTO}
+    return export(mod, args, kwargs, dynamic_shapes=pytree.tree_unflatten(relaxed, spec))

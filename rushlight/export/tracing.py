@@ -1,0 +1,527 @@
+"""The capture of a Module for export: its operators, on inputs whose dynamic sizes are symbols.
+
+The tracer of every other capture, which records PyTorch's operators (``aten_forms.py``) in the place of the ops of the table, keeps the
+branches of ``cond`` and the bodies of loops as graphs, and writes down each comparison of sizes that the program makes.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from contextlib import contextmanager
+from typing import Any
+
+from ..capture.trace.capture import Scopes
+from ..capture.tracer.tracer import Tracer
+from ..core import symbolic
+from ..core.base import Spec, TensorBase, make, spec_of
+from ..core.declare import Op
+from ..core.errors import CaptureError, OperationError
+from ..core.state import state
+from ..core.symbolic import Expression, SymbolicFloat, SymbolicInt, float_symbol
+from ..graph.node import Node
+from ..nn.modules.module import Module
+from ..nn.parameter import Parameter
+from ..ops.overloads import OpOverload, find_overload
+from ..symbols import sym_max, sym_min
+from .aten_forms import call_of
+from .errors import GuardOnDataDependentSymNode
+from .higher_order import OPERATORS
+from .operator_forms import picks, rewrites
+
+_NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+
+
+class NeedsValues(Exception):
+    """The program asks for a value, and its inputs have only shapes."""
+
+
+class Guard:
+    """A comparison of sizes that held when the program was captured."""
+
+    def __init__(self, left: Expression, how: str, right: Expression, source: Any) -> None:
+        self.left, self.how, self.right, self.source = left, how, right, source
+
+    @property
+    def symbols(self) -> set[str]:
+        """The sizes that it is about."""
+        return set(self.left.symbols()) | set(self.right.symbols())
+
+    def holds(self, values: dict[str, int]) -> bool:
+        """Whether it holds of other sizes."""
+        return bool(symbolic.COMPARISONS[self.how](self.left.evaluate(values), self.right.evaluate(values)))
+
+    def text(self, names: dict[str, str]) -> str:
+        """The comparison in words of Python, with names for the symbols."""
+        return f"{show(self.left, names)} {self.how} {show(self.right, names)}"
+
+
+def show(formula: Expression, names: dict[str, str]) -> str:
+    """A formula as Python, with names for the symbols."""
+    values = {name: _Text(names.get(name, name)) for name in formula.symbols()}
+    functions = {name: _combined(name) for name in symbolic.OPERATIONS}
+    found = formula.evaluate(values, functions)
+    return str(found)
+
+
+class _Text(str):
+    """An operand of a formula that is being written."""
+
+
+def _combined(name: str) -> Callable[[Any, Any], Any]:
+    def run(a: Any, b: Any) -> Any:
+        if not isinstance(a, _Text) and not isinstance(b, _Text):
+            return symbolic.OPERATIONS[name](a, b)
+        if name in ("max", "min"):
+            return _Text(f"{name}({a}, {b})")
+        if name == "+" and not isinstance(b, _Text) and b < 0:
+            return _Text(f"{a} - {-b}")
+        texts = [
+            f"({each})" if name in ("*", "//", "%") and any(sign in str(each).strip("()") for sign in (" + ", " - ")) else str(each)
+            for each in (a, b)
+        ]
+        return _Text(f"{texts[0]} {name} {texts[1]}")
+
+    return run
+
+
+class ExportTracer(Tracer):
+    """Records PyTorch's operators while a program runs."""
+
+    keeps_control = True
+
+    def __init__(self, names: Any = (), parent: ExportTracer | None = None) -> None:
+        super().__init__(names, keep_function=lambda function: False, escaped=self.refuse)
+        self.guards: list[Guard] = [] if parent is None else parent.guards
+        self.parent = parent
+        self.lifted: dict[int, tuple[Any, Node]] = {}  # tensors of the program around a body, which its graph takes as inputs
+        self.grad_mode: bool = state.grad_enabled if parent is None else parent.grad_mode
+        self.derived: dict[str, tuple[int, int]] = {}  # symbols of which an input has only a linear function: its factor and offset
+        self.unbacked: dict[str, None] = {}  # symbols that are values of tensors
+        self.result: Any = None  # of a branch or body: what it returns
+        self.outside: list[Node] = []  # and the nodes around it that are its inputs
+        self.graphs: dict[str, Any] = {}  # the graphs of branches and bodies, by name
+        if parent is not None:
+            self.symbols, self.derived = parent.symbols, parent.derived
+            self.without_values = parent.without_values
+
+    def __enter__(self) -> ExportTracer:
+        super().__enter__()
+        self.comparing, symbolic.escape.compared = symbolic.escape.compared, self.compared
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        symbolic.escape.compared = self.comparing
+        super().__exit__(*exception)
+
+    # -- operators -----------------------------------------------------------------------------------------------
+
+    def __call__(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
+        expansion = rewrites.of(op)
+        if expansion is not None and out is None:
+            state.interceptors.append(self)  # what it calls is recorded
+            try:
+                found = expansion(*args)
+            finally:
+                state.interceptors.remove(self)
+            if found is not NotImplemented:
+                return found
+        base = op.functional or op
+        if base.body is not None and base.kernel is None:
+            state.capture, before = None, state.capture
+            try:
+                known = call_of(op, tuple([self.stand_in(each) for each in args]))
+            finally:
+                state.capture = before
+            if known is None or out is not None:
+                return NotImplemented  # its body is recorded
+        return super().__call__(op, args, out)
+
+    def shapes(self, op: Op, args: tuple[Any, ...], recorded: tuple[Any, ...], node: Node, result: Any) -> Any:
+        if picks.of(op) and isinstance(result, TensorBase) and result._array.__class__ is not Spec:
+            shape = result._array.shape
+            return (self.new_symbol(node, 0, shape[0]), *shape[1:])
+        return super().shapes(op, args, recorded, node, result)
+
+    def stand_in(self, value: Any) -> Any:
+        """An argument as forms of operators look at it: nodes for tensors, before they are recorded."""
+        if isinstance(value, TensorBase):
+            node = object.__new__(Node)
+            node.meta = {"val": Spec(self.shape_of(value), value._array.dtype)}
+            return node
+        if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
+            return type(value)(self.stand_in(each) for each in value)
+        return value
+
+    def argument(self, value: Any) -> Any:
+        if isinstance(value, (SymbolicInt, SymbolicFloat)):
+            return self.number_node(value)
+        return super().argument(value)
+
+    def emit(self, op: Op, recorded: tuple[Any, ...], keywords: dict[str, Any] | None = None) -> Node:
+        found = call_of(op, recorded)
+        if found is None or keywords:
+            node = super().emit(op, recorded, keywords)
+        else:
+            overload, args, kwargs = found
+            node = self.operator_node(overload, args, kwargs)
+        node.meta["grad"] = state.grad_enabled
+        if op.functional is not None or keywords or (found is not None and found[0]._schema.is_mutable):
+            node.meta["impure"] = True
+        return node
+
+    def operator_node(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Node:
+        """A node that calls an operator."""
+        name = target._overloadpacket.__name__ if isinstance(target, OpOverload) else target.__name__
+        node = self.graph.create_node("call_function", target, args, kwargs or {}, name)
+        node.meta["source"], node.meta["module"] = self.where()
+        if any(each in self.depends for each in node.all_input_nodes):
+            self.depends.add(node)
+        node.meta["grad"] = state.grad_enabled
+        return node
+
+    # -- sizes and numbers ---------------------------------------------------------------------------------------
+
+    def compared(self, how: str, a: Any, b: Any, outcome: bool) -> None:
+        """Two numbers were compared: what follows holds where the outcome is the same."""
+        if symbolic.escape.inferring or state.capture is not self:
+            return
+        if isinstance(a, float) or isinstance(b, float):
+            if isinstance(a, SymbolicFloat) or isinstance(b, SymbolicFloat):
+                self.refuse(f"{a} {how} {b}", "it depends on the value of a tensor")
+            return
+        left, right = Expression.of(a), Expression.of(b)
+        if (left - right).constant is None:
+            self.guards.append(Guard(left, how if outcome else _NEGATED[how], right, self.where()[0]))
+
+    def size_escaped(self, kind: str, size: Any) -> None:
+        """A size that becomes a plain number: :meth:`compared` has noted it."""
+
+    def length_escaped(self, tensor: Any) -> int:
+        size = self.shape_of(tensor)[0]
+        if isinstance(size, SymbolicInt):
+            self.compared("==", size, int.__int__(size), True)
+        return int.__int__(size)
+
+    def symbol_node(self, name: str) -> Node:
+        expression = Expression.symbol(name)
+        node = self.size_nodes.get(expression)
+        if node is None:
+            symbol = self.symbols[name]
+            if symbol.source.graph is not self.graph:
+                node = self.graph.placeholder(name)
+            elif symbol.dim is None:
+                node = self.operator_node(find_overload("aten", "item", "default"), (symbol.source,))
+            else:
+                node = self.operator_node(find_overload("aten", "sym_size", "int"), (symbol.source, symbol.dim))
+                factor, offset = self.derived.get(name, (1, 0))
+                whole = expression * Expression.of(factor) + Expression.of(offset)
+                node.meta["val"] = SymbolicInt(symbol.concrete * factor + offset, whole)
+                if offset:
+                    node = self.make_number(
+                        operator.sub, (node, offset), SymbolicInt(symbol.concrete * factor, whole - Expression.of(offset))
+                    )
+                if factor != 1:
+                    node = self.make_number(operator.floordiv, (node, factor), SymbolicInt(symbol.concrete, expression))
+            node.meta["val"] = SymbolicInt(symbol.concrete, expression)
+            self.depends.add(node)
+            self.size_nodes[expression] = node
+        return node
+
+    def make_number(self, function: Any, arguments: tuple[Any, ...], value: Any) -> Node:
+        if function is float_symbol:
+            node = self.symbol_node(arguments[0])
+            node.meta["val"] = value
+            return node
+        return super().make_number({min: sym_min, max: sym_max}.get(function, function), arguments, value)
+
+    def number_node(self, value: Any) -> Node:
+        if isinstance(value, SymbolicFloat) and value.function is float_symbol:
+            return self.make_number(float_symbol, value.arguments, value)
+        return super().number_node(value)
+
+    def value_escaped(self, tensor: Any, how: str) -> Any:
+        if not self.is_traced(tensor):
+            return None
+        if tensor._array.__class__ is Spec:
+            raise NeedsValues
+        if how == "item()" and tensor._array.size == 1 and tensor._array.dtype.kind in "iuf":
+            state.capture = None
+            try:
+                node = self.node_of(tensor)
+                made = self.new_number(node, tensor._array.item())
+            finally:
+                state.capture = self
+            name = made.arguments[0] if isinstance(made, SymbolicFloat) else made.expression.as_symbol
+            self.unbacked[name] = None
+            self.symbol_node(name)
+            return made
+        self.refuse(how, "it depends on the value of a tensor")
+        return None
+
+    def refuse(self, how: str, why: str) -> None:
+        """A branch on the value of a tensor can't be exported."""
+        source, _ = self.where()
+        place = f'\n\nThe following call raised this error:\n  File "{source[0]}", line {source[1]}, in {source[2]}' if source else ""
+        raise GuardOnDataDependentSymNode(
+            f"Could not guard on data-dependent expression {how} (unhinted: {how}).  (Size-like symbols: none)\n\n{why}: write the choice with "
+            f"torch.where or torch.cond.{place}"
+        )
+
+    # -- branches and loops --------------------------------------------------------------------------------------
+
+    def node_of(self, tensor: Any) -> Node:
+        if self.parent is None or id(tensor) in self.entries or tensor._array.__class__ is not Spec and not self.parent.knows(tensor):
+            return super().node_of(tensor)
+        found = self.lifted.get(id(tensor))
+        if found is None:
+            node = self.parent.node_of(tensor)
+            mine = self.graph.placeholder(node.name)
+            self.depends.add(mine)
+            self.bind(tensor, mine, self.parent.shape_of(tensor))
+            found = self.lifted[id(tensor)] = tensor, mine
+        return found[1]
+
+    def knows(self, tensor: Any) -> bool:
+        """Whether a tensor is a value of this capture, or of one around it."""
+        return id(tensor) in self.entries or id(tensor) in self.attributes or (self.parent is not None and self.parent.knows(tensor))
+
+    def shape_of(self, tensor: Any) -> tuple[int, ...]:
+        if self.parent is not None and id(tensor) not in self.entries:
+            return self.parent.shape_of(tensor)
+        return super().shape_of(tensor)
+
+    def is_dynamic(self, value: Any) -> bool:
+        if isinstance(value, TensorBase):
+            return any(each.__class__ is SymbolicInt for each in self.shape_of(value))
+        return super().is_dynamic(value)
+
+    def body(self, function: Callable[..., Any], operands: tuple[Any, ...], names: list[str]) -> tuple[ExportTracer, Any]:
+        """The graph of a function of given operands, and its result."""
+        inner = ExportTracer((), self)
+        given = []
+        for operand, name in zip(operands, names):
+            if not isinstance(operand, TensorBase):
+                raise OperationError(f"Expected operands to be a tuple of tensors, but got {type(operand)}")
+            stand_in = make(spec_of(operand._array)) if operand._array.__class__ is Spec else make(operand._array.copy())
+            stand_in._requires_grad = operand._requires_grad
+            node = inner.graph.placeholder(name)
+            inner.depends.add(node)
+            inner.bind(stand_in, node, self.shape_of(operand))
+            given.append(stand_in)
+        state.interceptors.remove(self)  # what the function does is recorded in its own graph alone
+        try:
+            with inner:
+                result = function(*given)
+                state.capture = None
+                inner.result = inner.argument(result)
+                state.capture = inner
+        finally:
+            state.interceptors.append(self)
+        return inner, result
+
+    def control(self, kind: str, pred: Any, functions: dict[str, Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
+        """``cond`` or ``while_loop``: a node that takes graphs, and tensors that its functions read beside their operands."""
+        names = [f"arg{at}_1" for at in range(len(operands))]
+        made = {name: self.body(function, operands, names) for name, function in functions.items()}
+        state.capture = None
+        try:
+            outside: dict[int, Any] = {}
+            for inner, _ in made.values():
+                outside.update({key: tensor for key, (tensor, _) in inner.lifted.items()})
+            graphs = []
+            for name, (inner, _) in made.items():
+                for key, tensor in outside.items():
+                    if key not in inner.lifted:
+                        inner.node_of(tensor)
+                order = [inner.lifted[key][1] for key in outside]
+                if kind == "cond":
+                    inner.outside = [self.node_of(each) for each in (*operands, *outside.values())]
+                graphs.append(self.add_graph(name, inner, order, kind, name == "while_loop_cond_graph"))
+            nodes = tuple(self.argument(each) for each in operands)
+            more = tuple(self.argument(each) for each in outside.values())
+            args = (self.argument(pred), *graphs, (*nodes, *more)) if kind == "cond" else (*graphs, nodes, more)
+            node = self.operator_node(OPERATORS[kind], args)
+            self.depends.add(node)
+            if any(each.meta.get("impure") for inner, _ in made.values() for each in inner.graph.nodes):
+                raise CaptureError(f"{kind}: the functions of an exported program may not write to tensors in place")
+            return self.control_results(node, made, kind)
+        finally:
+            state.capture = self
+
+    def control_results(self, node: Node, made: dict[str, Any], kind: str) -> Any:
+        """What ``cond`` gives: a value like those of both branches; of a loop, values like the last."""
+        results = [result for _, result in made.values()]
+        like = results[0] if kind == "cond" else results[1]
+        inner = list(made.values())[0 if kind == "cond" else 1][0]
+        single = isinstance(like, TensorBase)
+        items = [like] if single else list(like)
+        if kind == "cond":
+            other = [results[1]] if isinstance(results[1], TensorBase) else list(results[1])
+            shapes = [[(tuple(each._array.shape), each._array.dtype) for each in group] for group in (items, other)]
+            if shapes[0] != shapes[1]:
+                raise OperationError(
+                    f"Expect outputs of both branches to have the same shapes and dtypes, but got {shapes[0]} and {shapes[1]}"
+                )
+        values, specs = [], []
+        for at, each in enumerate(items):
+            part = self.part(node, at, True)
+            self.depends.add(part)
+            value = make(spec_of(each._array)) if each._array.__class__ is Spec else make(each._array.copy())
+            value._requires_grad = each._requires_grad
+            self.bind(value, part, inner.shape_of(each))
+            values.append(value)
+            specs.append(part.meta["val"])
+        node.meta["val"] = tuple(specs)
+        return values[0] if single and kind == "cond" else tuple(values)
+
+    def add_graph(self, name: str, inner: ExportTracer, lifted: list[Node], kind: str, single: bool) -> Node:
+        """A graph of a branch or body, as a node of this one."""
+        number = 0
+        while f"{name}_{number}" in self.graphs:
+            number += 1
+        place = f"{name}_{number}"
+        for node in lifted:  # after the operands, in the order in which they are passed
+            last = [
+                each
+                for each in inner.graph.nodes
+                if each.op == "placeholder" and each not in lifted or each in lifted[: lifted.index(node)]
+            ][-1:]
+            if last:
+                last[0].append(node)
+        result = inner.result
+        inner.graph.output(result if single else tuple(result) if isinstance(result, (tuple, list)) else (result,))
+        self.graphs[place] = inner
+        node = self.graph.create_node("get_attr", place, (), {}, place)
+        node.meta["source"], node.meta["module"] = self.where()
+        node.meta["graph"] = inner
+        return node
+
+
+class Capture:
+    """A captured program: the tracer with its graph, the nodes of the inputs, what the program returned, and buffers that it assigned."""
+
+    def __init__(self, tracer: ExportTracer, inputs: list[Any], outputs: Any, assigned: list[tuple[str, Node]]) -> None:
+        self.tracer, self.inputs, self.outputs, self.assigned = tracer, inputs, outputs, assigned
+
+
+def trace(
+    mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any], rebuild: Callable[[list[Any]], Any], names: list[str],
+    dims: dict[tuple[int, int], Any], values: bool, sizes: dict[tuple[int, int], int] | None = None, flatten: Callable[[Any], list[Any]] = list,
+) -> Capture:  # fmt: skip
+    """Run a Module on stand-ins for its inputs, parameters and buffers, and record its operators.
+
+    ``dims`` gives the formula of a dynamic dimension of an input (by the input's position and the dimension); ``sizes`` other sizes to run with.
+    """
+    with swapped(mod, values) as (standing, constants):
+        tracer = ExportTracer([*constants, *reversed(standing)])
+        tracer.without_values = not values
+        inputs: list[Any] = []
+        given: list[Any] = []
+        tensors: list[Any] = []
+        for at, leaf in enumerate(leaves):
+            node = tracer.graph.placeholder(names[at])
+            inputs.append(node)
+            if isinstance(leaf, TensorBase):
+                shape = [(sizes or {}).get((at, dim), size) for dim, size in enumerate(leaf._array.shape)]
+                stand_in = like(leaf, shape, values)
+                tracer.depends.add(node)
+                for dim, size in enumerate(shape):  # symbols first: formulas are of those
+                    if (at, dim) in dims and dims[at, dim].as_symbol is not None:
+                        tracer.new_symbol(node, dim, size, dims[at, dim].as_symbol)
+                tensors.append((at, stand_in, node, shape))
+                given.append(stand_in)
+            elif (at, -1) in dims:
+                given.append(tracer.new_symbol(node, None, (sizes or {}).get((at, -1), leaf), dims[at, -1].as_symbol))
+                tracer.size_nodes[dims[at, -1]] = node
+                node.meta["val"] = given[-1]
+                tracer.depends.add(node)
+            else:
+                node.meta["constant"] = leaf
+                given.append(leaf)
+        for at, stand_in, node, shape in tensors:
+            tracer.bind(stand_in, node, tuple([_size(tracer, node, dim, size, dims.get((at, dim))) for dim, size in enumerate(shape)]))
+        with tracer, Scopes(tracer, mod):
+            positional, named = rebuild(given)
+            result = mod(*positional, **named)
+            state.capture = None
+            outputs = [tracer.argument(each) for each in flatten(result)]
+            assigned = [
+                (path, tracer.node_of(value))
+                for path, owner, name, stand_in in _held(mod)
+                for value in (owner._buffers.get(name),)
+                if value is not None and stand_in is not None and path in dict(standing) and value is not dict(standing)[path]
+            ]
+            state.capture = tracer
+    return Capture(tracer, inputs, outputs, assigned)
+
+
+def _size(tracer: ExportTracer, node: Node, dim: int, size: int, formula: Expression | None) -> int:
+    if formula is None:
+        return size
+    for name in formula.symbols():
+        if name not in tracer.symbols:  # a symbol that no dimension is: that of which this one is a linear function
+            factor, offset = formula.terms[(name,)], formula.terms.get((), 0)
+            tracer.new_symbol(node, dim, (size - offset) // factor, name)
+            tracer.derived[name] = factor, offset
+    return SymbolicInt(size, formula)
+
+
+def like(tensor: Any, shape: list[int], values: bool) -> Any:
+    """A stand-in for a tensor: of a shape alone, or a copy."""
+    array = tensor._array
+    if values and list(array.shape) == list(shape) and array.__class__ is not Spec:
+        made = tensor.detach().clone()
+    else:
+        found = spec_of(array)
+        made = make(Spec(tuple(shape), found.dtype, device=found.device))
+    if isinstance(tensor, Parameter):
+        return Parameter(made, tensor.requires_grad)
+    made._requires_grad = tensor._requires_grad
+    return made
+
+
+def _held(mod: Module) -> list[tuple[str, Any, str, Any]]:
+    """The buffers of a Module and its submodules: path, owner, name, value."""
+    return [
+        (f"{path}.{name}" if path else name, owner, name, value)
+        for path, owner in mod.named_modules(remove_duplicate=False)
+        for name, value in owner._buffers.items()
+    ]
+
+
+@contextmanager
+def swapped(mod: Module, values: bool) -> Any:
+    """Put stand-ins in the place of a Module's parameters and buffers, so that a run leaves it as it was."""
+    made: dict[int, Any] = {}
+    standing: list[tuple[str, Any]] = []
+    kept: list[tuple[dict[str, Any], dict[str, Any]]] = []
+    constants: list[tuple[str, Any]] = []
+    for path, owner in mod.named_modules(remove_duplicate=False):
+        prefix = f"{path}." if path else ""
+        constants += [(prefix + name, value) for name, value in vars(owner).items() if isinstance(value, TensorBase)]
+        if any(owner._parameters is place for place, _ in kept):
+            standing += [
+                (prefix + name, value) for name, value in (*owner._parameters.items(), *owner._buffers.items()) if value is not None
+            ]
+            continue
+        for place in (owner._parameters, owner._buffers):
+            kept.append((place, dict(place)))
+            for name, value in place.items():
+                if value is not None:
+                    if id(value) not in made:
+                        made[id(value)] = like(value, list(value._array.shape), values)
+                    place[name] = made[id(value)]
+                    standing.append((prefix + name, place[name]))
+        kept.append((vars(owner), dict(vars(owner))))
+    try:
+        yield standing, constants
+    finally:
+        for place, before in reversed(kept):
+            place.clear()
+            place.update(before)
+
+
+def getitem_nodes(node: Node) -> dict[int, Node]:
+    """The nodes that take the results of one with several, by number."""
+    return {user.args[1]: user for user in node.users if user.target is operator.getitem}

@@ -1,0 +1,209 @@
+"""``ExportedProgram.module()``: the program as a Module again, with parameters and buffers of its own and guards on its inputs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ..capture.graph_module import Replay, assign
+from ..compat import pytree
+from ..core.base import TensorBase
+from ..core.state import state
+from ..fx.graph import CodeGen, Graph, Writer
+from ..fx.graph_module import GraphModule
+from ..graph.node import map_arg
+from ..nn.modules.module import Module
+from ..nn.parameter import Parameter
+from ..ops.overloads import find_overload
+from .graph_signature import InputKind, OutputKind
+
+
+class _Flattening:
+    """``fx_pytree``: takes the arguments of a call apart."""
+
+    @staticmethod
+    def tree_flatten_spec(tree: Any, spec: Any) -> list[Any]:
+        """The leaves of a tree of a given structure."""
+        return flat_inputs(tree[0], tree[1], spec)
+
+
+def flat_inputs(args: Any, kwargs: dict[str, Any], spec: Any) -> list[Any]:
+    """The leaves of the arguments; raises where they are not nested as the example was."""
+    named = spec.children_specs[1].context if spec.children_specs[1].type is dict else []
+    if kwargs and set(kwargs) == set(named):
+        kwargs = {key: kwargs[key] for key in named}
+    leaves, found = pytree.tree_flatten((tuple(args), kwargs))
+    if found != spec:
+        raise ValueError(
+            f"Trying to flatten user inputs with exported input tree spec: \n{spec}\nbut actually got inputs with tree spec of: \n{found}.\n"
+            "Please check that the inputs have the same number and type of args and kwargs as the ones you used when tracing."
+        )
+    return list(leaves)
+
+
+class PyTreeCodeGen(CodeGen):
+    """Writes a ``forward`` whose arguments and results are nested as the program's were."""
+
+    def __init__(self, names: list[str], in_spec: Any, out_spec: Any) -> None:
+        super().__init__()
+        self.names, self.in_spec, self.out_spec = names, in_spec, out_spec
+
+    def gen_fn_def(self, free_vars: list[str], maybe_return_annotation: str) -> str:
+        flat = [each.split(":")[0].split("=")[0].strip() for each in free_vars if each != "self"]
+        positional = len(self.in_spec.children_specs[0].children_specs)
+        keys = list(self.in_spec.children_specs[1].context or [])
+        names = [each if each.isidentifier() else f"_{at}" for at, each in enumerate(self.names)]
+        first = ", ".join(names[:positional])
+        rest = ", ".join(f"{key!r}:{name}" for key, name in zip(keys, names[positional:]))
+        head = f"def {self._func_name}({', '.join(['self', *names])}){maybe_return_annotation}:"
+        given = f"fx_pytree.tree_flatten_spec(([{first}], {{{rest}}}), self._in_spec)"
+        return f"{head}\n    {', '.join(flat)}, = {given}" if flat else f"{head}\n    {given}"
+
+    def generate_output(self, output_args: Any, *, descs: Any = None) -> str:
+        return f"return pytree.tree_unflatten({Writer(None, 'self', self).value(output_args)}, self._out_spec)"
+
+    def additional_globals(self) -> list[tuple[str, Any]]:
+        return [("fx_pytree", _Flattening), ("pytree", pytree)]
+
+    def process_inputs(self, *args: Any) -> Any:
+        return flat_inputs(args, {}, self.in_spec)
+
+    def process_outputs(self, outputs: Any) -> Any:
+        return pytree.tree_unflatten(list(outputs), self.out_spec)
+
+
+class GuardsFn(Module):
+    """Checks that inputs have the sizes that the program was exported for."""
+
+    def __init__(self, checks: list[tuple[str, Callable[[list[Any]], bool]]]) -> None:
+        super().__init__()
+        self.__dict__["checks"] = checks
+
+    def forward(self, *args: Any) -> None:
+        """Raise where a guard does not hold."""
+        if state.capture is not None:
+            return  # its own sizes are followed
+        for text, check in self.__dict__["checks"]:
+            if not check(list(args)):
+                raise AssertionError(f"Guard failed: {text}")
+
+    def __deepcopy__(self, memo: Any) -> GuardsFn:
+        return GuardsFn(self.__dict__["checks"])
+
+
+class ExportedModule(GraphModule):
+    """An exported program as a Module: called as the Module that was exported."""
+
+    def recompile(self) -> Any:
+        """Generate ``forward`` from the graph as it is now."""
+        code = super().recompile()
+        codegen = self._graph._codegen
+        if not isinstance(codegen, PyTreeCodeGen):
+            return code
+        self.__dict__["_in_spec"], self.__dict__["_out_spec"] = codegen.in_spec, codegen.out_spec
+        plain = type(self).forward
+        generated = plain._graph_forward  # type: ignore[attr-defined]
+
+        @functools.wraps(generated)
+        def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if state.capture is not None:
+                return codegen.process_outputs(Replay(self, self._graph).run(*flat_inputs(args, kwargs, codegen.in_spec)))
+            names = codegen.names[len(args) :]
+            if any(name not in names for name in kwargs) or len(args) + len(kwargs) != len(codegen.names):
+                flat_inputs(args, kwargs, codegen.in_spec)  # says what does not fit
+            return generated(self, *args, **kwargs)
+
+        forward._graph_forward = generated  # type: ignore[attr-defined]
+        type(self).forward = forward  # type: ignore[method-assign]
+        return code
+
+    def train(self, mode: bool = True) -> Any:
+        """An exported program has the mode that it was exported in."""
+        raise NotImplementedError("Calling train() is not supported yet.")
+
+    def eval(self) -> Any:
+        """An exported program has the mode that it was exported in."""
+        raise NotImplementedError("Calling eval() is not supported yet.")
+
+
+def unlifted(ep: Any, check_guards: bool = True) -> ExportedModule:
+    """A Module with the parameters, buffers and constants of an exported program, which runs its graph."""
+    graph = Graph()
+    here: dict[Any, Any] = {}
+    root: dict[str, Any] = {}
+    held: dict[str, Any] = {}
+    by_name = {each.arg.name: each for each in ep.graph_signature.input_specs}
+    flat: list[Any] = []
+    for node in ep.graph.nodes:
+        if node.op == "placeholder" and by_name[node.name].kind is InputKind.USER_INPUT:
+            here[node] = graph.placeholder(node.name)
+            here[node].meta = dict(node.meta)
+            flat.append(here[node])
+    for node in ep.graph.nodes:
+        if node.op != "placeholder" or node in here:
+            continue
+        spec = by_name[node.name]
+        target = str(spec.target)
+        value = ep.state_dict[target] if target in ep.state_dict else ep.constants[target]
+        root[target] = value
+        held[target] = spec
+        here[node] = graph.create_node("get_attr", target, (), {}, target.lower().replace(".", "_"))
+        here[node].meta = dict(node.meta)
+    checks = ep._guards if check_guards else []
+    guards = GuardsFn(checks) if flat else None
+    if guards is not None:
+        root["_guards_fn"] = guards
+        graph.create_node("call_module", "_guards_fn", tuple(flat), {}, "_guards_fn").meta["impure"] = True
+    for node in ep.graph.nodes:
+        if node.op in ("placeholder", "output"):
+            continue
+        if node.op == "get_attr":
+            root[node.target] = getattr(ep.graph_module, node.target)
+        here[node] = graph.node_copy(node, here.__getitem__)
+        here[node].name = here[node].name
+    results = list(map_arg(ep.graph.output_node().args[0], here.__getitem__))
+    kept: list[Any] = []
+    for value, spec in zip(results, ep.graph_signature.output_specs):
+        if spec.kind is OutputKind.USER_OUTPUT:
+            kept.append(value)
+            continue
+        if spec.kind not in (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION, OutputKind.USER_INPUT_MUTATION):
+            kept.append(value)
+            continue
+        sources = ep.graph_signature.input_specs
+        name = next(
+            each.arg.name
+            for each in sources
+            if (each.arg.name if spec.kind is OutputKind.USER_INPUT_MUTATION else each.target) == spec.target
+        )
+        target = next(here[node] for node in ep.graph.nodes if node.name == name)
+        copied = graph.create_node("call_function", find_overload("aten", "copy_", "default"), (target, value), {}, "copy__default")
+        copied.meta["impure"] = True
+        if spec.kind is OutputKind.USER_INPUT_MUTATION:
+            results = [copied if each is value else each for each in results]
+    mutated = len(results) - len(kept)
+    graph.output(tuple(results[mutated:]))
+    signature = ep.module_call_graph[0].signature
+    names = signature.forward_arg_names or [f"arg_{at}" for at in range(len(flat))]
+    graph.set_codegen(PyTreeCodeGen(list(names), signature.in_spec, signature.out_spec))
+    module = ExportedModule(root, graph)
+    for target, spec in held.items():
+        value = root[target]
+        *way, name = target.split(".")
+        owner: Any = module
+        for part in way:
+            owner = getattr(owner, part)
+        if spec.kind is InputKind.PARAMETER and not isinstance(value, Parameter):
+            value = Parameter(value, value.requires_grad)
+        if spec.kind is InputKind.BUFFER and isinstance(value, TensorBase):
+            for place in (owner.__dict__, owner._parameters):
+                place.pop(name, None)
+            owner.register_buffer(name, value, persistent=bool(spec.persistent))
+        elif spec.kind is InputKind.CONSTANT_TENSOR:
+            owner._buffers.pop(name, None)
+            owner.__dict__[name] = value
+        else:
+            assign(module, target, value)
+    module.__dict__["meta"] = dict(ep.graph_module.meta)
+    return module

@@ -1,0 +1,319 @@
+"""``torch.export``: programs, signatures, dynamic shapes and files, beside what PyTorch has recorded."""
+
+import contextlib
+import copy
+import importlib
+import io
+import json
+import random
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import rushlight
+from rushlight import compat
+from rushlight.core.errors import GraphError, OperationError
+from rushlight.export import Dim, ExportedProgram
+from rushlight.export.errors import ArchiveError, UserError
+
+DATA = zipfile.ZipFile(Path(__file__).parent / "data" / "export" / "programs.zip")
+TEXTS, ERRORS = json.loads(DATA.read("texts.json")), json.loads(DATA.read("errors.json"))
+# Where our functions write a program in other operators than PyTorch's, or leave out nodes that do nothing.
+DIFFERENT = {
+    "counter": "a copy_ of a buffer to itself", "attention_dynamic": "numbers of sizes", "branch_weights": "the order of lifted inputs", "writes": "a number as a constant tensor",
+    "pointwise": "to() of the same type, _assert_tensor_metadata", "losses": "broadcast_tensors of equal shapes", "repeated": "a number in a name", "sizes": "PyTorch refuses it",
+    "encoder": "views in attention", "encoder_train": "views in attention", "items": "a number in a name", "autocast": "casts instead of wrap_with_autocast", "nested_dynamic": "which of two equal sizes has the name",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def programs():
+    """tests/export_programs.py, where ``import torch`` means rushlight."""
+    compat.install()
+    return importlib.import_module("export_programs")
+
+
+@pytest.fixture(scope="module")
+def exported(programs):
+    """By name: the Module, its inputs and its exported program."""
+    found = {}
+    for name, model, args, kwargs, dynamic in programs.cases():
+        found[name] = model, args, kwargs, rushlight.export.export(model, args, kwargs, dynamic_shapes=dynamic)
+    return found
+
+
+NAMES = [name for name in TEXTS if not name.endswith(" functional")]
+RESULTS = rushlight.load(io.BytesIO(DATA.read("results.pt")))
+
+
+def text(ep):
+    return "\n".join(line.rstrip() for line in str(ep).split("\n") if "# File" not in line and "# No stack" not in line and line.strip())
+
+
+def close(results, wanted, tolerance=1e-5):
+    leaves = compat.pytree.tree_leaves(results)
+    assert len(leaves) == len(wanted)
+    for found, expected in zip(leaves, wanted):
+        if isinstance(expected, rushlight.Tensor):
+            rushlight.testing.assert_close(found, expected, rtol=1e-4, atol=tolerance, equal_nan=True)
+        else:
+            assert found == expected
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_prints_as_pytorch(exported, name):
+    if name in DIFFERENT:
+        assert text(exported[name][3]) != TEXTS[name], "no longer different"
+    else:
+        assert text(exported[name][3]) == TEXTS[name]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_runs(exported, name):
+    model, args, kwargs, ep = exported[name]
+    ep.validate()
+    rushlight.manual_seed(0)
+    wanted = compat.pytree.tree_leaves(copy.deepcopy(model)(*copy.deepcopy(args), **copy.deepcopy(kwargs)))
+    rushlight.manual_seed(0)
+    close(copy.deepcopy(ep).module()(*copy.deepcopy(args), **copy.deepcopy(kwargs)), wanted)
+
+
+def test_leaves_the_module_as_it_was(programs):
+    model = programs.Counter()
+    before = {key: value.clone() for key, value in (*model.state_dict().items(), *model.named_buffers())}
+    ep = rushlight.export.export(model, (rushlight.ones(2, 3),))
+    assert all(rushlight.equal(dict(model.named_buffers())[key], value) for key, value in before.items())
+    assert ep.state_dict["count"] is model.count
+    ep.module()(rushlight.ones(2, 3))
+    assert model.count.item() == 1
+
+
+# Which of several equal sizes gives its name, or in which order names are listed.
+OTHER_NAMES = {"equal auto": "{s77: VR[2, int_oo]}", "multiple": "{s77: VR[0, int_oo], 2*s77: VR[0, int_oo]}"}
+
+
+@pytest.mark.parametrize("name", list(ERRORS))
+def test_dynamic_shapes(programs, name):
+    _, function, args, dynamic = next(each for each in programs.mistakes() if each[0] == name)
+    wanted = OTHER_NAMES.get(name, ERRORS[name])
+    if wanted.startswith("{"):
+        found = rushlight.export.export(programs.Calls(function), args, dynamic_shapes=dynamic).range_constraints
+        assert str(found) == wanted
+    else:
+        with pytest.raises((UserError, ValueError)) as caught:
+            rushlight.export.export(programs.Calls(function), args, dynamic_shapes=dynamic)
+        assert str(caught.value).partition("\n\nThe error above")[0] == wanted.partition(": ")[2]
+
+
+# -- .pt2 files ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["", ".decomposed"])
+@pytest.mark.parametrize("name", list(RESULTS))
+def test_reads_what_pytorch_writes(programs, name, form):
+    _, _, args, kwargs, _ = next(each for each in programs.cases() if each[0] == name)
+    ep = rushlight.export.load(io.BytesIO(DATA.read(f"{name}{form}.pt2")))
+    rushlight.manual_seed(0)
+    results = ep.module()(*copy.deepcopy(args), **copy.deepcopy(kwargs))
+    if form and name in ("dropped", "encoder_train"):
+        return  # other random numbers
+    close(results, RESULTS[name], 1e-4)
+
+
+def stripped(value):
+    if isinstance(value, dict):
+        return {key: stripped(each) for key, each in value.items() if key not in ("metadata", "torch_version", "guards_code")}
+    return [stripped(each) for each in value] if isinstance(value, list) else value
+
+
+SAME = ["mlp", "mlp_dynamic", "convolutional", "convolutional_train", "embedded", "branch", "loop", "constants", "nested", "numbers", "indexing", "reductions", "unused", "activations", "created", "images", "gathered"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_writes_what_pytorch_writes(exported, name):
+    """The graph that a file has, but for strides of views and for which tensors need gradients: PyTorch notes neither for all."""
+
+    def compared(data):
+        graph = data["graph_module"]["graph"]
+        for each in graph["tensor_values"].values():
+            del each["strides"], each["requires_grad"]
+            each.pop("storage_offset")
+        return graph["nodes"] if name in ("branch", "loop") else data
+
+    theirs = next(content for content in files(DATA.read(f"{name}.pt2")) if content[0].endswith("models/model.json"))[1]
+    held = io.BytesIO()
+    rushlight.export.save(exported[name][3], held)
+    mine = next(content for content in files(held.getvalue()) if content[0].endswith("models/model.json"))[1]
+    first, second = compared(stripped(json.loads(mine))), compared(stripped(json.loads(theirs)))
+    if name in ("branch", "loop"):
+        assert [(each["target"], each["outputs"]) for each in first] == [(each["target"], each["outputs"]) for each in second]
+    else:
+        assert first == second
+
+
+def files(data):
+    with zipfile.ZipFile(io.BytesIO(data)) as opened:
+        return [(name, opened.read(name)) for name in opened.namelist()]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_round_trip(exported, name, tmp_path):
+    _, args, kwargs, ep = exported[name]
+    rushlight.export.save(ep, tmp_path / "program.pt2", extra_files={"note": "text"})
+    extra = {"note": ""}
+    again = rushlight.export.load(tmp_path / "program.pt2", extra_files=extra)
+    assert extra == {"note": "text"}
+    assert text(again) == text(ep)
+    rushlight.manual_seed(0)
+    wanted = compat.pytree.tree_leaves(copy.deepcopy(ep).module()(*copy.deepcopy(args), **copy.deepcopy(kwargs)))
+    rushlight.manual_seed(0)
+    close(again.module()(*copy.deepcopy(args), **copy.deepcopy(kwargs)), wanted)
+
+
+def test_damaged_files_are_one_clear_error(exported):
+    held = io.BytesIO()
+    rushlight.export.save(exported["mlp_dynamic"][3], held)
+    whole = held.getvalue()
+    rng = random.Random(0)
+    for _ in range(150):
+        data = bytearray(whole)
+        for _ in range(rng.randint(1, 8)):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        if rng.random() < 0.3:
+            data = data[: rng.randrange(len(data))]
+        with contextlib.suppress(ArchiveError, OperationError, ValueError, NotImplementedError):
+            rushlight.export.load(io.BytesIO(bytes(data)))
+
+
+def altered(ep, change):
+    """The program's file with its graph changed by a function."""
+    held, made = io.BytesIO(), io.BytesIO()
+    rushlight.export.save(ep, held)
+    with zipfile.ZipFile(made, "w") as written:
+        for name, content in files(held.getvalue()):
+            if name.endswith("models/model.json"):
+                data = json.loads(content)
+                change(data)
+                content = json.dumps(data).encode()
+            written.writestr(name, content)
+    return io.BytesIO(made.getvalue())
+
+
+def test_malicious_graphs_are_refused(exported):
+    ep = exported["mlp_dynamic"][3]
+
+    def change(path, value):
+        def run(data):
+            *way, last = path
+            for key in way:
+                data = data[key]
+            data[last] = value
+
+        return run
+
+    graph = ("graph_module", "graph")
+    cases = [
+        (change((*graph, "nodes", 0, "target"), "os.system"), "no operator that is known"),
+        (change((*graph, "nodes", 0, "target"), "torch.ops.aten.__class__.default"), "no operator that is known"),
+        (change((*graph, "nodes", 0, "inputs", 0, "arg"), {"as_tensor": {"name": "relu"}}), "no node before it makes"),
+        (change((*graph, "nodes", 0, "outputs"), [{"as_tensor": {"name": "x"}}]), "used twice"),
+        (change((*graph, "nodes", 0, "outputs"), [{"as_tensor": {"name": "x = 1; import os"}}]), "no name of a value"),
+        (change((*graph, "tensor_values", "x", "sizes"), [{"as_expr": {"expr_str": "__import__('os').system('x')", "hint": None}}]), "not known"),
+        (change((*graph, "tensor_values", "x", "sizes"), [{"as_int": 2**70}]), "64-bit"),
+        (change((*graph, "tensor_values", "x", "dtype"), 99), "type of elements"),
+        (change(("schema_version", "major"), 9), "schema version 9"),
+        (change(("graph_module",), []), "graph_module"),
+        (change(("graph_module", "module_call_graph"), []), "how it is called"),
+        (change(("graph_module", "module_call_graph", 0, "signature", "in_spec"), '[1, {"type": "os.path", "context": null, "children_spec": []}]'), "not registered"),
+    ]  # fmt: skip
+    for damage, words in cases:
+        with pytest.raises((ArchiveError, GraphError), match=words):
+            rushlight.export.load(altered(ep, damage))
+    with pytest.raises(ArchiveError, match="no exported program"):
+        rushlight.export.load(io.BytesIO(b"not a zip file"))
+
+
+# -- what a program is used for ----------------------------------------------------------------------------------------
+
+
+def test_guards():
+    ep = rushlight.export.export(rushlight.nn.Linear(4, 3), (rushlight.ones(2, 4),), dynamic_shapes=({0: Dim("b", min=2, max=6)},))
+    module = ep.module()
+    assert module(rushlight.ones(5, 4)).shape == (5, 3)
+    for shape, words in (((3, 5), r"input.size\(\)\[1\] == 4"), ((9, 4), r"input.size\(\)\[0\] <= 6")):
+        with pytest.raises(AssertionError, match=f"Guard failed: {words}"):
+            module(rushlight.ones(*shape))
+    with pytest.raises(ValueError, match="Trying to flatten user inputs with exported input tree spec"):
+        module(rushlight.ones(3, 4), 3)
+    with pytest.raises(RuntimeError, match="Unable to call ExportedProgram directly"):
+        ep(rushlight.ones(3, 4))
+    with pytest.raises(NotImplementedError, match="Calling train"):
+        module.train()
+    assert isinstance(ep, ExportedProgram)
+
+
+def test_trains_and_compiles(programs):
+    model = programs.Mlp()
+    ep = rushlight.export.export(model, (rushlight.ones(2, 4),), dynamic_shapes=({0: Dim("b")},))
+    module = ep.module()
+    optimizer = rushlight.optim.SGD(module.parameters(), 0.1)
+    x, losses = rushlight.randn(8, 4), []
+    compiled = rushlight.compile(module)
+    for _ in range(4):
+        optimizer.zero_grad()
+        loss = compiled(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0]
+    rushlight.testing.assert_close(module(x), model(x))
+
+
+def test_no_grad_regions_have_no_gradient(exported):
+    _, (x,), _, ep = exported["repeated"]
+    x = x.clone().requires_grad_()
+    module = ep.module()
+    (gradient,) = rushlight.autograd.grad(module(x).sum(), x)
+    model = exported["repeated"][0]
+    (wanted,) = rushlight.autograd.grad(model(x).sum(), x)
+    rushlight.testing.assert_close(gradient, wanted)
+
+
+@pytest.mark.parametrize(
+    "name", ["mlp", "convolutional_train", "attention", "counter", "embedded", "branch_weights", "encoder", "nested", "repeated", "tied"]
+)
+def test_other_forms(exported, name):
+    """Functional, in core operators, and as a tree of Modules: the same results."""
+    _, args, kwargs, ep = exported[name]
+    wanted = compat.pytree.tree_leaves(copy.deepcopy(ep).module()(*args, **kwargs))
+    for form in (lambda e: e.run_decompositions({}).module(), lambda e: e.run_decompositions().module(), rushlight.export.unflatten):
+        close(form(copy.deepcopy(ep))(*args, **kwargs), wanted, 1e-4)
+
+
+def test_decomposed_programs_write_nothing(exported):
+    ep = exported["counter"][3].run_decompositions()
+    assert dict(ep.graph_signature.buffers_to_mutate) == {"add": "count", "add_1": "total"}
+    assert not any(getattr(node.target, "_schema", None) is not None and node.target._schema.is_mutable for node in ep.graph.nodes)
+    aten = rushlight.ops.aten
+    table = rushlight.export.default_decompositions()
+    table[aten.relu.default] = lambda x: x.clamp(min=0)
+    targets = [str(node.target) for node in exported["mlp"][3].run_decompositions(table).graph.nodes]
+    assert "aten.relu.default" not in targets and any(each.startswith("aten.clamp") for each in targets)
+
+
+def test_signature(exported):
+    signature = exported["convolutional_train"][3].graph_signature
+    assert signature.user_inputs == ("x",) and signature.user_outputs == ("linear",)
+    assert signature.parameters[0] == "body.0.weight" and signature.inputs_to_buffers["b_body_1_running_mean"] == "body.1.running_mean"
+    assert exported["counter"][3].graph_signature.non_persistent_buffers == ("total",)
+    assert exported["constants"][3].graph_signature.lifted_tensor_constants == ("scale", "lifted_tensor_0")
+
+
+def test_a_branch_on_data_is_refused():
+    class Branch(rushlight.nn.Module):
+        def forward(self, x):
+            return x if x.sum() > 0 else -x
+
+    with pytest.raises(UserError, match="Could not guard on data-dependent expression"):
+        rushlight.export.export(Branch(), (rushlight.ones(2),))
