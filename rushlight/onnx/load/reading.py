@@ -29,8 +29,11 @@ _NAMES = {10: "float16", 1: "float32", 11: "float64"}
 class ModelSource:
     """A model that is being read: its message, and where the bytes of its large tensors are."""
 
-    def __init__(self, model: Any, folder: str | None = None, mapped: Any = None, places: dict[int, tuple[int, int]] | None = None) -> None:
+    def __init__(
+        self, model: Any, folder: str | None = None, path: str = "", mapped: Any = None, places: dict[int, tuple[int, int]] | None = None
+    ) -> None:
         self.model = model
+        self.path = path
         self.folder = folder
         self.mapped = mapped
         self.places = places or {}
@@ -42,7 +45,7 @@ class ModelSource:
         place = self.places.get(position)
         if place is None:
             return self.array(tensor)
-        return self._from_bytes(tensor, self.mapped, *place)
+        return self._from_bytes(tensor, self.mapped, *place, self.path)
 
     def array(self, tensor: Any) -> Any:
         """The array (or strings) of a tensor."""
@@ -89,10 +92,10 @@ class ModelSource:
             self.files[place] = _map(place)
         start = int(facts.get("offset") or 0)
         mapped = self.files[place]
-        return self._from_bytes(tensor, mapped, start, int(facts.get("length") or 0) or len(mapped) - start)
+        return self._from_bytes(tensor, mapped, start, int(facts.get("length") or 0) or len(mapped) - start, place)
 
-    def _from_bytes(self, tensor: Any, buffer: Any, start: int, length: int) -> Any:
-        """An array over the bytes themselves; of element types that NumPy lacks, a copy in the one that holds them."""
+    def _from_bytes(self, tensor: Any, buffer: Any, start: int, length: int, path: str = "") -> Any:
+        """An array over the bytes themselves, or where they are not aligned of its own; of element types that NumPy lacks, a copy in the one that holds them."""
         kind = NUMPY_TYPES.get(tensor.data_type)
         size = _count(tensor)
         if kind is None:
@@ -112,7 +115,20 @@ class ModelSource:
                 f"the tensor '{tensor.name}' has {length} bytes, but its sizes {tuple(tensor.dims)} need {size * kind.itemsize}: the file is damaged"
             )
         array = np.frombuffer(buffer, kind, size, start).reshape(tuple(tensor.dims))
-        return array if array.flags.aligned and array.flags.writeable else array.copy()
+        if array.flags.aligned and array.flags.writeable:
+            return array
+        if not path or length < LARGE:
+            return array.copy()
+        made = np.empty(array.shape, kind)  # read, and not copied from the mapped file: its pages need not come into this process
+        left = memoryview(made.reshape(-1).view(np.uint8))
+        with open(path, "rb", buffering=0) as file:
+            file.seek(start)
+            while left:
+                count = file.readinto(left)
+                if not count:
+                    raise ModelFileError(f"the file '{path}' became shorter while it was read")
+                left = left[count:]
+        return made
 
 
 def held(array: Any, number: int) -> Any:
@@ -172,7 +188,7 @@ def read(source: Any) -> ModelSource:
         raise ImportError("reading ONNX files needs the package onnx: pip install onnx") from None
 
     folder: str | None = None
-    mapped: Any = None
+    path, mapped = "", None
     places: dict[int, tuple[int, int]] = {}
     if isinstance(source, onnx.ModelProto):
         model, what = source, "the model"
@@ -182,11 +198,11 @@ def read(source: Any) -> ModelSource:
         if isinstance(source, (bytes, bytearray, memoryview)) or hasattr(source, "read"):
             mapped, what = source.read() if hasattr(source, "read") else source, "the model"
         else:
-            path = os.fspath(source)
+            path = os.path.abspath(os.fspath(source))
             what = f"'{path}'"
             if os.path.isdir(path):
                 raise ModelFileError(f"{what} is a folder, not an ONNX file")
-            folder = os.path.dirname(os.path.abspath(path))
+            folder = os.path.dirname(path)
             try:
                 mapped = _map(path)
             except OSError as error:
@@ -204,7 +220,7 @@ def read(source: Any) -> ModelSource:
         raise ModelFileError(f"{what} is no complete ONNX file: it has no graph, or does not say which operators it uses")
     if folder is not None:
         check_external(model, folder)
-    return ModelSource(model, folder, mapped, places)
+    return ModelSource(model, folder, path, mapped, places)
 
 
 # -- the wire format ---------------------------------------------------------------------------------------------------
