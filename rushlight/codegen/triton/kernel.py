@@ -1,0 +1,452 @@
+"""The Triton emitter of kernel plans: one plan becomes one kernel.
+
+Rows (all loops that are not reduced) are the first dimension of a block, ``x``; the elements of a row are the second, ``r``.  A kernel without reductions has
+rows alone.  Where a row fits in registers the kernel is *persistent*: passes follow each other on the same block, and what a later pass needs again is there.
+Longer rows are *looped* over, pass by pass; what is kept between passes is in memory.  Partial sums of blocks of rows are accumulated over the rows of a program.
+"""
+
+from __future__ import annotations
+
+import keyword
+import math
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+from ...schedule.kernel_plan import (
+    Accumulate,
+    Axis,
+    BlockElement,
+    Element,
+    KernelPlan,
+    Location,
+    Pass,
+    RowElement,
+    RowStage,
+    ScratchElement,
+    Store,
+    identity,
+)
+from ...schedule.scalar_ir import Expression
+from ...schedule.tensor_ir import Value
+from . import PERSISTENT
+from .expressions import DEVICE_FUNCTIONS, TYPES, Emission, literal
+
+PROGRAMS = 264  # programs that keep a GPU busy: two for each multiprocessor
+_WRAPPED = 100  # characters from which on an element that is reduced gets a line of its own
+_RESERVED = frozenset(("tl", "triton", "x", "r", "run", "memory", "call", "start", "first", "block", *keyword.kwlist, *dir(__builtins__)))
+_INT32 = (1 << 31) - 1
+
+
+def power_of_two(number: int) -> int:
+    """The smallest power of two that is not below a number."""
+    return 1 << max(number - 1, 0).bit_length()
+
+
+def identifier(text: str) -> str:
+    """A name for Python, made of the name of a node."""
+    name = re.sub(r"\W", "_", text)
+    return f"v{name}" if not name or name[0].isdigit() or name in _RESERVED else name
+
+
+class Kernel:
+    """One kernel: its text, and how it is launched."""
+
+    def __init__(self, plan: KernelPlan, name: str, comments: list[str], programs: int = PROGRAMS) -> None:
+        """``programs`` is how many programs there should be at least, where there are enough rows."""
+        self.plan, self.name, self.comments, self.programs = plan, name, comments, programs
+        self.rows = [each for each in plan.axes if not each.reduced]
+        self.columns = [each for each in plan.axes if each.reduced]
+        self.row_count, self.length = (math.prod([each.size for each in axes]) for axes in (self.rows, self.columns))
+        self.accumulates = any(each.reductions for each in plan.passes)
+        self.flat = not self.columns and not self.accumulates and not plan.partials
+        self.used: dict[str, None] = {}  # device functions
+        self.taken = {*DEVICE_FUNCTIONS, *(each.name for each in plan.axes), "x_mask", "r_mask"}
+        self.pointers = {value: self.unique(f"{value_name(value)}_ptr") for value in plan.buffers}
+        self.choose_blocks()
+        self.lines: list[str] = []
+        self.depth = 1
+        self.row_names: dict[Value, str] = {}  # row values
+        self.held: dict[Value, str] = {}  # of a persistent kernel: values of the whole block
+        self.loaded: dict[Any, str] = {}  # elements that were read in this block, by where they are
+        self.shapes: dict[int, tuple[bool, bool]] = {}  # by id of an expression of the plan
+        self.held_shapes: dict[Value, tuple[bool, bool]] = {}
+        self.sums: dict[Value, str] = {}  # accumulators of partial sums
+        self.written: set[Value] = set()  # buffers
+        self.index_type = "tl.int64" if self.is_wide() else "tl.int32"
+        self.emit()
+
+    # -- launching -----------------------------------------------------------------------------------------------------
+
+    def choose_blocks(self) -> None:
+        """The sizes of blocks, the grid, and the number of warps."""
+        plan, rows, length = self.plan, self.row_count, self.length
+        self.persistent = True
+        self.r_block = 1
+        if self.flat:
+            self.x_block = min(power_of_two(rows), 1024 if rows >= 1024 * self.programs else 256)
+        elif plan.partials:
+            self.r_block = power_of_two(length)
+            self.x_block = max(1, min(power_of_two(plan.partials[0].rows), 2048 // self.r_block))
+        else:
+            again = len(plan.passes) > 1
+            tile = 8 if plan.tile is not None else 1  # rows that are adjacent in memory
+            self.persistent = power_of_two(length) * tile <= (PERSISTENT if again or plan.scratch else PERSISTENT // 4)
+            if self.persistent:
+                self.r_block = power_of_two(length)
+                self.x_block = max(tile, 2048 // self.r_block)
+            else:
+                self.r_block, self.x_block = (32, 64) if plan.tile is not None else (2048, 1)
+            self.x_block = min(self.x_block, power_of_two(rows))
+            while self.x_block > tile and rows < self.programs * self.x_block:
+                self.x_block //= 2
+        self.warps = min(max(power_of_two(self.x_block * self.r_block // 512), 1), 16)
+        self.grid = (plan.extent if plan.partials else -(-rows // self.x_block),)
+
+    @property
+    def options(self) -> str:
+        """The constants of a launch."""
+        sizes = f"XBLOCK={self.x_block}" if self.flat else f"XBLOCK={self.x_block}, RBLOCK={self.r_block}"
+        return f"{sizes}, num_warps={self.warps}"
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to compute."""
+        return not self.row_count
+
+    def is_wide(self) -> bool:
+        """Whether indices need 64 bits."""
+        spans = [self.row_count * max(self.length, 1)]
+        for location in self.locations():
+            spans.append(location.offset + sum(max(0, step) * (size - 1) for step, size in zip(location.strides, self.plan.space)))
+        return max(spans) > _INT32
+
+    def locations(self) -> Iterator[Element]:
+        """The elements in memory that are read or written."""
+        for part in self.plan.body:
+            for each in part.stores if isinstance(part, Pass) else part.values:
+                if isinstance(each.to, Element):
+                    yield each.to
+            statements = [*part.stores, *part.reductions] if isinstance(part, Pass) else [each for each in part.values if each.expression]
+            waiting = [each.expression for each in statements]
+            seen: set[int] = set()
+            while waiting:
+                found = waiting.pop()
+                if found is not None and id(found) not in seen:
+                    seen.add(id(found))
+                    waiting += found.args
+                    if found.op == "operand" and isinstance(found.data, Element):
+                        yield found.data
+
+    # -- text ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def text(self) -> str:
+        """The source of the kernel."""
+        sizes = "XBLOCK: tl.constexpr" if self.flat else "XBLOCK: tl.constexpr, RBLOCK: tl.constexpr"
+        head = [f"# {line}" for line in self.comments]
+        return "\n".join([*head, "@triton.jit", f"def {self.name}({', '.join([*self.pointers.values(), sizes])}):", *self.lines])
+
+    def line(self, text: str) -> None:
+        self.lines.append("    " * self.depth + text)
+
+    @contextmanager
+    def indented(self, head: str) -> Iterator[None]:
+        self.line(head)
+        self.depth += 1
+        yield
+        self.depth -= 1
+
+    def unique(self, name: str) -> str:
+        """A name that nothing else has."""
+        name = taken = identifier(name)
+        count = 1
+        while name in self.taken:
+            count += 1
+            name = f"{taken}_{count}"
+        self.taken.add(name)
+        return name
+
+    def assign(self, text: str, name: str = "t") -> str:
+        """A line that names a value."""
+        name = self.unique(name)
+        self.line(f"{name} = {text}")
+        return name
+
+    # -- indices -------------------------------------------------------------------------------------------------------
+
+    def set_rows(self, start: str) -> None:
+        """The indices of the rows of this block."""
+        wide = f".to({self.index_type})" if self.index_type == "tl.int64" else ""
+        self.line(f"x = {start}{wide} + tl.arange(0, XBLOCK){'' if self.flat else '[:, None]'}")
+        self.take_apart("x", self.rows)
+
+    def set_columns(self, start: str) -> None:
+        """The indices of the elements of a row in this block."""
+        self.line(f"r = {start}tl.arange(0, RBLOCK)[None, :]")
+        self.take_apart("r", self.columns)
+
+    def take_apart(self, index: str, axes: list[Axis]) -> None:
+        """One index for each axis, of an index that counts through all of them."""
+        if len(axes) < 2:
+            return
+        step = 1
+        for axis in reversed(axes):
+            quotient = index if step == 1 else f"{index} // {step}"
+            self.line(f"{axis.name} = {quotient if axis is axes[0] else f'{quotient} % {axis.size}'}")
+            step *= axis.size
+
+    @property
+    def row_masked(self) -> bool:
+        """Whether some rows of a block may not be there."""
+        if self.plan.partials:
+            return self.plan.partials[0].rows % self.x_block != 0 or self.row_count % self.plan.partials[0].rows != 0
+        return self.row_count % self.x_block != 0
+
+    @property
+    def column_masked(self) -> bool:
+        return self.length % self.r_block != 0
+
+    def mask(self, rows: bool, columns: bool) -> str:
+        """The condition under which the elements of a block are there, or nothing."""
+        parts = [name for name, wanted in (("x_mask", rows and self.row_masked), ("r_mask", columns and self.column_masked)) if wanted]
+        return " & ".join(parts)
+
+    def address(self, at: Element, whole: bool, stored: bool = False) -> tuple[str, str]:
+        """The pointer to an element, and the mask; of one element per row where it is not ``whole``."""
+        terms, rows, columns = [], False, False
+        for axis in self.plan.axes:
+            if not axis.dims or (axis.reduced and not whole):
+                continue
+            step = at.strides[axis.dims[-1]]
+            if step:
+                axes, index = (self.columns, "r") if axis.reduced else (self.rows, "x")
+                name = axis.name if len(axes) > 1 else index
+                terms.append(name if step == 1 else f"{step} * {name}")
+                rows, columns = rows or not axis.reduced, columns or axis.reduced
+        if stored:  # what is stored has the shape of the block, even where there is one element
+            terms += [] if rows else ["x"]
+            terms += [] if columns or not whole or self.flat else ["r"]
+            rows, columns = True, whole and not self.flat
+        terms += [str(at.offset)] if at.offset else []
+        return " + ".join([self.pointers[at.buffer], *terms]), self.mask(rows, columns)
+
+    # -- the body ------------------------------------------------------------------------------------------------------
+
+    def emit(self) -> None:
+        """The lines of the kernel."""
+        if self.plan.partials:
+            self.emit_blocks()
+            return
+        self.set_rows("tl.program_id(0) * XBLOCK")
+        if self.row_masked:
+            self.line(f"x_mask = x < {self.row_count}")
+        if not self.flat and self.persistent:
+            self.emit_columns("")
+        for part in self.plan.body:
+            self.emit_part(part)
+
+    def emit_blocks(self) -> None:
+        """A program for each block of rows, of which partial sums are taken."""
+        rows = self.plan.partials[0].rows
+        self.line("block = tl.program_id(0)")
+        self.emit_columns("")
+        for each in self.plan.partials:
+            self.sums[each] = self.assign(f"tl.zeros([RBLOCK], {TYPES[each.dtype]})", f"{value_name(each)}_sum")
+        with self.indented(f"for first in range(0, {rows}, XBLOCK):"):
+            self.set_rows(f"block * {rows} + first")
+            if self.row_masked:
+                self.line(f"x_mask = (x < {self.row_count}) & (x < (block + 1) * {rows})")
+            for part in self.plan.body:
+                self.emit_part(part)
+        for each in self.plan.partials:
+            mask = f", tl.arange(0, RBLOCK) < {self.length}" if self.column_masked else ""
+            self.line(f"tl.store({self.pointers[each]} + block * {self.length} + tl.arange(0, RBLOCK), {self.sums[each]}{mask})")
+
+    def emit_columns(self, start: str) -> None:
+        self.set_columns(start)
+        if self.column_masked:
+            self.line(f"r_mask = r < {self.length}")
+
+    def emit_part(self, part: Pass | RowStage) -> None:
+        if isinstance(part, RowStage):
+            self.emit_rows(part)
+        elif self.flat or self.persistent:
+            found = self.emit_pass(part, {})
+            for each, text in zip(part.reductions, found):
+                self.reduce(each, text)
+        else:
+            if any(at.buffer in self.written for at in self.reads(part)):
+                self.line("tl.debug_barrier()  # what a pass before has stored is read")
+            shape = "[XBLOCK, RBLOCK]"
+            sums = {
+                each.value: self.assign(
+                    f"tl.full({shape}, {literal(identity(each.value))}, {TYPES[each.value.dtype]})", value_name(each.value)
+                )
+                for each in part.reductions
+            }
+            with self.indented(f"for start in range(0, {self.length}, RBLOCK):"):
+                self.emit_columns("start + ")
+                rows = dict(self.loaded)
+                self.emit_pass(part, sums)
+                self.loaded = rows
+            for each in part.reductions:
+                self.reduce(each, sums[each.value])
+
+    def reads(self, part: Pass) -> list[Element]:
+        """What a pass reads from memory, and does not hold."""
+        found: list[Element] = []
+        seen: set[int] = set()
+        waiting: list[Expression] = [each.expression for each in (*part.stores, *part.reductions)]
+        while waiting:
+            each = waiting.pop()
+            if id(each) not in seen:
+                seen.add(id(each))
+                waiting += each.args
+                if each.op == "operand" and isinstance(each.data, Element) and each.data.value not in self.held:
+                    found.append(each.data)
+        return found
+
+    def emission(self, whole: bool) -> Emission:
+        return Emission(lambda at: self.load(at, whole), self.assign, lambda name: self.used.setdefault(name))
+
+    def emit_rows(self, stage: RowStage) -> None:
+        """Row values, one for each row."""
+        emission = self.emission(False)
+        emission.count([each.expression for each in stage.values if each.expression is not None])
+        for each in stage.values:
+            if each.expression is not None:
+                text = emission(each.expression)
+                self.row_names[each.value] = text if text.isidentifier() else self.assign(text, value_name(each.value))
+            if each.to is not None:
+                self.store(each.to, self.row_names[each.value], False)
+
+    def emit_pass(self, part: Pass, sums: dict[Any, str]) -> list[str]:
+        """One pass over a block; the names of the elements that are reduced, or nothing where they are added to ``sums``."""
+        emission = self.emission(True)
+        emission.count([each.expression for each in (*part.stores, *part.reductions)])
+        read = {at.buffer for at in self.reads(part)}
+        waiting: list[tuple[Store, str]] = []
+        for store in part.stores:
+            text = emission(store.expression)
+            name = text if text.isidentifier() or store.expression.op == "constant" else self.assign(text, value_name(store.value))
+            emission.names[id(store.expression)] = name
+            waiting.append((store, name))
+        elements = [self.masked(each, emission(each.expression)) for each in part.reductions]
+        if not self.flat and any(isinstance(store.to, Element) and store.to.buffer in read for store, _ in waiting):
+            self.line("tl.debug_barrier()  # results are stored where operands were read")
+        for store, name in waiting:
+            self.put(store, name)
+        if not sums:
+            return elements
+        for each, text in zip(part.reductions, elements):
+            total = sums[each.value]
+            self.line(f"{total} = {self.combined(each, total, text)}")
+        return []
+
+    def masked(self, each: Accumulate, text: str) -> str:
+        """An element of a reduction over the whole block: the neutral one where there is none."""
+        mask, value = self.mask(True, True), self.whole_block(each.expression, text, each.value.dtype)
+        if mask:
+            value = value if len(value) < _WRAPPED else self.assign(value, f"{value_name(each.value)}_element")
+            return f"tl.where({self.whole_mask(mask)}, {value}, {literal(identity(each.value))})"
+        return value
+
+    def whole_block(self, expression: Expression, text: str, dtype: Any) -> str:
+        """A value with the shape of the block."""
+        if expression.op == "constant":
+            return f"tl.full([XBLOCK, RBLOCK], {text}, {TYPES[dtype]})"
+        return text if self.shape(expression) == (True, True) else f"tl.broadcast_to({text}, [XBLOCK, RBLOCK])"
+
+    def whole_mask(self, mask: str) -> str:
+        """A mask with the shape of the block."""
+        return mask if "&" in mask else f"tl.broadcast_to({mask}, [XBLOCK, RBLOCK])"
+
+    def shape(self, expression: Expression) -> tuple[bool, bool]:
+        """Whether a value differs from row to row, and within a row."""
+        found = self.shapes.get(id(expression))
+        if found is None:
+            if expression.op != "operand":
+                parts = [self.shape(each) for each in expression.args]
+                found = any(each[0] for each in parts), any(each[1] for each in parts)
+            elif isinstance(expression.data, Element) and expression.data.value not in self.held:
+                steps = [(axis.reduced, expression.data.strides[axis.dims[-1]]) for axis in self.plan.axes if axis.dims]
+                found = any(step and not reduced for reduced, step in steps), any(step and reduced for reduced, step in steps)
+            elif isinstance(expression.data, RowElement):
+                found = True, False
+            else:
+                found = self.held_shapes[expression.data.value]
+            self.shapes[id(expression)] = found
+        return found
+
+    def combined(self, each: Accumulate, total: str, text: str) -> str:
+        """A reduction of two blocks, element by element."""
+        how = each.value.how
+        if how in ("max", "min"):
+            more = ", propagate_nan=tl.PropagateNan.ALL" if each.value.dtype.kind == "f" else ""
+            return f"tl.{how}imum({total}, {text}{more})"
+        return f"{total} {dict(add='+', mul='*', **{'and': '&', 'or': '|'})[how]} {text}"
+
+    def reduce(self, each: Accumulate, text: str) -> None:
+        """The result of a reduction: a row value."""
+        how, dtype = each.value.how, each.value.dtype
+        if how == "add":
+            narrow = dtype.kind in "iu" and dtype.itemsize < 4  # Triton sums those in 32 bits
+            found = f"tl.sum({text}, 1)[:, None]{f'.to({TYPES[dtype]})' if narrow else ''}"
+        else:
+            self.used.setdefault(f"reduce_{how}")
+            found = f"reduce_{how}({text})"
+        self.row_names[each.value] = self.assign(found, value_name(each.value))
+
+    def put(self, store: Store, name: str) -> None:
+        """Store a value, or hold it where the kernel is persistent and nobody else needs it."""
+        to = store.to
+        if isinstance(to, BlockElement):
+            mask = self.mask(True, True)
+            value = self.whole_block(store.expression, name, to.value.dtype)
+            value = f"tl.where({self.whole_mask(mask)}, {value}, 0.0)" if mask else value
+            self.line(f"{self.sums[to.value]} += tl.sum({value}, 0)")
+            return
+        if self.persistent and not self.flat:
+            self.held[store.value] = name
+            self.held_shapes[store.value] = self.shape(store.expression)
+            own = isinstance(to, Element) and to.buffer is (store.value.place or store.value)
+            if not own:
+                return
+        if isinstance(to, ScratchElement):
+            raise NotImplementedError("a looped kernel keeps nothing in registers")
+        assert isinstance(to, Element)
+        self.store(to, name, True)
+
+    def store(self, to: Element, name: str, whole: bool) -> None:
+        pointer, mask = self.address(to, whole, stored=True)
+        self.written.add(to.buffer)
+        self.loaded = {key: each for key, each in self.loaded.items() if key[0] is not to.buffer}
+        self.line(f"tl.store({pointer}, {name}{f', {mask}' if mask else ''})")
+
+    def load(self, at: Location, whole: bool) -> str:
+        """The text of an operand."""
+        if isinstance(at, RowElement):
+            return self.row_names[at.value]
+        held = self.held.get(at.value)
+        if held is not None:
+            return held
+        assert isinstance(at, Element), "what is kept is held"
+        pointer, mask = self.address(at, whole)
+        key = (at.buffer, pointer)
+        if key not in self.loaded:
+            text = f"tl.load({pointer}{f', {mask}' if mask else ''})"
+            if not any(each in pointer for each in (" + ", " * ")) or pointer.split(" + ")[1:] == [str(at.offset)]:
+                text = f"tl.broadcast_to({text}, {[1] if self.flat else [1, 1]})"  # one number is a block, too: the interpreter mixes up others
+            self.loaded[key] = self.assign(text, value_name(at.value))
+        return self.loaded[key]
+
+
+def value_name(value: Value) -> str:
+    """A name for a value, by its node."""
+    return identifier(str(value.node.name) if value.node is not None else f"value_{value.index}")
+
+
+__all__ = ["Kernel"]

@@ -1,0 +1,127 @@
+"""A schedule run by Triton kernels: the memory of its values on a device, and a call of the whole.
+
+On CUDA tensors the kernels are compiled; on CPU tensors Triton's interpreter runs them, which is how they are tested without a GPU.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...codegen.triton.kernel import PROGRAMS
+from ...codegen.triton.module import GeneratedModule
+from ...core.base import TensorBase, make
+from ...core.declare import table
+from ...core.devices import device, device_of, device_type_of
+from ...core.dtypes import BY_NUMPY, uint8
+from ...core.errors import OperationError
+from ...core.state import state
+from ...schedule.schedule import Schedule
+from ...schedule.tensor_ir import Call, Reference, Value
+
+
+class TritonSchedule:
+    """Runs in the place of a graph: called with tensors, it gives tensors."""
+
+    def __init__(self, schedule: Schedule, place: device) -> None:
+        self.schedule, self.place = schedule, place
+        self.inputs, self.outputs, self.writes = schedule.inputs, schedule.outputs, schedule.writes
+        self.generated = GeneratedModule(schedule, PROGRAMS if place.type == "cuda" else 1)
+        self.text = self.generated.text
+        self.calls = self.generated.calls
+        self.module = self.generated.load()
+        self.steps = [str(each) for each in schedule.steps]
+        self.notes = list(schedule.notes)
+        self.fixed: list[Any] = []  # the inputs that are no tensors, which the code depends on
+        self.size = max(schedule.slots.values(), default=-1) + 1
+        self.static: list[Any] = [None] * self.size  # constants and the arena
+        arena = self.empty((schedule.arena,), uint8) if schedule.arena else None
+        for value in schedule.constants:
+            self.static[schedule.slots[value]] = make(device_type_of(self.empty((1,), uint8)._array).from_host(value.array, place))
+        for value, offset in schedule.offsets.items():
+            length = max(math.prod(value.shape), 1) * value.dtype.itemsize
+            part = table["slice"].call(arena, 0, offset, offset + length, 1)
+            kind = BY_NUMPY[value.dtype]
+            flat = part.view(kind)
+            self.static[schedule.slots[value]] = flat.view(value.shape) if math.prod(value.shape) else self.empty(value.shape, kind)
+        del self.generated
+        schedule.release()
+
+    def empty(self, shape: tuple[int, ...], kind: Any) -> Any:
+        return table["empty"].call(shape, dtype=kind, device=self.place)
+
+    def accepts(self, args: tuple[Any, ...]) -> bool:
+        """Whether inputs have the shapes, dtypes and strides that this was compiled for."""
+        for value in self.inputs:
+            array = args[value.position]._array
+            size = array.dtype.itemsize
+            if array.shape != value.shape or array.dtype != value.dtype:
+                return False
+            if any(have != want * size for have, want, count in zip(array.strides, value.strides, array.shape) if count > 1):
+                return False
+        return True
+
+    def __call__(self, args: tuple[Any, ...]) -> list[Any]:
+        """The outputs for inputs that it accepts."""
+        schedule, slots = self.schedule, self.schedule.slots
+        memory = list(self.static)
+        enabled, state.grad_enabled = state.grad_enabled, False
+        try:
+            for value in self.inputs:
+                memory[slots[value]] = args[value.position]
+            for value in schedule.roots:
+                memory[slots[value]] = self.empty(value.shape, BY_NUMPY[value.dtype])
+            self.module.run(memory, lambda number: self.call(self.calls[number], memory))
+            results = [None if each is None else self.seen_through(each, memory) for each in self.outputs]
+            copied = [(self.seen_through(each, memory).clone(), position) for each, position in schedule.copies if each is not None]
+            for new, position in copied:
+                args[position].copy_(new)
+        finally:
+            state.grad_enabled = enabled
+        return results
+
+    def seen_through(self, reference: Reference, memory: list[Any]) -> Any:
+        """The tensor of a reference."""
+        value: Value = reference.value
+        tensor = memory[self.schedule.slots[value]]
+        if reference.shape == value.shape and reference.strides == value.strides and not reference.offset:
+            return tensor
+        if 0 in reference.shape:
+            return self.empty(reference.shape, BY_NUMPY[value.dtype])
+        strides = [step or 1 if size == 1 else step for step, size in zip(reference.strides, reference.shape)]
+        return table["as_strided"].call(tensor, reference.shape, strides, tensor.storage_offset() + reference.offset)
+
+    def call(self, value: Call, memory: list[Any]) -> None:
+        """Run an op as in eager mode."""
+        given: list[Any] = []
+
+        def tensor(argument: Any) -> Any:
+            if isinstance(argument, Reference):
+                given.append(self.seen_through(argument, memory))
+                return given[-1]
+            if isinstance(argument, (tuple, list)):
+                return type(argument)([tensor(each) for each in argument])
+            return argument
+
+        result = value.target(*tensor(value.args), **{name: tensor(each) for name, each in value.kwargs.items()})
+        for each, output in zip(value.others, result if value.part is not None else (result,)):
+            if not isinstance(output, TensorBase) or output._array.shape != each.shape or output._array.dtype != each.dtype:
+                raise OperationError(f"{value.node}: {output!r:.80} came out where {each!r} was expected")
+            shares = any(device_type_of(output._array).shares_memory(output._array, one._array) for one in given)
+            if shares or not output.is_contiguous():
+                made = table["empty"].call(each.shape, dtype=output.dtype, device=device_of(output._array))
+                output = made.copy_(output)
+            memory[self.schedule.slots[each]] = output
+
+    def describe(self) -> str:
+        """The steps of the schedule, as text."""
+        return "\n".join(
+            [
+                f"Triton kernels, {self.schedule.arena} bytes of memory inside",
+                *(f"  {each}" for each in self.steps),
+                *(f"  note: {each}" for each in self.notes),
+            ]
+        )
+
+
+__all__ = ["TritonSchedule"]
