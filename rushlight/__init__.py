@@ -120,11 +120,19 @@ def vmap(func: _Any, in_dims: _Any = 0, out_dims: _Any = 0, randomness: str = "e
 
 def compile(
     model: _Any = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: _Any = "native", mode: str | None = None,
-    options: dict[str, _Any] | None = None, disable: bool = False, check: bool = False,
+    options: dict[str, _Any] | None = None, disable: bool = False, check: bool = False, target: str | None = None,
 ) -> _Any:  # fmt: skip
     """Compile a function or Module: see :func:`rushlight.compiler.compile`."""
     return __getattr__("compiler").compile(
-        model, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable, check=check
+        model,
+        fullgraph=fullgraph,
+        dynamic=dynamic,
+        backend=backend,
+        mode=mode,
+        options=options,
+        disable=disable,
+        check=check,
+        target=target,
     )
 
 

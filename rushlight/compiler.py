@@ -30,6 +30,9 @@ attach(GraphModule)  # what a back-end is given can be looked at
 _all: weakref.WeakSet[Any] = weakref.WeakSet()  # what is compiled, for reset()
 
 
+_TARGETS = {"cpu": "native", "cuda": "triton"}  # the back-ends that make code, by what it is for
+
+
 class _Disabled(threading.local):
     depth = 0  # how many functions are running that nothing is to be compiled in
 
@@ -135,27 +138,47 @@ def _call_module(module: Any, *args: Any, **kwargs: Any) -> Any:
 
 def compile(
     model: Any = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: Any = "native", mode: str | None = None,
-    options: dict[str, Any] | None = None, disable: bool = False, check: bool = False,
+    options: dict[str, Any] | None = None, disable: bool = False, check: bool = False, target: str | None = None,
 ) -> Any:  # fmt: skip
     """Run a function or Module compiled: captured from its bytecode at the first call, and run by a back-end from then on.
 
     ``backend`` is a name (see :func:`list_backends`) or a function of a graph module and example inputs that gives a callable.
     ``fullgraph=True`` refuses programs that would take more than one graph.  ``check=True`` (or ``RUSHLIGHT_CHECK=1`` in the
-    environment) runs eager beside the compiled code, and raises a :class:`CheckError` where they differ.  Also a decorator.
+    environment) runs eager beside the compiled code, and raises a :class:`CheckError` where they differ.  Code is made for the device
+    of the inputs; ``target`` (``"cpu"`` or ``"cuda"``) insists on one.  Also a decorator.
     """
     if model is None:
         return lambda function: compile(
-            function, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable, check=check
+            function,
+            fullgraph=fullgraph,
+            dynamic=dynamic,
+            backend=backend,
+            mode=mode,
+            options=options,
+            disable=disable,
+            check=check,
+            target=target,
         )
     if disable:
         return model
     if isinstance(model, (staticmethod, classmethod)):  # the decorators are in the other order: the function is compiled
         return type(model)(
-            compile(model.__func__, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, check=check)
+            compile(
+                model.__func__,
+                fullgraph=fullgraph,
+                dynamic=dynamic,
+                backend=backend,
+                mode=mode,
+                options=options,
+                check=check,
+                target=target,
+            )
         )
     if not callable(model):
         raise RuntimeError(f"compile() takes a function or a Module, not {type(model).__name__}")
-    found = find(backend)
+    if target not in (None, *_TARGETS):
+        raise RuntimeError(f"compile() makes code for the targets {' and '.join(_TARGETS)}, not for {target!r}")
+    found = find(backend if target is None or backend not in _TARGETS.values() and backend != "inductor" else _TARGETS[target])
     if check or os.environ.get("RUSHLIGHT_CHECK", "0") not in ("", "0"):
         found = CheckedBackend(found)
     chosen = Options(found, fullgraph, dynamic)

@@ -149,10 +149,8 @@ REDUCING = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(24))
-def test_random_programs(seed: int) -> None:
-    """Graphs of random ops on values of one shape."""
-    chance = random.Random(seed)
+def random_program(chance: random.Random) -> tuple[Callable[..., Any], tuple[int, int]]:
+    """A program of random ops on values of one shape, and that shape."""
     steps = [
         (chance.choice((UNARY, BINARY, BINARY, REDUCING)), chance.random(), chance.random(), chance.random())
         for _ in range(chance.randint(3, 12))
@@ -166,8 +164,15 @@ def test_random_programs(seed: int) -> None:
             values.append(function(first, second) if functions is BINARY else function(first))
         return values[-1], values[-2] * 2, values[-3].sum(0)
 
+    return program, chance.choice([(5, 7), (64, 48), (200, 32), (3, 513)])
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_random_programs(seed: int) -> None:
+    """Graphs of random ops on values of one shape."""
+    chance = random.Random(seed)
+    program, shape = random_program(chance)
     torch.manual_seed(seed)
-    shape = chance.choice([(5, 7), (64, 48), (200, 32), (3, 513)])
     target = TARGETS[chance.choice(list(TARGETS))]
     check(program, torch.randn(*shape), torch.randn(*shape), target=target, rtol=1e-4)
 

@@ -106,6 +106,7 @@ ALLOWED = {
     "codegen/numpy/kernel.py": "opcodes of the scalar IR",
     "schedule/kernel_plan.py": "opcodes of the scalar IR",
     "codegen/llvm/vector_math.py": "functions of the vector math library",
+    "codegen/triton/expressions.py": "opcodes of the scalar IR",
     "runtime/cuda/array_module.py": "functions of array modules",
     "schedule/scalar_ir.py": "functions of array modules, and opcodes of the scalar IR",
     "core/array_tracer.py": "functions of array modules",

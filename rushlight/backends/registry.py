@@ -14,6 +14,7 @@ _late = {
     "native": "native",
     "inductor": "native",
     "onnxrt": "onnxrt",
+    "triton": "triton_code",
 }  # modules that are imported when a program asks for their back-end
 
 

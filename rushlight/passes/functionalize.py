@@ -18,6 +18,7 @@ from ..capture.graph_module import Replay
 from ..capture.tracer.tracer import Tracer, as_size, tensors_in
 from ..core.base import Spec, TensorBase, make, spec_of, storage_of
 from ..core.declare import Op, table
+from ..core.devices import device_types
 from ..core.dispatch import dispatch
 from ..core.errors import CaptureError
 from ..core.node import Node as GradientNode
@@ -175,7 +176,11 @@ class Rerun(Replay):
 
 
 def nothing_special(args: Any) -> bool:
-    """Whether these are plain tensors on the CPU, and no mode intercepts calls of ops."""
-    return not state.interceptors and all(
-        isinstance(each, TensorBase) and each._array.__class__ is np.ndarray and each._value is None for each in args
-    )
+    """Whether these are plain tensors, and no mode intercepts calls of ops."""
+    return not state.interceptors and all(isinstance(each, TensorBase) and is_plain(each._array) and each._value is None for each in args)
+
+
+def is_plain(array: Any) -> bool:
+    """Whether an array holds elements on a device."""
+    kind = array.__class__
+    return kind is np.ndarray or any(kind is getattr(each, "array_type", None) for each in device_types.values())

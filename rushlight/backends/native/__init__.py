@@ -24,7 +24,7 @@ import numpy as np
 
 from ...codegen.llvm import lowerings as lowerings  # says which file lowers which ops
 from ...core.base import Spec, TensorBase, alias, make, storage_of
-from ...core.devices import CPU
+from ...core.devices import CPU, device_of
 from ...core.state import state
 from ...passes.decompose import Declined
 from ...runtime.call import trampoline
@@ -36,7 +36,7 @@ from ...runtime.cpu.step_timer import timed
 from ...schedule.tensor_ir import Input, elements
 from ..aot import AheadOfTime, AotPlan, aot_eager
 from ..protocol import NO_LAUNCHER, Backend, Executable, GraphCompiler, GraphExecutable, Launcher
-from ..registry import register_backend
+from ..registry import find, register_backend
 from ..scalar_inputs import with_numbers
 from .autograd_launcher import make_autograd_launcher, programs
 from .dynamic_shapes import General, Plans
@@ -246,7 +246,9 @@ class NativeBackend(Backend):
     defers_first_call = True
 
     def compile(self, gm: Any, example_inputs: list[Any]) -> Executable:
-        """Compile a graph; without llvmlite its forward and backward graphs run op by op."""
+        """Compile a graph; without llvmlite its forward and backward graphs run op by op.  Graphs on a GPU become Triton code."""
+        if any(isinstance(each, TensorBase) and device_of(each._array).type == "cuda" for each in example_inputs):
+            return find("triton").compile(gm, example_inputs)
         return with_numbers(gm, NativeExecutable) if available() else aot_eager.compile(gm, example_inputs)
 
 

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-
 from ...schedule.kernel_plan import (
     Accumulate,
     Axis,

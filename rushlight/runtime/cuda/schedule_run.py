@@ -113,14 +113,15 @@ class TritonSchedule:
                 output = made.copy_(output)
             memory[self.schedule.slots[each]] = output
 
+    def outline(self) -> str:
+        """What there is, in a line."""
+        launches = len(self.steps) - len(self.calls)
+        return f"{launches} launches of Triton kernels, {len(self.calls)} calls of ops, {self.schedule.arena} bytes of memory inside"
+
     def describe(self) -> str:
-        """The steps of the schedule, as text."""
+        """The steps of the schedule and the source of the kernels, as text."""
         return "\n".join(
-            [
-                f"Triton kernels, {self.schedule.arena} bytes of memory inside",
-                *(f"  {each}" for each in self.steps),
-                *(f"  note: {each}" for each in self.notes),
-            ]
+            [self.outline(), *(f"  {each}" for each in self.steps), *(f"  note: {each}" for each in self.notes), "", self.text]
         )
 
 

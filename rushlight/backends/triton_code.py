@@ -1,0 +1,208 @@
+"""Triton code: graphs on CUDA tensors become kernels, with the ops that have libraries of their own called between them.
+
+In: a captured graph.  Out: an `Executable`, as of the back-end ``native``: differentiated ahead of time where gradients are recorded, one program for each
+layout of the inputs.  `interpreted` is the same on CPU tensors by Triton's interpreter, for tests.  ``compile`` comes here by itself where a graph's inputs are on a GPU.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import os
+import time
+from typing import Any
+
+import numpy as np
+
+from ..codegen.triton import TARGET
+from ..core.base import Spec, TensorBase, alias, make, storage_of
+from ..core.devices import CPU, device, device_of, device_type_of, device_types
+from ..core.errors import DeviceError, NotSupported
+from ..core.state import state
+from ..passes.decompose import Declined, decompose
+from ..runtime.cuda.schedule_run import TritonSchedule
+from ..schedule.schedule import Schedule
+from ..schedule.tensor_ir import Input, elements
+from .aot import AheadOfTime
+from .protocol import Backend, Executable, GraphCompiler, GraphExecutable
+from .registry import register_backend
+from .scalar_inputs import with_numbers
+
+LIMIT = 16  # programs for different layouts of the inputs, before new ones run op by op
+log = logging.getLogger("rushlight.triton")
+
+if "triton" in os.environ.get("RUSHLIGHT_LOGS", "").split(","):
+    log.addHandler(logging.StreamHandler())
+    log.setLevel(logging.DEBUG)
+
+
+class TritonGraph(GraphExecutable):
+    """A functional graph that runs as Triton kernels, one program for each layout of its inputs; what is declined runs op by op."""
+
+    def __init__(self, module: Any, kind: str) -> None:
+        self.module, self.kind = module, kind
+        self.programs: list[TritonSchedule] = []
+        self.declined = ""  # why the graph runs op by op
+        self.last: TritonSchedule | None = None
+
+    def __call__(self, *args: Any) -> Any:
+        if self.declined or state.capture is not None:
+            return self.module.forward(*args)
+        place = self.place_of(args)
+        if place is None:
+            return self.module.forward(*args)
+        given = tuple([self.moved(each, place) for each in args])
+        program = self.last
+        if program is None or not self.fits(program, given):
+            program = self.last = self.find(given, place)
+        if program is None or (program.writes and not may_write(program, args)):
+            return self.module.forward(*args)
+        results = program(given)
+        for at in program.writes:
+            storage_of(args[at]).version += 1
+        made: list[Any] = []
+        for reference, result in zip(program.outputs, results):
+            value = None if reference is None else reference.value
+            if result is not None and isinstance(value, Input):
+                base = args[value.position]
+                result = base if result._array is base._array else alias(base, result._array)
+            made.append(result)
+        return tuple(made)
+
+    def place_of(self, args: tuple[Any, ...]) -> device | None:
+        """The device of the inputs; None where they are not plain tensors on one."""
+        place: device | None = None
+        for each in args:
+            if not isinstance(each, TensorBase):
+                continue
+            array = each._array
+            if isinstance(array, Spec) or each._value is not None or (each._requires_grad and state.grad_enabled):
+                return None
+            found = device_of(array)
+            if found.type == self.kind:
+                if place is not None and place != found:
+                    return None
+                place = found
+            elif array.ndim:
+                return None
+        return place
+
+    def moved(self, value: Any, place: device) -> Any:
+        """An input; a number that is on the host, where graphs pass numbers, is copied to the device."""
+        if not isinstance(value, TensorBase) or device_of(value._array) == place:
+            return value
+        return make(device_types[place.type].from_host(np.asarray(value._array), place))
+
+    def fits(self, program: TritonSchedule, args: tuple[Any, ...]) -> bool:
+        """Whether a program is for such inputs."""
+        return program.accepts(args) and program.fixed == [each for each in args if not isinstance(each, TensorBase)]
+
+    def find(self, args: tuple[Any, ...], place: device) -> TritonSchedule | None:
+        """The program for such inputs, made where there is none yet."""
+        for program in self.programs:
+            if self.fits(program, args):
+                return program
+        if len(self.programs) >= LIMIT:
+            return None
+        started = time.perf_counter()
+        try:
+            program = compile_graph(self.module, args, place)
+        except Declined as error:
+            self.declined = str(error)
+            log.info("a graph runs op by op: %s", error)
+            return None
+        program.fixed = [each for each in args if not isinstance(each, TensorBase)]
+        self.programs.append(program)
+        log.info("%s, in %.0f ms", program.outline(), (time.perf_counter() - started) * 1e3)
+        log.debug("%s", program.text)
+        return program
+
+    def describe(self) -> str:
+        """What became of the graph."""
+        if self.declined:
+            return f"runs op by op: {self.declined}"
+        return "\n".join(each.describe() for each in self.programs) or "not compiled yet"
+
+
+def compile_graph(module: Any, args: tuple[Any, ...], place: device) -> TritonSchedule:
+    """The program of a graph module for inputs like these."""
+    examples = [
+        Spec(each._array.shape, each._array.dtype, elements(each._array), place) if isinstance(each, TensorBase) else each for each in args
+    ]
+
+    def attribute(name: str) -> Any:
+        found = module
+        for part in name.split("."):
+            found = getattr(found, part)
+        return found
+
+    decomposed = decompose(module.graph, examples, attribute)
+    for node in decomposed.graph.nodes:
+        specs = node.meta.get("val")
+        for each in specs if isinstance(specs, tuple) else (specs,):
+            if isinstance(each, Spec) and each.device is not None and each.device.type != place.type:
+                raise Declined(f"{node.name} is on {each.device}, and the inputs on {place}")
+    layouts = [each.element_strides if isinstance(each, Spec) else None for each in examples]
+    made = TritonSchedule(Schedule(decomposed, layouts, TARGET), place)
+    decomposed.graph.dissolve()
+    return made
+
+
+def may_write(program: TritonSchedule, args: tuple[Any, ...]) -> bool:
+    """Whether inputs that are written to share no memory with others."""
+    arrays = [each._array for each in args if isinstance(each, TensorBase)]
+    for at in program.writes:
+        target = args[at]._array
+        shared = device_type_of(target).shares_memory
+        if sum(each is target or (type(each) is type(target) and shared(each, target)) for each in arrays) > 1:
+            return False
+    return True
+
+
+class TritonExecutable(Executable):
+    """A captured graph as Triton kernels: as it is, or differentiated ahead of time where gradients are recorded."""
+
+    def __init__(self, module: Any, kind: str) -> None:
+        self.plain = TritonGraph(module, kind)
+        self.differentiated = AheadOfTime(module, GraphCompiler(lambda graph: TritonGraph(graph, kind), takes_writes=True, fuses=True))
+        self.used: Any = None
+
+    def __call__(self, *args: Any) -> Any:
+        if state.grad_enabled or self.differentiated.enables:
+            for each in args:
+                if isinstance(each, TensorBase) and each._requires_grad:
+                    self.used = self.differentiated
+                    return self.differentiated(*args)
+        self.used = self.plain
+        return self.plain(*args)
+
+    def describe(self) -> str:
+        """What became of the graph, in words, with the source of its kernels."""
+        return "" if self.used is None else str(self.used.describe())
+
+
+class TritonBackend(Backend):
+    """Triton kernels for graphs on a kind of device: ``cuda``, or ``cpu`` where Triton interprets them."""
+
+    name = "triton"
+
+    def __init__(self, kind: str = "cuda") -> None:
+        self.kind = kind
+
+    def compile(self, gm: Any, example_inputs: list[Any]) -> Executable:
+        """Compile a graph."""
+        if importlib.util.find_spec("triton") is None:
+            raise NotSupported("code for GPUs is made by Triton, which is not installed: pip install 'rushlight[cuda]'")
+        places = {str(device_of(each._array)) for each in example_inputs if isinstance(each, TensorBase) and each._array.ndim}
+        if self.kind == "cuda" and places and not any(each.startswith("cuda") for each in places):
+            raise DeviceError(
+                f"compile(target='cuda') takes tensors on a GPU, but the inputs of the graph are on {', '.join(sorted(places))}: move the model and its "
+                "inputs with .to('cuda'), or leave target out, and code for their device is made"
+            )
+        return with_numbers(gm, lambda module: TritonExecutable(module, self.kind))
+
+
+triton = register_backend(TritonBackend(), name="triton")
+interpreted = TritonBackend(CPU.type)
+
+__all__ = ["TritonBackend", "TritonExecutable", "TritonGraph", "compile_graph", "interpreted", "triton"]

@@ -1,0 +1,327 @@
+"""Triton code: the kernels of schedules, run by Triton's interpreter on CPU tensors, give what eager mode gives."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import random
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from native_samples import OPS, Case, same
+from samples import samples_of
+from test_kernel_plan import PROGRAMS, captured, random_program
+
+import rushlight as torch
+from rushlight import nn
+from rushlight.codegen.triton import TARGET
+from rushlight.codegen.triton.module import GeneratedModule
+from rushlight.core.base import Spec, make
+from rushlight.core.declare import table
+from rushlight.core.devices import CPU
+from rushlight.nn import functional as F
+from rushlight.passes.decompose import Declined, decompose
+from rushlight.schedule.schedule import Schedule
+from rushlight.schedule.tensor_ir import elements
+
+triton = pytest.importorskip("triton")
+pytestmark = [
+    pytest.mark.skipif(not triton.knobs.runtime.interpret, reason="kernels run here by Triton's interpreter (TRITON_INTERPRET=1)"),
+    pytest.mark.filterwarnings("ignore::RuntimeWarning"),
+]
+
+from rushlight.backends.triton_code import compile_graph, interpreted  # noqa: E402
+from rushlight.runtime.cuda.schedule_run import TritonSchedule  # noqa: E402
+
+
+def scheduled(graph: Any, arrays: list[Any]) -> Schedule:
+    examples = [Spec(each.shape, each.dtype, elements(each), CPU) for each in arrays]
+    return Schedule(decompose(graph, examples, lambda name: None), [each.element_strides for each in examples], TARGET)
+
+
+def run(graph: Any, arrays: list[Any]) -> tuple[TritonSchedule, list[Any]]:
+    program = TritonSchedule(scheduled(graph, arrays), CPU)
+    return program, [each._array for each in program(tuple(make(each) for each in arrays))]
+
+
+def check(function: Any, *inputs: Any, rtol: float = 1e-5) -> TritonSchedule:
+    """What the kernels compute is what eager mode computes; gives the program."""
+    graph, arrays, wanted = captured(function, *inputs)
+    program, results = run(graph, [each.copy() for each in arrays])
+    for found, expected in zip(results, wanted, strict=True):
+        assert found.dtype == expected.dtype and found.shape == expected.shape
+        np.testing.assert_allclose(found.astype(np.float64), expected.astype(np.float64), rtol, rtol)
+    return program
+
+
+# -- every op ----------------------------------------------------------------------------------------------------------
+
+GROUPS = 12
+EXTREME = {"special_ndtri": 30, "special_log_ndtr": 30}  # how much looser results may be that cancel
+
+
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_samples(group: int) -> None:
+    """Samples of every op of which something becomes a kernel."""
+    ran = 0
+    for op in OPS[group::GROUPS]:
+        kernels = 0
+        for sample in samples_of(op):
+            if kernels >= 2:
+                break
+            with warnings.catch_warnings(), torch.no_grad():
+                warnings.simplefilter("ignore")
+                case = Case(op, sample)
+                if case.graph is None or any(step < 0 for each in case.tensors for step in each._array.strides):
+                    continue
+                arrays = [each._array for each in case.tensors]
+                try:
+                    schedule = scheduled(case.graph, arrays)
+                except Declined:
+                    break
+                if not GeneratedModule(schedule).kernels:
+                    continue
+                torch.manual_seed(0)
+                _, results = run(case.graph, arrays)
+                for found, wanted in zip(results, case.wanted, strict=True):
+                    same(found, wanted._array, EXTREME.get(op.name, 1), about=f"{op.name} {sample}")
+            kernels, ran = kernels + 1, ran + 1
+    assert ran
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "float64", "int32", "uint8"])
+def test_other_types(kind: str) -> None:
+    names = "add mul div maximum relu clamp sum amax softmax layer_norm exp where_elements abs neg"
+    dtype = np.dtype(getattr(__import__("ml_dtypes"), kind) if kind == "bfloat16" else kind)
+    ran = 0
+    for op in map(table.__getitem__, names.split()):
+        for sample in list(samples_of(op))[:4]:
+            with warnings.catch_warnings(), torch.no_grad():
+                warnings.simplefilter("ignore")
+                case = Case(op, sample, dtype)
+                if case.graph is None:
+                    continue
+                try:
+                    _, results = run(case.graph, [np.ascontiguousarray(each._array).reshape(each.shape) for each in case.tensors])
+                except Declined:
+                    continue
+                ran += 1
+                for found, wanted in zip(results, case.wanted, strict=True):
+                    same(found, wanted._array, about=f"{op.name} {sample}")
+    assert ran > 10
+
+
+# -- programs ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs(name: str) -> None:
+    torch.manual_seed(0)
+    function, shape = PROGRAMS[name]
+    check(function, torch.randn(*shape), rtol=2e-3 if "halves" in name else 2e-4 if "sums" in name or "long" in name else 2e-5)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_programs(seed: int) -> None:
+    program, shape = random_program(random.Random(seed))
+    torch.manual_seed(seed)
+    check(program, torch.randn(*shape), torch.randn(*shape), rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("function", "shape"),
+    [
+        (lambda x: (F.softmax(x, -1), F.layer_norm(x, x.shape[-1:])), (2, 20000)),
+        (lambda x: (F.softmax(x, 0), x.amax(0), (x > 0).all(0)), (2500, 4)),
+        (lambda x: x.exp().sum(), (1, 40000)),
+        (lambda x: (x.sum(1), x.prod(1), x.amin((0, 2))), (3, 0, 4)),
+        (lambda x: x * 2, (0, 4)),
+    ],
+    ids=["long rows", "long columns", "a sum of everything", "empty rows", "nothing"],
+)
+def test_looped_kernels(function: Any, shape: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    if "amin" in function.__code__.co_names and 0 in shape:
+        function = lambda x: (x.sum(1), x.prod(1))  # a minimum of nothing is refused
+    check(function, torch.randn(*shape), rtol=1e-4)
+
+
+def test_not_a_number_is_kept() -> None:
+    x = torch.tensor([[1.0, float("nan"), 3.0], [1.0, 2.0, float("inf")], [0.0, -0.0, -1.0]])
+    check(lambda x: (x.amax(1), x.amin(1), torch.maximum(x, x.flip(1)), F.relu(x), F.softmax(x, 1), -x, x.clamp(-1, 1)), x)
+    (negative,) = run(*captured(lambda x: -x, x)[:2])[1]
+    assert np.signbit(negative[2]).tolist() == [True, False, False]
+
+
+def test_inputs_that_are_written_to() -> None:
+    def step(weight: Any, grad: Any) -> Any:
+        weight.mul_(0.9).sub_(grad * 0.1)
+        return (weight * weight).sum()
+
+    weight, grad = torch.randn(6, 5), torch.randn(6, 5)
+    again, compiled = weight.clone(), torch.compile(step, backend=interpreted)
+    with torch.no_grad():
+        for _ in range(3):
+            torch.testing.assert_close(compiled(again, grad), step(weight, grad))
+    torch.testing.assert_close(again, weight)
+
+
+# -- models ------------------------------------------------------------------------------------------------------------
+
+
+class Block(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.LayerNorm(16), nn.LayerNorm(16)
+        self.qkv, self.out, self.up, self.down = nn.Linear(16, 48), nn.Linear(16, 16), nn.Linear(16, 64), nn.Linear(64, 16)
+
+    def forward(self, x: Any) -> Any:
+        q, k, v = self.qkv(self.first(x)).view(*x.shape[:2], 3, 2, 8).permute(2, 0, 3, 1, 4)
+        x = x + self.out(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(x.shape))
+        return x + self.down(F.gelu(self.up(self.second(x))))
+
+
+class Sequence(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rnn, self.out = nn.LSTM(8, 12, batch_first=True), nn.Linear(12, 5)
+
+    def forward(self, x: Any) -> Any:
+        return self.out(self.rnn(x)[0][:, -1])
+
+
+MODELS: dict[str, tuple[Any, Any]] = {
+    "MLP": (lambda: nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Dropout(0.2), nn.Linear(16, 5)), lambda: torch.randn(6, 8)),
+    "CNN": (
+        lambda: nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(72, 5)),
+        lambda: torch.randn(4, 3, 8, 8),
+    ),
+    "GPT": (lambda: nn.Sequential(nn.Embedding(20, 16), Block(), Block(), nn.Linear(16, 5), nn.Flatten(0, 1)), lambda: torch.randint(0, 20, (2, 6))),
+    "LSTM": (Sequence, lambda: torch.randn(3, 4, 8)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("optimizer", ["SGD", "AdamW"])
+@pytest.mark.parametrize("name", MODELS)
+def test_training_steps(name: str, optimizer: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A whole step, compiled, trains to eager mode's losses, and nothing is left to eager mode but calls of ops."""
+    programs: list[Any] = []
+    original = interpreted.compile
+    monkeypatch.setattr(interpreted, "compile", lambda *args: programs.append(original(*args)) or programs[-1])
+
+    def losses(compiled: bool) -> list[float]:
+        torch.manual_seed(1)
+        make_model, make_input = MODELS[name]
+        model, x = make_model(), make_input()
+        options = {"momentum": 0.9} if optimizer == "SGD" else {}
+        chosen = getattr(torch.optim, optimizer)(model.parameters(), 0.01, **options)
+        with torch.no_grad():
+            count = len(model(x))
+        y = torch.arange(count) % 5
+
+        def step(x: Any, y: Any) -> Any:
+            chosen.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            chosen.step()
+            return loss
+
+        torch.manual_seed(2)
+        function = torch.compile(step, backend=interpreted, fullgraph=True) if compiled else step
+        return [function(x, y).item() for _ in range(4)]
+
+    assert losses(True) == pytest.approx(losses(False), rel=1e-4)
+    assert any("launches of Triton kernels" in each.describe() for each in programs), [each.describe() for each in programs]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_gradients(name: str) -> None:
+    torch.manual_seed(1)
+    make_model, make_input = MODELS[name]
+    model, x = make_model().eval(), make_input()
+    compiled = torch.compile(model, backend=interpreted, fullgraph=True)
+    for _ in range(2):
+        found = compiled(x)
+        gradients = torch.autograd.grad(found.square().sum(), model.parameters())
+    expected = model(x)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(gradients, torch.autograd.grad(expected.square().sum(), model.parameters()), rtol=1e-3, atol=1e-4)
+
+
+# -- the source --------------------------------------------------------------------------------------------------------
+
+
+def test_the_source_is_a_module_with_the_users_lines(tmp_path: Path) -> None:
+    program = check(lambda x: F.softmax(x * 2, -1), torch.randn(4, 10))
+    tree = ast.parse(program.text)
+    assert [each.name for each in tree.body if isinstance(each, ast.FunctionDef)][-1] == "run"
+    assert f"# {Path(__file__).name}:" in program.text and "F.softmax(x * 2, -1)" in program.text
+    file = tmp_path / "kernels.py"
+    file.write_text(program.text)
+    spec = importlib.util.spec_from_file_location("kernels", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    x, out = torch.randn(4, 10), torch.empty(4, 10)
+    module.run([x, out], None)
+    torch.testing.assert_close(out, F.softmax(x * 2, -1))
+
+
+def test_text_of_a_kernel() -> None:
+    graph, arrays, _ = captured(lambda x: F.softmax(x, -1), torch.randn(40, 100))
+    text = GeneratedModule(scheduled(graph, arrays)).kernels[0].text
+    assert text.splitlines()[1:] == [
+        "@triton.jit",
+        "def fused_amax_sub_exp_sum_1_0(input_0_ptr, mul_ptr, XBLOCK: tl.constexpr, RBLOCK: tl.constexpr):",
+        "    x = tl.program_id(0) * XBLOCK + tl.arange(0, XBLOCK)[:, None]",
+        "    r = tl.arange(0, RBLOCK)[None, :]",
+        "    r_mask = r < 100",
+        "    input_0 = tl.load(input_0_ptr + 100 * x + r, r_mask)",
+        '    amax = reduce_max(tl.where(tl.broadcast_to(r_mask, [XBLOCK, RBLOCK]), input_0, float("-inf")))',
+        "    t = tl.exp(input_0 - amax)",
+        "    sum_1 = tl.sum(tl.where(tl.broadcast_to(r_mask, [XBLOCK, RBLOCK]), t, 0), 1)[:, None]",
+        "    reciprocal = tl.div_rn(1.0, sum_1)",
+        "    mul = t * reciprocal",
+        "    tl.store(mul_ptr + 100 * x + r, mul, r_mask)",
+    ]
+
+
+def test_explain_and_logs_have_the_source() -> None:
+    compiled = torch.compile(lambda x: x.sin() * 2, backend=interpreted)
+    with torch.no_grad():
+        compiled(torch.ones(3))
+        compiled(torch.ones(3))
+    assert "@triton.jit" in str(torch.compiler.explain(compiled)(torch.ones(3))) or "@triton.jit" in described(compiled)
+    program = (
+        "import rushlight as torch\nfrom rushlight.backends.triton_code import interpreted\n"
+        "f = torch.compile(lambda x: x.sin() * 2, backend=interpreted)\nwith torch.no_grad():\n    f(torch.ones(3)), f(torch.ones(3))"
+    )
+    environment = {**__import__("os").environ, "RUSHLIGHT_LOGS": "triton"}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
+    assert "@triton.jit" in done.stderr and "tl.sin(" in done.stderr
+
+
+def described(compiled: Any) -> str:
+    return "\n".join(each.executable.describe() for each in compiled._compiled.cache.all())
+
+
+# -- bad input ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_target_cuda_wants_cuda_tensors() -> None:
+    with pytest.raises(RuntimeError, match=r"takes tensors on a GPU, but the inputs of the graph are on cpu"):
+        torch.compile(lambda x: x + 1, target="cuda")(torch.ones(3))
+    with pytest.raises(RuntimeError, match=r"target"):
+        torch.compile(lambda x: x + 1, target="abacus")
+    torch.testing.assert_close(torch.compile(lambda x: x + 1, target="cpu")(torch.ones(3)), torch.full((3,), 2.0))
+
+
+def test_values_on_another_device_are_declined() -> None:
+    module = torch.fx.symbolic_trace(lambda x: (x + 1,))
+    with pytest.raises(Declined, match="on meta"):
+        compile_graph(torch.fx.symbolic_trace(lambda x: (x.to("meta") + 1,)), (torch.ones(3),), CPU)
+    assert compile_graph(module, (torch.ones(3),), CPU)((torch.ones(3),))[0].tolist() == [2, 2, 2]
