@@ -64,6 +64,20 @@ def _run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("script", nargs=rest, metavar="SCRIPT", help="a file, or a folder or archive with __main__.py")
 
 
+def _launch(parser: argparse.ArgumentParser) -> None:
+    """How many processes and where; everything after the program's name belongs to the program."""
+    parser.add_argument("-n", "--processes", type=int, required=True, metavar="N", help="how many processes")
+    parser.add_argument("--hosts", metavar="A:4,B:4", help="machines, each with a number of processes (this machine)")
+    parser.add_argument(
+        "--restarts", type=int, default=0, metavar="N", help="start all processes again after a failure, N times at most (0)"
+    )
+    parser.add_argument("--grace", type=float, default=10.0, metavar="S", help="seconds that processes have to end after a failure (10)")
+    parser.add_argument("--master-addr", metavar="HOST", help="MASTER_ADDR of the processes (this machine)")
+    parser.add_argument("--master-port", type=int, metavar="PORT", help="MASTER_PORT of the processes (a free one)")
+    parser.add_argument("--no-prefix", action="store_true", help="do not put the rank in front of lines of output")
+    _run(parser)
+
+
 def _export(parser: argparse.ArgumentParser) -> None:
     """The options."""
     parser.add_argument("target", metavar=TARGET, help="the program")
@@ -153,6 +167,23 @@ examples:
 """,
         _run,
         usage="rushlight run (SCRIPT | -m MODULE | -c CODE) [ARGUMENT ...]",
+    ),
+    "launch": Command(
+        "run a program in several processes, which exchange tensors by MPI",
+        """\
+Run a program in several processes, in each of which `import torch` means rushlight. MPI's own mpiexec starts them (pip install
+'rushlight[mpi]' brings one); RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT are set as torchrun sets them. Lines of output have
+the rank in front. When a process fails the others are ended, and the traceback that came first is shown.
+""",
+        """\
+examples:
+  rushlight launch -n 4 train.py --epochs 3            four processes on this machine
+  rushlight launch -n 4 -m package.train               a module, as `python -m` does
+  rushlight launch -n 8 --hosts a:4,b:4 train.py       four on each of two machines
+  rushlight launch -n 4 --restarts 3 train.py          all of them again after a failure, from the program's last checkpoint
+""",
+        _launch,
+        usage="rushlight launch -n N [OPTION ...] (SCRIPT | -m MODULE | -c CODE) [ARGUMENT ...]",
     ),
     "export": Command(
         "write a model as an ONNX file, and verify it",

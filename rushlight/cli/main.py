@@ -19,10 +19,13 @@ from typing import Any
 from .grammar import COMMANDS
 from .output import INTERRUPTED, RAISED, STATUSES, Failure, say, use_utf8
 
+STARTERS = ("run", "launch")  # commands that start a program, whose arguments, signals and streams are its own
+
 EXAMPLES = """\
 examples:
   rushlight run train.py --epochs 3
   rushlight run -m package.train
+  rushlight launch -n 4 train.py --epochs 3
   rushlight export model.py:Net -o model.onnx --input Nx3x224x224
   rushlight verify model.onnx --against model.py:Net
   rushlight check functions.py:MyFunction
@@ -38,11 +41,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line says, and return the exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     name = next((each for each in given if not each.startswith("-")), None)
-    if name != "run":
+    if name not in STARTERS:
         use_utf8()
     try:
         options = parser([name] if name in COMMANDS else list(COMMANDS)).parse_args(given)
-        with cleaning_up() if name != "run" else contextlib.nullcontext():
+        with cleaning_up() if name not in STARTERS else contextlib.nullcontext():
             return guarded(options)
     except BrokenPipeError:  # the reader (head, a pager) has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -74,7 +77,7 @@ def cleaning_up() -> Iterator[None]:
 def guarded(options: argparse.Namespace) -> int:
     """Run a command; what goes wrong is one message."""
     command: Any = importlib.import_module(f".{options.command}", __package__)  # the module of a command is loaded by using the command
-    if options.command == "run":
+    if options.command in STARTERS:
         try:
             return int(command.run(options))
         except Failure as error:
@@ -112,7 +115,7 @@ def parser(names: Sequence[str]) -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )  # fmt: skip
         about.options(command)
-        if name != "run":
+        if name not in STARTERS:
             command.add_argument("--json", action="store_true", help="print the result as JSON")
             command.add_argument("--traceback", action="store_true", help="show where an error came from, and warnings")
         command.set_defaults(command=name, parser=command)

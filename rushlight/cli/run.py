@@ -12,7 +12,8 @@ from types import ModuleType, TracebackType
 
 from .. import compat
 from ..compat.distribution import children_find_it
-from .output import INTERRUPTED, Failure
+from ..core.process_group import world
+from .output import INTERRUPTED, Failure, say
 
 
 def run(options: argparse.Namespace) -> int:
@@ -39,7 +40,20 @@ def run(options: argparse.Namespace) -> int:
         sys.path[0] = folder
     compat.install()
     children_find_it(os.environ, sys.path)
-    return guarded(start)
+    status = guarded(start)
+    if status == 0:
+        notice_lonely_processes()
+    return status
+
+
+def notice_lonely_processes() -> None:
+    """Say so where `rushlight launch` has started several processes that have nothing to do with each other."""
+    several = os.environ.get("RUSHLIGHT_LAUNCHED") and int(os.environ.get("WORLD_SIZE", "1")) > 1
+    if several and not world.used and "mpi4py" not in sys.modules and os.environ.get("RANK") == "0":
+        say(
+            f"rushlight launch: the program never called torch.distributed.init_process_group: "
+            f"{os.environ['WORLD_SIZE']} processes did the same work, each alone"
+        )
 
 
 def run_text(text: str) -> None:
@@ -53,7 +67,9 @@ def guarded(start: Callable[[], object]) -> int:
     """Run a program to its end. An exception is shown as Python shows it, without the launcher's own frames."""
     try:
         start()
-    except SystemExit:
+    except SystemExit as ending:
+        if ending.code and world.failing is not None:
+            world.failing(ending.code)
         raise  # the program's own exit, with its status
     except BaseException as error:
         error.__traceback__ = program_frames(error.__traceback__)

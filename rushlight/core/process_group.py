@@ -1,6 +1,6 @@
 """The default process group: who this process is among those that compute together.
 
-There is one process: a group has one member.  The state is here, below the rooms that read it (``nn.parallel``, samplers, ``distributed``).
+The state is here, below the rooms that read it (``nn.parallel``, samplers, ``distributed``).
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ NOT_INITIALIZED = "Default process group has not been initialized, please make s
 class World:
     """The default group, None before ``init_process_group``, and the collectives that rooms below ``distributed`` call."""
 
-    __slots__ = ("collectives", "default")
+    __slots__ = ("collectives", "default", "failing", "used")
 
     def __init__(self) -> None:
         self.default: Any = None
         self.collectives: Any = None  # the functions of ``distributed``, which puts itself here when it is loaded
+        self.failing: Any = None  # what tells the other processes that this one ends with a status other than 0
+        self.used = False  # a group has been made in this process
 
 
 world = World()

@@ -17,6 +17,8 @@ from ..core.process_group import world
 from .collectives import (
     P2POp,
     _all_gather_base,
+    _coalescing_manager,
+    _CoalescingManager,
     _reduce_scatter_base,
     all_gather,
     all_gather_coalesced,
@@ -109,7 +111,7 @@ from .options import (
     shrink_group,
 )
 from .process_group import ProcessGroup
-from .reductions import ReduceOp, reduce_op, supports_complex
+from .reductions import ReduceOp, _make_nccl_premul_sum, reduce_op, supports_complex
 from .stores import (
     DistBackendError,
     DistError,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from ..tensor import Tensor
@@ -25,8 +27,44 @@ def _check_list(value: Any, name: str) -> None:
         )
 
 
+class _CoalescingManager:
+    """The exchanges that were started together."""
+
+    def __init__(self) -> None:
+        self.works: list[Work] = []
+
+    def append(self, work: Work | None = None) -> None:
+        """Add one."""
+        if work is not None:
+            self.works.append(work)
+
+    def wait(self) -> None:
+        """Wait for all of them."""
+        for each in self.works:
+            each.wait()
+
+
+_open: list[_CoalescingManager] = []
+
+
+@contextlib.contextmanager
+def _coalescing_manager(group: Any = None, device: Any = None, async_ops: bool = False) -> Iterator[_CoalescingManager]:
+    """Collectives inside are started at once, and waited for together at the end, or later (``async_ops``)."""
+    manager = _CoalescingManager()
+    _open.append(manager)
+    try:
+        yield manager
+    finally:
+        _open.remove(manager)
+    if not async_ops:
+        manager.wait()
+
+
 def _done(work: Work, async_op: bool) -> Work | None:
     """What a collective returns: a handle if it was asked for."""
+    if _open:
+        _open[-1].append(work._shared())
+        return None
     if async_op:
         return work._shared()
     work.wait()

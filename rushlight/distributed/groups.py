@@ -169,6 +169,7 @@ def init_process_group(
         world.default = _connect(name, place, limit, store, device_id)
     else:
         world.default = ProcessGroup(name, "0", store, "default_pg", timeout=limit, device_id=device_id)
+    world.used = True
     _Counter.groups, _Counter.count = {"0": world.default}, 1
     if "gloo" in named and world.default.size() > 1 and world.default.rank() == 0:
         warnings.warn("backend 'gloo': tensors in host memory are exchanged by MPI here, which is what 'mpi' names", stacklevel=2)

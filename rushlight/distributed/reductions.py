@@ -32,6 +32,11 @@ class PremulSum:
         return f"PREMUL_SUM({self.factor})"
 
 
+def _make_nccl_premul_sum(factor: Any) -> PremulSum:
+    """A sum of values that are multiplied by a factor first."""
+    return PremulSum(factor)
+
+
 class reduce_op:
     """The old name of :class:`ReduceOp`."""
 

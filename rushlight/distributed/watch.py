@@ -25,6 +25,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
+from ..core.process_group import world
 from .calls import Call, line_of_thread
 from .messages import Mailbox, MpiStore
 from .stores import DistBackendError
@@ -34,6 +35,7 @@ _TICK = 0.05  # seconds between looks at the mailbox
 _COMPARE = 0.5  # seconds between comparisons of calls
 _POLL = 5e-5  # seconds between looks at exchanges that go on
 GRACE = 5.0  # seconds that a process has to end after a fault
+CONSEQUENCE = " can't end: "  # between an exchange and the fault of another process that ends it
 
 
 class Watch:
@@ -54,6 +56,7 @@ class Watch:
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._ended = False
+        self._exit_status = 1
         self._answers: dict[int, dict[str, Any]] = {}
         self._theirs: list[tuple[int, str, list[Call]]] = []
         self._sent: dict[str, int] = {}
@@ -75,6 +78,7 @@ class Watch:
                 "import mpi4py.MPI with mpi4py.rc.thread_level = 'multiple', or not before init_process_group"
             )
         self._hook, sys.excepthook = sys.excepthook, self._uncaught
+        world.failing = self._exits
         atexit.register(self._at_exit)
         self._thread.start()
 
@@ -82,12 +86,14 @@ class Watch:
         """Show an error that ends the program, and tell the others."""
         self._hook(kind, error, traceback)
         sys.stderr.flush()
-        at = traceback
-        while at is not None and at.tb_next is not None:
-            at = at.tb_next
         where = "" if traceback is None else f" at {_user_line(traceback)}"
         self._raised = True
         self.tell(f"rank {self.rank} has raised {kind.__name__}{where}: {str(error).splitlines()[0] if str(error) else ''}".rstrip(": "))
+
+    def _exits(self, status: Any) -> None:
+        """Tell the others that the program of this process ends itself."""
+        self._raised, self._exit_status = True, status if isinstance(status, int) else 1
+        self.tell(f"rank {self.rank} has ended with exit status {status}")
 
     def _at_exit(self) -> None:
         """Wait for the others at the program's end; MPI's own end would do so for ever, whatever has happened."""
@@ -102,7 +108,7 @@ class Watch:
             time.sleep(0.2)  # for messages that are on their way
             if not self._raised:
                 print(f"rank {self.rank}: {self.fault}", file=sys.stderr, flush=True)
-            os._exit(1)
+            os._exit(self._exit_status)
         if not self.mpi.Is_finalized():
             self.mpi.Finalize()
 
@@ -242,7 +248,7 @@ class Watch:
     def failure(self, group: Any, call: Call) -> BaseException:
         """The error of an exchange that can't end because of a fault."""
         self._raised = True
-        return DistBackendError(f"{call} on rank {self.rank} can't end: {self.fault}")
+        return DistBackendError(f"{call} on rank {self.rank}{CONSEQUENCE}{self.fault}")
 
     def broken(self, group: Any, call: Call, error: BaseException) -> BaseException:
         """The error of an exchange in which the engine has failed: as a rule sizes or collectives differ."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...core.errors import NotSupported
 
-_SETTINGS = {
+SETTINGS = {
     # a process that waits gives its core to others at once: processes may be more than cores
     "MPIR_CVAR_POLLS_BEFORE_YIELD": "0",
 }
@@ -29,7 +29,7 @@ NO_MPI = (
 
 def load() -> Any:
     """``mpi4py.MPI``, initialized; raises one clear sentence where it isn't there."""
-    for name, value in _SETTINGS.items():
+    for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
     try:
         import mpi4py

@@ -1,0 +1,119 @@
+"""The program that MPI's launcher starts in the place of each process: it starts the process itself, and forwards its output and signals.
+
+It needs nothing but Python, sets the variables that ``torchrun`` sets, and outlives its child: so a process that dies is reported with its status
+and its last words, and the others have time to say what they were doing before MPI's launcher ends them.  Output goes to the launcher
+of rushlight as frames through a named pipe, if it is on this machine, and else to stdout and stderr with the rank in front of each line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+FRAME = struct.Struct("<iBH")  # rank, kind, length
+STDOUT, STDERR, STARTED, ENDED = range(4)
+_LONGEST = 4096 - FRAME.size  # a write of so much to a pipe is not mixed with others
+
+
+def number(*names: str) -> int | None:
+    """The first of some variables that is set, as a number."""
+    for name in names:
+        if os.environ.get(name, "").isdigit():
+            return int(os.environ[name])
+    return None
+
+
+def variables() -> dict[str, str]:
+    """What ``torchrun`` sets, from what MPI's launcher says."""
+    rank = number("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID") or 0
+    size = number("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS", "RUSHLIGHT_PROCESSES") or 1
+    local = number("MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
+    local_size = number("MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE") or size
+    local = rank % local_size if local is None else local
+    machines = max(1, size // local_size)
+    found = {
+        "RANK": rank, "WORLD_SIZE": size, "LOCAL_RANK": local, "LOCAL_WORLD_SIZE": local_size, "GROUP_RANK": rank // local_size, "ROLE_RANK": rank,
+        "ROLE_WORLD_SIZE": size, "GROUP_WORLD_SIZE": machines, "ROLE_NAME": "default",
+    }  # fmt: skip
+    if "OMP_NUM_THREADS" not in os.environ:  # processes of a machine share its cores
+        found["OMP_NUM_THREADS"] = max(
+            1, len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)) // local_size
+        )
+    return {name: str(value) for name, value in found.items()}
+
+
+class Forwarder:
+    """One process, and where its output goes."""
+
+    def __init__(self, rank: int, pipe: str | None) -> None:
+        self.rank = rank
+        self.out: int | None = None
+        if pipe is not None and os.path.exists(pipe):
+            with contextlib.suppress(OSError):  # the launcher is gone, or on another machine
+                self.out = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+                os.set_blocking(self.out, True)
+
+    def frame(self, kind: int, data: bytes) -> None:
+        """Send data to the launcher."""
+        if self.out is None:
+            return
+        with contextlib.suppress(BrokenPipeError):
+            for start in range(0, max(1, len(data)), _LONGEST):
+                part = data[start : start + _LONGEST]
+                os.write(self.out, FRAME.pack(self.rank, kind, len(part)) + part)
+
+    def copy(self, source: Any, kind: int) -> None:
+        """Forward what the child writes until it has ended, and its own children have."""
+        while data := os.read(source.fileno(), 1 << 16):
+            if self.out is not None:
+                self.frame(kind, data)
+                continue
+            while not data.endswith(b"\n") and (more := os.read(source.fileno(), 1 << 16)):
+                data += more
+            lines = b"".join(b"[%d] %s" % (self.rank, line) for line in data.splitlines(keepends=True))
+            os.write(2 if kind == STDERR else 1, lines)
+
+
+def _die_with_parent() -> None:
+    """In the child: end when the forwarder is killed, which can't pass that on."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+def main(command: list[str]) -> int:
+    """Start the process, forward, and return its status; after a failure not before the grace period is over."""
+    os.environ.update(variables())
+    forwarder = Forwarder(int(os.environ["RANK"]), os.environ.get("RUSHLIGHT_PIPE"))
+    child = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, close_fds=False,  # MPI's launcher is reached by an inherited descriptor
+        preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+    )  # fmt: skip
+    for each in ("SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1", "SIGUSR2"):
+        if hasattr(signal, each):
+            signal.signal(getattr(signal, each), lambda number, frame: child.send_signal(number))
+    forwarder.frame(STARTED, str(child.pid).encode())
+    threads = [
+        threading.Thread(target=forwarder.copy, args=(source, kind), daemon=True)
+        for source, kind in ((child.stdout, STDOUT), (child.stderr, STDERR))
+    ]
+    for thread in threads:
+        thread.start()
+    status = child.wait()
+    for thread in threads:
+        thread.join(1)  # a grandchild may hold the pipe
+    forwarder.frame(ENDED, str(status).encode())
+    if status:
+        time.sleep(float(os.environ.get("RUSHLIGHT_GRACE", "10")))
+    return 128 - status if status < 0 else status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""Programs that tests start in several processes; each asserts in every process."""

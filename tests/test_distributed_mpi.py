@@ -1,0 +1,195 @@
+"""Process groups of several processes, started by mpiexec: collectives, faults, the launcher, and how bad input is answered."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support.mpi import environment, launch, launcher, run_ranks, start_ranks, write_program
+from support.processes import start_python
+
+RANKS = Path(__file__).parent / "ranks"
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_every_collective_on_every_dtype(count) -> None:
+    assert run_ranks(count, RANKS / "collectives.py").count("done") == count
+
+
+def test_collectives_with_gradients() -> None:
+    assert run_ranks(3, RANKS / "gradients.py").count("done") == 3
+
+
+# -- faults --------------------------------------------------------------------------------------------------------
+
+START = """\
+import os, sys, time
+from datetime import timedelta
+import torch, torch.distributed as dist
+dist.init_process_group("mpi", timeout=timedelta(seconds=2))
+rank = dist.get_rank()
+x = torch.ones(3)
+dist.all_reduce(x)
+"""
+FAULTS = {
+    "raises": ("if rank == 1: raise ValueError('boom')", r"rank 1 has raised ValueError at program.py:8: boom"),
+    "dies": ("if rank == 1: os.kill(os.getpid(), 9)", r"rank 1 has died"),
+    "hangs": ("if rank == 1: time.sleep(60)", r"has not ended within 2 seconds: rank 1 has not called it: it is at program.py:8"),
+    "ends": ("if rank == 1: sys.exit(3)", r"rank 1 has ended with exit status 3"),
+    "comes to its end": ("if rank == 1: sys.exit()", r"rank 1 has come to the end of its program"),
+    "calls another": ("if rank == 1: dist.broadcast(x, 0)", r"rank 1 .*broadcast\(torch.float32, 3, 0\) at program.py:8"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_one_rank_ends_all_with_its_name_and_the_line(fault, tmp_path) -> None:
+    line, words = FAULTS[fault]
+    program = write_program(tmp_path, f"{START}{line}\nelse: dist.all_reduce(x)\n" + "time.sleep(1.5)\ndist.all_reduce(x)\n")
+    begun = time.monotonic()
+    done = launch(3, program, options=("--grace", "8"))
+    assert time.monotonic() - begun < 30 and done.returncode not in (0, None)
+    for rank in (0, 2):
+        told = [each for each in done.stderr.splitlines() if each.startswith(f"[{rank}] ") and f"on rank {rank}" in each]
+        assert any("all_reduce at program.py:" in each for each in told), done.stderr
+    assert re.search(words, done.stderr), done.stderr
+    if fault in ("raises", "dies", "ends"):
+        assert "rank 1 failed first" in done.stderr
+
+
+def test_groups_that_are_interleaved(tmp_path) -> None:
+    done = start_ranks(2, write_program(tmp_path, f"""\
+{START.replace("import torch, torch.distributed as dist", "import rushlight as torch, rushlight.distributed as dist")}
+groups = [dist.new_group([0, 1]), dist.new_group([0, 1])]
+for group in groups if rank else groups[::-1]:
+    dist.all_reduce(x, group=group)
+"""))  # fmt: skip
+    assert done.returncode and "collectives of two groups are interleaved" in done.stderr
+
+
+def test_the_debug_mode_compares_each_call_on_all_ranks(tmp_path) -> None:
+    program = write_program(tmp_path, """\
+import rushlight as torch, rushlight.distributed as dist
+dist.init_process_group("mpi")
+rank = dist.get_rank()
+for call in (
+    lambda: dist.all_reduce(torch.ones(3 + rank)),
+    lambda: dist.all_reduce(torch.ones(3, dtype=torch.float64 if rank else torch.float32)),
+    lambda: dist.all_reduce(torch.ones(3), dist.ReduceOp.MAX if rank else dist.ReduceOp.SUM),
+    lambda: dist.broadcast(torch.ones(3), rank),
+    lambda: dist.barrier() if rank else dist.all_reduce(torch.ones(1)),
+):
+    try:
+        call()
+    except RuntimeError as error:
+        assert "Detected mismatch between collectives on ranks" in str(error) and "rank 0:" in str(error) and "rank 1:" in str(error), error
+        print("refused")
+x = torch.ones(2)
+dist.all_reduce(x)  # nothing was exchanged, so the group goes on
+assert x.tolist() == [2, 2]
+""")  # fmt: skip
+    assert run_ranks(2, program, TORCH_DISTRIBUTED_DEBUG="DETAIL").count("refused") == 10
+
+
+def test_monitored_barrier_names_who_is_missing(tmp_path) -> None:
+    done = start_ranks(2, write_program(tmp_path, """\
+import time, rushlight.distributed as dist
+from datetime import timedelta
+dist.init_process_group("gloo")
+if dist.get_rank() == 0:
+    try:
+        dist.monitored_barrier(timeout=timedelta(seconds=1))
+    except RuntimeError as error:
+        print(error)
+else:
+    time.sleep(2)
+"""))  # fmt: skip
+    assert done.returncode == 0 and "Ranks 1 failed to pass monitoredBarrier in 1000 ms" in done.stdout, done.stderr
+    assert done.stderr.count("exchanged by MPI") == 1  # gloo means MPI, which is said once
+
+
+# -- the launcher --------------------------------------------------------------------------------------------------
+
+
+def test_launch_sets_what_torchrun_sets(tmp_path) -> None:
+    program = write_program(tmp_path, """\
+import os, sys, torch
+assert torch.__name__ == "rushlight"
+print(sys.argv[1:], *(os.environ[name] for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR")))
+int(os.environ["MASTER_PORT"])
+""")  # fmt: skip
+    done = launch(2, program, "--epochs", "3")
+    assert sorted(done.stdout.splitlines()) == [f"[{rank}] ['--epochs', '3'] {rank} 2 {rank} 2 127.0.0.1" for rank in (0, 1)], done.stderr
+    assert "never called torch.distributed.init_process_group: 2 processes did the same work" in done.stderr
+
+
+def test_torchrun_is_launch(tmp_path) -> None:
+    program = write_program(
+        tmp_path, "import torch.distributed as dist\ndist.init_process_group('gloo')\nprint(dist.get_rank(), dist.get_world_size())"
+    )
+    launcher()
+    done = start_python("-m", "rushlight", "run", "-m", "torch.distributed.run", "--nproc_per_node=2", "--standalone", str(program))
+    assert sorted(done.stdout.splitlines()) == ["[0] 0 2", "[1] 1 2"], done.stderr
+
+
+def test_launch_restarts_all_processes(tmp_path) -> None:
+    program = write_program(tmp_path, """\
+import os, sys
+print("attempt", os.environ["TORCHELASTIC_RESTART_COUNT"])
+if os.environ["RANK"] == "1" and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+    sys.exit(5)
+""")  # fmt: skip
+    done = launch(2, program, options=("--restarts", "2"))
+    assert done.returncode == 0 and sorted(done.stdout.split("\n"))[1:] == [f"[{rank}] attempt {k}" for rank in (0, 1) for k in (0, 1)]
+    assert "rank 1 failed first: it ended with exit status 5" in done.stderr
+    assert launch(1, write_program(tmp_path, "raise SystemExit(7)"), options=("--restarts", "1")).returncode == 7
+
+
+def test_launch_passes_signals_on(tmp_path) -> None:
+    program = write_program(tmp_path, """\
+import signal, sys, time
+signal.signal(signal.SIGTERM, lambda *details: (print("told to end"), sys.exit(0)))
+print("ready")
+time.sleep(30)
+""")  # fmt: skip
+    launcher()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rushlight", "launch", "-n", "2", str(program)], stdout=subprocess.PIPE, text=True, env=environment()
+    )
+    lines = [process.stdout.readline() for _ in range(2)]
+    assert sorted(lines) == ["[0] ready\n", "[1] ready\n"]
+    os.kill(process.pid, signal.SIGTERM)
+    out, _ = process.communicate(timeout=30)
+    assert sorted(out.splitlines()) == ["[0] told to end", "[1] told to end"] and process.returncode == 128 + signal.SIGTERM
+
+
+# -- bad input -----------------------------------------------------------------------------------------------------
+
+
+def test_bad_input_is_answered_in_one_sentence(tmp_path) -> None:
+    program = write_program(tmp_path, "import rushlight.distributed as dist\ndist.init_process_group('mpi')\n")
+    without = start_python(str(program), WORLD_SIZE="2", RANK="0", MASTER_ADDR="x", MASTER_PORT="1")
+    assert "no launcher of MPI has started this one: start the program with `rushlight launch -n 2 program.py`" in without.stderr
+    unfit = start_ranks(2, program, WORLD_SIZE="4")
+    assert unfit.returncode and "WORLD_SIZE is 4, but the launcher has started 2 processes" in unfit.stderr
+    with socket.socket() as taken:
+        taken.bind(("", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = launch(2, program, options=("--master-port", str(port)))
+    assert done.returncode == 2 and f"port {port} is taken" in done.stderr
+    assert "at least 1" in launch(0, program).stderr
+    assert "there is no file" in launch(2, tmp_path / "absent.py").stderr
+
+
+def test_without_mpi4py_one_sentence_says_what_to_install(tmp_path) -> None:
+    (tmp_path / "mpi4py.py").write_text("raise ImportError('not here')")
+    program = write_program(tmp_path, "import rushlight.distributed as dist\ndist.init_process_group('gloo')\n")
+    done = start_python(str(program), PMI_RANK="0", PMI_SIZE="2", PYTHONPATH=f"{tmp_path}{os.pathsep}{environment()['PYTHONPATH']}")
+    assert done.returncode and "pip install 'rushlight[mpi]'" in done.stderr.splitlines()[-1]
