@@ -120,7 +120,7 @@ else:
 def test_launch_sets_what_torchrun_sets(tmp_path) -> None:
     program = write_program(tmp_path, """\
 import os, sys, torch
-assert torch.__name__ == "rushlight"
+assert "rushlight" in torch.__file__
 print(sys.argv[1:], *(os.environ[name] for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR")))
 int(os.environ["MASTER_PORT"])
 """)  # fmt: skip

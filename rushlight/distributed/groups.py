@@ -289,6 +289,21 @@ def get_process_group_ranks(group: Any = None) -> list[int]:
     return list(member(group)._ranks)
 
 
+def by_name(name: str) -> Any:
+    """The group of a name."""
+    if name not in _Counter.groups:
+        raise ValueError(f"Group {name} not found")
+    return _Counter.groups[name]
+
+
+def of_ranks(ranks: list[int]) -> Any:
+    """A group of some ranks that was made before."""
+    for each in _Counter.groups.values():
+        if each._ranks == sorted(ranks):
+            return each
+    raise ValueError(f"there is no group of ranks {ranks}: make it with new_group in all processes")
+
+
 def get_pg_count() -> int:
     """How many groups there are."""
     return len(_Counter.groups)

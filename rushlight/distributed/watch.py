@@ -34,7 +34,7 @@ from .work import Work
 _TICK = 0.05  # seconds between looks at the mailbox
 _COMPARE = 0.5  # seconds between comparisons of calls
 _POLL = 5e-5  # seconds between looks at exchanges that go on
-GRACE = 5.0  # seconds that a process has to end after a fault
+GRACE = 5.0  # seconds that a process has to end after a fault, if the time limit of its groups is not shorter
 CONSEQUENCE = " can't end: "  # between an exchange and the fault of another process that ends it
 
 
@@ -203,7 +203,7 @@ class Watch:
         if now - self._compared > _COMPARE:
             self._compared = now
             self._compare()
-        if self.fault is not None and not self._raised and not self._ended and now - self._fault_at > GRACE:
+        if self.fault is not None and not self._raised and not self._ended and now - self._fault_at > min(GRACE, max(1.0, self._seconds)):
             print(
                 f"rank {self.rank}: {self.fault}; this process was at {line_of_thread(self._main)} and is ended",
                 file=sys.stderr,
