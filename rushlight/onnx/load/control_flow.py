@@ -8,8 +8,7 @@ from typing import Any
 
 from ...capture.compile.annotations import mark
 from ...capture.control.branches import branch as captured_branch
-from ...capture.control.dynamic_lists import list_call
-from ...capture.control.list_methods import METHODS
+from ...capture.control.dynamic_lists import stack as captured_stack
 from ...capture.control.loops import loop as captured_loop
 from ...core.base import TensorBase
 from ...core.state import state
@@ -67,10 +66,8 @@ def repeat(
 
 def stacked(row: list[Any], number: int, shape: tuple[int, ...]) -> Any:
     """The tensors that the iterations of a loop gave, as one."""
-    if state.capture is not None:
-        made = list_call(ops.stack, (row,), METHODS)
-        if made is not NotImplemented:
-            return made
+    if state.capture is not None and id(row) in state.capture.sequences:
+        return captured_stack(row)
     return ops.stack(row) if row else ops.zeros((0, *shape), dtype=dtype_of(number))
 
 

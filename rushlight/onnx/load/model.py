@@ -197,6 +197,9 @@ def initializers(builder: ModelBuilder, scope: Scope, graph: Any, requires_grad:
     return found
 
 
+_TAKEN = frozenset((*Module().__dict__, "_graph", "_code", "opsets", "metadata"))  # attributes of a Module, besides those of its class
+
+
 class Paths:
     """Paths of parameters for the names in a file: the names themselves wherever a Module can have them."""
 
@@ -207,9 +210,9 @@ class Paths:
     def make(self, name: str) -> str:
         """The path of a name."""
         parts = [part or "_" for part in (name or "_").split(".")]
-        if hasattr(OnnxGraphModule, parts[0]) or parts[0] in ("training", "input_names", "output_names", "opsets", "metadata"):
+        if hasattr(OnnxGraphModule, parts[0]) or parts[0] in _TAKEN:
             parts[0] += "_"
-        parts[1:] = [part + "_" if hasattr(Module, part) or part == "training" else part for part in parts[1:]]
+        parts[1:] = [part + "_" if hasattr(Module, part) or part in _TAKEN else part for part in parts[1:]]
         while True:
             path = ".".join(parts)
             above = {".".join(parts[:count]) for count in range(1, len(parts))}

@@ -155,19 +155,30 @@ def unary(node: NodeContext, value: Any) -> Any:
     return NotImplemented if made is not NotImplemented and holds_tensor(made) else made
 
 
+def _fraction(value: Any) -> Any:
+    """A number as a float; one that follows from sizes by its formula."""
+    return SUBSTITUTES[float](value) if is_symbolic(value) else _rounded(float(value))
+
+
 @on_numbers("Cast")
 def cast(node: NodeContext, value: Any) -> Any:
     """Numbers of another type."""
     to = node["to"]
     flat = value if isinstance(value, list) else [value]
-    if to not in HELD or any(isinstance(each, list) for each in flat) or any(is_symbolic(each) and to not in (6, 7) for each in flat):
+    if (
+        to not in HELD
+        or any(isinstance(each, list) for each in flat)
+        or any(is_symbolic(each) and to not in (1, 6, 7, 11) for each in flat)
+    ):
         return NotImplemented
     if any(isinstance(each, float) and not math.isfinite(each) for each in flat):
         return NotImplemented
-    chosen: Any = bool if to == 9 else (lambda each: _rounded(float(each))) if to in (1, 11) else int
+    chosen: Any = bool if to == 9 else _fraction if to in (1, 11) else int
     if to in _WHOLE and to not in (6, 7) and any(not 0 <= each < 128 for each in flat):
         return NotImplemented
-    made = [each if is_symbolic(each) and isinstance(each, int) else chosen(each) for each in flat]
+    if any(is_symbolic(each) and to in (6, 7) and not isinstance(each, int) for each in flat):
+        return NotImplemented
+    made = [each if is_symbolic(each) and to in (6, 7) else chosen(each) for each in flat]
     return made if isinstance(value, list) else made[0]
 
 

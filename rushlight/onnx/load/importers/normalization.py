@@ -19,11 +19,12 @@ def along_channels(parameter: Any, x: Any) -> Any:
 
 
 @importer("BatchNormalization")
-def batch_normalization(node: NodeContext, x: Any, scale: Any, bias: Any, mean: Any, variance: Any) -> Any:
+def batch_normalization(node: NodeContext, x: Any, scale: Any, bias: Any, mean: Any, variance: Any, *, training: bool = False) -> Any:
+    """In a model that is in training mode the batch's own statistics count, and the running ones follow them."""
     if node.opset < 9 and not node.get("spatial", 1):  # each element of a sample has statistics of its own
         return normalized(x, mean, variance, scale, bias, node["epsilon"])
     if not trains(node):
-        return F.batch_norm(x, mean, variance, scale, bias, False, 0.0, node["epsilon"])
+        return F.batch_norm(x, mean, variance, scale, bias, training, 1 - node["momentum"] if training else 0.0, node["epsilon"])
     wide = x.to(rl.float32) if x.dtype in (rl.float16, rl.bfloat16) else x
     axes = [axis for axis in range(x.dim()) if axis != 1]
     own_variance, own_mean = rl.var_mean(wide, axes, correction=0)
