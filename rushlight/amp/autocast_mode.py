@@ -14,9 +14,11 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..core.base import TensorBase
 from ..core.declare import Op
-from ..core.devices import as_device
+from ..core.devices import accelerator, as_device
 from ..core.dispatch import dispatch
 from ..core.dtypes import BY_NUMPY, bfloat16, float16, float32, float64
 from ..core.errors import ValueRangeError
@@ -59,18 +61,29 @@ class _Casting:
         state.interceptors.remove(self)
 
     def __call__(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
-        if out is not None or op.functional is not None or not _settings.enabled.get("cpu"):
+        if out is not None or op.functional is not None:
             return NotImplemented  # what writes to a tensor takes that tensor's type
         found = autocast_class.of(op)
         if found is None:
             return NotImplemented
+        kind = _device_kind(args)
+        if not _settings.enabled.get(kind):
+            return NotImplemented
         if found is LOWER:
-            args = _cast_all(args, _settings.dtypes["cpu"])
+            args = _cast_all(args, _settings.dtypes[kind])
         elif found is FLOAT32:
             args = _cast_all(args, float32)
         elif found is WIDEST:
             args = _cast_all(args, _widest(args))
         return dispatch(op, args)
+
+
+def _device_kind(args: tuple[Any, ...]) -> str:
+    """The kind of device that a call is on: that of its first tensor."""
+    first = next(_tensors(args), None)
+    if first is None or first._array.__class__ is np.ndarray:
+        return "cpu"
+    return str(first.device.type)
 
 
 def _tensors(args: Any) -> Any:
@@ -135,7 +148,7 @@ def _kind_of(device_type: Any) -> str:
 class autocast:
     """A context (or decorator) in which ops run in types chosen for them.
 
-    On the CPU ``dtype`` is bfloat16 (the default) or float16.  There is no CUDA here: with that as the device it is off.
+    ``dtype`` is bfloat16 (the default on the CPU) or float16 (the default on CUDA).  For a device that is not here it is off.
     """
 
     def __init__(self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None) -> None:
@@ -144,7 +157,7 @@ class autocast:
         self._cache_enabled = _settings.cache_enabled if cache_enabled is None else cache_enabled
         self._enabled = bool(enabled)
         self._entered: list[Any] = []
-        if self.device != "cpu" and self._enabled:
+        if self.device != "cpu" and self._enabled and (self.device != "cuda" or accelerator() is None):
             warnings.warn(f"{self.device.upper()} is not available. Disabling autocast.", UserWarning, stacklevel=2)
             self._enabled = False
         elif self._enabled and self.fast_dtype not in _SUPPORTED:

@@ -119,7 +119,6 @@ class DeviceType:
 
     name = "cpu"
     arrays: Any = np  # the array module: what kernels get as ``xp``
-    kernels: dict[str, Any] = {}  # by op: the device's own kernels, called with the op's values; NotImplemented leaves a call to the op's
     array_type: type = np.ndarray
 
     def device_of(self, array: Any) -> device:
@@ -164,6 +163,14 @@ class DeviceType:
     def address(self, array: Any) -> int:
         """The address of the first element."""
         return int(array.__array_interface__["data"][0])
+
+    def kernel_for(self, op: Any) -> Any:
+        """The device's own kernel of an op, called with the op's values, or None.
+
+        It returns NotImplemented where it leaves a call to the kernel that the op has for any array module.  With a method ``into(array, values)``
+        it also writes its result to an array that is there, and says whether it could.
+        """
+        return None
 
     def is_foreign(self, error: Exception) -> bool:
         """Whether an error says that a kernel gave arrays of the device to NumPy: the op has no kernel for it."""

@@ -200,7 +200,7 @@ def run(op: Op, values: list[Any], kind: Any) -> Any:
             result = run_widened(op, np, values) if op.widen else op.family.execute(op, np, values)
         else:
             with home.active(place):
-                own = home.kernels.get(op.name)
+                own = home.kernel_for(op)
                 result = NotImplemented if own is None else own(*values)
                 if result is NotImplemented:
                     result = (run_widened if op.widen else op.family.execute)(op, home.arrays, values)
@@ -377,7 +377,10 @@ def dispatch_in_place(op: Op, args: tuple[Any, ...]) -> Any:
 
 def write_through(op: Op, array: Any, values: list[Any]) -> bool:
     """Have a ufunc write its result to the target directly; False where that is not possible."""
-    if op.fast is None or array.__class__ is not np.ndarray:
+    if array.__class__ is not np.ndarray:
+        into = None if array.__class__ is Spec else getattr(device_type_of(array).kernel_for(op), "into", None)
+        return into is not None and common_device(op, values) is not None and into(array, values)
+    if op.fast is None:
         return False
     count, dtypes = op.fast
     if dtypes == "float" and array.dtype.kind != "f":

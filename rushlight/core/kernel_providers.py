@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 _NEEDED = "llvmlite"
 _PROVIDER = "rushlight.backends.native.eager.ops"
 _LOOPS = "rushlight.backends.native.eager.pointwise"
@@ -27,8 +29,13 @@ _found: dict[str, Callable[..., Any] | None] = {}
 
 def faster(name: str, *args: Any) -> Any:
     """An op's result by a compiled kernel, or None: then the caller's own kernel computes it."""
-    provider = None if runs_once() else _provider(_PROVIDER)
+    provider = None if runs_once() or not _on_host(args) else _provider(_PROVIDER)
     return None if provider is None else provider(name, args)
+
+
+def _on_host(args: tuple[Any, ...]) -> bool:
+    """Whether all arrays among the arguments are NumPy's: compiled kernels of the CPU can read no others."""
+    return all(each.__class__ is np.ndarray or not hasattr(each, "strides") for each in args)
 
 
 def runs_once() -> bool:
@@ -75,7 +82,7 @@ def faster_loop(op: Any, arguments: list[Any], positions: list[int], compute: An
 
 def faster_rows(name: str, rows: Any) -> Any:
     """A function of the rows of a large matrix, by its name (``sum``, ``maximum``, ``softmax``, …), or None."""
-    provider = _provider(_ROWS)
+    provider = _provider(_ROWS) if _on_host((rows,)) else None
     return None if provider is None else provider(name, rows)
 
 

@@ -55,7 +55,11 @@ def _attention_meta(query: Any, key: Any, value: Any, mask: Any, causal: bool, s
 def _in_parts(task: Any, arrays: list[Any], work: int) -> None:
     """``task(slice of the batch)``: on several threads where arrays have the same first dimension, to be cut there."""
     count = len(arrays[0])
-    if arrays[0].ndim < 3 or any(each.ndim != arrays[0].ndim or len(each) != count for each in arrays):
+    if (
+        arrays[0].__class__ is not np.ndarray
+        or arrays[0].ndim < 3
+        or any(each.ndim != arrays[0].ndim or len(each) != count for each in arrays)
+    ):
         task(...)
         return
     over_rows(lambda start, end: task(slice(start, end)), count, arrays[-1].size, work)
@@ -83,7 +87,7 @@ def _softmax_masked(xp: Any, weights: Any, mask: Any) -> None:
     chosen = mask is not None and mask.dtype.kind == "b"
     if mask is not None and not chosen:
         weights += mask.astype(weights.dtype, copy=False)
-    if weights.size and near_zero(xp, weights):
+    if weights.size and xp is np and near_zero(xp, weights):
         xp.exp(weights, out=weights)
         if chosen:  # a product with zeros and ones is faster than filling in -inf
             weights *= mask.astype(weights.dtype)

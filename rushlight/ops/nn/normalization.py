@@ -38,7 +38,12 @@ def _standardize_meta(input: Any, dims: Any, eps: float) -> list[Spec]:
 def _as_rows(array: Any, dims: Any) -> Any:
     """A contiguous array as a matrix with a row for each group of elements to normalise; None where it is not one."""
     kept = array.ndim - len(dims)
-    if not array.flags.c_contiguous or array.dtype.char not in "fd" or tuple(dims) != tuple(range(kept, array.ndim)):
+    if (
+        array.__class__ is not np.ndarray
+        or not array.flags.c_contiguous
+        or array.dtype.char not in "fd"
+        or tuple(dims) != tuple(range(kept, array.ndim))
+    ):
         return None
     width = math.prod(array.shape[kept:])
     return array.reshape(-1, width) if 0 < width <= _WIDEST and array.size else None

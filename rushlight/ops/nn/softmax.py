@@ -44,7 +44,7 @@ def _prepared(xp: Any, input: Any, spec: Spec, dim: Any) -> tuple[Any, int]:
 
 def _as_rows(array: Any, axis: int) -> Any:
     """A large contiguous array as a matrix whose rows are to be normalised, or None."""
-    if array.size < _LARGE or axis != array.ndim - 1 or not array.flags.c_contiguous:
+    if array.size < _LARGE or axis != array.ndim - 1 or not array.flags.c_contiguous or array.__class__ is not np.ndarray:
         return None
     return array.reshape(-1, array.shape[-1])
 

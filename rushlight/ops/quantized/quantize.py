@@ -40,7 +40,7 @@ def _per_tensor_meta(input: Any, scale: Any, zero_point: Any, dtype: Any) -> Spe
 
 def _one(value: Any) -> Any:
     """The number that a 0-dim (or one-element) array holds, or the number itself."""
-    return value.item() if isinstance(value, np.ndarray) else value
+    return value.item() if hasattr(value, "item") else value
 
 
 def _per_tensor_kernel(xp: Any, input: Any, scale: Any, zero_point: Any, dtype: Any) -> Any:

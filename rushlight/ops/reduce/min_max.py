@@ -97,7 +97,7 @@ def share_evenly_all(g: Any, input: Any, result: Any) -> Any:
 
 def fold(ufunc: Any, array: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
     """The largest or smallest along axes; large contiguous arrays go the faster ways."""
-    if array.size < _LARGE or array.ndim < 2 or not array.flags.c_contiguous:
+    if array.size < _LARGE or array.ndim < 2 or not array.flags.c_contiguous or array.__class__ is not np.ndarray:
         return ufunc.reduce(array, axis=axes if keepdim or len(axes) < array.ndim else None, keepdims=keepdim)
     if axes == (0,) and array.ndim == 2:
         result = fold_columns(ufunc, array)

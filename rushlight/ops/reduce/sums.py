@@ -73,6 +73,8 @@ def count_along(shape: Any, dim: Any) -> int:
 
 def sum_rows(xp: Any, rows: Any) -> Any:
     """The sums of the rows of a matrix with contiguous rows."""
+    if xp is not np:
+        return xp.add.reduce(rows, axis=1)
     length = rows.shape[1]
     whole = length - length % _RUN
     if whole == 0 or length == _RUN:
@@ -94,6 +96,8 @@ def _short_rows(xp: Any, rows: Any) -> Any:
 
 def sum_columns(xp: Any, rows: Any) -> Any:
     """The sums of the columns of a contiguous matrix."""
+    if xp is not np:
+        return xp.add.reduce(rows, axis=0)
     if rows.dtype.char not in "fd":
         return fold_columns(xp.add, rows)
     count, width = rows.shape
@@ -144,7 +148,7 @@ def _fold_deep(ufunc: Any, rows: Any) -> Any:
 def sum_axes(xp: Any, array: Any, axes: tuple[int, ...], keepdim: bool = False) -> Any:
     """The sum along axes, in the array's own type."""
     size, ndim = array.size, array.ndim
-    if size < _LARGE or array.dtype.kind != "f" or not axes:
+    if size < _LARGE or array.dtype.kind != "f" or not axes or xp is not np:
         if len(axes) == ndim and not keepdim:  # the same, but faster
             return xp.add.reduce(array, None, array.dtype, xp.empty((), array.dtype))
         return xp.add.reduce(array, axis=axes, dtype=array.dtype, keepdims=keepdim)

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from . import gemm
+
 # Dtypes whose additions CUDA does atomically, as CuPy offers it; others are added in a wider one.
 _ATOMIC = frozenset(map(np.dtype, ("int32", "int64", "float16", "float32", "float64", "uint32", "uint64")))
 _REDUCTIONS = {"maximum": "max", "minimum": "min", "add": "sum", "multiply": "prod", "logical_and": "all", "logical_or": "any"}
@@ -226,6 +228,6 @@ def _extreme(name: str) -> Callable[[Any], Callable[..., Any]]:
 
 
 ADDED: dict[str, Callable[[Any], Any]] = {
-    "count_nonzero": _count_nonzero, "take": _take, "isin": _isin, "einsum": _einsum,
+    "matmul": gemm.multiplier, "count_nonzero": _count_nonzero, "take": _take, "isin": _isin, "einsum": _einsum,
     **{name: _extreme(name) for name in ("max", "min", "amax", "amin")},
 }  # fmt: skip

@@ -17,9 +17,12 @@ import numpy as np
 from ...core import random as streams
 from ...core.devices import DeviceType, device, device_types, register_device_type
 from ...core.errors import DeviceError, OperationError, OutOfMemoryError
+from ...core.families import Elementwise
 from .array_module import ArrayModule
+from .kernels import KERNELS
 from .memory import UsageCounter, is_pinned, pinned
 from .philox import PhiloxGenerator
+from .pointwise import PointwiseOp
 
 INSTALL = "pip install 'rushlight[cuda]'"
 _devices: dict[int, device] = {}
@@ -46,6 +49,7 @@ class CudaDevice(DeviceType):
         self._current = cupy.cuda.runtime.getDevice
         self._nowhere = nullcontext()
         self.usage = UsageCounter(cupy)
+        self._kernels: dict[str, Any] = {}  # by op, once asked for
 
     def device_of(self, array: Any) -> device:
         return indexed(array.data.device_id)
@@ -99,6 +103,18 @@ class CudaDevice(DeviceType):
 
     def address(self, array: Any) -> int:
         return int(array.data.ptr)
+
+    def kernel_for(self, op: Any) -> Any:
+        try:
+            return self._kernels[op.name]
+        except KeyError:
+            own = KERNELS.get(op.name)
+            if own is not None:
+                made: Any = functools.partial(own, self.cupy)
+            else:
+                made = PointwiseOp(self.cupy, op) if isinstance(op.family, Elementwise) else None
+            self._kernels[op.name] = made
+            return made
 
     def is_foreign(self, error: Exception) -> bool:
         return isinstance(error, TypeError) and any(

@@ -2,7 +2,7 @@
 
 A draw is a function of seed, offset and launch shape: thread ``i`` of a launch has the subsequence ``i``, and each of its steps takes four
 words.  Blocks have 256 threads, and there are at most as many as the card holds at once, as in PyTorch, so that the numbers of one card model
-are PyTorch's on it.  Poisson, binomial, gamma and Dirichlet numbers and permutations of 30,000 elements and more have streams of their own.
+are PyTorch's on it.  Poisson, binomial, gamma and Dirichlet numbers and permutations have streams of their own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from ...tensor.generator import Generator
 
 _BLOCK = 256
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
-_FROM_HOST = 30_000  # shorter permutations are drawn from the CPU's stream, as in PyTorch
 _WIDE_RANGE = 2**28  # integers from a range of this size or more take two words each
 
 # What differs between kernels: how four words become numbers (R has UNROLL of them), and what is made of each.
@@ -100,6 +99,20 @@ extern "C" __global__ void draw(T* out, u64 n, u64 seed, u64 offset, const u64* 
 }
 """
 
+_CHANCES = r"""
+typedef @T@ T;
+#define STORE(x) (@STORE@)
+extern "C" __global__ void choose(const @P@* p, T* out, u64 n, u64 seed, u64 offset, const u64* base) {
+    u64 thread = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    uint4 r = philox((offset + (base ? *base : 0)) / 4, thread, seed);
+    unsigned int words[4] = {r.x, r.y, r.z, r.w};
+    for (int k = 0; k < 4; k++) {
+        u64 at = thread * 4 + k;
+        if (at < n) { int x = unit(words[k]) <= p[at]; out[at] = STORE(x); }
+    }
+}
+"""
+
 # nn.functional.dropout: a vectorised layout of its own, VEC neighbouring elements a thread.
 _DROPOUT = r"""
 typedef @T@ T;
@@ -151,6 +164,11 @@ extern "C" __global__ void drop(const T* in, T* out, bool* kept, u64 n, u64 seed
 """
 
 _kernels: dict[Any, Any] = {}
+
+
+def _quick(function: str, real: str) -> str:
+    """A function as PyTorch's kernels call it: in single precision, the GPU's own approximation."""
+    return f"__{function}f" if real == "float" else function
 
 
 def _filled(template: str, **values: Any) -> str:
@@ -309,14 +327,15 @@ class PhiloxGenerator(Generator):
     def log_normal(self, shape: Any, dtype: Any, mean: float = 1.0, std: float = 2.0) -> Any:
         """Exponentials of normal numbers."""
         _checks.log_normal(0, dtype, mean, std)
-        return self._draw(f"normal_{self._real(dtype)}", "STORE(exp(x * b + a))", shape, dtype, mean, std)
+        real = self._real(dtype)
+        return self._draw(f"normal_{real}", f"STORE({_quick('exp', real)}(x * b + a))", shape, dtype, mean, std)
 
     def exponential(self, shape: Any, dtype: Any, rate: float = 1.0) -> Any:
         """Exponential numbers of a rate."""
         _checks.exponential(0, dtype, rate)
         real = self._real(dtype)
         tiny = "1.1102230246251565e-16" if real == "double" else "5.9604645e-08f"
-        make = f"STORE((A)-1 / a * (x >= (A)1 - {tiny} ? -{tiny} : log(x)))"
+        make = f"STORE((A)-1 / a * (x >= (A)1 - {tiny} ? -{tiny} : {_quick('log', real)}(x)))"
         return self._draw(f"uniform_{real}", make, shape, dtype, rate)
 
     def cauchy(self, shape: Any, dtype: Any, median: float = 0.0, sigma: float = 1.0) -> Any:
@@ -326,23 +345,43 @@ class PhiloxGenerator(Generator):
         tiny = "2.220446049250313e-16" if real == "double" else "1.1920929e-07f"
         clipped = f"(x > (A)1 - {tiny} ? (A)1 - {tiny} : x < {tiny} ? (A){tiny} : x)"
         return self._draw(
-            f"uniform_{real}", f"STORE(a + b * tan((A)3.141592653589793 * ({clipped} - (A)0.5)))", shape, dtype, median, sigma
+            f"uniform_{real}",
+            f"STORE(a + b * {_quick('tan', real)}((A)3.141592653589793 * ({clipped} - (A)0.5)))",
+            shape,
+            dtype,
+            median,
+            sigma,
         )
 
     def geometric(self, shape: Any, dtype: Any, p: float) -> Any:
         """How many trials the first success takes."""
         _checks.geometric(0, dtype, p)
         real = self._real(dtype)
-        return self._draw(f"uniform_{real}", "STORE(ceil(log(x) / log((A)1 - a)))", shape, dtype, p)
+        return self._draw(f"uniform_{real}", f"STORE(ceil({_quick('log', real)}(x) / {_quick('log', real)}((A)1 - a)))", shape, dtype, p)
 
     def bernoulli(self, shape: Any, dtype: Any, p: Any) -> Any:
         """Ones with probability ``p``, a number or an array."""
         if hasattr(p, "dtype") and not isinstance(p, np.generic):
             if not bool(((p >= 0) & (p <= 1)).all()):
                 raise OperationError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
-            return (self.uniform(shape, np.float32) < p).astype(dtype)
+            return self._by_chances(tuple(shape), np.dtype(dtype), p)
         _checks.bernoulli(0, dtype, p)
         return self._draw(f"uniform_{self._real(dtype)}", "STORE(x < a)", shape, dtype, p)
+
+    def _by_chances(self, shape: tuple[int, ...], dtype: np.dtype[Any], p: Any) -> Any:
+        """Ones with a probability for each element: a thread draws for four neighbours."""
+        chances = self.cupy.ascontiguousarray(self.cupy.broadcast_to(p, shape), np.float64 if p.dtype == np.float64 else np.float32)
+        result = self.cupy.empty(shape, dtype)
+        if not result.size:
+            return result
+        key = ("chances", dtype, chances.dtype)
+        kernel = _kernels.get(key)
+        if kernel is None:
+            stored, store, value = _STORE[BY_NUMPY[dtype].name]
+            source = _filled(_CHANCES, T=stored, P="double" if chances.dtype == np.float64 else "float", STORE=store, VALUE=value)
+            kernel = _kernels[key] = self.cupy.RawKernel(source, "choose")
+        kernel((-(-result.size // 2048),), (512,), (chances, result, np.uint64(result.size), *self._take(12)))
+        return result
 
     def integers(self, shape: Any, dtype: Any, low: int, high: int | None) -> Any:
         """Integers in [low, high)."""
@@ -360,8 +399,6 @@ class PhiloxGenerator(Generator):
 
     def permutation(self, n: int, dtype: Any = np.int64) -> Any:
         """The integers from 0 to ``n - 1`` in random order."""
-        if n < _FROM_HOST:
-            return self.cupy.asarray(streams.default_generator.permutation(n, dtype))
         _checks.permutation(0, dtype)
         keys = self._draw("double_word", "STORE((long long)x)", n, np.int64, 0, 0, "unsigned long long")
         return self.cupy.argsort(keys).astype(dtype, copy=False)

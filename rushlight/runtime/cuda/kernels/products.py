@@ -1,0 +1,32 @@
+"""Products and fully connected layers: half precision goes to cuBLAS as it is, which accumulates in float32."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....core.dtypes import HALF_PRECISION
+from ....ops.linalg.matmul import matmul_meta
+from .. import gemm
+
+
+def matmul(cupy: Any, input: Any, other: Any) -> Any:
+    """``input @ other``."""
+    if input.dtype != other.dtype or input.dtype.kind not in "fc" and input.dtype not in HALF_PRECISION:
+        return NotImplemented
+    matmul_meta(input, other)
+    return gemm.multiplier(cupy)(input, other)
+
+
+def linear(cupy: Any, input: Any, weight: Any, bias: Any = None) -> Any:
+    """``input @ weight.T + bias``."""
+    if weight.ndim != 2 or input.dtype != weight.dtype or input.dtype.kind not in "fc" and input.dtype not in HALF_PRECISION:
+        return NotImplemented
+    if not input.ndim or input.shape[-1] != weight.shape[1] or bias is not None and bias.dtype != input.dtype:
+        return NotImplemented
+    made = gemm.multiplier(cupy)(input, weight.T)
+    if bias is not None:
+        cupy.add(made, bias, out=made)
+    return made
+
+
+KERNELS = {"matmul": matmul, "linear": linear}

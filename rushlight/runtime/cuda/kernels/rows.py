@@ -1,0 +1,337 @@
+"""Kernels over rows: softmax, layer normalisation and their gradients, sums of columns, rows of tables.
+
+A row that is short is one warp's; a longer one is one block's, which reads it from the cache when it needs it again.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from ....codegen.cuda.scalar_text import PRELUDE, STORED, rounded
+from ....core.dtypes import LOW_PRECISION
+from ..launch import Kernel
+
+_SHORT = 1024  # elements of a row that a warp takes on; longer ones are a block's
+_REDUCE = """
+typedef @T@ T; typedef @A@ A;
+#define STORE(x) @STORE@
+#define GROUP @GROUP@
+__device__ inline A warp_sum(A x) { for (int d = 16; d; d >>= 1) x += __shfl_xor_sync(~0u, x, d); return x; }
+__device__ inline A warp_max(A x) { for (int d = 16; d; d >>= 1) x = larger(x, __shfl_xor_sync(~0u, x, d)); return x; }
+#if GROUP == 32
+__device__ inline A row_sum(A x) { return warp_sum(x); }
+__device__ inline A row_max(A x) { return warp_max(x); }
+#define ROW ((long long)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32)
+#define LANE (threadIdx.x % 32)
+#else
+__device__ inline A row_sum(A x) {
+    __shared__ A parts[32];
+    x = warp_sum(x);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = x;
+    __syncthreads();
+    x = threadIdx.x % 32 < GROUP / 32 ? parts[threadIdx.x % 32] : (A)0;
+    return warp_sum(x);
+}
+__device__ inline A row_max(A x) {
+    __shared__ A parts[32];
+    x = warp_max(x);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = x;
+    __syncthreads();
+    x = parts[threadIdx.x % 32 < GROUP / 32 ? threadIdx.x % 32 : 0];
+    return warp_max(x);
+}
+#define ROW ((long long)blockIdx.x)
+#define LANE threadIdx.x
+#endif
+#define EACH(i, n) for (int i = LANE; i < n; i += GROUP)
+"""
+
+_BODIES = {
+    "softmax": ("const T* in, T* out, long long rows, int n", "PPqi", """
+    const T* x = in + row * n; T* y = out + row * n;
+    A top = -INFINITY;
+    EACH(i, n) top = larger(top, (A)value(x[i]));
+    top = row_max(top);
+    A total = 0;
+    EACH(i, n) total += exp((A)value(x[i]) - top);
+    total = row_sum(total);
+    @FINISH@"""),
+    "softmax_backward": ("const T* grad, const T* result, T* out, long long rows, int n", "PPPqi", """
+    const T* g = grad + row * n; const T* y = result + row * n; T* dx = out + row * n;
+    A total = 0;
+    EACH(i, n) total += @TERM@;
+    total = row_sum(total);
+    EACH(i, n) { A d = value(g[i]), r = value(y[i]); dx[i] = STORE((@FINISH@)); }"""),
+    "layer_norm": ("const T* in, const T* weight, const T* bias, T* out, T* standard, T* variance, T* means, long long rows, int n, A eps", "PPPPPPPqi@", """
+    const T* x = in + row * n;
+    A mean = 0;
+    EACH(i, n) mean += (A)value(x[i]);
+    mean = row_sum(mean) / n;
+    A spread = 0;
+    EACH(i, n) { A d = (A)value(x[i]) - mean; spread += d * d; }
+    spread = row_sum(spread) / n;
+    A scale = rsqrt(spread + eps);
+    EACH(i, n) {
+        A s = ((A)value(x[i]) - mean) * scale;
+        if (standard) standard[row * n + i] = STORE(s);
+        if (weight) s *= (A)value(weight[i]);
+        if (bias) s += (A)value(bias[i]);
+        out[row * n + i] = STORE(s);
+    }
+    if (LANE == 0) { variance[row] = STORE(spread); if (means) means[row] = STORE(mean); }"""),
+    "layer_norm_backward": ("const T* grad, const T* weight, const T* standard, const T* variance, T* out, long long rows, int n, A eps", "PPPPPqi@", """
+    const T* g = grad + row * n; const T* s = standard + row * n;
+    A total = 0, slope = 0;
+    EACH(i, n) { A d = value(g[i]); if (weight) d *= (A)value(weight[i]); total += d; slope += d * (A)value(s[i]); }
+    total = row_sum(total) / n;
+    slope = row_sum(slope) / n;
+    A scale = rsqrt((A)value(variance[row]) + eps);
+    EACH(i, n) {
+        A d = value(g[i]); if (weight) d *= (A)value(weight[i]);
+        out[row * n + i] = STORE((scale * (d - total - (A)value(s[i]) * slope)));
+    }"""),
+}  # fmt: skip
+
+_COLUMNS = """
+typedef @T@ T; typedef @A@ A;
+// Sums of the columns of a matrix (of its product with another, where one is given): a block adds 32 columns of a strip of rows.
+extern "C" __global__ void columns(const T* x, const T* y, A* out, A* other, long long rows, int n, long long strip) {
+    __shared__ A sums[8][33], more[8][33];
+    int column = blockIdx.x * 32 + threadIdx.x % 32, lane = threadIdx.x / 32;
+    long long first = blockIdx.y * strip, last = first + strip < rows ? first + strip : rows;
+    A total = 0, product = 0;
+    if (column < n) for (long long row = first + lane; row < last; row += 8) {
+        A v = value(x[row * n + column]);
+        total += v;
+        if (y) product += v * (A)value(y[row * n + column]);
+    }
+    sums[lane][threadIdx.x % 32] = total; more[lane][threadIdx.x % 32] = product;
+    __syncthreads();
+    if (lane == 0 && column < n) {
+        for (int k = 1; k < 8; k++) { total += sums[k][threadIdx.x]; product += more[k][threadIdx.x]; }
+        out[(long long)blockIdx.y * n + column] = total;
+        if (y) other[(long long)blockIdx.y * n + column] = product;
+    }
+}
+"""
+
+_kernels: dict[Any, Kernel] = {}
+
+
+def _accumulates(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return np.dtype(np.float64 if dtype == np.float64 else np.float32)
+
+
+def takes(*arrays: Any) -> bool:
+    """Whether the kernels here take arrays: floating point, contiguous, with fewer than 2^31 columns."""
+    return all(
+        each.dtype in STORED and (each.dtype.kind == "f" or each.dtype in LOW_PRECISION) and each.flags.c_contiguous for each in arrays
+    )
+
+
+def kernel(cupy: Any, name: str, dtype: np.dtype[Any], short: bool, **extra: str) -> tuple[Kernel, int, int]:
+    """The kernel of a body for a dtype, the threads of a block, and the rows that a block takes."""
+    group = 32 if short else 256
+    key = (name, dtype, group, tuple(extra.values()))
+    found = _kernels.get(key)
+    if found is None:
+        parameters, format, body = _BODIES[name]
+        source = (
+            PRELUDE
+            + _REDUCE
+            + f'extern "C" __global__ void {name}({parameters}) {{\n    long long row = ROW;\n    if (row >= rows) return;\n{body}\n}}\n'
+        )
+        accumulated = "double" if dtype == np.float64 else "float"
+        for mark, text in {"T": STORED[dtype], "A": accumulated, "STORE": rounded("(x)", dtype), "GROUP": str(group), **extra}.items():
+            source = source.replace(f"@{mark}@", text)
+        found = _kernels[key] = Kernel(cupy, source, name, format.replace("@", "d" if dtype == np.float64 else "f"))
+    return found, 128 if short else 256, 4 if short else 1
+
+
+def _launch(cupy: Any, name: str, dtype: np.dtype[Any], rows: int, n: int, *args: Any, tail: tuple[Any, ...] = (), **extra: str) -> None:
+    found, threads, each = kernel(cupy, name, dtype, n <= _SHORT, **extra)
+    found(-(-rows // each), threads, *args, rows, n, *tail)
+
+
+# -- softmax -----------------------------------------------------------------------------------------------------
+
+_FINISH = {
+    False: "A factor = 1 / total; EACH(i, n) y[i] = STORE((exp((A)value(x[i]) - top) * factor));",
+    True: "A shift = top + log(total); EACH(i, n) y[i] = STORE(((A)value(x[i]) - shift));",
+}
+
+
+def softmax(cupy: Any, input: Any, dim: Any, dtype: Any = None, *, logarithm: bool = False) -> Any:
+    """softmax or log_softmax along the last dimension."""
+    if (
+        dtype is not None
+        and dtype.numpy != input.dtype
+        or not input.ndim
+        or dim % input.ndim != input.ndim - 1
+        or not takes(input)
+        or not input.size
+    ):
+        return NotImplemented
+    made = cupy.ndarray(input.shape, input.dtype)
+    n = input.shape[-1]
+    _launch(cupy, "softmax", input.dtype, input.size // n, n, input.data.ptr, made.data.ptr, FINISH=_FINISH[logarithm])
+    return made
+
+
+def softmax_backward(cupy: Any, grad: Any, result: Any, dim: Any, *, logarithm: bool = False) -> Any:
+    """The gradient of softmax or log_softmax along the last dimension."""
+    if not grad.ndim or dim % grad.ndim != grad.ndim - 1 or not grad.size or grad.dtype != result.dtype or grad.dtype not in STORED:
+        return NotImplemented
+    grad, result = cupy.ascontiguousarray(grad), cupy.ascontiguousarray(result)
+    if not takes(grad, result):
+        return NotImplemented
+    made, n = cupy.ndarray(grad.shape, grad.dtype), grad.shape[-1]
+    term, finish = ("(A)value(g[i])", "d - exp(r) * total") if logarithm else ("(A)value(g[i]) * (A)value(y[i])", "(d - total) * r")
+    _launch(
+        cupy, "softmax_backward", grad.dtype, grad.size // n, n, grad.data.ptr, result.data.ptr, made.data.ptr, TERM=term, FINISH=finish
+    )
+    return made
+
+
+# -- layer normalisation -----------------------------------------------------------------------------------------
+
+
+def _rows_of(array: Any, dims: Any) -> int | None:
+    """How many elements a row has where the last dimensions are normalised; None where others are."""
+    kept = array.ndim - len(dims)
+    if tuple(dims) != tuple(range(kept, array.ndim)) or not array.size:
+        return None
+    n = math.prod(array.shape[kept:])
+    return n if 0 < n < 1 << 31 else None
+
+
+def layer_standardize(cupy: Any, input: Any, weight: Any, bias: Any, dims: Any, eps: float) -> Any:
+    """Layer normalisation, with what its gradient needs."""
+    n = _rows_of(input, dims)
+    given = [each for each in (weight, bias) if each is not None]
+    if n is None or any(each.dtype != input.dtype for each in given):
+        return NotImplemented
+    input = cupy.ascontiguousarray(input)
+    if not takes(input, *given):
+        return NotImplemented
+    kept = tuple(1 if dim in dims else size for dim, size in enumerate(input.shape))
+    out, standard, variance = (
+        cupy.ndarray(input.shape, input.dtype),
+        cupy.ndarray(input.shape, input.dtype),
+        cupy.ndarray(kept, input.dtype),
+    )
+    _launch(
+        cupy, "layer_norm", input.dtype, input.size // n, n, input.data.ptr, *[0 if each is None else each.data.ptr for each in (weight, bias)],
+        out.data.ptr, standard.data.ptr, variance.data.ptr, 0, tail=(eps,),
+    )  # fmt: skip
+    return [out, standard, variance]
+
+
+def standardize(cupy: Any, input: Any, dims: Any, eps: float) -> Any:
+    """The input less its mean, divided by its standard deviation; with mean and variance."""
+    n = _rows_of(input, dims)
+    if n is None or not takes(input):
+        return NotImplemented
+    kept = tuple(1 if dim in dims else size for dim, size in enumerate(input.shape))
+    out, mean, variance = cupy.ndarray(input.shape, input.dtype), cupy.ndarray(kept, input.dtype), cupy.ndarray(kept, input.dtype)
+    _launch(
+        cupy,
+        "layer_norm",
+        input.dtype,
+        input.size // n,
+        n,
+        input.data.ptr,
+        0,
+        0,
+        out.data.ptr,
+        0,
+        variance.data.ptr,
+        mean.data.ptr,
+        tail=(eps,),
+    )
+    return [out, mean, variance]
+
+
+def standardize_backward(cupy: Any, grad: Any, input: Any, result: Any, variance: Any, dims: Any, eps: float, weight: Any = None) -> Any:
+    """The gradient of :func:`standardize`."""
+    n = _rows_of(grad, dims)
+    if n is None or grad.dtype != result.dtype:
+        return NotImplemented
+    grad = cupy.ascontiguousarray(grad)
+    if not takes(grad, result, variance, *([] if weight is None else [weight])):
+        return NotImplemented
+    made = cupy.ndarray(grad.shape, grad.dtype)
+    _launch(
+        cupy, "layer_norm_backward", grad.dtype, grad.size // n, n, grad.data.ptr, 0 if weight is None else weight.data.ptr, result.data.ptr,
+        variance.data.ptr, made.data.ptr, tail=(eps,),
+    )  # fmt: skip
+    return made
+
+
+def layer_standardize_backward(cupy: Any, grad: Any, input: Any, weight: Any, standard: Any, variance: Any, dims: Any, eps: float) -> Any:
+    """The gradients of layer normalisation: of the input, the weight and the bias."""
+    made = standardize_backward(cupy, grad, input, standard, variance, dims, eps, weight)
+    if made is NotImplemented:
+        return NotImplemented
+    shape = tuple(grad.shape[dim] for dim in dims)
+    of_bias, of_weight = column_sums(cupy, cupy.ascontiguousarray(grad), math.prod(shape), standard)
+    return [made, of_weight.reshape(shape), of_bias.reshape(shape)]
+
+
+# -- sums of columns ---------------------------------------------------------------------------------------------
+
+
+def column_sums(cupy: Any, matrix: Any, n: int, other: Any = None) -> tuple[Any, Any]:
+    """The sums of the columns of a contiguous matrix of n columns, and those of its product with another."""
+    dtype, rows = matrix.dtype, matrix.size // n
+    accumulated = _accumulates(dtype)
+    strips = max(1, min(-(-rows // 64), -(-1056 // -(-n // 32))))
+    strip = -(-rows // strips)
+    key = ("columns", dtype)
+    found = _kernels.get(key)
+    if found is None:
+        source = (PRELUDE + _COLUMNS).replace("@T@", STORED[dtype]).replace("@A@", "double" if dtype == np.float64 else "float")
+        found = _kernels[key] = Kernel(cupy, source, "columns", "PPPPqiq")
+    parts = cupy.ndarray((2 if other is not None else 1, strips, n), accumulated)
+    at = parts.data.ptr
+    found(
+        -(-n // 32), 256, matrix.data.ptr, 0 if other is None else other.data.ptr, at, at + strips * n * accumulated.itemsize, rows, n, strip,
+        rows=strips,
+    )  # fmt: skip
+    if strips > 1:
+        parts = _folded(cupy, parts)
+    sums = parts.reshape(-1, n).astype(dtype, copy=False)
+    return sums[0], sums[1] if other is not None else None
+
+
+def _folded(cupy: Any, parts: Any) -> Any:
+    """The sums over the strips."""
+    count, strips, n = parts.shape
+    made = [column_sums(cupy, parts[at], n)[0] for at in range(count)] if strips > 1 else list(parts)
+    return cupy.stack(made) if count > 1 else made[0]
+
+
+def sum_reduction(cupy: Any, input: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    """Sums over the first dimensions; others are left to the array module."""
+    if dtype is not None or dim is None or not input.size or not takes(input):
+        return NotImplemented
+    dims = sorted(each % input.ndim for each in (dim if isinstance(dim, (tuple, list)) else (dim,))) if input.ndim else []
+    if not dims or dims != list(range(len(dims))) or len(dims) == input.ndim:
+        return NotImplemented
+    rest = input.shape[len(dims) :]
+    sums = column_sums(cupy, input, math.prod(rest))[0]
+    return sums.reshape((*[1] * len(dims), *rest) if keepdim else rest)
+
+
+KERNELS = {
+    "softmax": softmax, "log_softmax": functools.partial(softmax, logarithm=True), "softmax_backward": softmax_backward,
+    "log_softmax_backward": functools.partial(softmax_backward, logarithm=True), "layer_standardize": layer_standardize,
+    "standardize": standardize, "standardize_backward": standardize_backward, "layer_standardize_backward": layer_standardize_backward,
+    "sum": sum_reduction,
+}  # fmt: skip

@@ -1,0 +1,86 @@
+"""Launches of CUDA kernels: compiled once by NVRTC, then called through the driver with their arguments packed into one block.
+
+A launch through CuPy checks and converts every argument, which costs as much as the launch itself; here the caller says once how the arguments
+are packed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+from typing import Any
+
+from ...core.errors import AcceleratorError
+from .faults import raise_fault
+
+_END, _BLOCK, _SIZE = 0, 1, 2  # CU_LAUNCH_PARAM_…
+_BLOCKING = os.environ.get("CUDA_LAUNCH_BLOCKING") == "1"
+_driver: Any = None
+
+
+def driver() -> Any:
+    """The driver's library."""
+    global _driver
+    if _driver is None:
+        _driver = ctypes.CDLL("libcuda.so.1")
+        _driver.cuLaunchKernel.argtypes = [ctypes.c_void_p, *[ctypes.c_uint] * 7, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+    return _driver
+
+
+class Kernel:
+    """A kernel of CUDA C and how its arguments are packed (``format``, as in :mod:`struct`: ``"QQq"``)."""
+
+    __slots__ = ("_extra", "_functions", "_keep", "_launch", "_pack", "buffer", "cupy", "name", "raw", "what")
+
+    def __init__(self, cupy: Any, source: str, name: str, format: str, what: str = "", options: tuple[str, ...] = ()) -> None:
+        self.cupy, self.name, self.what = cupy, name, what or name
+        self.raw = cupy.RawKernel(source, name, options=options)
+        self._functions: dict[int, Any] = {}
+        packing = struct.Struct("@" + format)
+        self.buffer = ctypes.create_string_buffer(packing.size)
+        size = ctypes.c_size_t(packing.size)
+        self._extra = (ctypes.c_void_p * 5)(_BLOCK, ctypes.addressof(self.buffer), _SIZE, ctypes.addressof(size), _END)
+        self._keep, self._pack = size, packing.pack_into
+        self._launch = driver().cuLaunchKernel
+
+    def __call__(self, blocks: int, threads: int, *args: Any, shared: int = 0, rows: int = 1) -> None:
+        """Queue the kernel in the current stream; arrays are passed by their addresses."""
+        raise_fault()
+        cuda = self.cupy.cuda
+        index = cuda.runtime.getDevice()
+        function = self._functions.get(index)
+        if function is None:
+            kernel = self.raw.kernel
+            if shared > 48 << 10:
+                kernel.max_dynamic_shared_size_bytes = shared
+            function = self._functions[index] = kernel.ptr
+        self._pack(self.buffer, 0, *args)
+        status = self._launch(function, blocks, rows, 1, threads, 1, 1, shared, cuda.get_current_stream().ptr, None, self._extra)
+        if status:
+            raise failed(self.what, status)
+        if _BLOCKING:
+            check(self.cupy, self.what)
+            raise_fault()
+
+
+def check(cupy: Any, what: str) -> None:
+    """Wait for the GPU, and name what ran last where it has failed."""
+    try:
+        cupy.cuda.get_current_stream().synchronize()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise AcceleratorError(f"{what}: CUDA error: {error}") from error
+
+
+def failed(what: str, status: int) -> AcceleratorError:
+    """The error of a launch that the driver has refused."""
+    text = ctypes.c_char_p()
+    driver().cuGetErrorString(status, ctypes.byref(text))
+    said = text.value.decode() if text.value else f"error {status}"
+    lost = (
+        " The context is lost: tensors on this GPU can't be used any more in this process."
+        if status in (700, 702, 714, 715, 716, 717, 718, 719)
+        else ""
+    )
+    earlier = " It may come from an earlier kernel: CUDA_LAUNCH_BLOCKING=1 finds it." if lost else ""
+    return AcceleratorError(f"{what}: CUDA error: {said}.{earlier}{lost}")
