@@ -188,6 +188,10 @@ class DeviceType:
         """The generator that random ops on the current device draw from; None where it is the CPU's."""
         return None
 
+    def dropout_factors(self, array: Any, p: float) -> Any:
+        """What dropout multiplies an array by, in the order of the device's own stream; None where that is the order of bernoulli's."""
+        return None
+
     def manual_seed_all(self, seed: int) -> None:
         """Seed the default generators of all devices of this kind."""
 

@@ -104,7 +104,9 @@ def _softmax_masked(xp: Any, weights: Any, mask: Any) -> None:
 def _attention_gradient(needs: Any, g: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float, weights: Any) -> Any:
     if state.grad_enabled or needs[3]:
         return differentiate_body(table["attention"], needs, g, (query, key, value, mask, causal, scale))
-    return (*attention_backward(g, query, key, value, weights, scale, causal), None)
+    # A device that keeps no weights, but what they can be computed from again, needs the mask for it.
+    masks = () if weights._array.ndim == query._array.ndim else (mask,)
+    return (*attention_backward(g, query, key, value, weights, scale, causal, *masks), None)
 
 
 def _backward_meta(grad: Any, query: Any, key: Any, value: Any, weights: Any, scale: float, causal: bool, mask: Any) -> list[Spec]:

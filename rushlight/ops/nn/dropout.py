@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ...core.base import Spec, make
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite
+from ...core.devices import device_type_of
 from ...core.dtypes import BY_NUMPY, legacy_name
 from ...core.errors import DtypeError, OperationError, ShapeError, ValueRangeError
 from ..create.factories import empty, zeros
@@ -44,6 +46,11 @@ def _drop(input: Any, p: float, train: bool, in_place: bool, *, whole_channels: 
     multiply = input.mul_ if in_place else input.mul
     if p == 1:
         return multiply(zeros((), dtype=BY_NUMPY[input._array.dtype], device=input.device))
+    array = input._array
+    if not isinstance(array, (np.ndarray, Spec)) and not whole_channels and not alpha:
+        factors = device_type_of(array).dropout_factors(array, 1 - p)
+        if factors is not None:
+            return multiply(make(factors))
     kept = _kept(input, p, whole_channels)
     if not alpha:
         return multiply(kept.div_(1 - p))

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...core import random as streams
 from ...core.devices import DeviceType, device, device_types, register_device_type
+from ...core.dtypes import HALF_PRECISION
 from ...core.errors import DeviceError, OperationError, OutOfMemoryError
 from ...core.families import Elementwise
 from .array_module import ArrayModule
@@ -129,6 +130,9 @@ class CudaDevice(DeviceType):
 
     def default_generator(self) -> PhiloxGenerator:
         return self.generators[self._current()]
+
+    def dropout_factors(self, array: Any, p: float) -> Any:
+        return self.default_generator().dropout_factors(array, p) if array.dtype.kind == "f" or array.dtype in HALF_PRECISION else None
 
     @functools.cached_property
     def generators(self) -> list[PhiloxGenerator]:

@@ -118,7 +118,7 @@ _DROPOUT = r"""
 typedef @T@ T;
 #define STORE(x) (@STORE@)
 #define VALUE(x) (@VALUE@)
-extern "C" __global__ void drop(const T* in, T* out, bool* kept, u64 n, u64 seed, u64 offset, const u64* base, float p) {
+extern "C" __global__ void drop(T* out, u64 n, u64 seed, u64 offset, const u64* base, float p) {
     u64 thread = (u64)blockIdx.x * blockDim.x + threadIdx.x, stride = (u64)gridDim.x * blockDim.x;
     u64 step = (offset + (base ? *base : 0)) / 4;
     float scale = 1.0f / p;
@@ -131,16 +131,16 @@ extern "C" __global__ void drop(const T* in, T* out, bool* kept, u64 n, u64 seed
             if (k % 4 == 0) r = philox(step++, thread, seed);
             unsigned int word = k % 4 == 0 ? r.x : k % 4 == 1 ? r.y : k % 4 == 2 ? r.z : r.w;
             bool keep = unit(word) < p;
-            float x = VALUE(in[at + k]) * (keep ? 1.0f : 0.0f) * scale;
-            out[at + k] = STORE(x); kept[at + k] = keep;
+            float x = (keep ? scale : 0.0f);
+            out[at + k] = STORE(x);
         }
         #else
         if (!second) r = philox(step++, thread, seed);
         for (int k = 0; k < 2; k++) {
             unsigned int word = second ? (k ? r.w : r.z) : (k ? r.y : r.x);
             bool keep = unit(word) < p;
-            float x = VALUE(in[at + k]) * (keep ? 1.0f : 0.0f) * scale;
-            out[at + k] = STORE(x); kept[at + k] = keep;
+            float x = (keep ? scale : 0.0f);
+            out[at + k] = STORE(x);
         }
         second = !second;
         #endif
@@ -154,8 +154,8 @@ extern "C" __global__ void drop(const T* in, T* out, bool* kept, u64 n, u64 seed
             u64 at = start + stride * k;
             if (at < n) {
                 bool keep = unit(words[k]) < p;
-                float x = VALUE(in[at]) * (keep ? 1.0f : 0.0f) * scale;
-                out[at] = STORE(x); kept[at] = keep;
+                float x = (keep ? scale : 0.0f);
+                out[at] = STORE(x);
             }
         }
     }
@@ -403,10 +403,10 @@ class PhiloxGenerator(Generator):
         keys = self._draw("double_word", "STORE((long long)x)", n, np.int64, 0, 0, "unsigned long long")
         return self.cupy.argsort(keys).astype(dtype, copy=False)
 
-    def dropout(self, array: Any, p: float) -> tuple[Any, Any]:
-        """An array (dense, in memory order) with elements kept with probability ``p`` and scaled by its inverse, and which were kept."""
-        result, kept = self.cupy.empty_like(array), self.cupy.empty(array.shape, np.bool_)
-        vector = 16 // array.itemsize
+    def dropout_factors(self, array: Any, p: float) -> Any:
+        """What dropout multiplies an array by: ``1 / p`` with probability ``p``, else 0, in the order of PyTorch's kernel."""
+        result = self.cupy.empty_like(array)
+        vector = 16 // array.itemsize if array.itemsize < 8 else 2
         while vector > 1 and (array.size % vector or array.data.ptr % (vector * array.itemsize)):
             vector //= 2
         key = ("dropout", array.dtype, vector)
@@ -415,8 +415,8 @@ class PhiloxGenerator(Generator):
             stored, store, value = _STORE[BY_NUMPY[array.dtype].name]
             kernel = _kernels[key] = self.cupy.RawKernel(_filled(_DROPOUT, T=stored, STORE=store, VALUE=value, VEC=vector), "drop")
         blocks, offset = self._grid(array.size, max(vector, 4))
-        kernel((blocks,), (_BLOCK,), (array, result, kept, np.uint64(array.size), *self._take(offset), np.float32(p)))
-        return result, kept
+        kernel((blocks,), (_BLOCK,), (result, np.uint64(array.size), *self._take(offset), np.float32(p)))
+        return result
 
     def multinomial(self, probabilities: Any, num_samples: int, replacement: bool = False) -> Any:
         """Categories drawn from each row of (unnormalised) probabilities."""

@@ -55,7 +55,7 @@ __device__ inline A row_max(A x) {
 _BODIES = {
     "softmax": ("const T* in, T* out, long long rows, int n", "PPqi", """
     const T* x = in + row * n; T* y = out + row * n;
-    A top = -INFINITY;
+    A top = -(A)__int_as_float(0x7f800000);
     EACH(i, n) top = larger(top, (A)value(x[i]));
     top = row_max(top);
     A total = 0;
