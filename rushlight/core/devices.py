@@ -121,6 +121,8 @@ class DeviceType:
     arrays: Any = np  # the array module: what kernels get as ``xp``
     array_type: type = np.ndarray
 
+    only: device | None = None  # the one device of this kind, where there is but one: then operands of its arrays need not be compared
+
     def device_of(self, array: Any) -> device:
         """The device that an array is on."""
         return CPU
@@ -221,9 +223,21 @@ class DeviceType:
         return np.from_dlpack(source)
 
 
+class _Alone:
+    """The kind of an accelerator of which there is but one: calls on its tensors have a shorter way."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self) -> None:
+        self.kind: Any = None
+
+
+alone = _Alone()
+
+
 device_types: dict[str, DeviceType] = {}  # by name
 _LATE = {"cuda": "rushlight.runtime.cuda.device"}  # the modules that register further kinds when a program first names one
-_of_arrays: dict[type, DeviceType] = {}  # by the class of their arrays
+array_kinds: dict[type, DeviceType] = {}  # by the class of their arrays
 
 
 def register_device_type(kind: DeviceType, *array_types: type) -> None:
@@ -232,31 +246,33 @@ def register_device_type(kind: DeviceType, *array_types: type) -> None:
     if kind.name not in _NAMES:
         _NAMES.append(kind.name)
     for array_type in (kind.array_type, *array_types):
-        _of_arrays[array_type] = kind
+        array_kinds[array_type] = kind
+    if kind.only is not None:
+        alone.kind = kind
 
 
 def unregister_device_type(name: str) -> None:
     """Take a kind of device away again; tensors on it can't be used afterwards."""
     kind = device_types.pop(name)
     _NAMES.remove(name)
-    for array_type in [each for each, found in _of_arrays.items() if found is kind]:
-        del _of_arrays[array_type]
+    for array_type in [each for each, found in array_kinds.items() if found is kind]:
+        del array_kinds[array_type]
 
 
 def register_array_type(array_type: type, name: str) -> None:
     """Say that arrays of a class (a subclass of the device's own) are on a registered kind of device."""
-    _of_arrays[array_type] = device_types[name]
+    array_kinds[array_type] = device_types[name]
 
 
 def device_type_of(array: Any) -> DeviceType:
     """The kind of device that an array is on."""
     kind = array.__class__
-    found = _of_arrays.get(kind)
+    found = array_kinds.get(kind)
     if found is None:
-        found = next((_of_arrays[base] for base in kind.__mro__ if base in _of_arrays), None)
+        found = next((array_kinds[base] for base in kind.__mro__ if base in array_kinds), None)
         if found is None:
             raise DeviceError(f"an array of class {kind.__name__} is on no device that is registered")
-        _of_arrays[kind] = found
+        array_kinds[kind] = found
     return found
 
 
@@ -292,7 +308,7 @@ def accelerator() -> DeviceType | None:
 
 def is_array(value: Any) -> bool:
     """Whether a value is an array of a registered kind of device, or a Spec."""
-    return value.__class__ in _of_arrays or isinstance(value, np.ndarray)
+    return value.__class__ in array_kinds or isinstance(value, np.ndarray)
 
 
 def on_device(array: Any, wanted: device) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 from . import recording
 from .base import Spec, Storage, TensorBase, View, make, mark_inference, storage_of
 from .declare import Op, call_body, table
-from .devices import CPU, META, accelerator, device_of, device_type_of, device_types
+from .devices import CPU, META, accelerator, alone, array_kinds, device_of, device_type_of, device_types
 from .dtypes import BY_NUMPY, FLOATING, can_cast, legacy_name
 from .errors import (
     ArgumentError,
@@ -38,6 +38,7 @@ from .widening import run_widened
 
 HOST = device_types["cpu"]
 settle = HOST.as_array
+PLAIN_NUMBERS = (int, float, bool)
 
 
 def dispatch(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
@@ -48,6 +49,10 @@ def dispatch(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
             return handled
     if op.family is None:  # a composite, or an op that a program has registered
         return dispatch_body(op, args, out)
+    if alone.kind is not None and out is None and op.returns is None and not op.view and not op.factory:
+        result = dispatch_alone(op, args)
+        if result is not NotImplemented:
+            return result
     try:
         if out is not None and op.factory:
             args = adopt_out(op, args, out)
@@ -75,6 +80,35 @@ def dispatch(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     if op.returns is not None and op.returns != "list":
         return named_result(op)(*results)
     return results
+
+
+def dispatch_alone(op: Op, args: tuple[Any, ...]) -> Any:
+    """A call on tensors of the one accelerator there is, by its own kernel; NotImplemented leaves it, and all errors, to the general path."""
+    home, values, requires, found = alone.kind, list(args), False, False
+    for position, _ in op.tensor_positions:
+        value = args[position]
+        if isinstance(value, TensorBase):
+            array = values[position] = value._array
+            if array.__class__ is not home.array_type:
+                return NotImplemented
+            if value._storage is not None and value._view is not None:
+                refresh(value)
+            found, requires = True, requires or value._requires_grad
+        elif value.__class__ not in PLAIN_NUMBERS:
+            return NotImplemented
+    own = home.kernel_for(op) if found and not state.inference else None
+    if own is None:
+        return NotImplemented
+    try:
+        array = own(*values)
+    except (RushlightError, ValueError, TypeError, OverflowError, ArithmeticError, IndexError, MemoryError):
+        return NotImplemented
+    if array is NotImplemented:
+        return NotImplemented
+    result = make(array)
+    if requires and state.grad_enabled:
+        attach(op, args, result)
+    return result
 
 
 def dispatch_body(op: Op, args: tuple[Any, ...], out: Any) -> Any:
@@ -181,7 +215,10 @@ def argument_error(op: Op, position: int, value: Any, wanted: str = "Tensor") ->
 def run(op: Op, values: list[Any], kind: Any) -> Any:
     """The arrays that an op computes from unwrapped values: by its kernel, or by its meta rule where there are no elements."""
     home = HOST
-    if kind is not np.ndarray or op.factory:
+    alone = None if kind is np.ndarray or op.factory else array_kinds.get(kind)
+    if alone is not None and alone.only is not None and "other devices" not in op.notes:
+        home, place = alone, alone.only
+    elif kind is not np.ndarray or op.factory:
         if op.factory:
             place = factory_device(op, values)
             if (place is not CPU and place == META) or state.fake or (kind is Spec and device_argument(op, values) is None):
@@ -199,11 +236,16 @@ def run(op: Op, values: list[Any], kind: Any) -> Any:
         if home is HOST:
             result = run_widened(op, np, values) if op.widen else op.family.execute(op, np, values)
         else:
-            with home.active(place):
-                own = home.kernel_for(op)
-                result = NotImplemented if own is None else own(*values)
-                if result is NotImplemented:
-                    result = (run_widened if op.widen else op.family.execute)(op, home.arrays, values)
+            own = home.kernel_for(op)
+            if alone is not None and own is not None:
+                result = own(*values)
+            else:
+                result = NotImplemented
+            if result is NotImplemented:
+                with home.active(place):
+                    result = NotImplemented if own is None or alone is not None else own(*values)
+                    if result is NotImplemented:
+                        result = (run_widened if op.widen else op.family.execute)(op, home.arrays, values)
     except RushlightError:
         raise
     except MemoryError as error:

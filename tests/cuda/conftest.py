@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
+import rushlight as torch
 from rushlight.core.devices import available
 from rushlight.core.errors import DeviceError
 
@@ -18,3 +21,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     except DeviceError as error:
         for item in here:
             item.add_marker(pytest.mark.skip(reason=str(error)))
+
+
+@pytest.fixture(autouse=True)
+def full_precision() -> Iterator[None]:
+    """Compare in full single precision: convolutions may use TF32 otherwise."""
+    before, torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.allow_tf32, False
+    yield
+    torch.backends.cudnn.allow_tf32 = before

@@ -9,6 +9,7 @@ import numpy as np
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, joint, primitive, table
+from ...core.devices import CPU, META, device_of
 from ...core.dtypes import bool_
 from ...core.errors import OperationError, ShapeError
 from ...core.families import broadcast_shapes
@@ -105,12 +106,13 @@ def _attention_gradient(needs: Any, g: Any, query: Any, key: Any, value: Any, ma
     if state.grad_enabled or needs[3]:
         return differentiate_body(table["attention"], needs, g, (query, key, value, mask, causal, scale))
     # A device that keeps no weights, but what they can be computed from again, needs the mask for it.
-    masks = () if weights._array.ndim == query._array.ndim else (mask,)
+    masks = () if device_of(weights._array) in (CPU, META) else (mask,)
     return (*attention_backward(g, query, key, value, weights, scale, causal, *masks), None)
 
 
 def _backward_meta(grad: Any, query: Any, key: Any, value: Any, weights: Any, scale: float, causal: bool, mask: Any) -> list[Spec]:
-    shape = (_attention_meta(query, key, value, mask, causal, scale)[1] if weights is None else weights).shape
+    kept = weights is not None and len(weights.shape) == len(query.shape)
+    shape = (weights if kept else _attention_meta(query, key, value, mask, causal, scale)[1]).shape
     return [
         Spec((*shape[:-1], key.shape[-1]), grad.dtype),
         Spec((*shape[:-2], shape[-1], query.shape[-1]), grad.dtype),

@@ -159,7 +159,8 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
 
 def memory_allocated(device: Any = None) -> int:
     """The bytes that tensors hold."""
-    return kind().usage.of(index_of(device)).current
+    with on_device(device):
+        return _pool().used_bytes()  # type: ignore[no-any-return]
 
 
 def max_memory_allocated(device: Any = None) -> int:

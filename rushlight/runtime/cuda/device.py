@@ -50,6 +50,7 @@ class CudaDevice(DeviceType):
         self._current = cupy.cuda.runtime.getDevice
         self._nowhere = nullcontext()
         self.usage = UsageCounter(cupy)
+        self.only = indexed(0) if self.count == 1 else None
         self._kernels: dict[str, Any] = {}  # by op, once asked for
 
     def device_of(self, array: Any) -> device:

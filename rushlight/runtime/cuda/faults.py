@@ -13,25 +13,25 @@ from ...core.errors import DimensionError
 
 _texts: list[str] = [""]
 _numbers: dict[str, int] = {}
-_flag: Any = None  # one int in page-locked memory, which kernels write to
+found: Any = None  # one int in page-locked memory, which kernels write to
 
 
 def watched(cupy: Any, text: str) -> tuple[int, int]:
     """The number that a kernel writes for a fault described by a text, and the address where it does."""
-    global _flag
-    if _flag is None:
+    global found
+    if found is None:
         memory = cupy.cuda.alloc_pinned_memory(64)
-        _flag = np.frombuffer(memory, np.int32, 1)
-        _flag[0] = 0
+        found = np.frombuffer(memory, np.int32, 1)
+        found[0] = 0
     number = _numbers.get(text)
     if number is None:
         number = _numbers[text] = len(_texts)
         _texts.append(text)
-    return number, int(_flag.__array_interface__["data"][0])
+    return number, int(found.__array_interface__["data"][0])
 
 
-def raise_fault() -> None:
+def raise_found() -> None:
     """Raise what a kernel has found since the last call, if anything."""
-    if _flag is not None and _flag[0]:
-        text, _flag[0] = _texts[int(_flag[0])], 0
+    if found[0]:
+        text, found[0] = _texts[int(found[0])], 0
         raise DimensionError(f"{text} (found by a kernel that was launched before this call; CUDA_LAUNCH_BLOCKING=1 makes the line exact)")

@@ -45,6 +45,8 @@ class Blas:
         _checked(self.library.cublasCreate_v2(ctypes.byref(self.handle)))
         self.workspace = cupy.cuda.Memory(_WORKSPACE)
         self.stream: int | None = None
+        self._stream = cupy.cuda.get_current_stream
+        self.plans: dict[Any, Plan | None] = {}
         self.constants = {kind: (self._number(kind, 1), self._number(kind, 0)) for _, _, kind in _TYPES.values()}
         call = self.library.cublasGemmStridedBatchedEx
         pointer, integer, wide = ctypes.c_void_p, ctypes.c_int, ctypes.c_longlong
@@ -56,27 +58,36 @@ class Blas:
     def _number(kind: Any, value: float) -> Any:
         return kind(value) if kind in (ctypes.c_float, ctypes.c_double) else kind(value, 0)
 
-    def product(self, a: Any, b: Any, out: Any, batch: int, strides: tuple[int, int, int], shapes: tuple[int, int, int]) -> None:
-        """``out = a @ b`` for a batch of matrices; a, b and out are (address, transposed, leading dimension)."""
-        stream = self.cupy.cuda.get_current_stream().ptr
+    def enter(self) -> None:
+        """Work goes to the current stream."""
+        stream = self._stream().ptr
         if stream != self.stream:
             _checked(self.library.cublasSetStream_v2(self.handle, ctypes.c_void_p(stream)))
             _checked(self.library.cublasSetWorkspace_v2(self.handle, ctypes.c_void_p(self.workspace.ptr), ctypes.c_size_t(_WORKSPACE)))
             self.stream = stream
-        m, n, k = shapes
-        (left, left_turned, left_step), (right, right_turned, right_step), (made, _, made_step), dtype = (
-            *[each[:3] for each in (a, b, out)],
-            out[3],
-        )
+
+
+class Plan:
+    """One product of given shapes, strides and dtype, all of whose arguments but the addresses are known."""
+
+    def __init__(self, blas: Blas, left: Any, right: Any, shape: tuple[int, ...], dtype: np.dtype[Any], tf32: bool) -> None:
+        self.blas, self.shape = blas, shape
+        (left_turned, left_step, left_stride), (right_turned, right_step, right_stride) = left[:3], right[:3]
+        m, n, k, count = left[3], right[3], left[4], right[4]
         code, compute, kind = _TYPES[dtype]
-        if dtype == _FLOAT32 and precision.allow_tf32:
+        if tf32:
             compute = _COMPUTE_32F_FAST_TF32
-        one, zero = self.constants[kind]
+        one, zero = blas.constants[kind]
         # cuBLAS counts columns first: it computes the transpose of the result, with the operands changed round.
-        _checked(self.call(
-            self.handle, right_turned, left_turned, n, m, k, ctypes.addressof(one), right, code, right_step, strides[1], left, code, left_step,
-            strides[0], ctypes.addressof(zero), made, code, made_step, strides[2], batch, compute, -1,
-        ))  # fmt: skip
+        self.head = (blas.handle, right_turned, left_turned, n, m, k, ctypes.addressof(one))
+        self.right, self.left = (code, right_step, right_stride), (code, left_step, left_stride, ctypes.addressof(zero))
+        self.tail = (code, n, m * n, count, compute, -1)
+        self.call = blas.call
+
+    def run(self, left: int, right: int, made: int) -> None:
+        """Compute, given the addresses of operands and result."""
+        self.blas.enter()
+        _checked(self.call(*self.head, right, *self.right, left, *self.left, made, *self.tail))
 
 
 _handles: dict[int, Blas] = {}
@@ -96,34 +107,45 @@ def blas(cupy: Any) -> Blas:
     return found
 
 
-def _laid_out(cupy: Any, matrices: Any) -> tuple[Any, int, int]:
-    """The matrices such that cuBLAS can read them, whether it reads them transposed, and its leading dimension."""
-    rows, columns = matrices.shape[-2:]
-    size = matrices.itemsize
-    row, column = matrices.strides[-2] // size, matrices.strides[-1] // size
-    if column == 1 and row >= max(columns, 1) or columns == 1 and row >= 1 and rows > 1:
-        return matrices, _NORMAL, row if rows > 1 else max(columns, 1)
-    if (row == 1 or rows == 1) and column >= max(rows, 1):
-        return matrices, _TRANSPOSED, column if columns > 1 else max(rows, 1)
-    if rows == 1 and column == 1:
-        return matrices, _NORMAL, max(columns, 1)
-    return cupy.ascontiguousarray(matrices), _NORMAL, max(columns, 1)
+def _laid_out(shape: tuple[int, ...], strides: tuple[int, ...], size: int) -> tuple[int, int] | None:
+    """Whether cuBLAS reads matrices of a layout transposed, and its leading dimension; None where it can't read them."""
+    rows, columns = shape[-2:]
+    row, column = strides[-2] // size, strides[-1] // size
+    if (column == 1 or columns == 1) and (row >= max(columns, 1) or rows == 1):
+        return _NORMAL, max(row, columns, 1) if rows > 1 else max(columns, 1)
+    if (row == 1 or rows == 1) and (column >= max(rows, 1) or columns == 1):
+        return _TRANSPOSED, max(column, rows, 1) if columns > 1 else max(rows, 1)
+    return None
 
 
-def _batched(cupy: Any, matrices: Any, batch: tuple[int, ...]) -> tuple[Any, int]:
-    """The matrices with one batch dimension, and its stride in elements (0 where one matrix serves all)."""
-    if math.prod(matrices.shape[:-2]) == 1:
-        return matrices.reshape(matrices.shape[-2:]), 0
-    if matrices.shape[:-2] != batch:
-        matrices = cupy.broadcast_to(matrices, batch + matrices.shape[-2:])
-    if len(batch) > 1:
-        steps, shape = matrices.strides, matrices.shape
-        flat = all(steps[dim] == steps[dim + 1] * shape[dim + 1] for dim in range(len(batch) - 1))
-        if flat:
-            matrices = cupy.ndarray((math.prod(batch), *shape[-2:]), matrices.dtype, matrices.data, (steps[len(batch) - 1], *steps[-2:]))
-        else:
-            matrices = cupy.ascontiguousarray(matrices).reshape(-1, *shape[-2:])
-    return matrices, matrices.strides[0] // matrices.itemsize
+def _batch_stride(shape: tuple[int, ...], strides: tuple[int, ...], batch: tuple[int, ...], size: int) -> int | None:
+    """The stride, in elements, from matrix to matrix of a batch (0 where one serves all); None where there is no such one."""
+    own = shape[:-2]
+    if math.prod(own) == 1:
+        return 0
+    if own != batch:
+        return None
+    steps = strides[: len(batch)]
+    kept = [dim for dim in range(len(batch)) if batch[dim] != 1]
+    for outer, inner in zip(kept, kept[1:]):
+        if steps[outer] != steps[inner] * batch[inner]:
+            return None
+    return steps[kept[-1]] // size
+
+
+def _planned(blas: Blas, a: Any, b: Any, tf32: bool) -> Plan | None:
+    """The plan of a product; None where operands have to be copied first."""
+    size = a.itemsize
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    m, n, k, count = a.shape[-2], b.shape[-1], a.shape[-1], math.prod(batch)
+    shape, left_shape, left_strides = (*batch, m, n), a.shape, a.strides
+    if count > 1 and math.prod(b.shape[:-2]) == 1 and a.flags.c_contiguous:  # one large product
+        left_shape, left_strides, m, count, batch = (m * count, k), (k * size, size), m * count, 1, ()
+    left, right = _laid_out(left_shape, left_strides, size), _laid_out(b.shape, b.strides, size)
+    left_stride, right_stride = _batch_stride(left_shape, left_strides, batch, size), _batch_stride(b.shape, b.strides, batch, size)
+    if left is None or right is None or left_stride is None or right_stride is None:
+        return None
+    return Plan(blas, (*left, left_stride, m, k), (*right, right_stride, n, count), shape, a.dtype, tf32)
 
 
 @functools.cache
@@ -134,41 +156,36 @@ def multiplier(cupy: Any) -> Callable[..., Any]:
         """The product of matrices, vectors or batches of matrices."""
         if a.dtype != b.dtype or a.dtype not in _TYPES or not a.ndim or not b.ndim:
             return cupy.matmul(a, b) if out is None else cupy.matmul(a, b, out=out)
-        vectors = (a.ndim == 1, b.ndim == 1)
-        left, right = a[None] if vectors[0] else a, b[:, None] if vectors[1] else b
-        if left.shape[-1] != right.shape[-2]:
-            raise ValueError(f"matmul: shapes {a.shape} and {b.shape} can't be multiplied")
-        batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
-        m, n, k = left.shape[-2], right.shape[-1], left.shape[-1]
-        shape = (*batch, m, n)
-        direct = out is not None and out.flags.c_contiguous and out.dtype == a.dtype and out.size == math.prod(shape)
-        result = out.reshape(shape) if direct else cupy.ndarray(shape, a.dtype)
-        if result.size and not k:
-            result.fill(0)
-        elif result.size:
-            count = math.prod(batch)
-            if count > 1 and math.prod(right.shape[:-2]) == 1 and left.flags.c_contiguous:  # one large product
-                left, right, m, count = left.reshape(-1, k), right.reshape(k, n), m * count, 1
-                batch = ()
-            left, left_stride = _batched(cupy, left, batch)
-            right, right_stride = _batched(cupy, right, batch)
-            left, left_turned, left_step = _laid_out(cupy, left)
-            right, right_turned, right_step = _laid_out(cupy, right)
-            if left_stride:
-                left_stride = left.strides[0] // left.itemsize
-            if right_stride:
-                right_stride = right.strides[0] // right.itemsize
-            blas(cupy).product(
-                (left.data.ptr, left_turned, left_step), (right.data.ptr, right_turned, right_step), (result.data.ptr, 0, n, a.dtype),
-                count, (left_stride, right_stride, m * n), (m, n, k),
-            )  # fmt: skip
-        if direct:
-            return out
-        kept = [size for size, gone in zip(shape[-2:], vectors) if not gone]
-        result = result.reshape(*shape[:-2], *kept)
+        if a.ndim == 1 or b.ndim == 1:
+            made = matmul(a[None] if a.ndim == 1 else a, b[:, None] if b.ndim == 1 else b)
+            shape = made.shape[:-2] + (() if a.ndim == 1 else made.shape[-2:-1]) + (() if b.ndim == 1 else made.shape[-1:])
+            made = made.reshape(shape)
+        else:
+            if a.shape[-1] != b.shape[-2]:
+                raise ValueError(f"matmul: shapes {a.shape} and {b.shape} can't be multiplied")
+            handle = blas(cupy)
+            tf32 = precision.allow_tf32 and a.dtype == _FLOAT32
+            key = (a.shape, a.strides, b.shape, b.strides, a.dtype, tf32)
+            try:
+                plan = handle.plans[key]
+            except KeyError:
+                plan = handle.plans[key] = _planned(handle, a, b, tf32)
+            if plan is None:
+                batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+                a = cupy.ascontiguousarray(a if math.prod(a.shape[:-2]) == 1 else cupy.broadcast_to(a, batch + a.shape[-2:]))
+                b = cupy.ascontiguousarray(b if math.prod(b.shape[:-2]) == 1 else cupy.broadcast_to(b, batch + b.shape[-2:]))
+                return matmul(a, b, out)
+            direct = out is not None and out.dtype == a.dtype and out.shape == plan.shape and out.flags.c_contiguous
+            made = out if direct else cupy.ndarray(plan.shape, a.dtype)
+            if made.size and a.shape[-1]:
+                plan.run(a.data.ptr, b.data.ptr, made.data.ptr)
+            elif made.size:
+                made.fill(0)
+            if direct:
+                return out
         if out is None:
-            return result
-        out[...] = result
+            return made
+        out[...] = made
         return out
 
     return matmul

@@ -12,7 +12,7 @@ import struct
 from typing import Any
 
 from ...core.errors import AcceleratorError
-from .faults import raise_fault
+from . import faults
 
 _END, _BLOCK, _SIZE = 0, 1, 2  # CU_LAUNCH_PARAM_…
 _BLOCKING = os.environ.get("CUDA_LAUNCH_BLOCKING") == "1"
@@ -31,12 +31,14 @@ def driver() -> Any:
 class Kernel:
     """A kernel of CUDA C and how its arguments are packed (``format``, as in :mod:`struct`: ``"QQq"``)."""
 
-    __slots__ = ("_extra", "_functions", "_keep", "_launch", "_pack", "buffer", "cupy", "name", "raw", "what")
+    __slots__ = ("_extra", "_functions", "_keep", "_launch", "_only", "_pack", "_stream", "buffer", "cupy", "name", "raw", "what")
 
     def __init__(self, cupy: Any, source: str, name: str, format: str, what: str = "", options: tuple[str, ...] = ()) -> None:
         self.cupy, self.name, self.what = cupy, name, what or name
         self.raw = cupy.RawKernel(source, name, options=options)
         self._functions: dict[int, Any] = {}
+        self._only: Any = None  # the function, where there is but one device
+        self._stream = cupy.cuda.get_current_stream
         packing = struct.Struct("@" + format)
         self.buffer = ctypes.create_string_buffer(packing.size)
         size = ctypes.c_size_t(packing.size)
@@ -46,22 +48,32 @@ class Kernel:
 
     def __call__(self, blocks: int, threads: int, *args: Any, shared: int = 0, rows: int = 1) -> None:
         """Queue the kernel in the current stream; arrays are passed by their addresses."""
-        raise_fault()
-        cuda = self.cupy.cuda
-        index = cuda.runtime.getDevice()
+        if faults.found is not None and faults.found[0]:
+            faults.raise_found()
+        function = self._only
+        if function is None:
+            function = self._function(shared)
+        self._pack(self.buffer, 0, *args)
+        status = self._launch(function, blocks, rows, 1, threads, 1, 1, shared, self._stream().ptr, None, self._extra)
+        if status:
+            raise failed(self.what, status)
+        if _BLOCKING:
+            check(self.cupy, self.what)
+            if faults.found is not None:
+                faults.raise_found()
+
+    def _function(self, shared: int) -> Any:
+        """The compiled kernel on the current device."""
+        index = self.cupy.cuda.runtime.getDevice()
         function = self._functions.get(index)
         if function is None:
             kernel = self.raw.kernel
             if shared > 48 << 10:
                 kernel.max_dynamic_shared_size_bytes = shared
-            function = self._functions[index] = kernel.ptr
-        self._pack(self.buffer, 0, *args)
-        status = self._launch(function, blocks, rows, 1, threads, 1, 1, shared, cuda.get_current_stream().ptr, None, self._extra)
-        if status:
-            raise failed(self.what, status)
-        if _BLOCKING:
-            check(self.cupy, self.what)
-            raise_fault()
+            function = self._functions[index] = ctypes.c_void_p(kernel.ptr)
+        if self.cupy.cuda.runtime.getDeviceCount() == 1:
+            self._only = function
+        return function
 
 
 def check(cupy: Any, what: str) -> None:

@@ -17,12 +17,19 @@ class Usage:
 
 
 class UsageCounter:
-    """Counts, device by device, what the pool hands out and gets back."""
+    """Counts, device by device, what the pool hands out and gets back: from the first question about a peak on, since it slows allocations down."""
 
     def __init__(self, cupy: Any) -> None:
-        self.cupy = cupy
+        self.cupy, self.counts = cupy, False
         self.devices = {index: Usage() for index in range(cupy.cuda.runtime.getDeviceCount())}
-        counter = self
+
+    def _start(self) -> None:
+        """Count from here on.  What was the peak before is not known: it was no more than the pool has grown to."""
+        self.counts = True
+        counter, cupy = self, self.cupy
+        for index, usage in self.devices.items():
+            with cupy.cuda.Device(index):
+                usage.peak = cupy.get_default_memory_pool().total_bytes()
 
         class Hook(cupy.cuda.MemoryHook):  # type: ignore[misc, name-defined]
             name = "rushlight usage"
@@ -43,6 +50,8 @@ class UsageCounter:
     def of(self, index: int) -> Usage:
         """What the tensors of a device hold, with the pool's own count of it."""
         usage = self.devices[index]
+        if not self.counts:
+            self._start()
         with self.cupy.cuda.Device(index):
             usage.current = self.cupy.get_default_memory_pool().used_bytes()
         usage.peak = max(usage.peak, usage.current)

@@ -26,15 +26,26 @@ _MOST_DIMS = 6
 _FLOAT32 = np.dtype(np.float32)
 _PACKED = {"b": "b", "B": "B", "h": "h", "i": "i", "l": "q", "q": "q", "f": "f", "d": "d", "?": "?"}
 
+# A thread computes four neighbours, read and written as one vector each where addresses allow it.
 _FLAT = """
+template <class T> struct alignas(4 * sizeof(T)) Four { T x[4]; };
+template <class T> __device__ inline Four<T> four(const T* p, long long i) { return *(const Four<T>*)(p + i); }
 extern "C" __global__ void pointwise(@PARAMETERS@, long long n) {
-    long long first = (long long)blockIdx.x * (blockDim.x * @EACH@) + threadIdx.x;
-    #pragma unroll
-    for (int k = 0; k < @EACH@; k++) {
-        long long i = first + k * blockDim.x;
-        if (i < n) {
-            @BODY@
+    long long first = ((long long)blockIdx.x * blockDim.x + threadIdx.x) * 4;
+    #if @VECTORS@
+    if (first + 4 <= n) {
+        @LOADS@
+        Four<@RESULT@> made;
+        #pragma unroll
+        for (int k = 0; k < 4; k++) {
+            @VECTOR_BODY@
         }
+        *(Four<@RESULT@>*)(out + first) = made;
+        return;
+    }
+    #endif
+    for (long long i = first; i < n && i < first + 4; i++) {
+        @BODY@
     }
 }
 """
@@ -62,7 +73,8 @@ class Variant:
     def __init__(self, op: Op, expression: Expression, operands: list[tuple[np.dtype[Any], bool]], cupy: Any) -> None:
         self.op, self.expression, self.operands, self.cupy = op, expression, operands, cupy
         self.dtype = expression.dtype
-        self._flat: Kernel | None = None
+        self._flat: dict[bool, Kernel] = {}
+        self.has_numbers = not all(is_array for _, is_array in operands)
         self._strided: dict[tuple[int, bool], Kernel] = {}
 
     def _source(self, template: str, at: Callable[[int], str], out: str, extra: dict[str, str]) -> str:
@@ -84,12 +96,24 @@ class Variant:
             + "P"
         )
 
-    def flat(self) -> Kernel:
-        """The kernel over dense memory."""
-        if self._flat is None:
-            source = self._source(_FLAT, lambda _: "i", "i", {}).replace("__restrict__ ", "")
-            self._flat = Kernel(self.cupy, source, "pointwise", self._format() + "q", self.op.public_name)
-        return self._flat
+    def flat(self, vectors: bool) -> Kernel:
+        """The kernel over dense memory; ``vectors`` says that all addresses are multiples of four elements."""
+        found = self._flat.get(vectors)
+        if found is None:
+            text = ScalarText(lambda data: f"value(x{data}.x[k])" if self.operands[data][1] else f"a{data}")
+            made = text.value(self.expression)
+            body = [*text.lines, f"made.x[k] = {rounded(f'({computed(self.dtype)})({made})', self.dtype)};"]
+            loads = [
+                f"Four<{STORED[dtype]}> x{index} = four(a{index}, first);"
+                for index, (dtype, is_array) in enumerate(self.operands)
+                if is_array
+            ]
+            extra = {
+                "VECTORS": str(int(vectors)), "RESULT": STORED[self.dtype], "LOADS": " ".join(loads), "VECTOR_BODY": "\n            ".join(body)
+            }  # fmt: skip
+            source = self._source(_FLAT, lambda _: "i", "i", extra).replace("__restrict__ ", "")
+            found = self._flat[vectors] = Kernel(self.cupy, source, "pointwise", self._format() + "q", self.op.public_name)
+        return found
 
     def strided(self, dims: int, wide: bool) -> Kernel:
         """The kernel over operands with strides, in so many dimensions; ``wide`` counts in 64 bits."""
@@ -113,17 +137,57 @@ class Variant:
 class PointwiseOp:
     """A pointwise op on CUDA, called with the op's values."""
 
-    __slots__ = ("cupy", "op", "options", "positions", "variants")
+    __slots__ = ("array", "cupy", "defaults", "op", "options", "plain", "positions", "quick", "variants")
 
     def __init__(self, cupy: Any, op: Op) -> None:
         self.cupy, self.op = cupy, op
         self.positions = [position for position, _ in op.tensor_positions]
         self.options = [at for at in range(len(op.parameters)) if at not in self.positions]
         self.variants: dict[Any, Variant | None] = {}
+        self.array = cupy.ndarray
+        self.plain = self.positions == list(range(len(self.positions))) and len(self.positions) in (1, 2)  # operands first, then options
+        self.defaults = tuple([op.parameters[at].default for at in self.options])
+        self.quick: dict[Any, Variant] = {}  # by the dtypes of operands that are arrays, for calls without options
 
     def __call__(self, *values: Any) -> Any:
         """The result, or NotImplemented where the op has no kernel for these dtypes and options."""
-        return self._run(values, None)
+        if not self.plain:
+            return self._run(values, None)
+        kind, a = self.array, values[0]
+        if a.__class__ is not kind or not a.flags.c_contiguous:
+            return self._run(values, None)
+        if len(self.positions) == 1:
+            variant = self.quick.get(a.dtype) if values[1:] == self.defaults else None
+            if variant is None:
+                return self._first(values, a.dtype)
+            out = kind(a.shape, variant.dtype)
+            n, source, made = out.size, a.data.ptr, out.data.ptr
+            if n:
+                aligned = not (source % (4 * a.itemsize) or made % (4 * out.itemsize))
+                variant.flat(aligned)(-(-n // (_THREADS * _EACH)), _THREADS, source, made, n)
+            return out
+        b = values[1]
+        if b.__class__ is not kind or b.shape != a.shape or not b.flags.c_contiguous or values[2:] != self.defaults:
+            return self._run(values, None)
+        key = (a.dtype, b.dtype)
+        variant = self.quick.get(key)
+        if variant is None:
+            return self._first(values, key)
+        out = kind(a.shape, variant.dtype)
+        n, left, right, made = out.size, a.data.ptr, b.data.ptr, out.data.ptr
+        if n:
+            aligned = not (left % (4 * a.itemsize) or right % (4 * b.itemsize) or made % (4 * out.itemsize))
+            variant.flat(aligned)(-(-n // (_THREADS * _EACH)), _THREADS, left, right, made, n)
+        return out
+
+    def _first(self, values: Any, key: Any) -> Any:
+        """A call of dtypes that are new; later ones of the same, on arrays with dimensions, find their kernel at once."""
+        result = self._run(values, None)
+        if result is not NotImplemented and values[0].ndim and values[len(self.positions) :] == self.defaults:
+            variant = self.variants.get((*[(each.dtype, False) for each in values[: len(self.positions)]], *self.defaults))
+            if variant is not None:
+                self.quick[key] = variant
+        return result
 
     def into(self, target: Any, values: list[Any]) -> bool:
         """Write the result to an array of the result's shape and dtype; False where it can't be."""
@@ -167,7 +231,13 @@ class PointwiseOp:
         n = out.size
         if n:
             given = [each.data.ptr if each.__class__ is kind else each for each in arguments]
-            variant.flat()(-(-n // (_THREADS * _EACH)), _THREADS, *self._numbers(variant, given), out.data.ptr, n)
+            address, bits = out.data.ptr, 0
+            for value, each in zip(arguments, given):
+                if value.__class__ is kind:
+                    bits |= each % (4 * value.itemsize)
+            if variant.has_numbers:
+                given = self._numbers(variant, given)
+            variant.flat(not (bits or address % (4 * out.itemsize)))(-(-n // (_THREADS * _EACH)), _THREADS, *given, address, n)
         return out
 
     @staticmethod

@@ -105,6 +105,9 @@ class TritonSchedule:
 
         result = value.target(*tensor(value.args), **{name: tensor(each) for name, each in value.kwargs.items()})
         for each, output in zip(value.others, result if value.part is not None else (result,)):
+            if isinstance(output, TensorBase) and output._array.__class__ is not device_type_of(output._array).array_type:
+                memory[self.schedule.slots[each]] = output  # what one op keeps for another, in a form of the device's own
+                continue
             if not isinstance(output, TensorBase) or output._array.shape != each.shape or output._array.dtype != each.dtype:
                 raise OperationError(f"{value.node}: {output!r:.80} came out where {each!r} was expected")
             shares = any(device_type_of(output._array).shares_memory(output._array, one._array) for one in given)

@@ -38,7 +38,7 @@ class Dnn:
         self.library.cudnnGetErrorString.restype = ctypes.c_char_p
         self.handle, self.stream = ctypes.c_void_p(), None
         self.check(self.library.cudnnCreate(ctypes.byref(self.handle)))
-        self.plans: dict[Any, Plan] = {}
+        self.plans: dict[Any, Plan | None] = {}
 
     def check(self, status: int) -> None:
         """Raise what cuDNN says."""
@@ -153,6 +153,11 @@ def _is_last(array: Any) -> bool:
     return bool(array.transpose(0, *range(2, array.ndim), 1).flags.c_contiguous) and not array.flags.c_contiguous
 
 
+def _inside_last(array: Any) -> bool:
+    """Whether the tensor cores, which want the channels last, are worth turning operands round."""
+    return array.ndim == 4 and array.dtype.itemsize == 2 and array.shape[1] % 8 == 0
+
+
 def _dense(cupy: Any, array: Any, last: bool) -> Any:
     """The array in row-major order, or with its channels last."""
     if not last:
@@ -167,18 +172,24 @@ def _empty(cupy: Any, shape: tuple[int, ...], dtype: Any, last: bool) -> Any:
     return cupy.ndarray((shape[0], *shape[2:], shape[1]), dtype).transpose(0, len(shape) - 1, *range(1, len(shape) - 1))
 
 
-def _run(cupy: Any, what: str, x: Any, w: Any, y: Any, stride: Any, padding: Any, dilation: Any, groups: int, last: bool) -> None:
+def _run(cupy: Any, what: str, x: Any, w: Any, y: Any, stride: Any, padding: Any, dilation: Any, groups: int, last: bool) -> bool:
     if x.ndim == 3:  # cuDNN has no convolutions in one dimension
         x, w, y = (each[:, :, None] for each in (x, w, y))
         stride, padding, dilation = (1, *stride), (0, *padding), (1, *dilation)
     dnn = _dnn(cupy)
     key = (what, x.shape, x.strides, w.shape, y.shape, x.dtype, tuple(stride), tuple(padding), tuple(dilation), groups, last,
            *(_setting(name, None) for name in ("benchmark", "deterministic", "allow_tf32")))  # fmt: skip
-    plan = dnn.plans.get(key)
-    if plan is None:
+    if key not in dnn.plans:
         dnn.enter()
-        plan = dnn.plans[key] = Plan(dnn, what, x, w, y, stride, padding, dilation, groups, last)
+        try:
+            dnn.plans[key] = Plan(dnn, what, x, w, y, stride, padding, dilation, groups, last)
+        except AcceleratorError:  # a combination that cuDNN does not have: the op's own kernel has it
+            dnn.plans[key] = None
+    plan = dnn.plans[key]
+    if plan is None:
+        return False
     plan.run(x, w, y)
+    return True
 
 
 def convolution(
@@ -200,16 +211,16 @@ def convolution(
     if 0 in spec.shape or not _has_cudnn(cupy):
         return NotImplemented
     stride, padding, dilation, _ = _expanded(weight.ndim - 2, stride, padding, dilation, output_padding)
-    last = _is_last(input) or _is_last(weight)
+    kept = _is_last(input) or _is_last(weight)
+    last = kept or _inside_last(input)
     input, weight = _dense(cupy, input, last), _dense(cupy, weight, last)
     made = _empty(cupy, spec.shape, input.dtype, last)
-    if transposed:
-        _run(cupy, _DATA, made, weight, input, stride, padding, dilation, groups, last)
-    else:
-        _run(cupy, _FORWARD, input, weight, made, stride, padding, dilation, groups, last)
+    what, x, y = (_DATA, made, input) if transposed else (_FORWARD, input, made)
+    if not _run(cupy, what, x, weight, y, stride, padding, dilation, groups, last):
+        return NotImplemented
     if bias is not None:
         cupy.add(made, bias.reshape(-1, *[1] * len(stride)), out=made)
-    return made
+    return made if kept or not last else cupy.ascontiguousarray(made)
 
 
 def convolution_weight_gradient(
@@ -219,9 +230,10 @@ def convolution_weight_gradient(
     if not _usable(input, grad) or not _has_cudnn(cupy):
         return NotImplemented
     stride, padding, dilation, _ = _expanded(len(kernel), stride, padding, dilation)
-    last = _is_last(input) or _is_last(grad)
+    last = _is_last(input) or _is_last(grad) or _inside_last(input)
     made = _empty(cupy, (grad.shape[1], input.shape[1] // groups, *kernel), grad.dtype, last)
-    _run(cupy, _FILTER, _dense(cupy, input, last), made, _dense(cupy, grad, last), stride, padding, dilation, groups, last)
+    if not _run(cupy, _FILTER, _dense(cupy, input, last), made, _dense(cupy, grad, last), stride, padding, dilation, groups, last):
+        return NotImplemented
     return made
 
 

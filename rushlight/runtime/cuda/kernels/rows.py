@@ -62,6 +62,12 @@ _BODIES = {
     EACH(i, n) total += exp((A)value(x[i]) - top);
     total = row_sum(total);
     @FINISH@"""),
+    "row_sums": ("const T* in, @R@* out, long long rows, int n, A factor", "PPqi@", """
+    const T* x = in + row * n;
+    A total = 0;
+    EACH(i, n) total += (A)value(x[i]);
+    total = row_sum(total) * factor;
+    if (LANE == 0) out[row] = @RESULT@;"""),
     "softmax_backward": ("const T* grad, const T* result, T* out, long long rows, int n", "PPPqi", """
     const T* g = grad + row * n; const T* y = result + row * n; T* dx = out + row * n;
     A total = 0;
@@ -148,7 +154,15 @@ def kernel(cupy: Any, name: str, dtype: np.dtype[Any], short: bool, **extra: str
             + f'extern "C" __global__ void {name}({parameters}) {{\n    long long row = ROW;\n    if (row >= rows) return;\n{body}\n}}\n'
         )
         accumulated = "double" if dtype == np.float64 else "float"
-        for mark, text in {"T": STORED[dtype], "A": accumulated, "STORE": rounded("(x)", dtype), "GROUP": str(group), **extra}.items():
+        for mark, text in {
+            "T": STORED[dtype],
+            "A": accumulated,
+            "STORE": rounded("(x)", dtype),
+            "GROUP": str(group),
+            **extra,
+            "RESULT": extra.get("RESULT", ""),
+            "R": extra.get("R", ""),
+        }.items():
             source = source.replace(f"@{mark}@", text)
         found = _kernels[key] = Kernel(cupy, source, name, format.replace("@", "d" if dtype == np.float64 else "f"))
     return found, 128 if short else 256, 4 if short else 1
@@ -317,21 +331,46 @@ def _folded(cupy: Any, parts: Any) -> Any:
     return cupy.stack(made) if count > 1 else made[0]
 
 
-def sum_reduction(cupy: Any, input: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
-    """Sums over the first dimensions; others are left to the array module."""
-    if dtype is not None or dim is None or not input.size or not takes(input):
+def row_sums(cupy: Any, matrix: Any, n: int, factor: float = 1.0, result: Any = None) -> Any:
+    """The sums of the rows, of n elements each, of a contiguous array; long rows are cut into pieces that are summed first."""
+    dtype, rows = matrix.dtype, matrix.size // n
+    result = dtype if result is None else result
+    if n > 16384 and rows < 256:
+        pieces = next((each for each in (1024, 512, 256, 128, 64, 32, 16) if n % each == 0 and rows * each <= 4096), 0)
+        if pieces:
+            parts = row_sums(cupy, matrix, n // pieces, 1.0, _accumulates(dtype))
+            return row_sums(cupy, parts, pieces, factor, result)
+    made = cupy.ndarray((rows,), result)
+    _launch(
+        cupy, "row_sums", dtype, rows, n, matrix.data.ptr, made.data.ptr, tail=(factor,), R=STORED[result], RESULT=rounded("total", result)
+    )
+    return made
+
+
+def sum_reduction(cupy: Any, input: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None, *, mean: bool = False) -> Any:
+    """Sums (or means) over the first or the last dimensions; others are left to the array module."""
+    if dtype is not None or not input.size or not takes(input) or input.size >= 1 << 31:
         return NotImplemented
-    dims = sorted(each % input.ndim for each in (dim if isinstance(dim, (tuple, list)) else (dim,))) if input.ndim else []
-    if not dims or dims != list(range(len(dims))) or len(dims) == input.ndim:
+    rank = input.ndim
+    dims = (
+        list(range(rank))
+        if dim is None or dim == () or dim == []
+        else sorted(each % max(rank, 1) for each in (dim if isinstance(dim, (tuple, list)) else (dim,)))
+    )
+    if not rank or len(set(dims)) != len(dims):
         return NotImplemented
-    rest = input.shape[len(dims) :]
-    sums = column_sums(cupy, input, math.prod(rest))[0]
-    return sums.reshape((*[1] * len(dims), *rest) if keepdim else rest)
+    shape = tuple(1 if each in dims else size for each, size in enumerate(input.shape) if keepdim or each not in dims)
+    count = math.prod(input.shape[each] for each in dims)
+    if dims == list(range(rank - len(dims), rank)):
+        return row_sums(cupy, input, count, 1 / count if mean else 1.0).reshape(shape)
+    if dims != list(range(len(dims))) or mean:
+        return NotImplemented
+    return column_sums(cupy, input, input.size // count)[0].reshape(shape)
 
 
 KERNELS = {
     "softmax": softmax, "log_softmax": functools.partial(softmax, logarithm=True), "softmax_backward": softmax_backward,
     "log_softmax_backward": functools.partial(softmax_backward, logarithm=True), "layer_standardize": layer_standardize,
     "standardize": standardize, "standardize_backward": standardize_backward, "layer_standardize_backward": layer_standardize_backward,
-    "sum": sum_reduction,
+    "sum": sum_reduction, "mean": functools.partial(sum_reduction, mean=True),
 }  # fmt: skip
